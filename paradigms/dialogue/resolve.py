@@ -11,32 +11,7 @@ from pathlib import Path
 from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
 from cheesebench.paradigms.dialogue import documents as doc
-from cheesebench.paradigms.dialogue.specification import (
-    COMMON_SLOTS,
-    MAX_KEYS,
-    SLOTS,
-    ConditionSpec,
-    DialogueSpecification,
-    Domain,
-    Form,
-    Item,
-    World,
-    best_first_steps,
-    best_goals,
-    both_ways,
-    count_groups,
-    edges_of,
-    edited,
-    first_world,
-    natural,
-    neighbours,
-    pairs_at,
-    shipped_scenes,
-    shortest_paths,
-    slots_of,
-    usual_scene,
-    wording,
-)
+from cheesebench.paradigms.dialogue import specification as spec
 from cheesebench.protocol.resolve import canonical, protocol_hash
 from cheesebench.protocol.structure import without_nulls
 from cheesebench.source import Node
@@ -56,7 +31,7 @@ def resolve_dialogue(
     path: Path,
     ancestors: Sequence[str],
     diagnostics: Diagnostics,
-) -> DialogueSpecification | None:
+) -> spec.DialogueSpecification | None:
     resolver = _Resolver(document, root, diagnostics)
     world = resolver.first_world()
     if diagnostics.errors:
@@ -66,12 +41,12 @@ def resolve_dialogue(
     for condition in conditions.values():
         nodes.update(dict.fromkeys(condition.world.nodes))
     domains = VocabularyChecks(document, root, diagnostics).domains(
-        sorted(nodes, key=natural)
+        sorted(nodes, key=spec.natural)
     )
     if diagnostics.errors:
         return None
     plain = without_nulls(root.plain())
-    return DialogueSpecification(
+    return spec.DialogueSpecification(
         paradigm=document.paradigm,
         edition=document.edition,
         family="dialogue",
@@ -87,7 +62,7 @@ def resolve_dialogue(
     )
 
 
-def _wording(domains: Mapping[str, Domain]) -> dict[str, object]:
+def _wording(domains: Mapping[str, spec.Domain]) -> dict[str, object]:
     """Return all sentences: a change of a shipped scene makes another protocol."""
     return {name: dict(domain.wording.sentences) for name, domain in domains.items()}
 
@@ -99,16 +74,16 @@ class _Resolver:
         self.document, self.root, self.diagnostics = document, root, diagnostics
         self.graph = document.arena.graph
         self.edits = EditChecks(self.graph, root, diagnostics)
-        self._done: dict[str, ConditionSpec | None] = {}
+        self._done: dict[str, spec.ConditionSpec | None] = {}
 
     def _error(
         self, code: int, path: Sequence[str | int], sentence: str, remedy: str
     ) -> None:
         self.diagnostics.error(code, self.root.find(path).position, sentence, remedy)
 
-    def first_world(self) -> World:
+    def first_world(self) -> spec.World:
         """Check the graph itself."""
-        world = first_world(self.graph)
+        world = spec.first_world(self.graph)
         where = ("arena", "graph")
         nodes = world.nodes
         if len(nodes) > MAX_NODES:
@@ -126,7 +101,7 @@ class _Resolver:
         self.edits.known(self.graph.rewards, nodes, rewards.key_position)
         return world
 
-    def conditions(self, world: World) -> dict[str, ConditionSpec]:
+    def conditions(self, world: spec.World) -> dict[str, spec.ConditionSpec]:
         conditions = {
             name: self._condition(name, world, ()) for name in self.document.conditions
         }
@@ -137,8 +112,8 @@ class _Resolver:
         }
 
     def _condition(
-        self, name: str, first: World, below: tuple[str, ...]
-    ) -> ConditionSpec | None:
+        self, name: str, first: spec.World, below: tuple[str, ...]
+    ) -> spec.ConditionSpec | None:
         if name in self._done:
             return self._done[name]
         errors = len(self.diagnostics.errors)
@@ -149,8 +124,8 @@ class _Resolver:
         return self._done[name]
 
     def _resolve(
-        self, name: str, first: World, below: tuple[str, ...]
-    ) -> ConditionSpec | None:
+        self, name: str, first: spec.World, below: tuple[str, ...]
+    ) -> spec.ConditionSpec | None:
         condition, where = self.document.conditions[name], ("conditions", name)
         world = first
         if condition.after is not None:
@@ -163,7 +138,7 @@ class _Resolver:
         after = world
         if condition.edit is not None:
             self.edits.check(condition.edit, world, (*where, "edit"))
-            after = edited(world, condition.edit, self.graph.directed)
+            after = spec.edited(world, condition.edit, self.graph.directed)
         shape = condition.answer or self.document.answer
         form = _FORMS.get(condition.ask, shape.form)
         if condition.ask == "shortest_path" and condition.answer is None:
@@ -179,7 +154,7 @@ class _Resolver:
         items = self._items(condition, after, form, where)
         if items is None:
             return None
-        spec = ConditionSpec(
+        resolved = spec.ConditionSpec(
             name=name,
             ask=condition.ask,
             form=form,
@@ -200,16 +175,16 @@ class _Resolver:
             and condition.ask == "best_path"
             and not condition.same_policy
         ):
-            self._prove_new_policy(spec, world, where)
-        return spec
+            self._prove_new_policy(resolved, world, where)
+        return resolved
 
     def _before(
         self,
         name: str,
         where: Sequence[str | int],
-        first: World,
+        first: spec.World,
         below: tuple[str, ...],
-    ) -> ConditionSpec | None:
+    ) -> spec.ConditionSpec | None:
         if name in below or len(below) > MAX_TURNS:
             self._error(
                 238,
@@ -226,8 +201,12 @@ class _Resolver:
         return self._condition(name, first, below)
 
     def _items(
-        self, condition: doc.Condition, world: World, form: Form, where: tuple[str, str]
-    ) -> tuple[Item, ...] | None:
+        self,
+        condition: doc.Condition,
+        world: spec.World,
+        form: spec.Form,
+        where: tuple[str, str],
+    ) -> tuple[spec.Item, ...] | None:
         if condition.ask != "shortest_path" and condition.pairs is not None:
             self._error(
                 238,
@@ -237,11 +216,11 @@ class _Resolver:
             )
             return None
         if condition.ask == "groups":
-            return (Item(self.graph.start, number=count_groups(world)),)
+            return (spec.Item(self.graph.start, number=spec.count_groups(world)),)
         if condition.ask == "edges":
-            every = edges_of(world, self.graph.directed)
+            every = spec.edges_of(world, self.graph.directed)
             return (
-                Item(
+                spec.Item(
                     self.graph.start,
                     keys=(tuple(node for edge in every for node in edge),),
                 ),
@@ -250,9 +229,11 @@ class _Resolver:
             return self._best(world, where)
         return self._between(condition, world, where)
 
-    def _best(self, world: World, where: tuple[str, str]) -> tuple[Item, ...] | None:
+    def _best(
+        self, world: spec.World, where: tuple[str, str]
+    ) -> tuple[spec.Item, ...] | None:
         start = self.graph.start
-        goals = best_goals(world, start)
+        goals = spec.best_goals(world, start)
         if not goals:
             sentence = f"There is no path from the start '{start}' to a reward."
             if not world.rewards:
@@ -266,27 +247,29 @@ class _Resolver:
                 self._error(235, where, sentence, "Fix the edges or the edit.")
             return None
         keys = (
-            best_first_steps(world, start)
+            spec.best_first_steps(world, start)
             if world.chances
-            else shortest_paths(world, start, goals)
+            else spec.shortest_paths(world, start, goals)
         )
         return (
-            (Item(start, tuple(goals), keys),) if self._few(len(keys), where) else None
+            (spec.Item(start, tuple(goals), keys),)
+            if self._few(len(keys), where)
+            else None
         )
 
     def _few(self, keys: int, where: tuple[str, str]) -> bool:
-        if keys > MAX_KEYS:
+        if keys > spec.MAX_KEYS:
             self._error(
                 242,
                 where,
-                f"More than {MAX_KEYS} paths would be right.",
+                f"More than {spec.MAX_KEYS} paths would be right.",
                 "Ask about a smaller graph.",
             )
-        return keys <= MAX_KEYS
+        return keys <= spec.MAX_KEYS
 
     def _between(
-        self, condition: doc.Condition, world: World, where: tuple[str, str]
-    ) -> tuple[Item, ...] | None:
+        self, condition: doc.Condition, world: spec.World, where: tuple[str, str]
+    ) -> tuple[spec.Item, ...] | None:
         if not condition.pairs:
             remedy = "Add 'pairs: {distance: 2}' or 'pairs: [[1, 3]]'."
             self._error(
@@ -299,7 +282,7 @@ class _Resolver:
         place = (*where, "pairs")
         if isinstance(condition.pairs, doc.Pairs):
             distance = condition.pairs.distance
-            every = pairs_at(world, distance)
+            every = spec.pairs_at(world, distance)
             if not every:
                 sentence = f"No two nodes are {distance} steps apart."
                 self._error(
@@ -318,7 +301,7 @@ class _Resolver:
                 position = self.root.find((*place, number)).position
                 known = self.edits.known([start, goal], world.nodes, position)
                 if known and (
-                    start == goal or not shortest_paths(world, start, [goal])
+                    start == goal or not spec.shortest_paths(world, start, [goal])
                 ):
                     sentence = f"There is no path from '{start}' to '{goal}'."
                     self.diagnostics.error(
@@ -327,7 +310,7 @@ class _Resolver:
         if self.diagnostics.errors:
             return None
         items = tuple(
-            Item(start, (goal,), shortest_paths(world, start, [goal]))
+            spec.Item(start, (goal,), spec.shortest_paths(world, start, [goal]))
             for start, goal in pairs
         )
         return (
@@ -337,13 +320,13 @@ class _Resolver:
         )
 
     def _prove_new_policy(
-        self, condition: ConditionSpec, world: World, where: tuple[str, str]
+        self, condition: spec.ConditionSpec, world: spec.World, where: tuple[str, str]
     ) -> None:
         """Check that answers that were correct before the edit are wrong after it."""
-        goals = best_goals(world, self.graph.start)
-        old = best_first_steps(world, self.graph.start) if world.chances else None
+        goals = spec.best_goals(world, self.graph.start)
+        old = spec.best_first_steps(world, self.graph.start) if world.chances else None
         if old is None:
-            old = shortest_paths(world, self.graph.start, goals)
+            old = spec.shortest_paths(world, self.graph.start, goals)
         kept = next(
             (path for path in old if condition.right(condition.items[0], path)), None
         )
@@ -358,7 +341,7 @@ class _Resolver:
 
 
 #: Form of the answer where the question implies it.
-_FORMS: Mapping[str, Form] = {"groups": "number", "edges": "edges"}
+_FORMS: Mapping[str, spec.Form] = {"groups": "number", "edges": "edges"}
 _FIRST_STEP = "Write 'answer: {form: first_step}'."
 
 
@@ -440,9 +423,9 @@ class EditChecks:
                 self._diagnostics.error(
                     241, position, f"The edge [{a}, {b}] appears twice.", "Remove one."
                 )
-            seen.update([(a, b)] if self._directed else both_ways([(a, b)]))
+            seen.update([(a, b)] if self._directed else spec.both_ways([(a, b)]))
 
-    def check(self, edit: doc.Edit, world: World, where: _Path) -> None:
+    def check(self, edit: doc.Edit, world: spec.World, where: _Path) -> None:
         self.distinct(edit.remove, (*where, "remove"))
         self.distinct(edit.add, (*where, "add"))
         for number, edge in enumerate(edit.remove):
@@ -465,7 +448,7 @@ class EditChecks:
         self._portals(edit, world, nodes, where)
         self._chances(edit, nodes, where)
 
-    def _absent(self, edge: tuple[str, str], world: World, where: _Path) -> None:
+    def _absent(self, edge: tuple[str, str], world: spec.World, where: _Path) -> None:
         a, b = edge
         position = self._root.find(where).position
         sentence = f"There is no edge [{a}, {b}] to remove."
@@ -473,11 +456,11 @@ class EditChecks:
             if (b, a) in world.arcs:
                 remedy = f"Did you mean [{b}, {a}]?"
             else:
-                remedy = f"'{a}' has edges with {listed(neighbours(world, a))}."
+                remedy = f"'{a}' has edges with {listed(spec.neighbours(world, a))}."
             self._diagnostics.error(233, position, sentence, remedy)
 
     def _portals(
-        self, edit: doc.Edit, world: World, nodes: Sequence[str], where: _Path
+        self, edit: doc.Edit, world: spec.World, nodes: Sequence[str], where: _Path
     ) -> None:
         place = self._root.find((*where, "portal"))
         for number, portal in enumerate(edit.portal):
@@ -513,7 +496,7 @@ class VocabularyChecks:
     ) -> None:
         self._document, self._root, self._diagnostics = document, root, diagnostics
 
-    def domains(self, nodes: Sequence[str]) -> dict[str, Domain]:
+    def domains(self, nodes: Sequence[str]) -> dict[str, spec.Domain]:
         """Return all domains; ``nodes`` are those of the graph and of all edits."""
         self._scenes()
         if self._diagnostics.errors:
@@ -524,18 +507,20 @@ class VocabularyChecks:
             scene = self._scene(name, vocabulary, place)
             names = self._names(vocabulary, nodes, name, place)
             if scene is not None and names is not None:
-                domains[name] = Domain(
-                    name, names, wording(scene, self._document.scenes)
+                domains[name] = spec.Domain(
+                    name, names, spec.wording(scene, self._document.scenes)
                 )
         return domains
 
     def _scene(
         self, domain: str, vocabulary: doc.Vocabulary, place: Node
     ) -> str | None:
-        known = [*self._document.scenes, *shipped_scenes()]
+        known = [*self._document.scenes, *spec.shipped_scenes()]
         name = vocabulary.scene
         if name is None:
-            return domain if domain in self._document.scenes else usual_scene(domain)
+            return (
+                domain if domain in self._document.scenes else spec.usual_scene(domain)
+            )
         if name not in known:
             hint = did_you_mean(name, known).strip() or f"Known: {listed(known)}."
             position = place.find(["scene"]).position
@@ -549,10 +534,10 @@ class VocabularyChecks:
         """
         for name, scene in self._document.scenes.items():
             place = self._root.find(("scenes", name))
-            if scene.like not in shipped_scenes():
+            if scene.like not in spec.shipped_scenes():
                 hint = (
-                    did_you_mean(scene.like, shipped_scenes()).strip()
-                    or f"Known: {listed(shipped_scenes())}."
+                    did_you_mean(scene.like, spec.shipped_scenes()).strip()
+                    or f"Known: {listed(spec.shipped_scenes())}."
                 )
                 position = place.find(["like"]).position
                 self._diagnostics.error(
@@ -563,8 +548,8 @@ class VocabularyChecks:
                     self._braces(key, sentence, place)
 
     def _braces(self, key: str, sentence: str, place: Node) -> None:
-        known = [*SLOTS.get(key, ()), *COMMON_SLOTS]
-        found = slots_of(sentence)
+        known = [*spec.SLOTS.get(key, ()), *spec.COMMON_SLOTS]
+        found = spec.slots_of(sentence)
         position = place.find([key]).position
         if found is None:
             self._diagnostics.error(

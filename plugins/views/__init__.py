@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pkgutil import resolve_name
 
 from cheesebench import View, hookimpl
+from cheesebench.plugins.views.ascii_2d import Ascii2D
+from cheesebench.plugins.views.ascii_2d_fpv import Ascii2DFpv
+from cheesebench.plugins.views.ascii_3d import Ascii3D
+from cheesebench.plugins.views.topdown_2d import Topdown2D
 
-#: Module and class of each view, in the order in which they are listed.
-VIEWS = (
-    "ascii_2d:Ascii2D",
-    "ascii_2d_fpv:Ascii2DFpv",
-    "ascii_3d:Ascii3D",
-    "topdown_2d:Topdown2D",
-)
+__all__ = ["cheesebench_views"]
+
+#: In the order in which they are listed.
+VIEWS = (Ascii2D, Ascii2DFpv, Ascii3D, Topdown2D)
 
 
 @hookimpl
 def cheesebench_views() -> Iterable[View]:
-    return [resolve_name(f"{__name__}.{view}")() for view in VIEWS]
+    return [view() for view in VIEWS]

@@ -116,9 +116,9 @@ def test_no_view_of_the_package_is_forgotten() -> None:
         for found in pkgutil.iter_modules(views.__path__)
     ]
     written = {
-        f"{module.__name__.rpartition('.')[2]}:{name}"
+        value
         for module in modules
-        for name, value in vars(module).items()
+        for value in vars(module).values()
         if hasattr(value, "reading") and value.__module__ == module.__name__
     }
     assert written == set(views.VIEWS)
