@@ -64,19 +64,24 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
     try:
         return Path(catalogue.find(name).path)
     except UnknownNameError as error:
-        here = [
-            protocol_name(file.name.removesuffix(SUFFIX))
-            for file in Path().glob(f"*{SUFFIX}")
-        ]
-        if not closest(name, here):
-            raise
-        installed = closest(name, error.known)
-        remedy = (
-            f"Of those that are installed, '{installed}' is similar."
-            if installed
-            else ""
-        )
-        raise UnknownNameError("protocol", name, here, remedy=remedy) from None
+        raise _with_those_here(error, name) from None
+
+
+def _with_those_here(error: UnknownNameError, name: str) -> UnknownNameError:
+    """Return the error for an unknown protocol, with the similar one in this directory
+    if there is one.
+    """
+    here = [
+        protocol_name(file.name.removesuffix(SUFFIX))
+        for file in Path().glob(f"*{SUFFIX}")
+    ]
+    if not closest(name, here):
+        return error
+    installed = closest(name, error.known)
+    remedy = (
+        f"Of those that are installed, '{installed}' is similar." if installed else ""
+    )
+    return UnknownNameError("protocol", name, here, remedy=remedy)
 
 
 def load_protocol(name: str) -> BaseSpecification:
@@ -354,22 +359,23 @@ def choose_cell(
     and OptionError if there are several.
     """
     for kind in ("model", "protocol", "view", "variant"):
-        wanted = getattr(options, kind)
         values = sorted({str(getattr(plan, kind)) for plan in candidates})
-        if wanted is not None and wanted not in values:
-            raise UnknownNameError(f"{kind} in this run called", wanted, values)
-        if wanted is None and len(values) > 1:
-            # Of several variants, the plain one is meant if it exists.
-            if kind == "variant" and "" in values:
-                wanted = ""
-            else:
-                raise OptionError(
-                    f"The run has several {kind}s. Name one: --{kind} {values[0] or values[1]}."
-                )
-        candidates = [
-            plan for plan in candidates if wanted in (None, str(getattr(plan, kind)))
-        ]
+        wanted = _choose(kind, getattr(options, kind), values)
+        candidates = [plan for plan in candidates if str(getattr(plan, kind)) == wanted]
     return candidates[0]
+
+
+def _choose(kind: str, wanted: str | None, values: Sequence[str]) -> str:
+    """Return the value that is wanted, or the only one."""
+    if wanted is None and kind == "variant" and "" in values:
+        return ""  # the plain cell is meant
+    if wanted is None and len(values) > 1:
+        raise OptionError(
+            f"The run has several {kind}s. Name one: --{kind} {values[0] or values[1]}."
+        )
+    if wanted is not None and wanted not in values:
+        raise UnknownNameError(f"{kind} in this run called", wanted, values)
+    return values[0] if wanted is None else wanted
 
 
 def add_baselines(parser: argparse.ArgumentParser) -> None:

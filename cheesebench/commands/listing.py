@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from cheesebench.chat import ModelAgentSpec
@@ -53,16 +55,9 @@ def collect(
     A broken file or plugin does not affect the others.
     """
     tables: Tables = {family.plural: [] for family in plugins.families.values()}
-    listed: dict[str, list[dict[str, Any]]] = {
-        family.plural: [] for family in plugins.families.values()
-    }
+    listed: dict[str, list[dict[str, Any]]] = {name: [] for name in tables}
     broken = []
-    inside = [
-        (name, path)
-        for name, folder in catalogue.folders.items()
-        for path in sorted(folder.glob(f"*{SUFFIX}"))
-    ]
-    for folder, path in [*(("", path) for path in catalogue.files.values()), *inside]:
+    for folder, path in _files(catalogue):
         try:
             specification = catalogue.load(path)
             family = plugins.family(specification)
@@ -77,9 +72,9 @@ def collect(
         "broken_protocols": broken,
         "shadowed_protocols": catalogue.shadowed,
         "agents": [
-            *(_describe_agent(agent) for agent in plugins.agents.values()),
-            *(_describe_agent(agent) for agent in plugins.respondents.values()),
-            *(_describe_agent(agent) for agent in plugins.model_agents.values()),
+            *map(_describe_agent, plugins.agents.values()),
+            *map(_describe_agent, plugins.respondents.values()),
+            *map(_describe_agent, plugins.model_agents.values()),
         ],
         "backends": [
             {
@@ -98,6 +93,17 @@ def collect(
         "broken_plugins": plugins.failures,
     }
     return sections, tables
+
+
+def _files(catalogue: Catalogue) -> Iterator[tuple[str, Path]]:
+    """Yield the files of all protocols, each with the folder that it is run with (empty
+    for none).
+    """
+    for path in catalogue.files.values():
+        yield "", path
+    for name, folder in catalogue.folders.items():
+        for path in sorted(folder.glob(f"*{SUFFIX}")):
+            yield name, path
 
 
 def _describe_agent(

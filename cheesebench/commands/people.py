@@ -286,26 +286,28 @@ def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -
         raise OptionError(
             f"A resumed run keeps the settings that it was started with. Leave --{given[0].replace('_', '-')} out."
         )
-    plans = log.plans()
     if not _has_people(log):
-        walked = {plan.protocol: plan for plan in plans if not plan.items}
-        if not walked:
-            raise OptionError(
-                f"The run '{log.run_id}' has no protocol that people can take part in."
-            )
-        added: Cells = {}
-        for plan in walked.values():
-            specification = with_arena(recorded_protocol(log, plan, plugins))
-            design = find_design(plan.design, options.subjects or plan.subjects)
-            added[
-                _plan(
-                    specification, plugins.view(options.view or plan.view).name, design
-                )
-            ] = specification
-        log.add_cells(added.items())
-        plans = log.plans()
-    people = [plan for plan in plans if plan.model == PERSON]
+        log.add_cells(_beside_models(log, plugins, options).items())
+    people = [plan for plan in log.plans() if plan.model == PERSON]
     return {plan: recorded_protocol(log, plan, plugins) for plan in people}
+
+
+def _beside_models(
+    log: RunLog, plugins: PluginManager, options: argparse.Namespace
+) -> Cells:
+    """Return cells of people for the protocols of a run of models."""
+    walked = {plan.protocol: plan for plan in log.plans() if not plan.items}
+    if not walked:
+        raise OptionError(
+            f"The run '{log.run_id}' has no protocol that people can take part in."
+        )
+    added: Cells = {}
+    for plan in walked.values():
+        specification = with_arena(recorded_protocol(log, plan, plugins))
+        design = find_design(plan.design, options.subjects or plan.subjects)
+        view = plugins.view(options.view or plan.view).name
+        added[_plan(specification, view, design)] = specification
+    return added
 
 
 def _has_people(log: RunLog) -> bool:

@@ -8,8 +8,8 @@ import argparse
 import json
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from cheesebench.amounts import dollars, percent, rounded
 from cheesebench.commands.common import (
@@ -118,13 +118,9 @@ def _text(found: Forecast, max_cost: float | None) -> str:
         outlook.each.calls for cell in found.cells for outlook in cell.outlooks.values()
     )
     claiming = [cell for cell in found.cells if cell.trials]
-    parts = (
-        [_needs(found, bool(claiming))]
-        if asks
-        else ["No calls are made, so it is free."]
-    )
+    parts = ["No calls are made, so it is free."]
     if asks:
-        parts += [_filled(text) for text in _sources(found)]
+        parts = [_needs(found, bool(claiming)), *map(_filled, _sources(found))]
     if claiming:
         parts += [
             _outlooks(claiming),
@@ -132,19 +128,18 @@ def _text(found: Forecast, max_cost: float | None) -> str:
             _filled(_all_pass(found)),
             _filled(_NUMBERS + _assumed(claiming)),
         ]
-    elif any(cell.plan.claims for cell in found.cells):
-        parts.append(
-            _filled(
-                "Verdicts are against chance, not against an animal, so they are not simulated."
-            )
-        )
     else:
-        parts.append(
-            _filled("This design makes no claim, so there is no verdict to simulate.")
-        )
+        parts.append(_filled(_why_no_verdict(found)))
     if max_cost is not None:
         parts.append(_filled(_enough(found, max_cost)))
     return "\n\n".join(parts) + "\n"
+
+
+def _why_no_verdict(found: Forecast) -> str:
+    """Return why no verdict is simulated."""
+    if any(cell.plan.claims for cell in found.cells):
+        return "Verdicts are against chance, not against an animal, so they are not simulated."
+    return "This design makes no claim, so there is no verdict to simulate."
 
 
 def _needs(found: Forecast, several: bool) -> str:
@@ -153,13 +148,7 @@ def _needs(found: Forecast, several: bool) -> str:
     """
     needs = found.needs if several else dict([next(iter(found.needs.items()))])
     rows: list[list[object]] = [
-        [
-            name,
-            *(
-                "–".join(dict.fromkeys(map(_number, getattr(own, name))))
-                for own in needs.values()
-            ),
-        ]
+        [name, *(_range(_number, getattr(own, name)) for own in needs.values())]
         for name in ("subjects", "calls", "tokens")
     ]
     if any(own.seconds[0] for own in needs.values()):
@@ -169,15 +158,8 @@ def _needs(found: Forecast, several: bool) -> str:
         )
         rows.append(["hours (clock)", *hours])
     if all(own.dollars is not None for own in needs.values()):
-        rows.append(
-            [
-                "dollars",
-                *(
-                    "–".join(dict.fromkeys(map(_dollars, own.dollars or ())))
-                    for own in needs.values()
-                ),
-            ]
-        )
+        dollars = (_range(_dollars, own.dollars or ()) for own in needs.values())
+        rows.append(["dollars", *dollars])
     return table(("the whole run", *(needs if several else ["any model"])), rows)
 
 
@@ -207,8 +189,8 @@ def _sources(found: Forecast) -> Iterator[str]:
 
 
 def _bases(asking: Sequence[CellForecast]) -> Iterator[str]:
-    """Yield what the number of calls is taken from: own runs, measured ones, or
-    rehearsed prompts.
+    """Yield the sources of the number of calls: own runs, measured ones, or rehearsed
+    prompts.
     """
     known = any(cell.manner for cell in asking)
     own = [cell for cell in asking if cell.own]
@@ -363,6 +345,11 @@ def _assumed(cells: Sequence[CellForecast]) -> str:
 
 def _percent(chance: float) -> str:
     return percent(round(chance, 2))
+
+
+def _range(shown: Callable[[Any], str], ends: Iterable[Any]) -> str:
+    """Return the ends of a range, or the one text that both have."""
+    return "–".join(dict.fromkeys(map(shown, ends)))
 
 
 def _number(value: float | None) -> str:

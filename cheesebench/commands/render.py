@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from cheesebench.chat import Picture
 from cheesebench.commands.common import (
@@ -25,6 +26,9 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Arena, with_arena
 from cheesebench.protocol.arena import arena_as_yaml
 from cheesebench.terminal import printable
+
+if TYPE_CHECKING:
+    from cheesebench.protocol import Specification
 
 #: ``--view all`` shows every view.
 ALL = "all"
@@ -71,17 +75,7 @@ def run(options: argparse.Namespace) -> int:
             raise OptionError(
                 "--expand shows no picture, so --state, --view and --output have no effect. Remove them."
             )
-        if specification.arena.drawn is None:
-            raise OptionError(
-                f"The arena of {specification.name} is already a map. Edit it in {specification.path}."
-            )
-        arena = arena_as_yaml(specification.arena.drawn, specification.document.arena)
-        print(
-            printable(
-                f"# Replaces the 'arena' of {shown_path(specification.path)}\n{arena}"
-            ),
-            end="",
-        )
+        print(printable(_expanded(specification)), end="")
         return 0
     if options.state is not None and options.state not in specification.states:
         raise UnknownNameError("state", options.state, specification.states)
@@ -140,22 +134,39 @@ def _views(names: Iterable[str] | None) -> list[View]:
     return [plugins.view(name) for name in dict.fromkeys(names or ["ascii_2d"])]
 
 
-def legend(arena: Arena, shown: Still) -> str:
-    """Return a table of the zones, doors, solids and landmarks with their glyphs, the
-    subject's pose and groups.
+def _expanded(specification: Specification) -> str:
+    """Return the ``arena`` that a generator has drawn, as YAML. Raises OptionError for
+    an arena that is a map already.
     """
-    closed = {
+    drawn = specification.arena.drawn
+    if drawn is None:
+        raise OptionError(
+            f"The arena of {specification.name} is already a map. Edit it in {specification.path}."
+        )
+    arena = arena_as_yaml(drawn, specification.document.arena)
+    return f"# Replaces the 'arena' of {shown_path(specification.path)}\n{arena}"
+
+
+def _closed_doors(shown: Still) -> set[tuple[int, int]]:
+    """Return the squares of closed doors, on the map."""
+    return {
         (column + shown.left, row + shown.top)
         for row, tiles in enumerate(shown.scene.tiles)
         for column, tile in enumerate(tiles)
         if tile.kind == "door"
     }
+
+
+def legend(arena: Arena, shown: Still) -> str:
+    """Return a table of the zones, doors, solids and landmarks with their glyphs, the
+    subject's pose and groups.
+    """
+    closed = _closed_doors(shown)
     rows: list[list[object]] = []
     for name, cells in arena.zones.items():
         squares = [arena.cells[cell] for cell in cells]
-        kind = "zone"
-        if name in arena.doors:
-            kind = "door, closed" if closed.issuperset(squares) else "door, open"
+        door = "door, closed" if closed.issuperset(squares) else "door, open"
+        kind = door if name in arena.doors else "zone"
         rows.append([_glyphs(shown, squares), name, kind, len(squares)])
     rows += [
         [_glyphs(shown, squares), name, "solid", len(squares)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,26 +59,25 @@ def run(options: argparse.Namespace) -> int:
         print(f"{results} holds no runs{whose}.")
         return 0
 
-    columns: tuple[str, ...] = (
-        "run",
-        "UTC",
-        "models",
-        "",
-        "trials",
-        "cost",
-        "verdicts",
-    )
-    rows = [_row(line) for line in matching]
-    if not any(row[5] for row in rows):  # nothing was paid for
-        columns, rows = (*columns[:5], columns[6]), [[*row[:5], row[6]] for row in rows]
-    if breaks_words(columns, rows):
-        print(coloured("\n".join(map(_paragraphs, matching))))
-    else:
-        print(table(columns, rows))
-    for line in matching:
-        if line.problem:
-            print(paragraph(f"{line.run_id}: {line.problem}"))
+    print(_text(matching))
     return 0
+
+
+def _text(lines: Sequence[RunLine]) -> str:
+    """Return a table of runs, or paragraphs where the terminal is too narrow for it,
+    and then their problems.
+    """
+    columns = ["run", "UTC", "models", "", "trials", "cost", "verdicts"]
+    rows = [_row(line) for line in lines]
+    if not any(row[5] for row in rows):  # nothing was paid for
+        columns, *rows = ([*row[:5], row[6]] for row in (columns, *rows))
+    text = (
+        coloured("\n".join(map(_paragraphs, lines)))
+        if breaks_words(columns, rows)
+        else table(columns, rows)
+    )
+    problems = [f"{line.run_id}: {line.problem}" for line in lines if line.problem]
+    return "\n".join([text, *map(paragraph, problems)])
 
 
 def _row(line: RunLine) -> list[str]:

@@ -160,27 +160,31 @@ def changes(before: str, now: str) -> str:
             f"; text: {now.strip()}" if str.__str__(now) != str.__str__(before) else ""
         )
         return f"the picture{words}"
-    changes = []
-    for row, (old, new) in enumerate(zip_longest(before.split("\n"), now.split("\n"))):
-        if old is None or new is None:
-            changes.append(f"line {row}: {(new or '').strip() or '(gone)'}")
-            continue
-        pairs = enumerate(zip_longest(old, new, fillvalue=" "))
-        differing = [
-            (column, one, other) for column, (one, other) in pairs if one != other
-        ]
-        if len(differing) > MOST_CHANGES:
-            changes.append(f"line {row}: {new.strip() or '(empty)'}")
-        else:
-            changes += [
-                f"({column}, {row}) {_glyph(one)} to {_glyph(other)}"
-                for column, one, other in differing
-            ]
+    pairs = zip_longest(before.split("\n"), now.split("\n"))
+    changes = [
+        change
+        for row, (old, new) in enumerate(pairs)
+        for change in _changes_of_line(row, old, new)
+    ]
     return (
         "; ".join(changes)
         if len(changes) <= MOST_CHANGES
         else f"{len(changes)} squares"
     )
+
+
+def _changes_of_line(row: int, old: str | None, new: str | None) -> list[str]:
+    """Return the squares of a line that differ, or the whole line if these are many."""
+    if old is None or new is None:
+        return [f"line {row}: {(new or '').strip() or '(gone)'}"]
+    pairs = enumerate(zip_longest(old, new, fillvalue=" "))
+    differing = [(column, one, other) for column, (one, other) in pairs if one != other]
+    if len(differing) > MOST_CHANGES:
+        return [f"line {row}: {new.strip() or '(empty)'}"]
+    return [
+        f"({column}, {row}) {_glyph(one)} to {_glyph(other)}"
+        for column, one, other in differing
+    ]
 
 
 def _glyph(glyph: str) -> str:

@@ -664,14 +664,11 @@ def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
         if path == built_in[stem] and _edition(stem) != edition
     ]
     found = _load(catalogue, [path for path in files.values() if path not in others])
-    chosen = _of_edition(found, edition)
-    if all(isinstance(one, Broken) for one in chosen):
+    if edition not in _editions(found):
         found += _load(catalogue, [*others, *catalogue.inside()])
-        chosen = _of_edition(found, edition)
-    if all(isinstance(one, Broken) for one in chosen):
-        known = {one.edition for one in found if not isinstance(one, Broken)}
-        raise UnknownNameError("edition", edition, known)
-    return chosen
+    if edition not in _editions(found):
+        raise UnknownNameError("edition", edition, _editions(found))
+    return _of_edition(found, edition)
 
 
 def named_protocols(
@@ -733,7 +730,7 @@ def _in_directory(
         )
     chosen = found if edition is None else _of_edition(found, edition)
     if not chosen:
-        known = sorted({one.edition for one in found if not isinstance(one, Broken)})
+        known = sorted(_editions(found))
         raise OptionError(
             f"--protocols {name}: none of its protocols is of edition '{edition}'; there is {', '.join(known)}. "
             "Change --edition, or leave it out."
@@ -781,6 +778,10 @@ def _load_one(catalogue: Catalogue, path: Path) -> Selected:
 
 def _edition(stem: str) -> str:
     return protocol_name(stem).partition("@")[2] or DEFAULT_EDITION
+
+
+def _editions(found: Iterable[Selected]) -> set[str]:
+    return {one.edition for one in found if not isinstance(one, Broken)}
 
 
 def _of_edition(found: Iterable[Selected], edition: str) -> list[Selected]:

@@ -239,20 +239,29 @@ def takes_at_least(lesion: Lesion, other: Lesion) -> bool:
     to forget. ``naive`` differs from ``anhedonia`` only for a subject that knows the
     protocol file, which a model does not.
     """
-    blind, memoryless = lesion.sees_nothing, lesion.memoryless
+    takes_reward = lesion.feels_no_reward or not other.feels_no_reward
+    return takes_reward and _takes_sight(lesion, other) and _takes_memory(lesion, other)
+
+
+def _takes_sight(lesion: Lesion, other: Lesion) -> bool:
+    """Return whether ``lesion`` hides everything that ``other`` hides."""
+    if lesion.sees_nothing:
+        return True
+    if other.sees_nothing or (other.sees_pose_only and not lesion.sees_pose_only):
+        return False
     hidden = {
         name
         for name in other.hide
         if not (name.startswith("text:") and TEXT in lesion.hide)
     }
-    return (
-        (blind or not other.sees_nothing)
-        and (blind or lesion.sees_pose_only or not other.sees_pose_only)
-        and (blind or hidden <= lesion.hide)
-        and (lesion.feels_no_reward or not other.feels_no_reward)
-        and (memoryless or not other.memoryless)
-        and (memoryless or other.amnesia <= lesion.amnesia)
-    )
+    return hidden <= lesion.hide
+
+
+def _takes_memory(lesion: Lesion, other: Lesion) -> bool:
+    """Return whether ``lesion`` makes forget everything that ``other`` does."""
+    if lesion.memoryless:
+        return True
+    return not other.memoryless and other.amnesia <= lesion.amnesia
 
 
 def claimed(specification: BaseSpecification, lesion: Lesion) -> LesionClaim:

@@ -695,20 +695,10 @@ class RunLog(recorder.LogWriter):
         on from its recorded replies, so that only one with a refused call that was
         asked again counts; nor does one that a budget has cut off.
         """
-        where, values = _selection(plan, None)
+        stopped = self._stopped(plan)
         if plan.agent:
-            calls = self.select(
-                f"SELECT subject, trial, malformed FROM calls{where} AND malformed > 0 AND fault = ''",
-                values,
-            )
-            refused = {(subject, trial) for subject, trial, _ in calls}
-        found: Counter[tuple[int, int]] = Counter()
-        stops = f"SELECT subject, text FROM journal{where} AND kind = 'error' AND subject IS NOT NULL"
-        for subject, text in self.select(stops, values):
-            if stopped := _STOPPED.match(str(text)):
-                key = subject, int(stopped[1]) - 1
-                if not plan.agent or key in refused:
-                    found[key] += 1
+            stopped = filter(self._asked_again(plan).__contains__, stopped)
+        found = Counter(stopped)
         done = {
             (record.subject, record.trial)
             for subject in {subject for subject, _ in found}
@@ -716,6 +706,27 @@ class RunLog(recorder.LogWriter):
             if not record.missing and not record.tally.get(FAULTS)
         }
         return {key: count for key, count in found.items() if key in done}
+
+    def _stopped(self, plan: CellPlan) -> Iterator[tuple[int, int]]:
+        """Yield the trials (subject, trial) that were stopped, each as often as it
+        was.
+        """
+        where, values = _selection(plan, None)
+        stops = f"SELECT subject, text FROM journal{where} AND kind = 'error' AND subject IS NOT NULL"
+        for subject, text in self.select(stops, values):
+            if stopped := _STOPPED.match(str(text)):
+                yield subject, int(stopped[1]) - 1
+
+    def _asked_again(self, plan: CellPlan) -> set[tuple[int, int]]:
+        """Return the trials with a refused call that was answered when it was asked
+        again.
+        """
+        where, values = _selection(plan, None)
+        calls = self.select(
+            f"SELECT subject, trial, malformed FROM calls{where} AND malformed > 0 AND fault = ''",
+            values,
+        )
+        return {(subject, trial) for subject, trial, _ in calls}
 
     def distrusts(self, plan: CellPlan, redrawn: Mapping[tuple[int, int], int]) -> bool:
         """Return whether too many trials were run anew: a subject may have been stopped

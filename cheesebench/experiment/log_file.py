@@ -480,29 +480,47 @@ def damaged(path: Path, seen: str) -> RunLogError:
     )
 
 
+#: Words of an error, and what they mean: of each, one word is enough.
+_EXPLANATIONS = (
+    (("is full",), "{path}: the disk is full. Make room, {resume}."),
+    (
+        ("disk I/O",),
+        "{path}: the disk cannot be written to ({text}). Make room or repair it, {resume}.",
+    ),
+    (
+        ("readonly", "read-only", "unable to open"),
+        "{path}: the run log cannot be written ({text}). Make the directory writable, {resume}.",
+    ),
+    (
+        ("locked",),
+        "{path}: another process has held the run log for {waited}. End it, {resume}.",
+    ),
+    (
+        ("too big",),
+        "{path}: a row in it is larger than {most} MB. Give another run, or start a new one.",
+    ),
+    (
+        ("malformed", "no such", "decode", "not a database"),
+        "{path} is not a run log, or it is damaged ({text}). Give another run, or start a new one.",
+    ),
+    (("",), "{path}: {text}. Check the file and its disk, {resume}."),
+)
+
+
 def _explanation(error: Exception, path: Path) -> str:
     text = str(error)
-    resume = (
-        f"then continue with --resume {path.parent.name}; every finished trial is kept"
+    meant = next(
+        meaning
+        for words, meaning in _EXPLANATIONS
+        if any(word in text for word in words)
     )
-    if "is full" in text:
-        return f"{path}: the disk is full. Make room, {resume}."
-    if "disk I/O" in text:
-        return f"{path}: the disk cannot be written to ({text}). Make room or repair it, {resume}."
-    if "readonly" in text or "read-only" in text or "unable to open" in text:
-        return f"{path}: the run log cannot be written ({text}). Make the directory writable, {resume}."
-    if "locked" in text:
-        return f"{path}: another process has held the run log for {duration(BUSY_TIMEOUT)}. End it, {resume}."
-    if "too big" in text:
-        return f"{path}: a row in it is larger than {LONGEST_ROW // 2**20} MB. Give another run, or start a new one."
-    if (
-        "malformed" in text
-        or "no such" in text
-        or "decode" in text
-        or "not a database" in text
-    ):
-        return f"{path} is not a run log, or it is damaged ({text}). Give another run, or start a new one."
-    return f"{path}: {text}. Check the file and its disk, {resume}."
+    return meant.format(
+        path=path,
+        text=text,
+        resume=f"then continue with --resume {path.parent.name}; every finished trial is kept",
+        waited=duration(BUSY_TIMEOUT),
+        most=LONGEST_ROW // 2**20,
+    )
 
 
 def make_directory(results: Path, run_id: str) -> Path:

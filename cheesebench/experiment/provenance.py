@@ -146,33 +146,12 @@ def git_state(directory: Path) -> dict[str, Any] | None:
     fetches missing objects. None of them is started.
     """
     revision = _git(directory, "rev-parse", "HEAD")
-    filters = _git(
-        directory,
-        "config",
-        "--show-scope",
-        "--null",
-        "--name-only",
-        "--get-regexp",
-        r"^filter\.",
-    )
-    if (
-        revision is None
-        or filters is None
-        or revision.returncode
-        or filters.returncode not in (0, _NOT_SET)
-    ):
-        return None
-    fields = filters.stdout.split("\0")
-    theirs = {
-        name.rpartition(".")[0]
-        for scope, name in zip(fields[::2], fields[1::2], strict=False)
-        if scope not in _OWN_SCOPES
-    }
-    if any("=" in name for name in theirs):  # it cannot be named on a command line
+    filters = _filters_of_others(directory)
+    if revision is None or revision.returncode or filters is None:
         return None
     settings = [
         word
-        for name in sorted(theirs)
+        for name in filters
         for key in _NO_FILTER
         for word in ("-c", f"{name}.{key}")
     ]
@@ -183,6 +162,30 @@ def git_state(directory: Path) -> dict[str, Any] | None:
     if changes is None or changes.returncode:
         return None
     return {"revision": revision.stdout.strip(), "dirty": bool(changes.stdout.strip())}
+
+
+def _filters_of_others(directory: Path) -> list[str] | None:
+    """Return the content filters (``filter.NAME``) that the work tree configures, and
+    not its user; None if git does not say, or one cannot be named on a command line.
+    """
+    named = _git(
+        directory,
+        "config",
+        "--show-scope",
+        "--null",
+        "--name-only",
+        "--get-regexp",
+        r"^filter\.",
+    )
+    if named is None or named.returncode not in (0, _NOT_SET):
+        return None
+    fields = named.stdout.split("\0")
+    theirs = {
+        name.rpartition(".")[0]
+        for scope, name in zip(fields[::2], fields[1::2], strict=False)
+        if scope not in _OWN_SCOPES
+    }
+    return None if any("=" in name for name in theirs) else sorted(theirs)
 
 
 def _git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:

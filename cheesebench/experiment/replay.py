@@ -165,19 +165,27 @@ def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
             loop.letters, watched.steps, strict=True
         )
     ]
-    lived = as_failed(
-        dataclasses.replace(record, **loop.done, **read_result(life.result()))
+    _check_same(
+        record,
+        as_failed(
+            dataclasses.replace(record, **loop.done, **read_result(life.result()))
+        ),
     )
-    if lived != record:
-        names = [field.name for field in dataclasses.fields(record)]
-        name = next(
-            name for name in names if getattr(lived, name) != getattr(record, name)
-        )
-        raise RunLogError(
-            f"{_name(record)} differs from the record: {name} was {quoted(repr(getattr(record, name)))} "
-            f"and is now {quoted(repr(getattr(lived, name)))}. {_REMEDY}"
-        )
     return frames
+
+
+def _check_same(record: TrialRecord, lived: TrialRecord) -> None:
+    """Raise RunLogError, with the first field that differs, if a replayed trial is not
+    as it was recorded.
+    """
+    if lived == record:
+        return
+    names = [field.name for field in dataclasses.fields(record)]
+    name = next(one for one in names if getattr(lived, one) != getattr(record, one))
+    was, now = (quoted(repr(getattr(one, name))) for one in (record, lived))
+    raise RunLogError(
+        f"{_name(record)} differs from the record: {name} was {was} and is now {now}. {_REMEDY}"
+    )
 
 
 class _WatchedLife:
@@ -501,16 +509,19 @@ def check_resumable(
         )
 
 
+def _absence(recorded: Mapping[CellKey, CellPlan], plan: CellPlan) -> str:
+    """Return why a run does not have this cell."""
+    for position, kind in enumerate(("model", "protocol", "view", "variant")):
+        known = list(dict.fromkeys(key[position] for key in recorded))
+        if plan.key[position] not in known:
+            return f"the {kind} '{plan.key[position]}' is not part of it (only {', '.join(known)})"
+    return f"{plan.model} on {plan.protocol} in {plan.view} is not part of it"
+
+
 def _differences(recorded: Mapping[CellKey, CellPlan], plan: CellPlan) -> list[str]:
     then = recorded.get(plan.key)
     if then is None:
-        for position, kind in enumerate(("model", "protocol", "view", "variant")):
-            known = list(dict.fromkeys(key[position] for key in recorded))
-            if plan.key[position] not in known:
-                return [
-                    f"the {kind} '{plan.key[position]}' is not part of it (only {', '.join(known)})"
-                ]
-        return [f"{plan.model} on {plan.protocol} in {plan.view} is not part of it"]
+        return [_absence(recorded, plan)]
     if then.sha256 != plan.sha256:
         return [
             f"the protocol '{plan.protocol}' has changed (was {then.sha256[:8]}, is now {plan.sha256[:8]})"

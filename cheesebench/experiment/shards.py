@@ -175,31 +175,11 @@ def merge_runs(
             key=lambda part: part.shard,
         )
         first = parts[0]
-        for one, other in pairwise(parts):
-            if found := _differences(first, other):
-                more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
-                raise RunLogError(
-                    f"These are not parts of one run: {first.name} and {other.name}: {'; '.join(found[:_MOST])}{more}. "
-                    "Merge shards of one and the same command."
-                )
-            if one.shard == other.shard:
-                raise RunLogError(
-                    f"There are two of {one.shard}: {one.name} and {other.name}. Leave one of them out."
-                )
+        _check_fit(parts)
         for part in parts:
             _check_cells(part)
-        manifest = {
-            key: value
-            for key, value in first.manifest.items()
-            if key not in (KEY, SIGNATURE)
-        }
+        manifest = _merged_manifest(parts)
         name = manifest["run_id"] = run_id or new_run_id()
-        manifest["options"] = {**manifest["options"], KEY: None}
-        if manifest["git"] is not None:
-            manifest["git"] = {
-                **manifest["git"],
-                "dirty": any(_git(part).get("dirty") for part in parts),
-            }
         # Only a run that was made here may say what is started and called.
         signed = all(made_here(part.manifest) for part in parts)
         final = results.absolute() / name
@@ -216,16 +196,48 @@ def merge_runs(
                 )
             log_file.check_new(final)
             (draft / name).rename(final)
-        there = {part.shard for part in parts}
         dealt = deal(first.whole, first.shard.of)
         return Merged(
             path=final / log_file.FILE_NAME,
             parts=len(parts),
             cells=len(first.whole),
             missing={
-                shard: dealt[shard] for shard in sorted(dealt) if shard not in there
+                shard: dealt[shard]
+                for shard in sorted(dealt.keys() - {part.shard for part in parts})
             },
         )
+
+
+def _check_fit(parts: Sequence[Part]) -> None:
+    """Raise RunLogError unless these are different shards of one run."""
+    first = parts[0]
+    for one, other in pairwise(parts):
+        if found := _differences(first, other):
+            more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
+            raise RunLogError(
+                f"These are not parts of one run: {first.name} and {other.name}: {'; '.join(found[:_MOST])}{more}. "
+                "Merge shards of one and the same command."
+            )
+        if one.shard == other.shard:
+            raise RunLogError(
+                f"There are two of {one.shard}: {one.name} and {other.name}. Leave one of them out."
+            )
+
+
+def _merged_manifest(parts: Sequence[Part]) -> dict[str, Any]:
+    """Return the manifest of the first part without its shard and signature; the work
+    tree is dirty if it was for any of them.
+    """
+    manifest = {
+        key: value
+        for key, value in parts[0].manifest.items()
+        if key not in (KEY, SIGNATURE)
+    }
+    manifest["options"] = {**manifest["options"], KEY: None}
+    if manifest["git"] is not None:
+        dirty = any(_git(part).get("dirty") for part in parts)
+        manifest["git"] = {**manifest["git"], "dirty": dirty}
+    return manifest
 
 
 def _open(stack: ExitStack, path: Path) -> Part:
@@ -300,9 +312,7 @@ def _shown(values: Mapping[str, Any], name: str) -> str:
 def _plan_differences(
     one: Sequence[CellPlan], other: Sequence[CellPlan]
 ) -> Iterator[str]:
-    if [log_file.plan_to_json(plan) for plan in one] == [
-        log_file.plan_to_json(plan) for plan in other
-    ]:
+    if list(map(log_file.plan_to_json, one)) == list(map(log_file.plan_to_json, other)):
         return
     then = {plan.key: plan for plan in one}
     now = {plan.key: plan for plan in other}

@@ -415,13 +415,13 @@ class Catalogue:
         if broken:
             raise broken[0]
         wanted = edition or DEFAULT_EDITION
-        chosen = [s for s in loaded if s.edition == wanted]
-        if not chosen:
-            loaded += self._all(self.inside())[0]
-            chosen = [s for s in loaded if s.edition == wanted]
-        if not chosen:
-            raise UnknownNameError("edition", wanted, {s.edition for s in loaded})
-        return chosen
+        editions = {one.edition for one in loaded}
+        if wanted not in editions:
+            loaded, _ = self._all(self.inside())
+            editions |= {one.edition for one in loaded}
+        if wanted not in editions:
+            raise UnknownNameError("edition", wanted, editions)
+        return [one for one in loaded if one.edition == wanted]
 
 
 def _chosen(

@@ -923,16 +923,7 @@ class _Checks:
         for state in (
             state for name, state in self.spec.states.items() if name in judged
         ):
-            rules = [
-                rule
-                for rule in (*state.rules, *self.spec.watch)
-                if rule.trigger in ("enter", "inside")
-            ]
-            paying = [
-                (rule, rule.target.name)
-                for rule in rules
-                if rule.target and _may_pay(rule.effects.reward)
-            ]
+            paying = list(self._paying(state))
             looks = self._looks(state) if paying else []
             for rule, goal in paying:
                 if self._stands_out(rule, looks):
@@ -964,6 +955,13 @@ class _Checks:
                     else {(glyph.name, "")}
                 )
         return looks
+
+    def _paying(self, state: StateSpec) -> Iterator[tuple[RuleSpec, str]]:
+        """Yield the rules that may reward for being at a place, each with its place."""
+        for rule in (*state.rules, *self.spec.watch):
+            is_at_place = rule.trigger in ("enter", "inside")
+            if is_at_place and rule.target and _may_pay(rule.effects.reward):
+                yield rule, rule.target.name
 
     def _stands_out(self, rule: RuleSpec, looks: list[set[tuple[str, str]]]) -> bool:
         target = rule.target
@@ -998,31 +996,22 @@ class _Checks:
         for state in self.spec.states.values():
             for number, rule in enumerate(state.rules):
                 for earlier in state.rules[:number]:
-                    if state.freeze and {"enter", "press"} & {
-                        earlier.trigger,
-                        rule.trigger,
-                    }:
-                        continue
-                    if rule.whatever:
-                        continue  # the catch-all rule
-                    if earlier.trigger == rule.trigger and rule.trigger in (
-                        "after",
-                        "press",
-                        "act",
-                    ):
-                        continue
-                    if earlier.trigger != rule.trigger and {
-                        earlier.trigger,
-                        rule.trigger,
-                    } in ({"enter", "press"},):
-                        continue
-                    if "after" in (earlier.trigger, rule.trigger) or self._meet(
-                        earlier, rule
-                    ):
+                    if self._compete(earlier, rule, frozen=state.freeze):
                         self.diagnostics.info(
                             401, rule.position, f"'{rule.text}' can fire on the same step as '{earlier.text}' "
                             f"(line {earlier.position.line}), which comes first and wins if its condition holds.",
                         )  # fmt: skip
+
+    def _compete(self, earlier: RuleSpec, later: RuleSpec, *, frozen: bool) -> bool:
+        """Return whether two rules of a state can fire on the same step; not for a
+        catch-all rule, which is meant to come last.
+        """
+        triggers = {earlier.trigger, later.trigger}
+        if later.whatever or (frozen and triggers & {"enter", "press"}):
+            return False
+        if triggers in ({"after"}, {"press"}, {"act"}, {"enter", "press"}):
+            return False
+        return "after" in triggers or self._meet(earlier, later)
 
     def _meet(self, one: RuleSpec, other: RuleSpec) -> bool:
         """Return whether one step can trigger two rules with 'enter', 'press' or
@@ -1034,17 +1023,13 @@ class _Checks:
             return place.trigger == "inside" or acting.action == 0
         if one.target is None or other.target is None:
             return False
-        arena = self.spec.arena
-        first = {
-            cell for name in self.possible(one.target) for cell in arena.cells_of(name)
-        }
-        second = {
-            cell
-            for name in self.possible(other.target)
-            for cell in arena.cells_of(name)
-        }
-        same = set(self.possible(one.target)) & set(self.possible(other.target))
-        return bool(first & second) and not same
+        first, second = set(self.possible(one.target)), set(self.possible(other.target))
+        return not first & second and bool(
+            self._cells_in(first) & self._cells_in(second)
+        )
+
+    def _cells_in(self, places: Iterable[str]) -> set[int]:
+        return {cell for name in places for cell in self.spec.arena.cells_of(name)}
 
 
 def _has_own_glyph(variable: str, looks: Iterable[set[tuple[str, str]]]) -> bool:

@@ -378,21 +378,27 @@ def _is_passed_without(specification: Specification, report: Mapping[str, Any]) 
     )
 
 
+def _tried(report: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
+    """Return the rules of an audit that have a bound, each with its verdict and the
+    bound. The report may be a stranger's.
+    """
+    tried: dict[str, tuple[str, float]] = {}
+    findings = report.get("findings")
+    for finding in findings if isinstance(findings, list) else ():
+        numbers = finding.get("numbers") if isinstance(finding, dict) else None
+        most = numbers.get("at_most") if isinstance(numbers, dict) else None
+        if isinstance(most, int | float):
+            tried[str(finding.get("rule"))] = (str(finding.get("verdict")), float(most))
+    return tried
+
+
 def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
     """Return what one audit says of the construct: nothing, where it has not tried all
     of its lesions.
     """
     construct = specification.construct
     assert construct is not None
-    tried: dict[str, tuple[str, float]] = {}
-    for finding in (
-        findings if isinstance(findings := report.get("findings"), list) else []
-    ):
-        numbers = finding.get("numbers") if isinstance(finding, dict) else None
-        if isinstance(numbers, dict) and isinstance(
-            most := numbers.get("at_most"), int | float
-        ):
-            tried[str(finding.get("rule"))] = (str(finding.get("verdict")), float(most))
+    tried = _tried(report)
     if _is_passed_without(specification, report):
         return "failed"
     named = {f"{RULE}{lesion}": most for lesion, most in construct.abolished_by}
