@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import common
+from places import fill
 from scripted_respondents import LAPSES, Counted, Player, Respondents
 from tabulate import tabulate
 
@@ -369,27 +370,16 @@ def dropped_plans(chosen: Iterable[Specification]) -> dict[str, dict[str, float]
 
 DROPPED = Path(__file__).parent / "measured/dropped_plans.json"
 _TOKENS = ("prompt", "cached", "api", "completion")
-#: Where the table stands, and what it is made of.
-PAGE, START, END = (
-    Path(__file__).parents[1] / "docs/models.md",
-    "<!-- costs -->\n",
-    "\n<!-- end -->",
-)
+PAGE = Path(__file__).parents[1] / "docs/models.md"
 SHIPPED = Path(__file__).parents[1] / "cheesebench/planning/profiles.json"
 
 
-def filled(page: str) -> str:
-    """Return the page with its table."""
+def shipped_table() -> str:
+    """Return the table of the shipped profiles, as it stands in its place."""
     price = resolve_model(installed_plugins(), PRICED).price
     assert price is not None
-    before, _, rest = page.partition(START)
-    return (
-        before
-        + START
-        + page_table(json.loads(SHIPPED.read_text(encoding="utf-8")), price)
-        + END
-        + rest.partition(END)[2]
-    )
+    found = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    return f"\n{page_table(found, price)}\n"
 
 
 def main() -> None:
@@ -459,7 +449,7 @@ def main() -> None:
                     )
     print(table(played, price))
     if options.profiles and options.profiles.resolve() == SHIPPED:
-        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        fill(PAGE, "costs", shipped_table())
 
 
 if __name__ == "__main__":

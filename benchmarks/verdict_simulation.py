@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtrit
 
+from benchmarks.places import fill
 from cheesebench.protocol import with_arena
 
 if TYPE_CHECKING:
@@ -918,19 +919,7 @@ def _table(headers: list[str], rows: list[list[str]]) -> str:
 
 
 #: Where a table stands in the page.
-PLACE = r"<!-- simulated: (\w+) -->\n(.*?)\n<!-- end -->"
 PAGE = Path(__file__).parents[1] / "docs/reference/verdicts.md"
-
-
-def filled(page: str, found: dict[str, Any]) -> str:
-    """Return the page with its tables."""
-    own = tables(found)
-    return re.sub(
-        PLACE,
-        lambda m: f"<!-- simulated: {m[1]} -->\n{own[m[1]]}\n<!-- end -->",
-        page,
-        flags=re.DOTALL,
-    )
 
 
 def main() -> None:
@@ -964,9 +953,8 @@ def main() -> None:
         pairs = re.sub(r"\[\s+([\d.e-]+),\s+([\d.e-]+)\s+\]", r"[\1, \2]", text)
         RESULTS.write_text(pairs + "\n", encoding="utf-8")
         everything = json.loads(RESULTS.read_text(encoding="utf-8"))
-        PAGE.write_text(
-            filled(PAGE.read_text(encoding="utf-8"), everything), encoding="utf-8"
-        )
+        for name, text in tables(everything).items():
+            fill(PAGE, name, f"\n{text}\n")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ from cheesebench.summaries import summarise_log
 from cheesebench.tables import import_pandas
 from cheesebench.tally import Tally
 from cheesebench.terminal import film_strip, printable
+from cheesebench.verification import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -248,8 +249,11 @@ class Run:
 
     @cached_property
     def summary(self) -> RunSummary:
-        """All judged cells and summarised models, as in reports."""
+        """All judged cells and summarised models, as in reports. Raises RunLogError for
+        a log whose rows are not those that were written.
+        """
         with self._log() as log:
+            check_rows(log)
             return summarise_log(log)
 
     def verdicts(self) -> pandas.DataFrame:

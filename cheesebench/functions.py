@@ -41,6 +41,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
 from cheesebench.source import real_path
 from cheesebench.summaries import summarise_log
+from cheesebench.verification import check_rows
 
 if TYPE_CHECKING:
     from cheesebench.auditing import AuditReport
@@ -135,6 +136,8 @@ def figures(
                 stack.enter_context(RunLog.open_read_only(locate(Path(results), name)))
                 for name in names_of(runs)
             ]
+            for log in logs:
+                check_rows(log)
             read = [(summarise_log(log), log) for log in logs]
             check_same_protocols([summary for summary, _ in read])
             return Figures(

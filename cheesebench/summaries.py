@@ -11,7 +11,6 @@ from cheesebench.experiment.unfinished import is_finished
 from cheesebench.statistics import RunSummary, summarise_subjects
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import plural
-from cheesebench.verification import check_calls
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
@@ -52,7 +51,6 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
     owner: dict[CellKey, RunLog] = {}
     rules: dict[str, tuple[object, RunLog]] = {}
     for log in logs:
-        check_calls(log)
         for plan in log.plans():
             _check_joins(log, plan, owner)
             owner[plan.key] = log

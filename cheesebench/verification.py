@@ -17,12 +17,20 @@ from cheesebench.statistics.wording import plural
 
 def verify(log: RunLog) -> str:
     """Return what was verified. Raises RunLogError for a log that was changed."""
-    check_calls(log)
-    rows, trials = log.verify(), replay(log, installed_plugins())
+    rows, trials = check_rows(log), replay(log, installed_plugins())
     return (
         f"Verified: {log.path} has the {rows:,} rows that were written. Replayed: {log.path}, "
         f"{plural(trials, 'trial')}."
     )
+
+
+def check_rows(log: RunLog) -> int:
+    """Return the number of rows. Raises RunLogError if they are not those that were
+    written, or as ``check_calls``.
+    """
+    rows = log.verify()
+    check_calls(log)
+    return rows
 
 
 def replay(

@@ -9,14 +9,20 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from cheesebench.board import board
-from cheesebench.commands.common import add_option, add_output, describe, write_output
+from cheesebench.commands.common import (
+    add_option,
+    add_output,
+    describe,
+    shown_path,
+    write_output,
+)
 from cheesebench.errors import OptionError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import inside, locate
 from cheesebench.hookspecs import RunReporter, RunsReporter
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.summaries import summarise_log, summarise_logs
-from cheesebench.verification import verify
+from cheesebench.verification import check_rows, verify
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +76,8 @@ def run(options: argparse.Namespace) -> int:
             f"The format '{name}' shows one run. Name one, or another format."
         )
     with _opened(options) as logs:
-        _check(logs, options.verify)
+        # Row by row; trials are replayed if that is asked for.
+        checked = [verify(one) if options.verify else _rows_only(one) for one in logs]
         summary = summarise_logs(logs) if several else summarise_log(logs[0])
         if isinstance(reporter, RunsReporter):
             text = reporter.render_runs(summary, logs, plugins)
@@ -80,6 +87,7 @@ def run(options: argparse.Namespace) -> int:
     write_output(text, output)
     if options.html is not None:
         write_output(f"{output}\n", None)
+    print("\n".join(checked), file=sys.stderr)
     return 0
 
 
@@ -116,21 +124,11 @@ def _opened(options: argparse.Namespace) -> Iterator[list[RunLog]]:
         ]
 
 
-def _check(logs: Sequence[RunLog], replayed: bool) -> None:
-    """Check the logs: replayed if that is asked for, row by row where models are
-    ranked.
-    """
-    for one in logs:
-        if replayed:
-            print(verify(one), file=sys.stderr)
-        elif len(logs) > 1 or any(plan.design == "leaderboard" for plan in one.plans()):
-            rows = one.verify()
-            print(
-                f"Verified: {one.path} has the {rows:,} rows that were written.",
-                file=sys.stderr,
-            )
-        else:
-            one.check_pages()
+def _rows_only(log: RunLog) -> str:
+    return (
+        f"{shown_path(log.path)} has the {check_rows(log):,} rows that were written; its trials were not replayed "
+        "(--verify)."
+    )
 
 
 def _board(options: argparse.Namespace) -> int:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.amounts import percent
-from cheesebench.errors import UnsuitableError, closest
-from cheesebench.experiment.cells import plan_cell, variant_of, varied
+from cheesebench.errors import RunLogError, UnsuitableError, closest
+from cheesebench.experiment.cells import (
+    find_design,
+    plan_cell,
+    variant_of,
+    varied,
+)
+from cheesebench.experiment.replay import recorded_protocol
 from cheesebench.family import Listing
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import validity
@@ -24,6 +30,7 @@ from cheesebench.protocol.validation import (
     doubts,
 )
 from cheesebench.published import why_not
+from cheesebench.redaction import quoted
 from cheesebench.statistics.ability import index
 from cheesebench.statistics.wording import on_scale
 from cheesebench.stepwise import StepwiseFamily
@@ -32,13 +39,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cheesebench.diagnostics import Diagnostics
-    from cheesebench.family import CellRequest
+    from cheesebench.family import CellRequest, Plugins, RecordedRun, WatchedTrial
     from cheesebench.interfaces import View
     from cheesebench.protocol import Specification
     from cheesebench.protocol.specification import ReferenceSpec
     from cheesebench.records import CellPlan
     from cheesebench.source import Node
 
+#: What a plan has from the protocol's text, and a verdict from the plan.
+JUDGED = ("estimand", "margin", "reference", "chance", "twin_of")
 #: The view that shows all that is drawn.
 FROM_ABOVE = "ascii_2d"
 
@@ -182,6 +191,32 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                 if _must_show_cues(specification, plain):
                     self._check_view(specification, request.plugins.view(view))
                 yield from self.with_controls(plain, specification, request)
+
+    def watch(
+        self,
+        log: RecordedRun,
+        plugins: Plugins,
+        plan: CellPlan,
+        wanted: Mapping[int, set[int]],
+    ) -> Iterator[WatchedTrial]:
+        """Yield the wanted trials, replayed from their actions. Raises RunLogError for
+        a cell that is judged otherwise than its protocol says.
+        """
+        own = plan_cell(
+            recorded_protocol(log, plan, plugins),  # type: ignore[arg-type]
+            plan.model,
+            plan.view,
+            find_design(plan.design, plan.subjects),
+            plan.memory,
+        )
+        for name in JUDGED:
+            said, true = getattr(plan, name), getattr(own, name)
+            if said != true:
+                raise RunLogError(
+                    f"The run judges {plan.label} by another {name} than its protocol: "
+                    f"{quoted(str(said), 60)}, not {quoted(str(true), 60)}. Use an undamaged copy."
+                )
+        yield from super().watch(log, plugins, plan, wanted)
 
     def _check_view(self, specification: Specification, view: View) -> None:
         """Raise UnsuitableError if the view hides a cue: a failure there would not be

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sqlite3
 import sys
 import zipfile
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from cheesebench.extras import install_command
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.testing.fake_server import FakeServer
+from fuzz.run_logs import rewritten
 
 Run = Callable[..., Any]
 RUN = "20250131-093000-ab12"
@@ -199,10 +199,9 @@ def test_without_pyarrow_there_is_one_remedy(
 def test_a_trial_that_was_not_run_is_a_row_without_values(
     run: Run, results: Path
 ) -> None:
-    with sqlite3.connect(results / RUN / "run.sqlite") as connection:
+    with rewritten(results / RUN / "run.sqlite") as connection:
         connection.execute("DELETE FROM lives WHERE subject = 1")
         connection.execute("DELETE FROM trials WHERE subject = 1 AND trial > 1")
-    connection.close()
     assert run("export", RUN, "--csv").code == 0
     rows = read(results / RUN / "export" / "trials.csv")
     assert [

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 import cheesebench
+from cheesebench.errors import RunLogError
 from fuzz.run_logs import rewritten
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
@@ -24,7 +26,7 @@ RUN = "20250131-093000-ab12"
 
 def test_markdown_is_the_default(results: Path, run: Run) -> None:
     result = run("report", RUN)
-    assert (result.code, result.err) == (0, "")
+    assert result.code == 0
     assert RUN in result.out
     assert "| little " in result.out or "little" in result.out.split("|")[2]
     assert result.out == run("report", RUN, "--format", "markdown").out
@@ -62,19 +64,22 @@ def test_a_report_can_be_written_to_a_file(results: Path, run: Run, here: Path) 
     assert (here / "report.md").read_text(encoding="utf-8") == printed
 
 
-def test_a_log_can_be_verified_before_it_is_reported(results: Path, run: Run) -> None:
-    found = run("report", RUN, "--verify")
-    assert found.code == 0
+def test_a_log_is_verified_before_it_is_reported(results: Path, run: Run) -> None:
+    found, plain = run("report", RUN, "--verify"), run("report", RUN)
+    assert found.code == plain.code == 0
     assert found.err.startswith("Verified: ")
-    assert found.out == run("report", RUN).out
+    assert plain.err.endswith(
+        "were written; its trials were not replayed (--verify).\n"
+    )
+    assert found.out == plain.out
     with closing(sqlite3.connect(results / RUN / "run.sqlite")) as log:
         log.execute("DELETE FROM trials WHERE subject = 1")
         log.execute("DELETE FROM lives WHERE subject = 1")
         log.commit()
-    assert run("report", RUN).code == 0, "a log is its owner's file"
-    found = run("report", RUN, "--verify")
-    assert found.code == 2
-    assert "damaged: its rows are not those that were written" in found.err
+    for more in ((), ("--verify",)):
+        found = run("report", RUN, *more)
+        assert found.code == 2
+        assert "damaged: its rows are not those that were written" in found.err
 
 
 def test_what_no_run_has_written_is_a_line_and_no_traceback(
@@ -111,7 +116,7 @@ def test_the_page_is_written_beside_the_log_or_where_it_is_wanted(
 ) -> None:
     result = run("report", RUN, "--html")
     beside = here / "results" / RUN / "report.html"
-    assert (result.code, result.out, result.err) == (0, f"{beside}\n", "")
+    assert (result.code, result.out) == (0, f"{beside}\n")
     page = beside.read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert "Watch the trials" in page
@@ -174,21 +179,40 @@ def test_several_runs_are_one_leaderboard(here: Path, run: Run) -> None:
     assert not (here / "altered.html").exists()
 
 
-@pytest.mark.parametrize(
-    "command", ["report", "bless", "compare", "board", "verdict", "verdict of two"]
+#: Commands that replay a log, and those that only check its rows.
+REPLAYING = (
+    "report --verify",
+    "bless",
+    "compare",
+    "board",
+    "verdict",
+    "verdict of two",
 )
+READING = ("report", "export", "figures", "python")
+SUCCESSES = "UPDATE trials SET success = 1 - success"
+MARGIN = "UPDATE cells SET plan = replace(plan, '\"margin\":0.', '\"margin\":0.9')"
+
+
 @pytest.mark.parametrize(
-    ("change", "forged", "said"),
+    ("command", "change", "forged", "said"),
     [
-        ("UPDATE trials SET success = 1 - success", False, "is damaged"),
-        ("UPDATE trials SET success = 1 - success", True, "differs from the record"),
-        ("UPDATE {} SET model = 'gpt-5.4-mini'", True, "not one call to it"),
+        *product((*REPLAYING, *READING), [SUCCESSES], [False], ["is damaged"]),
+        *product(REPLAYING, [SUCCESSES], [True], ["differs from the record"]),
+        *product(
+            (*REPLAYING, *READING),
+            ["UPDATE {} SET model = 'gpt-5.4-mini'"],
+            [True],
+            ["not one call to it"],
+        ),
+        *product(["report --verify", "bless"], [MARGIN], [True], ["by another margin"]),
     ],
 )
 def test_every_command_tells_a_forged_log(
     command: str, change: str, forged: bool, said: str, results: Path, run: Run
 ) -> None:
-    """Rows changed without and with a new digest, and a model that was never called."""
+    """Rows changed without and with a new digest, a model that was never called, and a
+    bar that is not the protocol's.
+    """
     tables = ("cells", "trials", "events") if "{}" in change else ("trials",)
     path = results / RUN / "run.sqlite"
     with rewritten(path) if forged else closing(sqlite3.connect(path)) as log:
@@ -200,13 +224,20 @@ def test_every_command_tells_a_forged_log(
             )
         log.commit()
     arguments = {
-        "report": ("report", RUN, "--verify"),
+        "report": ("report", RUN),
+        "export": ("export", RUN, "--csv", "--table", "trials"),
+        "figures": ("figures", RUN),
+        "report --verify": ("report", RUN, "--verify"),
         "bless": ("bless", RUN, "main"),
         "compare": ("compare", RUN, RUN),
         "verdict": ("verdict", str(path)),
         "verdict of two": ("verdict", str(path), str(path.parent)),
         "board": ("report", RUN, str(results / RUN / "run.sqlite"), "--verify"),
     }
+    if command == "python":
+        with pytest.raises(RunLogError, match=said):
+            _ = cheesebench.open_run(path).summary
+        return
     found = run(*arguments[command])
     assert found.code == 2
     assert said in found.err
