@@ -341,7 +341,7 @@ def reference(cell: CellResult) -> str:
             if animals.measured is None
             else " to ".join(map(number, limits))
         )
-    elif not details:
+    else:
         details.append("declared")
     if animals.n_animals and animals.interval is None:
         details.append(f"n = {animals.n_animals}")
@@ -543,7 +543,7 @@ def remarks(cell: CellResult) -> list[str]:
         (how_it_was_run(cell), bool(cell.remarks)),
         ("better than the rodent", cell.superior),
         ("analogy", flags.analogy),
-        ("rodent declared", flags.reference_declared and not flags.analogy),
+        ("rodent declared", flags.reference_declared),
         ("not diagnostic", flags.not_diagnostic),
         ("goal visible", flags.goal_visible),
         (
@@ -656,8 +656,8 @@ def passed_by(cell: CellResult) -> str:
     shown = number if cell.plan.measured is not None else percent
     bar = reference.value + wording.bar(cell.plan)
     return (
-        f"A PASS does not exclude a subject with {remembers} ({shown(rate)}; PASS "
-        f"from {shown(bar)})."
+        f"A PASS does not exclude a subject with {remembers}: the best one found has "
+        f"{shown(rate)}, and PASS begins at {shown(bar)}."
     )
 
 
@@ -696,7 +696,7 @@ MEANINGS = {
     ]: "in the audit, a lesioned subject did better than the protocol allows",
     UNEVEN: "the subjects' success depends on which answer was right for them, as with a rule that prefers one",
     "contradicted by a lesion": "the model succeeds without what the protocol measures",
-    "analogy": "the source of the rodents' number measured a different event than the success compared with it",
+    "analogy": "the rodents' number is that of a different event than the success compared with it",
     "rodent declared": "the rodents' number stands in the protocol without animals one by one: its error is not known",
     "not diagnostic": "random moves come within the margin of the rodent, so a PASS says little",
     "goal visible": "the goal can be read from the observation",

@@ -760,6 +760,14 @@ def entry(shelf: Shelf, link: str) -> dict[str, Any]:
     }
 
 
+def _scale(model: ModelSummary, cells: Sequence[CellResult]) -> str:
+    """Return the heading of what a rate is measured by; empty where nothing is."""
+    if words.mean_ability(model):
+        return "ability (95 %)"
+    is_chance = any(cell.plan.against == "chance" for cell in cells)
+    return words.CHANCE if is_chance else ""
+
+
 def _model(
     model: ModelSummary,
     cells: Sequence[CellResult],
@@ -790,6 +798,7 @@ def _model(
         "how_to_read": words.how_to_read(cells),
         "grid": matrix.grid(cells),
         "ability": words.mean_ability(model),
+        "scale": _scale(model, cells),
         "is_uneven": any(one.is_uneven for cell in cells for one in cell.answers),
         "by_answer": words.by_answer(cells),
         "profile": profile

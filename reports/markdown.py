@@ -13,6 +13,7 @@ from cheesebench.reports import cells, matrix
 from cheesebench.reports import cells as words
 from cheesebench.reports.cells import clean, escape, fenced, mapping
 from cheesebench.statistics import TAXONOMY, Verdict
+from cheesebench.statistics.question import has_interval
 from cheesebench.statistics.wording import plural, shares, shown_value
 
 if TYPE_CHECKING:
@@ -271,7 +272,8 @@ def _protocols(summary: RunSummary, table: Table) -> list[str]:
 
 def origin(animals: ReferenceValue) -> str:
     """Return the animals' rate or measure and where it comes from, in one line."""
-    kind = "an analogy" if animals.kind == "analogy" else ""
+    kinds = ["an analogy"] * (animals.kind == "analogy")
+    kinds += ["declared"] * (not has_interval(animals))
     shown, name = (
         (percent, "")
         if animals.measured is None
@@ -284,7 +286,7 @@ def origin(animals: ReferenceValue) -> str:
     )
     said = (
         f"{name}{shown(animals.value)}",
-        kind,
+        ", ".join(kinds),
         spread,
         animals.training,
         animals.species,

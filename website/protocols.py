@@ -10,6 +10,7 @@ from urllib.parse import quote
 from cheesebench.gymnasium_plugin import class_name
 from cheesebench.interfaces import DEFAULT_EDITION, BaseSpecification
 from cheesebench.protocol import Specification, arenas
+from cheesebench.protocol.validation import ability_scale
 from website.installed import CATALOGUE, PLUGINS
 from website.lesions import lesions
 from website.markup import code, escape, fenced, prose, sections, table
@@ -100,7 +101,7 @@ def _overview(members: Iterable[BaseSpecification]) -> str:
         ]
         rates = [
             _rate(getattr(one, "reference", None)),
-            _rate(getattr(one.document, "chance", None)),
+            _share(_without(one)),
         ]
         rows.append([link, escape(one.title), size[0], *rates, size[1]])
     headers = [
@@ -108,14 +109,23 @@ def _overview(members: Iterable[BaseSpecification]) -> str:
         "title",
         "trials x steps",
         "rodent",
-        "random",
+        "without the ability, at most",
         "domains x conditions",
     ]
     return table(headers, rows)
 
 
+def _without(one: BaseSpecification) -> float | None:
+    """Return the zero of the ability scale; None where none is proved."""
+    scales = map(ability_scale, arenas([one]))
+    return next((scale.without for scale in scales if scale is not None), None)
+
+
 def _rate(source: object) -> str:
-    value = getattr(source, "value", None)
+    return _share(getattr(source, "value", None))
+
+
+def _share(value: float | None) -> str:
     return "" if value is None else f"{value:.1%}".replace(".0%", "%")
 
 
@@ -131,7 +141,7 @@ def _section(one: BaseSpecification) -> str:
 
 
 def _facts(one: Specification) -> list[tuple[str, str]]:
-    document, reference = one.document, one.reference
+    document, reference, without = one.document, one.reference, _without(one)
     blocks = [
         f"{code(block.name)}: {f'{block.repeat} x ' if block.repeat > 1 else ''}{block.sessions} x {block.trials}"
         + (f", until {block.until.count} of {block.until.of}" if block.until else "")
@@ -173,7 +183,11 @@ def _facts(one: Specification) -> list[tuple[str, str]]:
             else "no number, so no verdict",
         ),
         (
-            "random",
+            "without the ability",
+            f"{_share(without)} at most, proved" if without is not None else "",
+        ),
+        (
+            "moving at random, which is no zero",
             f"{_rate(document.chance)} of {document.chance.trials} trials"
             if document.chance
             else "",

@@ -25,7 +25,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.provenance import check_name
 from cheesebench.files import write_whole
-from cheesebench.records import CellKey
+from cheesebench.records import CellKey, CellPlan
 from cheesebench.statistics.comparison import (
     BASELINE_SUBJECTS,
     CountedRun,
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         print(verify(log), file=sys.stderr)
         counted = count_run(log)
         floors = {
-            plan.key: plan.chance for plan in log.plans() if plan.measured is None
+            plan.key: _floor(plan) for plan in log.plans() if plan.measured is None
         }
     gaps = list(incomplete(counted))
     if gaps and not options.incomplete:
@@ -80,8 +80,8 @@ def run(options: argparse.Namespace) -> int:
     )
     if replaced:
         print("It replaces the previous one.", file=sys.stderr)
-    if low := list(_at_chance(counted, floors)):
-        said = f"Warning: at or below chance, where a run cannot be shown to be worse: {'; '.join(low)}."
+    if low := list(_nothing_to_lose(counted, floors)):
+        said = f"Warning: none of the ability is there to be lost: {'; '.join(low)}."
         print(paragraph(said), file=sys.stderr)
     for said in _lucky(counted):
         print(paragraph(f"Warning: {said}"), file=sys.stderr)
@@ -93,17 +93,28 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _at_chance(
-    run: CountedRun, floors: Mapping[CellKey, float | None]
+def _floor(plan: CellPlan) -> tuple[float, str] | None:
+    """Return the rate up to which a subject shows none of the ability, and what has it:
+    where no ceiling is proved, moving at random, which has less.
+    """
+    if plan.ability is not None:
+        return plan.ability.without, "without the ability at most"
+    return None if plan.chance is None else (plan.chance, "moving at random")
+
+
+def _nothing_to_lose(
+    run: CountedRun, floors: Mapping[CellKey, tuple[float, str] | None]
 ) -> Iterator[str]:
-    """Yield the cells that do not succeed more often than random moves."""
+    """Yield the cells that show none of their ability."""
     for cell in run.cells:
-        floor = floors.get((cell.model, cell.protocol, cell.view, cell.variant))
+        found = floors.get((cell.model, cell.protocol, cell.view, cell.variant))
         rates = [
             one.passed / one.scored for one in cell.subjects.values() if one.scored
         ]
-        if floor is not None and rates and sum(rates) / len(rates) <= floor:
-            yield f"{cell.protocol} ({percent(sum(rates) / len(rates))}, chance {percent(floor)})"
+        if found is not None and rates and sum(rates) / len(rates) <= found[0]:
+            floor, who = found
+            rate = percent(sum(rates) / len(rates))
+            yield f"{cell.protocol} ({rate}; {who} {percent(floor)})"
 
 
 def _lucky(run: CountedRun) -> Iterator[str]:

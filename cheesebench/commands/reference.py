@@ -41,12 +41,12 @@ _INTRODUCTION = """\
 
 This page lists every number that a verdict compares a model with. A *measured* value has a spread between animals, or
 an interval: two groups of subjects are compared. A *declared* value has none: it is used as a point, and the verdict
-ignores how uncertain it is. In an *analogy*, the laboratory measured a different event from the one that counts as a
-success here. *Training* is the number of trials before what is judged and in it, of an animal (median) and of a subject
-here. Each measured number is that of one laboratory. *No verdict* are the rates that no number of subjects decides,
-because the animals' own mean has an error. Read how a number was obtained before you quote a verdict: this page has the
-beginning, and `cheesebench reference NAME` prints the rest, with the curve by session, what is preserved and what is
-simplified.
+ignores how uncertain it is. An *analogy* is the number of a different event from the one that counts as a success
+here; without a spread it is declared, too. *Training* is the number of trials before what is judged and in it, of an
+animal (median) and of a subject here. Each measured number is that of one laboratory. *No verdict* are the rates that
+no number of subjects decides, because the animals' own mean has an error. Read how a number was obtained before you
+quote a verdict: this page has the beginning, and `cheesebench reference NAME` prints the rest, with the curve by
+session, what is preserved and what is simplified.
 """
 
 _MARKUP = re.compile(r"[\\`*\[\]|#]|(?<![^\W_])_|_(?![^\W_])")
@@ -182,8 +182,8 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
         spread,
         str(reference.n_animals or "not stated"),
         species,
-        reference.kind,
-        _escape(str(reference.dose or "not stated")),
+        reference.nature,
+        _escape(reference.training or "not stated"),
         str(specification.dose or "varies"),
         _undecided(specification, reference),
     ]
@@ -291,7 +291,7 @@ def _estimand(estimand: str) -> str:
 def _facts(reference: ReferenceSpec, here: Dose | None) -> Facts:
     interval = reference.interval
     facts = [
-        ("kind", reference.kind),
+        ("kind", reference.nature),
         *_judged(reference),
         (
             "interval (95 %)",
@@ -305,7 +305,7 @@ def _facts(reference: ReferenceSpec, here: Dose | None) -> Facts:
         ),
         (
             "training",
-            f"animals {reference.dose or 'not stated'}, here {here or 'varies'} (before what is judged + in it)",
+            f"animals {reference.training or 'not stated'}, here {here or 'varies'} (before what is judged + in it)",
         ),
         ("species", reference.species or "not stated"),
         ("source", reference.source or "not stated"),

@@ -521,8 +521,8 @@ def reference_value(specification: Specification) -> ReferenceValue | None:
         species=reference.species,
         source=reference.source,
         status=reference.status,
-        training=f"training: animals {reference.dose}, here {specification.dose or 'varies'}"
-        if reference.dose is not None
+        training=f"training: animals {reference.training}, here {specification.dose or 'varies'}"
+        if reference.training
         else "",
         measured=measured,
     )

@@ -303,6 +303,21 @@ class ReferenceSpec:
         """
         return self.sd is not None and self.n_animals is not None and self.n_animals > 1
 
+    @property
+    def nature(self) -> str:
+        """``kind``; an analogy whose error is not known is declared, too."""
+        if self.kind != "analogy" or self.has_spread or self.interval is not None:
+            return self.kind
+        return "analogy, declared"
+
+    @property
+    def training(self) -> str:
+        """The animals' dose in words; empty if unknown. Where no animals were measured,
+        nobody has seen them trained.
+        """
+        said = "" if self.dose is None else str(self.dose)
+        return f"{said} (declared)" if said and "declared" in self.nature else said
+
 
 @dataclass(frozen=True)
 class Specification(BaseSpecification):

@@ -360,7 +360,7 @@ def _caveats(cell: CellResult) -> list[str]:
     if flags.analogy:
         what = "this success" if cell.judged is None else "this measure"
         found.append(
-            f"The animals' number is an analogy: its source measured a different event than {what}."
+            f"The animals' number is an analogy: it is that of a different event than {what}."
         )
     if flags.memory_contradicted:
         found.append("The agent declares no memory, but its subjects differ.")

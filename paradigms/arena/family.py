@@ -248,7 +248,7 @@ def _animals(judged: ReferenceSpec | None) -> str:
     if judged is None:
         return "no reference"
     value = _rate(judged.value) if judged.measure == "success" else f"{judged.value:g}"
-    return value if judged.kind == "measured" else f"{value} {judged.kind}"
+    return value if judged.kind == "measured" else f"{value} {judged.nature}"
 
 
 def _rate(value: float | None) -> str:

@@ -81,14 +81,24 @@ def test_a_baseline_that_has_nothing_to_lose_is_warned_of(
     assert "Warning: worse rarely succeeds on little (" in said
     with rewritten(results / RUN / "run.sqlite") as connection:
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.chance', 0.9)")
+    lost = "Warning: none of the ability is there to be lost: little ("
     said = " ".join(run("bless", RUN, "low").err.split())
-    assert (
-        "Warning: at or below chance, where a run cannot be shown to be worse: little ("
-        in said
-    )
+    assert lost in said
+    assert "moving at random 90 %" in said
+    # What is proved of subjects without the ability goes before random moves.
+    scale = json.dumps({"without": 0.95, "ideal": 1.0})
     with rewritten(results / RUN / "run.sqlite") as connection:
-        connection.execute("UPDATE cells SET plan = json_set(plan, '$.chance', NULL)")
-    assert "at or below chance" not in run("bless", RUN, "low").err
+        connection.execute(
+            "UPDATE cells SET plan = json_set(plan, '$.ability', json(?))", [scale]
+        )
+    said = " ".join(run("bless", RUN, "low").err.split())
+    assert lost in said
+    assert "without the ability at most 95 %" in said
+    with rewritten(results / RUN / "run.sqlite") as connection:
+        connection.execute(
+            "UPDATE cells SET plan = json_set(plan, '$.ability', NULL, '$.chance', NULL)"
+        )
+    assert lost not in run("bless", RUN, "low").err
 
 
 def test_formats(run: Run, results: Path, here: Path, worse: str) -> None:

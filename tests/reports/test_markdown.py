@@ -124,7 +124,7 @@ def test_the_manifest_says_which_run_it_was(
     ):
         assert expected in facts
     assert table(section(report, "Protocols"))[0]["sha256"] == "0123456789ab"
-    assert "80 %; C57BL/6; PMC1; declared" in report
+    assert "80 %; declared; C57BL/6; PMC1; declared" in report
 
 
 def test_remarks_are_explained_once(make_plan: MakePlan, make_run: MakeRun) -> None:
@@ -187,7 +187,7 @@ def test_a_measured_reference_shows_its_interval(
     assert first["rodent"] == "80.0 % (70.0–87.5 %)"
     assert second["rodent"] == "80.0 % (declared, n = 12)"
     assert third["rodent"] == "66.3 % (61.8–70.8 %, n = 35)"
-    assert fourth["rodent"] == "80.0 % (analogy)"
+    assert fourth["rodent"] == "80.0 % (analogy, declared)"
     assert fifth["rodent"] == "66.3 % (analogy, 61.8–70.8 %, n = 35)"
 
 

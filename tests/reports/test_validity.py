@@ -93,7 +93,7 @@ def test_a_pass_says_what_it_does_not_exclude(
         text = PluginManager().reporters[name].render(run)
         return html.unescape(" ".join(text.split()))
 
-    said = "A PASS does not exclude a subject with one bit of memory (75 %; PASS from 60 %)"
+    said = "A PASS does not exclude a subject with one bit of memory: the best one found has 75 %, and PASS begins at 60 %"
     assert said in report(1.0)
     assert said not in report(0.0)
     assert ("animals 6 + 4" in report(0.0)) == (name != "text")  # on pages

@@ -225,11 +225,16 @@ def test_cells_compared_with_chance_speak_of_chance(
     make_plan: MakePlan, make_run: MakeRun
 ) -> None:
     asked = make_plan("words", reference=None, against="chance", chance=0.2, species="")
-    words = Outline(render(make_run([(asked, 0.9)]))).words
+    page = render(make_run([(asked, 0.9)]))
+    words = Outline(page).words
+    assert 'data-label="chance"' in page
     assert "rate − random" in words
     assert "PASS: the model does better than chance" in words
     assert "rate − rodent" not in words
     assert "at least as well as the rodent" not in words
+    # Against animals the rate of random moves is no zero, and stands in no column.
+    animal = make_plan("pool", chance=0.2)
+    assert 'data-label="chance"' not in render(make_run([(animal, 0.9)]))
 
 
 def test_questions_in_words_are_wrapped_and_maps_are_not(make_plan: MakePlan) -> None:
