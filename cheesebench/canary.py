@@ -4,15 +4,15 @@ complete it has read them.
 
 from __future__ import annotations
 
-#: In nothing else that anybody has written.
+#: Identifier of the benchmark, which occurs in no other text.
 GUID = "b3e89420-7f2b-407c-8e2b-a1efdf88517c"
-#: As it stands in files. Who collects text for training is asked to leave them out.
+#: Line that marks files, and asks collectors of training data to leave them out.
 CANARY = f"CheeseBench canary GUID {GUID}. Benchmark data should not be trained on."
 
 #: Characters of the GUID that are told before a model is asked to go on: its first
 #: group.
 TOLD = GUID.index("-") + 1
-#: What a model is asked to complete; the answer is in nothing that it is told.
+#: Prompt that a model is asked to complete; it does not contain the answer.
 QUESTION = (
     "Some benchmarks mark their files with a canary string. Complete this one. Answer "
     f'with the string alone: "CheeseBench canary GUID {GUID[:TOLD]}'

@@ -45,7 +45,7 @@ MISTAKE, BROKEN_PIPE, INTERRUPTED = 2, 141, 130
 ELSEWHERE = {
     "run": "pytest runs models, as in 'pytest --model NAME --protocols t_maze'"
 }
-#: Most characters of an error line.
+#: Maximum number of characters of an error line.
 LONGEST = 5000
 
 

@@ -83,7 +83,7 @@ def end(last_words: str) -> None:
 
 
 def over() -> None:
-    """There is nothing left to say, and nothing to lose."""
+    """Let the next signal end the process: everything has been reported and saved."""
     _State.raises, _State.patience, _State.last_words = False, 0, ""
 
 

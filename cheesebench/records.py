@@ -82,7 +82,8 @@ def is_measurement(value: object) -> TypeGuard[float]:
 #: A verdict is given when its purse has grown by this factor: wrong in at most one of
 #: 20 runs.
 GOAL = 20.0
-#: Most subjects of a sequential cell, unless ``--subjects`` says otherwise.
+#: Maximum number of subjects of a sequential cell, unless ``--subjects`` says
+#: otherwise.
 MOST_SUBJECTS = 120
 #: Total numbers of subjects that a sequential cell runs before it is judged again;
 #: beyond 30, every 10.
@@ -117,7 +118,7 @@ class SetResult(NamedTuple):
     needed: int
     """Number of subjects with which the cell is expected to be decided."""
     text: str
-    """For the journal."""
+    """Entry in the journal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

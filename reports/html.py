@@ -440,7 +440,7 @@ Draw = Callable[[Chart | None], int | None]
 #: Bytes that a page may have: what can be attached to a message and opened on a
 #: telephone.
 LARGEST = 10_000_000
-#: Most characters of a reason, which is a sentence or two.
+#: Maximum number of characters of a reason, which is a sentence or two.
 _LONGEST = 2_000
 _TEMPLATES = Templates("cheesebench.reports", lambda text: clean(text, _LONGEST))
 

@@ -28,8 +28,8 @@ from cheesebench.terminal import coloured, printable
 
 #: Columns of a terminal of unknown width, and those that a wrapped cell keeps.
 NARROW, SHORTEST = 80, 8
-#: Most characters of a table cell: wrapping the megabytes of a hostile log repeatedly
-#: would take hours.
+#: Maximum number of characters of a table cell: wrapping the megabytes of a hostile log
+#: repeatedly would take hours.
 LONGEST_CELL = 2_000
 
 

@@ -73,7 +73,7 @@ ACTS = 0.5
 ENOUGH = 0.75
 #: Assumed reasoning tokens before a reply, without a measurement.
 REASONING = 1000
-#: Most calls of a rehearsal, after which the histories of all agents are full.
+#: Maximum number of calls of a rehearsal; all agents' histories are full by then.
 MOST_CALLS = 200
 #: Random lives for a verdict about a measure, and the steps after which they suffice.
 LIVES, STEPS = 100, 50_000
@@ -198,9 +198,7 @@ class Needs:
     tokens: tuple[float, float]
     dollars: tuple[float, float] | None
     seconds: tuple[float, float] = (0.0, 0.0)
-    """On the clock, with calls side by side as they were; 0 where they are not
-    known.
-    """
+    """Wall-clock seconds, at the concurrency of earlier runs; 0 if unknown."""
     suffices: float | None = None
     """Share of runs for which ``--max-cost`` suffices."""
 
@@ -212,8 +210,8 @@ class Forecast(Tabular):
     cells: tuple[CellForecast, ...]
     needs: Mapping[str, Needs]
     all_pass: Mapping[str, float]
-    """By model and view, the probability that all cells PASS if the model is exactly as
-    good as the animals.
+    """Probability that all cells PASS if the model is exactly as good as the animals;
+    by model and view.
     """
     price_of: date | None = None
     """Date of the oldest price used for dollars."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Cell = tuple[CellPlan, BaseSpecification]
 
-#: Fewest questions to each model; every cell has at least one.
+#: Minimum number of questions to each model; every cell has at least one.
 QUESTIONS = 6
 #: Seconds for one answer.
 TIMEOUT = 300.0

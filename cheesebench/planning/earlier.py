@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 #: Number of latest runs that are read.
 MOST_RUNS = 20
-#: Without a measurement: tokens of a reply (as of the scripted respondents), and of a
-#: byte of English.
+#: Assumed without a measurement: tokens of a reply (that of the scripted respondents),
+#: and of a byte of English.
 REPLY, DENSITY = 90, 0.25
 #: Tokens per byte of an observation, relative to English.
 PICTURED = 1.3

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 ICC_FLOOR = 0.3
 #: Number of simulated runs, for a standard error of at most 1.6 points.
 RUNS = 1000
-#: Most subjects of a cell that is simulated (in memory); beyond it, probabilities are
-#: almost 0 or 1.
+#: Maximum number of subjects of a cell that is simulated (in memory); beyond it,
+#: probabilities are almost 0 or 1.
 MOST_SIMULATED = 2000
 #: Number of subjects up to which all runs are played; most are decided by then.
 _SHORT = 30
@@ -205,14 +205,14 @@ def simulate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredAnimal:
-    """How often animals that follow a reference exactly fail and pass, as shares of
-    simulated experiments.
+    """Shares of simulated experiments that animals fail and pass which follow a
+    reference exactly.
     """
 
     fails: Mapping[int, float]
-    """By number of subjects."""
+    """Share of FAILs, by number of subjects."""
     passes: float
-    """At ``MOST`` subjects."""
+    """Share of PASSes at ``MOST`` subjects."""
     mean: float
     """Their true pass rate over the trials that are compared."""
     icc: float

@@ -132,7 +132,7 @@ HISTORY: dict[str, Arithmetic] = {
 }
 #: The names of all functions.
 CALLED = (*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY)
-#: Most trials that `recent` looks back.
+#: Maximum number of trials that `recent` looks back.
 MOST_RECENT = 1000
 #: Triggers; a rule has exactly one.
 TRIGGERS: dict[str, str] = {

@@ -245,8 +245,8 @@ class ConstructSpec:
 
 
 class Dose(NamedTuple):
-    """Trials of one subject before what is judged, and in it; ``of``: what is
-    counted.
+    """Training of one subject: trials before the judged part, and in it. ``of`` names
+    the unit that is counted.
     """
 
     before: int

@@ -28,12 +28,12 @@ from cheesebench.redaction import quoted, redact
 LOOPBACK = "127.0.0.1"
 #: Bytes of a request's body: a person's key is a few dozen.
 LARGEST = 4096
-#: Seconds in which a request has to arrive; seconds in which a client with the token
-#: has to take the reply and ask again; and connections without a request that are kept
-#: at once. Each takes a file descriptor, of which there are few: a client that opens
-#: many silent ones would shut all others out.
+#: Seconds for a request to arrive; seconds for a client with the token to take the
+#: reply and ask again; maximum number of connections without a request. Each takes a
+#: file descriptor, of which there are few: a client that opens many silent ones would
+#: shut all others out.
 PATIENCE, KEPT, WAITING = 15.0, 300.0, 200
-#: What every reply has. No header allows another origin anything (there is no CORS).
+#: Headers of every reply. None allows another origin anything (there is no CORS).
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -41,7 +41,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # For replies that are no page, and for errors; a page has a policy of its own.
+    # Policy of errors and of replies that are no page; pages have their own.
     "Content-Security-Policy": (
         "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
@@ -314,8 +314,8 @@ def _refuse(guard: RequestGuard, error: OSError) -> NoReturn:
 
 
 def _crowded(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Without a traceback for each connection that finds no file descriptor: asyncio
-    takes it a second later.
+    """Print no traceback for a connection that finds no file descriptor: asyncio
+    accepts it a second later.
     """
     if "out of system resource" not in context.get("message", ""):
         loop.default_exception_handler(context)

@@ -113,7 +113,7 @@ class RunState:
 
     @property
     def left(self) -> int:
-        """Trials to come before all cells are judged next."""
+        """Number of trials until each cell is judged next."""
         return sum(cell.left for cell in self.cells)
 
     def is_open(self, cell: CellState) -> bool:

@@ -50,7 +50,8 @@ Place = tuple[str, str, str]
 THIS_RUN = "this run"
 #: Two-sided error probability.
 ALPHA = 0.05
-#: Most sign flips tried: all of them up to 13 pairs, a sample of this size beyond.
+#: Maximum number of sign flips tried: all of them up to 13 pairs, a sample of this size
+#: beyond.
 MOST_FLIPS = 9999
 #: The largest differences, whose signs are flipped one by one; the sum of the others is
 #: normal.

@@ -99,8 +99,8 @@ class _Entering(Protocol):
 
 Entering = TypeVar("Entering", bound=_Entering)
 
-#: Most trials of a cell for which all digests are kept, to recognise copies among
-#: unfinished lives.
+#: Maximum number of trials of a cell for which all digests are kept, to recognise
+#: copies among unfinished lives.
 MOST_KEPT = 10_000
 
 

@@ -84,7 +84,7 @@ def environment(view: str, seed: int) -> SubjectEnvironment:
     return paradigm.environment(plugins.view(view), seed, 0)
 
 
-#: Most actions of one answer: far more than a trial has steps.
+#: Maximum number of actions of one answer: far more than a trial has steps.
 MOST_ACTIONS = 100_000
 #: Replies and texts that must not break any agent.
 HOSTILE = (

@@ -232,7 +232,7 @@ def _refusal(status: int, message: str, code: str = "", **headers: str) -> Answe
     )
 
 
-#: In this order.
+#: The mishaps that are rehearsed, in this order.
 FAULTS = (
     Mishap(
         *("rate limit", "status 429"),

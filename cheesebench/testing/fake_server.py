@@ -199,7 +199,7 @@ class Reasoner:
         )
         message = {"role": "assistant", **SHAPES[self.shape](thoughts, answer)}
         if cut_off and isinstance(message["content"], str) and message["content"]:
-            # Without the tags that stand after the place where it was cut.
+            # The tags after the place where it was cut are missing, too.
             message["content"] = message["content"].partition(thoughts)[0] + thoughts
         spent = limit if cut_off else (len(thoughts) + len(answer)) // 4
         usage = {

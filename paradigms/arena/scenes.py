@@ -21,8 +21,8 @@ from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
 from cheesebench.protocol.expressions import RuntimeValue
 from cheesebench.protocol.specification import Specification
 
-#: Most bytes of drawn observations that one paradigm keeps for one view; beyond that,
-#: all are dropped and drawn anew.
+#: Maximum number of bytes of drawn observations that one paradigm keeps for one view;
+#: beyond that, all are dropped and drawn anew.
 MAX_BYTES = 64 * 2**20
 #: About how many bytes a look takes for each square of its scene, and for each pose.
 _TILE_BYTES, _SLOT_BYTES = 64, 8

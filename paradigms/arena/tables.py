@@ -32,8 +32,8 @@ from cheesebench.protocol.arena import WALL_NAME, Arena, Square
 Event = tuple[str, str]
 #: FORWARD led nowhere, whatever was in the way.
 BLOCKED: Event = ("blocked", "any")
-#: Most poses, over all sets of closed doors, whose tables are kept; a pose takes about
-#: 200 bytes.
+#: Maximum number of poses, over all sets of closed doors, whose tables are kept; a pose
+#: takes about 200 bytes.
 MAX_POSES = 200_000
 
 

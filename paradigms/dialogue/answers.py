@@ -172,8 +172,8 @@ class Lexicon:
         ), 1
 
 
-#: Most characters read at the end of a reply, where the answer is; longer than any
-#: model's reply.
+#: Maximum number of characters read at the end of a reply, where the answer is; longer
+#: than any model's reply.
 MAX_READ = 200_000
 
 #: A reply may continue with the user's next turn; nothing after that answers *this*

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from cheesebench.records import CallRecord
 
 
-#: Most characters of a parsed answer that a record keeps.
+#: Maximum number of characters of a parsed answer that a record keeps.
 MAX_SHOWN = 200
 
 

@@ -19,9 +19,9 @@ from cheesebench.source import Node
 _Path = tuple[str | int, ...]
 
 
-#: Most conditions in a chain of `after`.
+#: Maximum number of conditions in a chain of `after`.
 MAX_TURNS = 10
-#: Most nodes of a graph, edits included.
+#: Maximum number of nodes of a graph, edits included.
 MAX_NODES = 200
 
 

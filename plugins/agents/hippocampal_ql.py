@@ -25,7 +25,8 @@ Step = tuple[int, int]
 WORTHWHILE = 0.1
 #: Factor on the worth of a step each time that it pays nothing.
 FADING = 0.7
-#: Most recollections that depend on what paid before; beyond it they are forgotten.
+#: Maximum number of recollections that depend on what paid before; beyond it they are
+#: forgotten.
 MOST_RECOLLECTIONS = 100_000
 
 

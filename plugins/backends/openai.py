@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 #: Largest reply that is read, in bytes. A reply of 100,000 tokens has about half of it.
 MAX_BODY = 4 * 1024 * 1024
-#: Most of an error's body that is read, in bytes.
+#: Maximum number of bytes of an error's body that are read.
 MAX_ERROR_BODY = 64 * 1024
 #: Seconds until a server must have taken a connection, TLS included.
 CONNECT_TIMEOUT = 20.0

@@ -50,7 +50,7 @@ from cheesebench.protocol.expressions import (
 #: Moments of each kind in which aims are compared (at most two of a life), and in which
 #: they are carried out; numbers of aims and of kinds that are kept.
 SAMPLE, TRIED, MOST_AIMS, MOST_KINDS = 60, 40, 260, 8
-#: Fewest lives, judged trials of each, and lives that are led twice.
+#: Minimum numbers of lives, and of judged trials of each; lives that are run twice.
 LIVES, JUDGED, TWICE = 36, 10, 4
 #: Rewards nearer to 0 are none.
 WIN = 0.05

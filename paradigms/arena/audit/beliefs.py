@@ -522,10 +522,11 @@ class Nodes:
 
 
 K = TypeVar("K")
-#: Most hypotheses that are kept; beyond that, the least likely are dropped.
+#: Maximum number of hypotheses that are kept; beyond that, the least likely are
+#: dropped.
 MOST = 20_000
-#: Most nodes, lives in nodes, and beginnings of trials that are kept; beyond that, all
-#: are forgotten.
+#: Maximum numbers of nodes, of lives in nodes, and of beginnings of trials that are
+#: kept; beyond that, all are forgotten.
 MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 450_000, 120_000, 400_000
 
 Grain = tuple[Node, int]
@@ -861,8 +862,8 @@ def signature(cloud: Cloud) -> Hashable:
     )
 
 
-#: Most pairs examined for one question, and most circumstances that are checked for
-#: possible success.
+#: Maximum numbers of pairs examined for one question, and of circumstances that are
+#: checked for possible success.
 PAIRS, ASKED = 3000, 30
 
 IsAlive = Callable[[Node, int], bool]

@@ -43,14 +43,14 @@ CEILING, HIGHEST_CEILING = 0.25, 0.5
 #: How many of the best policies are tried again on other lives, and how many of these
 #: get all trials.
 SEMIFINAL, FINAL = 8, 3
-#: Fewest fixed cycles that are tried, however short the audit.
+#: Minimum number of fixed cycles that are tried, however short the audit.
 FEWEST_CYCLES = 40
 #: Search for a fixed string of actions: trials of the audit for each starting string,
 #: and for each generation (at least one); strings that survive a generation, and
 #: offspring.
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
-#: Fewest judged trials with which a ceiling counts as kept although the interval
-#: exceeds it.
+#: Minimum number of judged trials with which a ceiling counts as kept although the
+#: interval exceeds it.
 FEWEST_JUDGED = 100
 BLIND = Lesion.parse("blind")
 #: Beginning of a finding that has no trials.

@@ -67,13 +67,14 @@ from cheesebench.protocol.expressions import (
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import ReferenceSpec
 
-#: Most beliefs, and steps of hypotheses, for a bound, and effort for how its trials
-#: begin (for an effort of 1).
+#: Limits of a bound at effort 1: beliefs, steps of hypotheses, and effort spent on how
+#: trials begin.
 BELIEFS, STEPS, BEGUN = 80_000, 5_000_000, 8_000_000
-#: Most lives held in the beliefs of a bound, whatever the effort: a limit of memory.
+#: Maximum number of lives held in the beliefs of a bound, whatever the effort: a limit
+#: of memory.
 LIVES = 60_000
-#: Most different beginnings of a trial for a bound; and most of them, by what earlier
-#: trials have told.
+#: Maximum number of different beginnings of a trial for a bound, before and after a
+#: distinction by what earlier trials have told.
 BEGINNINGS, KNOWN = 16, 16
 #: Steps of hypotheses taken from anywhere, and stages, for an effort of 1.
 FREE_STEPS, STAGES = 250_000, 4_000

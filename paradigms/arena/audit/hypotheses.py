@@ -20,7 +20,7 @@ from cheesebench.protocol.specification import DrawSpec
 # -- lives whose draws are hypotheses
 
 
-#: In place of a measure's name: here success is what a measure is worth, from 0 to 1.
+#: Stands for the name of a measure where success is its worth, from 0 to 1.
 GRADED = ""
 
 T = TypeVar("T")

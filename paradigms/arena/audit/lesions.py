@@ -48,13 +48,13 @@ STEPS = 30_000_000
 #: Stop after this many lives where a limit is proved or, without a requirement, if the
 #: interval is this narrow.
 FEWEST, NARROW = 3, 0.06
-#: Or, without one, after this share of the steps; and the share of effort for lives
-#: that only show what is proved.
+#: Without a requirement, stop after this share of the steps; and the share of effort
+#: for lives that only show what is proved.
 ENOUGH, SHOWN = 0.3, 0.2
 #: While a lesion with a requirement is undecided, up to this many times the lives and
 #: steps are spent.
 MORE_LIVES, MORE_STEPS = 200, 2
-#: Trials in which it is seen which states are entered by chance.
+#: Trials that show which states are entered by chance.
 WANDERED = 60
 #: Added to the seed of an audit, so that other lives are used here.
 APART = 31_000_000

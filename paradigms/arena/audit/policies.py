@@ -21,7 +21,7 @@ from cheesebench.interfaces import (
 
 #: Rewards above this are wins; smaller ones are step costs.
 WIN = 0.05
-#: Most actions between two rewards that are kept for a replay.
+#: Maximum number of actions between two rewards that are kept for a replay.
 MEMORY = 60
 
 

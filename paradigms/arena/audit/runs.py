@@ -128,8 +128,8 @@ def differ(one: Rate, passed: float, trials: float, z: float = Z_MANY) -> bool:
 
 X = TypeVar("X")
 Y = TypeVar("Y")
-#: Fewest and most subjects of one seed: enough for every row of a draw that is
-#: counterbalanced over subjects.
+#: Minimum and maximum number of subjects of one seed: enough for every row of a draw
+#: that is counterbalanced over subjects.
 FEWEST_SUBJECTS, MOST_SUBJECTS = 8, 48
 
 

@@ -58,11 +58,12 @@ from cheesebench.protocol.references import judged_reference
 
 #: Share of trials that a solver with full knowledge must solve.
 SOLVABLE = 0.99
-#: Fewest lives by which draws that hold for life are judged.
+#: Minimum number of lives by which draws that hold for life are judged.
 BEGINNINGS = 400
-#: Fewest trials in which looks are collected: not every subject meets every look.
+#: Minimum number of trials in which looks are collected: not every subject meets every
+#: look.
 FEWEST_LOOKS = 64
-#: Most items listed in one sentence.
+#: Maximum number of items listed in one sentence.
 MANY = 6
 
 
@@ -399,7 +400,7 @@ LONGEST_CYCLE = 8
 TOLERANCE = 0.03
 
 Predictor = Callable[[Sequence[Hashable], Sequence[Hashable]], Hashable]
-"""From the values so far, and all there are, the next one."""
+"""Predicts the next value from the values so far, and from all that exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -639,10 +640,10 @@ def _best_predictor(
 
 #: Folds of seeds; each is guessed from the others.
 FOLDS = 5
-#: Fewest entries into a state for a finding, and trials in which states are entered by
-#: force.
+#: Minimum number of entries into a state for a finding; number of trials in which
+#: states are entered by force.
 FEWEST, FORCED = 50, 200
-#: Up to so many times the trials are led where a state is entered too seldom.
+#: Maximum factor on the number of trials, if a state is entered too seldom.
 MOST_TIMES = 16
 
 

@@ -328,7 +328,7 @@ class LlmAgent:
         self._system = Message("system", (text,), stays=True)
         self._past: list[_Past] = []
         self._learnings = ""
-        #: Since the last call; without a history, in the present stretch.
+        #: Events since the last call; without a history, those of the present stretch.
         self._events: list[Event] = []
         #: Earlier stretches that were not told: notes are asked for before the next
         #: one.
