@@ -54,13 +54,7 @@ def run(options: argparse.Namespace) -> int:
             f"No model has '{options.part}' in its name. 'cheesebench models' lists all {len(entries)}."
         )
     if options.check:
-        found = [checked(plugins, entry) for entry in matching]
-        names = ("model", "ready", "says")
-        if options.json:
-            print(json.dumps([dict(zip(names, row, strict=True)) for row in found]))
-        else:
-            print(printable(redact(table(names, found))))
-        return 0 if any(ready != "no" for _, ready, _ in found) else 1
+        return _check(plugins, matching, as_json=options.json)
     # JSON is pure ASCII, so a third-party list cannot harm a terminal.
     print(
         json.dumps(as_values(matching), indent=2)
@@ -68,6 +62,19 @@ def run(options: argparse.Namespace) -> int:
         else printable(redact(as_text(matching)))
     )
     return 0
+
+
+def _check(
+    plugins: PluginManager, entries: Sequence[ModelEntry], *, as_json: bool
+) -> int:
+    """Print whether each model could be called; return 1 if none could."""
+    found = [checked(plugins, entry) for entry in entries]
+    names = ("model", "ready", "says")
+    if as_json:
+        print(json.dumps([dict(zip(names, row, strict=True)) for row in found]))
+    else:
+        print(printable(redact(table(names, found))))
+    return 0 if any(ready != "no" for _, ready, _ in found) else 1
 
 
 def checked(plugins: PluginManager, entry: ModelEntry) -> tuple[str, str, str]:

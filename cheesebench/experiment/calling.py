@@ -762,6 +762,13 @@ class Caller:
             **how,
         )
 
+    def _absence(self, where: str) -> BudgetSpentError | SubjectStoppedError:
+        """Return the error for a call that the replayed run does not have."""
+        records = self.source.trials(self.plan, self.subject)
+        is_spent = any(record.missing == "budget" for record in records)
+        kind = BudgetSpentError if is_spent else SubjectStoppedError
+        return kind(f"{where} is not in the replayed run")
+
     def _find(self, trial: int, call: int, request_digest: str) -> CallRecord | None:
         """Return the recorded call; None, or the refused one, if it is to be made."""
         known = (
@@ -772,13 +779,7 @@ class Caller:
         where = f"call {call} of trial {trial + 1} of subject {self.subject} ({self.plan.model} on {self.plan.protocol})"
         if known is None:
             if self.channel.replaying:
-                missing = {
-                    record.missing
-                    for record in self.source.trials(self.plan, self.subject)
-                }
-                raise (
-                    BudgetSpentError if "budget" in missing else SubjectStoppedError
-                )(f"{where} is not in the replayed run")
+                raise self._absence(where)
             return None
         if known.digest != request_digest:
             raise RunLogError(
