@@ -89,9 +89,11 @@ def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Be
         sums: dict[tuple[str, int], list[float]] = {}
         for place, record in enumerate(one for one in life if not one.missing):
             point = place // size + 1 if size else record.session
-            # A trial without an end to reach takes as long as it may.
-            is_idle = not size and record.session in cell.plan.idle
-            for name, read in () if is_idle else CURVES.items():
+            # A trial without an end to reach takes as long as it may, and is of the
+            # class of trials that did not reach it.
+            if not size and record.session in cell.plan.idle:
+                continue
+            for name, read in CURVES.items():
                 if (number := read(record)) is not None:
                     sums.setdefault((name, point), []).append(number)
             for name, value in record.measures.items():

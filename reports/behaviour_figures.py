@@ -194,11 +194,13 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
             markersize=3,
             label=label,
         )
-        axes.set_ylim(bottom=0)
-        drawing.whole_ticks(axes)
         said.append(
             f"{one.group.label} on {one.cell.plan.protocol}: {', '.join(map(number, mean.values()))}"
         )
+    # Only now: an axis whose limit is set no longer grows with what is drawn on it.
+    for axes in by_name.values():
+        axes.set_ylim(bottom=0)
+        drawing.whole_ticks(axes)
     drawing.shared_legend(figure)
     figure.supxlabel("session (or group of trials)", fontsize="small")
     figure.supylabel("steps" if name == "latency" else "squares", fontsize="small")
@@ -208,7 +210,10 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
 def strategies(all_lived: Sequence[Lived]) -> Drawn:
     """Draw the shares of every categorical measure by session as stacked bars."""
     own = [(one, name) for one in all_lived for name in one.behaviour.strategies]
-    panels = _panels(own, lambda pair: f"{pair[0].title}, {drawing.plain(pair[1])}")
+    panels = _panels(
+        own,
+        lambda pair: f"{pair[0].title}, {drawing.plain(pair[1].replace('_', ' '))}",
+    )
     if panels is None:
         return None
     figure, by_pair = panels

@@ -122,6 +122,32 @@ def test_a_model_is_a_pair_of_columns_and_colours_are_named(
     assert drawn[0].axes[0].get_title().startswith(lived[0].group.label)
 
 
+def test_every_model_is_inside_the_axes(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    """Also one that is drawn later and takes longer."""
+    plan = make_plan("pool", trials=4)
+    (group,) = groups_of(make_run([(plan, 0.5)]))
+    lived = [
+        behaviour_figures.Lived(
+            number,
+            group,
+            group.cells[0],
+            Behaviour(plan, "session", {"latency": {0: {1: slow, 2: slow / 2}}}),
+            None,
+            [],
+        )
+        for number, slow in enumerate((9.0, 36.0, 20.0))
+    ]
+    drawn = behaviour_figures.took(lived, "latency")
+    assert drawn is not None
+    (axes,) = drawn[0].axes
+    low, high = axes.get_ylim()
+    assert low == 0
+    assert high >= 36
+    assert len(axes.lines) == 6
+
+
 def test_arenas_have_their_holes_and_zones() -> None:
     plugins = installed_plugins()
 
