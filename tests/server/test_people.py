@@ -276,6 +276,9 @@ def test_a_person_sees_exactly_what_an_agent_is_shown(
             )
             assert base64.b64decode(picture) == drawn
             assert told.endswith(f"reward {frame.reward:+.6g}")
+        # The one arrow of a map from above is marked, and every letter is still there.
+        arrows = person.page.locator("#observation .agent").all_text_contents()
+        assert len(arrows) == (view == "ascii_2d")
         assert "You are here." in (
             person.page.locator("#instructions").text_content() or ""
         )

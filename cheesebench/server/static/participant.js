@@ -44,6 +44,16 @@
     }
   }
 
+  // The only arrow of a map from above is the person, in the accent colour.
+  function marked(text) {
+    const parts = text.split(/([↑→↓←↖↗↘↙])/u);
+    if (parts.length !== 3) return [text];
+    const self = document.createElement("span");
+    self.className = "agent";
+    self.textContent = parts[1];
+    return [parts[0], self, parts[2]];
+  }
+
   function draw(one) {
     const isPicture = one.picture !== null;
     $("picture").hidden = !isPicture;
@@ -51,7 +61,7 @@
       $("picture").src = "data:image/png;base64," + one.picture;
       $("picture").alt = "What you see now";
     }
-    $("observation").textContent = one.text;
+    $("observation").replaceChildren(...marked(one.text));
     $("observation").hidden = isPicture && !one.text;
     const columns = Math.max(12, ...one.text.split("\n").map((line) => line.length));
     $("observation").style.setProperty("--columns", String(columns));
