@@ -122,9 +122,7 @@ def test_a_model_is_a_pair_of_columns_and_colours_are_named(
     assert drawn[0].axes[0].get_title().startswith(lived[0].group.label)
 
 
-def test_every_model_is_inside_the_axes(
-    make_plan: MakePlan, make_run: MakeRun
-) -> None:
+def test_every_model_is_inside_the_axes(make_plan: MakePlan, make_run: MakeRun) -> None:
     """Also one that is drawn later and takes longer."""
     plan = make_plan("pool", trials=4)
     (group,) = groups_of(make_run([(plan, 0.5)]))
