@@ -320,7 +320,7 @@ class Run:
             record = next((one for one in life if one.trial == trial - 1), None)
             if record is None:
                 said = (
-                    f"it has {len(life)} trials"
+                    f"its trials are {life[0].trial + 1} to {life[-1].trial + 1}"
                     if life
                     else f"the cell has subjects 0 to {plan.subjects - 1}"
                 )
