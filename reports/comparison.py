@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
-from cheesebench.amounts import number, per_hundred, percent, points, rounded, signed
+from cheesebench.amounts import (
+    level,
+    number,
+    per_hundred,
+    percent,
+    points,
+    rounded,
+    signed,
+)
 from cheesebench.files import strict_json
 from cheesebench.reports.cells import NOTHING, clean, escape
 from cheesebench.reports.markdown import table as markdown_table
@@ -42,6 +51,8 @@ _HOW_TO_READ = (
 )
 #: Columns of the text for a terminal.
 WIDTH = 80
+#: Between the ends of an interval; the columns of numbers of one kind.
+_TO, _LEVELLED = "..", range(2, 6)
 #: Characters of a run's name that fit above a column.
 _NARROW = 10
 
@@ -192,18 +203,39 @@ def rows(comparison: RunComparison, model: ModelComparison) -> list[tuple[str, .
     pairs = str(overall.pairs)
     said = _kept(model) or f"{MARKS[overall.answer]} {overall.answer}"
     rated = [cell for cell in model.cells if not cell.measure]
+    kinds = [clean(cell.measure) for cell in model.cells]
     if not rated:
-        return found
+        return _levelled(found, kinds)
     first, second = (
         _mean([getattr(cell, side) for cell in rated])
         for side in ("first_rate", "second_rate")
     )
     identical = all(cell.identical for cell in model.cells)
     numbers = _numbers(overall, identical=identical)
-    return [
-        *found,
-        (said, "all", first, second, *numbers, NOTHING, pairs, ""),
+    whole = (said, "all", first, second, *numbers, NOTHING, pairs, "")
+    return _levelled([*found, whole], [*kinds, ""])
+
+
+def _levelled(
+    found: Sequence[tuple[str, ...]], kinds: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """Return the rows with as many decimals in all rates, differences and intervals of
+    a kind.
+    """
+    columns = [
+        _level_ends(column, kinds) if place in _LEVELLED else column
+        for place, column in enumerate(zip(*found, strict=True))
     ]
+    return list(zip(*columns, strict=True))
+
+
+def _level_ends(column: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    pairs = [text.split(_TO) for text in column]
+    ends = [
+        (end, kind) for pair, kind in zip(pairs, kinds, strict=True) for end in pair
+    ]
+    levelled = iter(level([end for end, _ in ends], [kind for _, kind in ends]))
+    return [_TO.join(islice(levelled, len(pair))) for pair in pairs]
 
 
 def _row(cell: CellComparison, names: tuple[str, str]) -> tuple[str, ...]:
@@ -254,7 +286,7 @@ def _numbers(
     interval = (
         NOTHING
         if paired.interval is None or identical
-        else "..".join(map(shown, paired.interval))
+        else _TO.join(map(shown, paired.interval))
     )
     return difference, interval, _p(paired.p_value)
 
