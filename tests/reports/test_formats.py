@@ -271,3 +271,16 @@ def test_a_comment_has_the_matrix_and_room_for_more(
     many = [(make_plan(f"pool_{number}_{'x' * 4000}"), 0.1) for number in range(20)]
     assert len(matrix.render_comment(make_run(many))) < 65_536
     assert text.count("<details>") == text.count("</details>") == 1
+
+
+def test_numbers_of_a_comparison_have_the_decimals_of_their_kind() -> None:
+    kinds = ["", "", "", "latency"]
+    for column, levelled in (
+        (["49 %", "100 %", "30.4 %", "7"], ["49.0 %", "100.0 %", "30.4 %", "7"]),
+        (["-51", "–", "+0.5", "-2"], ["-51.0", "–", "+0.5", "-2"]),
+        (
+            ["-3..0", "–", "-78.5..-60.7", "-4..+1"],
+            ["-3.0..0.0", "–", "-78.5..-60.7", "-4..+1"],
+        ),
+    ):
+        assert comparison._level_ends(column, kinds) == levelled
