@@ -27,6 +27,7 @@ KEYWORDS = {
     "random",
     "shuffle",
     "max_run",
+    "groups",
     "place",
     "freeze",
     "after",
