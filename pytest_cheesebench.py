@@ -47,9 +47,12 @@ def main() -> int:
     if problem:
         print(problem, file=sys.stderr)
         return 2
-    from cheesebench.cli import main as command
+    from cheesebench.interrupts import of_command
 
-    return command()
+    with of_command():
+        from cheesebench.cli import main as command
+
+        return command()
 
 
 def runs_models(words: Iterable[str]) -> bool:
@@ -71,7 +74,7 @@ def _refuse() -> None:
 _PROBLEM = clash()
 if _PROBLEM:
     globals()["pytest_load_initial_conftests"] = _refuse
-else:
+elif "_pytest" in sys.modules:  # the command needs none of it
     if runs_models(sys.argv):
         from cheesebench.interrupts import install
 

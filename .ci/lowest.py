@@ -31,7 +31,8 @@ class Environment(NamedTuple):
 #: What our lowest versions say of newer ones beside them is not ours to mend.
 _PYTEST = ("python", "-m", "pytest", "-q", "-W", "default", "--durations=3")
 _FRAME = "import cheesebench, sys; print(cheesebench.open_run(sys.argv[1]).trials())"
-#: vLLM, torch, Ray and what tests and pages need are left out: they take gigabytes.
+#: vLLM, torch and what tests and pages need are left out: they take gigabytes; and Ray,
+#: whose three nodes take minutes.
 ENVIRONMENTS = {
     "usual": Environment(
         ("cogeval", "figures", "pandas", "parquet"),

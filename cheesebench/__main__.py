@@ -2,7 +2,10 @@
 
 import sys
 
-from cheesebench.cli import main
+from cheesebench.interrupts import of_command
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with of_command():
+        from cheesebench.cli import main
+
+        sys.exit(main())

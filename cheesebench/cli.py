@@ -29,6 +29,7 @@ from cheesebench.errors import (
 )
 from cheesebench.interface_checks import blaming, misfit, returned
 from cheesebench.interfaces import CommandModule, CommandSpec
+from cheesebench.interrupts import ended_by, exit_code, name_of
 from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import (
     WITH_COMMANDS,
@@ -39,8 +40,8 @@ from cheesebench.profiles import expanded, find_file
 from cheesebench.redaction import redact
 from cheesebench.terminal import coloured, printable, replace_unprintable
 
-#: Exit codes: a user's mistake, a reader that closed the pipe, Ctrl-C.
-MISTAKE, BROKEN_PIPE, INTERRUPTED = 2, 141, 130
+#: Exit codes: a user's mistake, a reader that closed the pipe.
+MISTAKE, BROKEN_PIPE = 2, 141
 #: What people look for here and find elsewhere.
 ELSEWHERE = {
     "run": "pytest runs models, as in 'pytest --model NAME --protocols t_maze'"
@@ -58,11 +59,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # exception.
         replace_unprintable(stream)
     try:
-        code = _run(sys.argv[1:] if arguments is None else list(arguments))
+        return _outcome(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt as error:
+        name = name_of(error)
+        _complain(ended_by(name))
+        return exit_code(name)
+
+
+def _outcome(arguments: list[str]) -> int:
+    try:
+        code = _run(arguments)
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except BrokenPipeError:
         # The reader has closed the pipe (`| head`); Python would complain when it
         # flushes stdout at exit.
@@ -234,6 +242,11 @@ def _blamed(command: CommandSpec) -> contextlib.AbstractContextManager[None]:
 
 def _mistake(*lines: str) -> int:
     """Print an error on stderr: one line, or one for each finding in a protocol."""
+    _complain(f"cheesebench: {lines[0]}", *lines[1:])
+    return MISTAKE
+
+
+def _complain(*lines: str) -> None:
     # stderr may be closed too (`2>&1 | head`).
     with contextlib.suppress(OSError):
         # A damaged log can cause a line of megabytes.
@@ -242,8 +255,7 @@ def _mistake(*lines: str) -> int:
             for line in lines
         ]
         text = printable(redact("\n".join(shown)))
-        print(coloured(f"cheesebench: {text}", sys.stderr), file=sys.stderr, flush=True)
-    return MISTAKE
+        print(coloured(text, sys.stderr), file=sys.stderr, flush=True)
 
 
 class _InGroups(argparse.HelpFormatter):

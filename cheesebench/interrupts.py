@@ -1,5 +1,5 @@
-"""SIGINT, and signals that end a process: one handler once the plugin is loaded; no
-traceback, and always a line on how to go on.
+"""SIGINT, and signals that end a process: one handler for runs, commands and servers;
+no traceback, and always a line that says what happened.
 """
 
 from __future__ import annotations
@@ -7,14 +7,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
 
 NOTHING_RUN = "cheesebench: interrupted before the run began; nothing was run."
-#: Exit status of an interrupted session, as pytest has it.
-_STATUS = 2
+#: Exit code of an interrupted session, as pytest has it.
+INTERRUPTED = 2
 #: Seconds after which a signal is looked at again that arrived during an import: C
 #: extensions swallow exceptions.
 _AGAIN = 0.05
@@ -32,16 +32,27 @@ _SIGNALS = _signals("INT", "TERM", "HUP", "QUIT", "XCPU", "ALRM", "USR1", "USR2"
 _FREE = _signals("USR1", "USR2")
 
 
+def _interrupt(name: str) -> None:
+    raise KeyboardInterrupt(name)
+
+
+def _interrupt_once(name: str) -> None:
+    end(ended_by(name))
+    _interrupt(name)
+
+
 class _State:
-    """Effect of a signal: KeyboardInterrupt or, once ``patience`` is used up, the end
-    of the process.
+    """Effect of a signal: ``action``, with its name, or, where there is none and
+    ``patience`` is used up, the end of the process.
     """
 
-    raises = False
+    action: Callable[[str], None] | None = None
     patience = 0
     #: pytest captures what is written to 2.
     stderr = 2
     last_words = NOTHING_RUN
+    #: Exit code; None: that of the signal.
+    code: int | None = INTERRUPTED
 
 
 def install() -> Callable[[], None]:
@@ -70,47 +81,122 @@ def install() -> Callable[[], None]:
     return undo
 
 
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Within this signals wait; processes that it starts are never sent any."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def ended_by(name: str) -> str:
+    return f"cheesebench: ended by {name}. No file is half-written."
+
+
+def name_of(error: KeyboardInterrupt) -> str:
+    """Return the signal's name; code of others raises it without one."""
+    name = str(error)
+    return name if name in signal.Signals.__members__ else "SIGINT"
+
+
+def exit_code(name: str) -> int:
+    """Return what shells call the exit code of a process that a signal has ended."""
+    return 128 + signal.Signals[name]
+
+
 def begin() -> None:
     """From now on a signal raises KeyboardInterrupt, which pytest handles."""
-    _State.raises = True
+    _State.action = _interrupt
+
+
+@contextlib.contextmanager
+def of_command() -> Iterator[None]:
+    """Around all that a command does: the first signal raises KeyboardInterrupt, so
+    that drafts are removed; the second is ignored, and the third ends it at once.
+    """
+    _State.action, _State.code = _interrupt_once, None
+    install()
+    try:
+        yield
+    finally:
+        end("")
+
+
+@contextlib.contextmanager
+def passed_to(stop: Callable[[], object]) -> Iterator[None]:
+    """Within this, which is what a server does until it is stopped, the first signal
+    calls ``stop``; in the end a line says which.
+    """
+    came: list[str] = []
+
+    def pass_on(name: str) -> None:
+        end(ended_by(name))
+        came.append(name)
+        stop()
+
+    undo, before = install(), _State.action
+    _State.action = pass_on
+    try:
+        yield
+    finally:
+        if not came:
+            _State.action = before
+        undo()
+        for name in came:
+            print(f"cheesebench: ended by {name}.", file=sys.stderr, flush=True)
 
 
 def end(last_words: str) -> None:
     """From now on the session ends by itself; a second further signal ends it at once,
     with ``last_words``.
     """
-    _State.raises, _State.patience, _State.last_words = False, 1, last_words
+    _State.action, _State.patience, _State.last_words = None, 1, last_words
 
 
 def over() -> None:
     """Let the next signal end the process: everything has been reported and saved."""
-    _State.raises, _State.patience, _State.last_words = False, 0, ""
+    _State.action, _State.patience, _State.last_words = None, 0, ""
 
 
 @contextlib.contextmanager
 def heard() -> Iterator[None]:
     """Within this a signal raises KeyboardInterrupt in any case."""
-    before, _State.raises = _State.raises, True
+    before, _State.action = _State.action, _interrupt
     try:
         yield
     finally:
-        _State.raises = before
+        _State.action = before
 
 
-def _handle(number: int, frame: FrameType | None) -> Any:
-    if not _State.raises:
-        _State.patience -= 1
-        if _State.patience >= 0:
-            return
-        with contextlib.suppress(OSError):
-            os.write(
-                _State.stderr,
-                f"\n{_State.last_words}\n".encode() if _State.last_words else b"",
-            )
-        os._exit(_STATUS)
+def _handle(number: int, frame: FrameType | None) -> None:
+    if _State.action is None:
+        _end_at_once(number)
+    elif _imports(frame):
+        threading.Timer(_AGAIN, os.kill, (os.getpid(), number)).start()
+    else:
+        _State.action(signal.Signals(number).name)
+
+
+def _end_at_once(number: int) -> None:
+    _State.patience -= 1
+    if _State.patience >= 0:
+        return
+    with contextlib.suppress(OSError):
+        os.write(
+            _State.stderr,
+            f"\n{_State.last_words}\n".encode() if _State.last_words else b"",
+        )
+    os._exit(128 + number if _State.code is None else _State.code)
+
+
+def _imports(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
-            threading.Timer(_AGAIN, os.kill, (os.getpid(), number)).start()
-            return
+            return True
         frame = frame.f_back
-    raise KeyboardInterrupt(signal.Signals(number).name)
+    return False

@@ -5,7 +5,6 @@ OpenEnv.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from cheesebench.errors import OptionError
 from cheesebench.extras import install_command
 from cheesebench.interop.asgi_guard import AsgiGuard
 from cheesebench.interop.hosted import hosted
+from cheesebench.interrupts import passed_to
 from cheesebench.server.http_guard import (
     LOOPBACK,
     RequestGuard,
@@ -163,11 +163,14 @@ def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None
         file=sys.stderr,
         flush=True,
     )
-    with contextlib.suppress(KeyboardInterrupt):
-        uvicorn.run(
+    server = uvicorn.Server(
+        uvicorn.Config(
             AsgiGuard(served.app(options.sessions), door, each),
             host=options.address,
             port=options.port,
             log_level="warning",
             ws_max_size=AsgiGuard.largest,
         )
+    )
+    with passed_to(lambda: setattr(server, "should_exit", True)):
+        server.run()

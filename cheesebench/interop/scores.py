@@ -4,7 +4,7 @@ CSV. They may be a stranger's.
 
 from __future__ import annotations
 
-import gc
+import codecs
 import hashlib
 import json
 import math
@@ -43,6 +43,7 @@ MOST_NAMES = 10_000
 #: Objects and lists, and values, in one piece of JSON: in memory each takes up to 60
 #: times what it takes in the file.
 MOST_OBJECTS, MOST_VALUES = 500_000, 2_000_000
+_decode = json.JSONDecoder().decode
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)  # encrypted
 #: Those of Inspect: none, Deflate, Zstandard. Others are unpacked at once, whatever
 #: size is asked for.
@@ -149,8 +150,6 @@ def read_scores(
     score beyond the limits.
     """
     reading = _Reading(path, score, limits)
-    collecting = gc.isenabled()
-    gc.disable()  # there are no circles, and to look for them takes half of the time
     try:
         rows, count = _rows(path, cluster, reading.found.lives), 0
         while block := [*islice(rows, AT_ONCE)]:
@@ -174,9 +173,6 @@ def read_scores(
         raise OptionError(
             f"{path} is no log that can be read ({quoted(str(error), 200)}). Give {FORMATS}."
         ) from None
-    finally:
-        if collecting:
-            gc.enable()
     return reading.chosen()
 
 
@@ -363,10 +359,12 @@ def _regular(path: Path) -> IO[bytes]:
 
 def _loads(content: bytes) -> Any:
     """Return what JSON holds; ValueError for what would fill the memory."""
-    objects = content.count(b"{") + content.count(b"[")
-    if objects > MOST_OBJECTS or objects + content.count(b",") > MOST_VALUES:
-        raise ValueError("it takes more memory than any evaluation's")
-    return json.loads(content)
+    if len(content) > MOST_OBJECTS:
+        objects = content.count(b"{") + content.count(b"[")
+        if objects > MOST_OBJECTS or objects + content.count(b",") > MOST_VALUES:
+            raise ValueError("it takes more memory than any evaluation's")
+    # json.loads would guess the encoding of each line.
+    return _decode(content.decode("utf-8", "surrogatepass"))
 
 
 def _task_of(path: Path) -> str:
@@ -374,9 +372,11 @@ def _task_of(path: Path) -> str:
 
 
 def _of_lines(path: Path, lines: IO[bytes], cluster: str | None) -> Iterator[Row]:
-    number = 0
+    task, number = _task_of(path), 0
     while line := lines.readline(LONGEST):
         number += 1
+        if number == 1:
+            line = line.removeprefix(codecs.BOM_UTF8)
         if not line.endswith(b"\n") and len(line) == LONGEST:
             raise ValueError(f"a line has more than {LONGEST:,} bytes")
         row = _loads(line)
@@ -389,7 +389,7 @@ def _of_lines(path: Path, lines: IO[bytes], cluster: str | None) -> Iterator[Row
             chosen = row.get("filter", "none")
             for name in names:
                 yield (
-                    _task_of(path),
+                    task,
                     subject,
                     item,
                     name if chosen == "none" else f"{name},{chosen}",

@@ -11,7 +11,6 @@ import hmac
 import ipaddress
 import logging
 import secrets
-import signal
 import socket
 import sys
 import traceback
@@ -22,6 +21,7 @@ from typing import Any, NoReturn
 from aiohttp import web
 
 from cheesebench.errors import CheeseBenchError, OptionError
+from cheesebench.interrupts import passed_to
 from cheesebench.redaction import quoted, redact
 
 #: Default address of the pages: other machines cannot reach it.
@@ -322,7 +322,7 @@ def _crowded(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 def serve(serving: Serving, begun: Callable[[int], None]) -> None:
-    """Serve until Ctrl-C (or SIGTERM); ``begun`` is called with the port once it
+    """Serve until Ctrl-C (or another signal); ``begun`` is called with the port once it
     accepts connections.
     """
 
@@ -330,16 +330,12 @@ def serve(serving: Serving, begun: Callable[[int], None]) -> None:
         over = asyncio.Event()
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(_crowded)
-        for name in (signal.SIGINT, signal.SIGTERM):
-            with contextlib.suppress(NotImplementedError, RuntimeError):
-                # Windows has no such handlers; there KeyboardInterrupt ends it.
-                loop.add_signal_handler(name, over.set)
-        await serving.start()
-        try:
-            begun(serving.port)
-            await over.wait()
-        finally:
-            await serving.stop()
+        with passed_to(lambda: loop.call_soon_threadsafe(over.set)):
+            await serving.start()
+            try:
+                begun(serving.port)
+                await over.wait()
+            finally:
+                await serving.stop()
 
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(main())
+    asyncio.run(main())

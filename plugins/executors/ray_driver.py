@@ -23,7 +23,13 @@ from typing import Any, BinaryIO
 
 import ray
 from ray import cloudpickle
-from ray.exceptions import NodeDiedError, ObjectLostError, RayError, RayTaskError
+from ray.exceptions import (
+    LocalRayletDiedError,
+    NodeDiedError,
+    ObjectLostError,
+    RayError,
+    RayTaskError,
+)
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cheesebench import installation
@@ -41,6 +47,9 @@ from cheesebench.plugins.executors.pipes import (
 TASK_SECONDS, TASK_JOBS = 0.5, 64
 #: Attempts at a job whose process died, and at one whose node died.
 CRASHES, DEATHS = 3, 20
+#: Seconds before the next attempt at a job whose node died: Ray goes on sending tasks
+#: there, each of which fails at once, until it has missed the node for some 15 s.
+MISSED_SECONDS = 3.0
 #: Seconds that the nodes may take to say what is installed there, between two polls of
 #: the size of the cluster, and until this process ends at the latest once its input is
 #: closed.
@@ -241,7 +250,8 @@ class Driver:
                 )
         except RayTaskError as error:
             self._again(unfinished.values(), crashes=1, why=_line(error.cause or error))
-        except (NodeDiedError, ObjectLostError) as error:
+        except (NodeDiedError, LocalRayletDiedError, ObjectLostError) as error:
+            await asyncio.sleep(MISSED_SECONDS)
             self._again(
                 unfinished.values(), deaths=1, why=f"a Ray node died ({_line(error)})"
             )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,9 +13,8 @@ from typing import Any
 import pytest
 
 import cheesebench
-from cheesebench.cli import BROKEN_PIPE, INTERRUPTED, build_parser, main
+from cheesebench.cli import BROKEN_PIPE, build_parser, main
 from cheesebench.commands import COMMANDS
-from tests.signals import reset_signals
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
@@ -188,25 +185,3 @@ def test_a_reader_may_close_the_pipe(here: Path) -> None:
     errors = process.stderr.read()
     process.stderr.close()
     assert (process.wait(60), errors) == (BROKEN_PIPE, b"")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
-def test_control_c_is_quiet(here: Path) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, "play", "little"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        preexec_fn=reset_signals,
-    )
-    assert process.stdout is not None
-    with contextlib.closing(process.stdout):
-        while b"total 0" not in process.stdout.readline():  # now it waits for a line
-            assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == INTERRUPTED
-    assert process.stderr is not None
-    with contextlib.closing(process.stderr):
-        assert process.stderr.read() == b""
-    assert process.stdin is not None
-    process.stdin.close()

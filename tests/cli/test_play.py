@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from cheesebench.cli import INTERRUPTED
 from cheesebench.commands.play import parse_actions
 from cheesebench.errors import OptionError
 from cheesebench.interfaces import FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
@@ -279,7 +278,7 @@ class TestAtATerminal:
 
         monkeypatch.setattr("cheesebench.commands.play.Game._end", end)
         terminal.types(b"  FFFF" + ending.encode())
-        assert run("play", "little").code == (INTERRUPTED if ending == "broken" else 0)
+        assert run("play", "little").code == (130 if ending == "broken" else 0)
         assert modes == [False]
         assert terminal.reads_lines()
         assert terminal.attributes() == before

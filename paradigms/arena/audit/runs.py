@@ -4,19 +4,24 @@ with intervals.
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import math
+import os
 import random
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
+from multiprocessing.connection import Connection
 from typing import TypeVar
 
 from cheesebench.interfaces import FORWARD, RUNNING, STAY, Scene, TrialResult, View
+from cheesebench.interrupts import held
 from cheesebench.paradigms.arena.audit.policies import Policy, policy
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
@@ -292,18 +297,23 @@ class Runner:
         self.paradigm = paradigm
         self._pool: ProcessPoolExecutor | None = None
         if processes > 1:
+            context = get_context("spawn")
+            #: Workers end when this is closed, even if we are killed.
+            theirs, self._alive = context.Pipe(duplex=False)
             self._pool = ProcessPoolExecutor(
                 processes,
-                get_context("spawn"),
+                context,
                 initializer=_prepare,
-                initargs=(paradigm.specification,),
+                initargs=(paradigm.specification, theirs),
             )
 
     def __enter__(self) -> Runner:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._pool:
+            if kind is not None:
+                self._alive.close()
             self._pool.shutdown(cancel_futures=True)
 
     def map(
@@ -319,7 +329,8 @@ class Runner:
         if self._pool is None or len(orders) < 2:
             done: Iterator[Y] = (do(self.paradigm, order) for order in orders)
         else:
-            done = self._pool.map(_do_here, [do] * len(orders), orders)
+            with started_apart():
+                done = self._pool.map(_do_here, [do] * len(orders), orders)
         results = []
         for number, result in enumerate(done, 1):
             results.append(result)
@@ -338,9 +349,9 @@ class Runner:
                 _counted((carry_out(self.paradigm, order) for order in orders), each)
             )
         chunk = max(1, len(orders) // 32)
-        return list(
-            _counted(self._pool.map(_carry_out_here, orders, chunksize=chunk), each)
-        )
+        with started_apart():
+            done = self._pool.map(_carry_out_here, orders, chunksize=chunk)
+        return list(_counted(done, each))
 
 
 def _counted(tallies: Iterator[Tally], each: Callable[[int], None]) -> Iterator[Tally]:
@@ -362,11 +373,27 @@ def carry_out(paradigm: ArenaParadigm, order: Order, view: View = DARKNESS) -> T
     return tally
 
 
+@contextlib.contextmanager
+def started_apart() -> Iterator[None]:
+    """Within this workers are started, which no signal reaches: they end with us."""
+    # It is a process of its own, and would let signals through when it is started.
+    resource_tracker.ensure_running()
+    with held():
+        yield
+
+
 _here: list[ArenaParadigm] = []
 
 
-def _prepare(specification: Specification) -> None:
+def _prepare(specification: Specification, alive: Connection) -> None:
+    threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
     _here[:] = [ArenaParadigm(specification)]
+
+
+def _end_with(alive: Connection) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        alive.recv()
+    os._exit(0)
 
 
 def _do_here(do: Callable[[ArenaParadigm, X], Y], order: X) -> Y:

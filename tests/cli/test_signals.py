@@ -1,0 +1,168 @@
+"""Commands that are ended from outside: a line, the exit code of the signal, no draft,
+no process that is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.signals import reset_signals
+
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="sends signals of POSIX"
+)
+#: All that a command handles.
+NAMES = ("INT", "TERM", "HUP", "QUIT", "XCPU", "ALRM", "USR1", "USR2")
+#: A command that is in the middle of writing for as long as it takes; it is told to
+#: end while it imports a module.
+WRITES = """
+import sys
+import time
+from pathlib import Path
+from cheesebench.interrupts import of_command
+
+with of_command():
+    from cheesebench import cli
+    from cheesebench.files import draft_directory, written_whole
+
+    def run(arguments):
+        with written_whole("old.txt") as file, draft_directory(Path("parts")) as parts:
+            (parts / "part.txt").write_text("half")
+            file.write("half")
+            print("ready", flush=True)
+            __import__(arguments[0])
+            time.sleep(600)
+
+    cli._run = run
+    sys.exit(cli.main(["slow"]))
+"""
+#: Ends when a file says so: a C extension may not be interrupted while it is imported.
+SLOW = """
+import time
+from pathlib import Path
+
+print("imports", flush=True)
+while not Path("go").exists():
+    time.sleep(0.01)
+"""
+
+
+def started(words: Sequence[str], place: Path) -> subprocess.Popen[str]:
+    """Start a command in a group of its own, as a terminal does."""
+    return subprocess.Popen(
+        [sys.executable, *words],
+        cwd=place,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ, PYTHONPATH=str(place)),
+        preexec_fn=reset_signals,
+        process_group=0,
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Return the exit code, and what was said of it."""
+    _, said = process.communicate()
+    return process.returncode, said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_command_was_writing_is_as_it_was(tmp_path: Path, name: str) -> None:
+    number = getattr(signal, f"SIG{name}")
+    (tmp_path / "slow.py").write_text(SLOW)
+    (tmp_path / "old.txt").write_text("old")
+    with started(["-c", WRITES], tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        assert process.stdout.readline() == "imports\n"
+        process.send_signal(number)
+        time.sleep(0.01)
+        (tmp_path / "go").touch()
+        assert ended(process) == (
+            128 + number,
+            f"cheesebench: ended by SIG{name}. No file is half-written.\n",
+        )
+    assert (tmp_path / "old.txt").read_text() == "old"
+    assert os.listdir(tmp_path / "parts") == []
+    assert not [one for one in os.listdir(tmp_path) if one.endswith(".draft")]
+
+
+@pytest.mark.parametrize("name", ["INT", "HUP"])
+def test_a_server_that_is_ended_stops_in_order(tmp_path: Path, name: str) -> None:
+    (tmp_path / "results").mkdir()
+    with started(["-m", "cheesebench", "view"], tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        assert process.stdout.readline() == "Ctrl-C ends it.\n"
+        process.send_signal(getattr(signal, f"SIG{name}"))
+        assert ended(process) == (0, f"cheesebench: ended by SIG{name}.\n")
+
+
+def descendants(parent: int) -> set[int]:
+    """Return the processes below one; those that have ended are none."""
+    found: dict[int, list[int]] = {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, above = (
+                (directory / "stat").read_text().rpartition(")")[2].split()[:2]
+            )
+            if state != "Z":
+                found.setdefault(int(above), []).append(int(directory.name))
+    below: set[int] = set()
+    queue = [parent]
+    while queue:
+        own = found.get(queue.pop(), [])
+        below |= {*own}
+        queue += own
+    return below
+
+
+def alive(processes: set[int]) -> set[int]:
+    return {one for one in processes if Path(f"/proc/{one}").exists()}
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 300
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("name", ["INT", "KILL"])
+def test_workers_of_an_audit_end_with_it(tmp_path: Path, name: str) -> None:
+    number = getattr(signal, f"SIG{name}")
+    words = [
+        "audit",
+        "t_maze",
+        "--part",
+        "blind",
+        "--processes",
+        "2",
+        "--trials",
+        "100000",
+    ]
+    with started(["-m", "cheesebench", *words], tmp_path) as process:
+        until(lambda: len(descendants(process.pid)) > 2)  # and one that keeps count
+        workers = descendants(process.pid)
+        if name == "KILL":
+            process.kill()
+        else:  # as a terminal does
+            os.killpg(process.pid, number)
+        code, said = ended(process)
+    until(lambda: not alive(workers))
+    assert "Traceback" not in said
+    if name == "INT":
+        assert code == 128 + number
+        assert said.endswith("cheesebench: ended by SIGINT. No file is half-written.\n")
