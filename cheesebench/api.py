@@ -34,7 +34,6 @@ from cheesebench.summaries import summarise_log
 from cheesebench.tables import import_pandas
 from cheesebench.tally import Tally
 from cheesebench.terminal import film_strip, printable
-from cheesebench.verification import check_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -253,7 +252,7 @@ class Run:
         a log whose rows are not those that were written.
         """
         with self._log() as log:
-            check_rows(log)
+            log.verify()
             return summarise_log(log)
 
     def verdicts(self) -> pandas.DataFrame:

@@ -41,7 +41,6 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
 from cheesebench.source import real_path
 from cheesebench.summaries import summarise_log
-from cheesebench.verification import check_rows
 
 if TYPE_CHECKING:
     from cheesebench.auditing import AuditReport
@@ -137,7 +136,7 @@ def figures(
                 for name in names_of(runs)
             ]
             for log in logs:
-                check_rows(log)
+                log.verify()
             read = [(summarise_log(log), log) for log in logs]
             check_same_protocols([summary for summary, _ in read])
             return Figures(

@@ -55,18 +55,26 @@ def replay(
 
 
 def check_calls(log: RunLog) -> None:
-    """Raise RunLogError for trials of a language model that was never called. An agent
-    may be defined where only pytest finds it (a ``conftest.py``), so an unknown name is
-    none.
+    """Raise RunLogError for trials of a language model that was never called."""
+    for model in uncalled(log):
+        raise RunLogError(
+            f"{log.path} has trials of {model}, but not one call to it. Leave the run out."
+        )
+
+
+def uncalled(log: RunLog) -> list[str]:
+    """Return the language models that have trials without a single call: this is the
+    replay of a run, or a log under another name. An agent may be defined where only
+    pytest finds it (a ``conftest.py``), so an unknown name is none.
     """
     called, plugins = log.calls.by_cell(), installed_plugins()
-    for plan in log.plans():
-        if plan.key in called or not _is_language_model(plan, plugins):
-            continue
-        if any(not one.missing for life in log.trials_by_subject(plan) for one in life):
-            raise RunLogError(
-                f"{log.path} has trials of {plan.model}, but not one call to it. Leave the run out."
-            )
+    return [
+        plan.model
+        for plan in log.plans()
+        if plan.key not in called
+        and _is_language_model(plan, plugins)
+        and any(not one.missing for life in log.trials_by_subject(plan) for one in life)
+    ]
 
 
 def _is_language_model(plan: CellPlan, plugins: PluginManager) -> bool:

@@ -24,7 +24,6 @@ from cheesebench.interop.shared import (
 )
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.records import CellPlan
-from cheesebench.verification import check_rows
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
             raise OptionError(
                 f"{directory} cannot be created: {error.strerror}. Give another --output."
             ) from None
-        check_rows(log)
+        log.verify()
         remove_drafts(directory)
         if options.form == "inspect":
             return _inspect(log, directory)

@@ -39,7 +39,6 @@ from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.wording import abilities, standing, with_doubts
 from cheesebench.summaries import summarise_log
 from cheesebench.terminal import printable
-from cheesebench.verification import check_rows
 
 #: Width and height of a drawing, and the room left at its edges (SVG units).
 WIDTH, HEIGHT, EDGE = 300.0, 60.0, 6.0
@@ -289,7 +288,7 @@ def film(
 
 def report(path: Path, plugins: PluginManager) -> str:
     with RunLog.open_read_only(path) as log:
-        check_rows(log)
+        log.verify()
         with log.snapshot():
             summary = summarise_log(log)
             return plugins.report("html", summary, log)

@@ -199,7 +199,7 @@ MARGIN = "UPDATE cells SET plan = replace(plan, '\"margin\":0.', '\"margin\":0.9
         *product((*REPLAYING, *READING), [SUCCESSES], [False], ["is damaged"]),
         *product(REPLAYING, [SUCCESSES], [True], ["differs from the record"]),
         *product(
-            (*REPLAYING, *READING),
+            REPLAYING,
             ["UPDATE {} SET model = 'gpt-5.4-mini'"],
             [True],
             ["not one call to it"],
@@ -242,3 +242,18 @@ def test_every_command_tells_a_forged_log(
     assert found.code == 2
     assert said in found.err
     assert found.err.count("\n") == 1
+
+
+def test_a_model_without_a_call_is_said_beside_a_report(
+    results: Path, run: Run
+) -> None:
+    """It may be a replay of a run, so that it is no error."""
+    with rewritten(results / RUN / "run.sqlite") as log:
+        for table in ("cells", "trials", "events"):
+            log.execute(f"UPDATE {table} SET model = 'gpt-5.4-mini'")
+        log.execute(
+            "UPDATE cells SET plan = replace(plan, '\"random\"', '\"gpt-5.4-mini\"')"
+        )
+    found = run("report", RUN)
+    assert found.code == 0
+    assert found.err.endswith("; there is not one call to gpt-5.4-mini.\n")
