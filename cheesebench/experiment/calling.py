@@ -752,15 +752,7 @@ class Caller:
             # like one that was answered at once.
             how["attempts"] += refused.attempts
             how["malformed"] = how.get("malformed", 0) + refused.malformed + 1
-        return CallRecord(
-            trial=trial,
-            call=call,
-            digest=request_digest,
-            reply=reply,
-            system=_system(request),
-            asked=readable(request.messages[-1]),
-            **how,
-        )
+        return _record_of(request, trial, call, request_digest, reply, **how)
 
     def _absence(self, where: str) -> BudgetSpentError | SubjectStoppedError:
         """Return the error for a call that the replayed run does not have."""
@@ -945,12 +937,24 @@ def first_record(
 
     It is the first of the life, which answers from it as a resumed one does.
     """
+    said = log.calls.as_recorded(replace(_thoughts_apart(reply, plan), doubt=""))
+    cost = None if price is None else price.cost(reply.usage)
+    return _record_of(request, 0, 0, digest(request), said, cost=cost, **how)
+
+
+def _record_of(
+    request: ChatRequest,
+    trial: int,
+    call: int,
+    request_digest: str,
+    reply: ChatReply,
+    **how: Any,
+) -> CallRecord:
     return CallRecord(
-        trial=0,
-        call=0,
-        digest=digest(request),
-        reply=log.calls.as_recorded(replace(_thoughts_apart(reply, plan), doubt="")),
-        cost=None if price is None else price.cost(reply.usage),
+        trial=trial,
+        call=call,
+        digest=request_digest,
+        reply=reply,
         system=_system(request),
         asked=readable(request.messages[-1]),
         **how,
