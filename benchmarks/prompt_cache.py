@@ -37,6 +37,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import RebuiltCall, rebuild_calls
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.plugins.backends.llamacpp import cores, threads_for
 from cheesebench.plugins.backends.openai import encode
 from cheesebench.plugins.backends.processes import free_port, is_healthy
 from cheesebench.plugins.backends.weights import weights
@@ -50,12 +51,12 @@ PROTOCOLS = "t_maze,operant_chamber"
 REPLY = 8
 SERVER = """
 import json, sys, threading, xllamacpp
-path, port, slots, similarity = json.loads(sys.argv[1])
+path, port, slots, similarity, threads = json.loads(sys.argv[1])
 parameters = xllamacpp.CommonParams()
 parameters.model.path, parameters.port, parameters.n_parallel = path, port, slots
 parameters.n_ctx, parameters.slot_prompt_similarity = 8192 * slots, similarity
 parameters.cache_ram_mib, parameters.ui = 2048, False
-parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 2
+parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
 server = xllamacpp.Server(parameters)
 threading.Event().wait()
 """
@@ -143,7 +144,7 @@ def asked_bare(way: str, requests: Sequence[ChatRequest], server: str) -> Row:
 def serving(file: Path, slots: int, similarity: float) -> Iterator[tuple[str, int]]:
     """Yield the address of a server, and its process."""
     port = free_port("127.0.0.1")
-    settings = json.dumps([str(file), port, slots, similarity])
+    settings = json.dumps([str(file), port, slots, similarity, threads_for(cores())])
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER, settings],
         stdout=subprocess.DEVNULL,
