@@ -369,25 +369,30 @@ def open_run(
 
 def _cell(plans: list[CellPlan], wanted: dict[str, str]) -> CellPlan:
     """Return the selected cell. Raises UnknownNameError or OptionError."""
-    candidates = plans
-    for name, value in wanted.items():
-        known = {str(getattr(plan, name)) for plan in candidates}
-        if value not in known:
-            raise UnknownNameError(f"{name} in this run called", value, known)
-        candidates = [plan for plan in candidates if str(getattr(plan, name)) == value]
-    plain = [plan for plan in candidates if not plan.control]
-    if len(plain or candidates) == 1:
-        return (plain or candidates)[0]
-    if not candidates:
+    found = _matching(plans, wanted)
+    plain = [plan for plan in found if not plan.control]
+    if len(plain or found) == 1:
+        return (plain or found)[0]
+    if not found:
         raise OptionError("No cell was run, so there is no trial.")
     several = {
-        name: list(dict.fromkeys(str(getattr(plan, name)) for plan in candidates))
+        name: list(dict.fromkeys(str(getattr(plan, name)) for plan in found))
         for name in ("protocol", "model", "view", "variant")
     }
     name, values = next(
         (name, values) for name, values in several.items() if len(values) > 1
     )
     raise OptionError(f"Which trial? Give {name}= as well, one of {', '.join(values)}.")
+
+
+def _matching(plans: list[CellPlan], wanted: Mapping[str, str]) -> list[CellPlan]:
+    candidates = plans
+    for name, value in wanted.items():
+        known = {str(getattr(plan, name)) for plan in candidates}
+        if value not in known:
+            raise UnknownNameError(f"{name} in this run called", value, known)
+        candidates = [plan for plan in candidates if str(getattr(plan, name)) == value]
+    return candidates
 
 
 Names = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]

@@ -102,32 +102,9 @@ def _run(arguments: list[str]) -> int:
     # Plugins are loaded only where they can make a difference.
     commands = COMMANDS if name in COMMANDS else all_commands()
     if name not in commands and arguments[:1] == [name]:
-        if name in ELSEWHERE:
-            raise OptionError(f"There is no command '{name}': {ELSEWHERE[name]}.")
-        if closest(name, commands):
-            raise UnknownNameError("command", name, commands)
-        plugins = installed_plugins()
-        # A plugin whose hook fails may supply it.
-        plugins.supplied(plugins.hook.cheesebench_commands)
-        raise UnknownNameError(
-            "command", name, commands, remedy=plugins.remedy_for(name)
-        )
+        raise _no_command(name, commands)
     parser = build_parser(commands, [name])
-    arguments = _with_profile(parser, arguments, name)
-    arguments = _placed(_own_parser(parser, name), arguments)
-    options, unknown = parser.parse_known_args(arguments)
-    if "--protocols" in _spellings(parser, name) and not _options_of(unknown):
-        given = [one for text in unknown for one in text.split(",")]
-        options.protocols, unknown = [*(options.protocols or ()), *given] or None, []
-    if unknown:
-        program = f"cheesebench {options.command or ''}".rstrip()
-        hint = "".join(
-            _meant(option, _spellings(parser, name))
-            for option in _options_of(unknown)[:1]
-        )
-        raise OptionError(
-            f"unrecognized arguments: {' '.join(unknown)}.{hint} See '{program} --help'."
-        )
+    options = _parsed(parser, arguments, name)
     if options.command is None:
         parser.print_help()
         return 0
@@ -139,6 +116,38 @@ def _run(arguments: list[str]) -> int:
             if code is None
             else returned(code, int, f"The command '{command.name}' of a plugin: run")
         )
+
+
+def _no_command(name: str, commands: Mapping[str, CommandSpec]) -> CheeseBenchError:
+    if name in ELSEWHERE:
+        return OptionError(f"There is no command '{name}': {ELSEWHERE[name]}.")
+    if closest(name, commands):
+        return UnknownNameError("command", name, commands)
+    plugins = installed_plugins()
+    # A plugin whose hook fails may supply it.
+    plugins.supplied(plugins.hook.cheesebench_commands)
+    remedy = plugins.remedy_for(name)
+    return UnknownNameError("command", name, commands, remedy=remedy)
+
+
+def _parsed(
+    parser: argparse.ArgumentParser, arguments: list[str], name: str
+) -> argparse.Namespace:
+    """Return the options of a command, those of its profile among them."""
+    arguments = _with_profile(parser, arguments, name)
+    arguments = _placed(_own_parser(parser, name), arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    known = _spellings(parser, name)
+    if "--protocols" in known and not _options_of(unknown):
+        given = [one for text in unknown for one in text.split(",")]
+        options.protocols, unknown = [*(options.protocols or ()), *given] or None, []
+    if unknown:
+        program = f"cheesebench {options.command or ''}".rstrip()
+        hint = "".join(_meant(one, known) for one in _options_of(unknown)[:1])
+        raise OptionError(
+            f"unrecognized arguments: {' '.join(unknown)}.{hint} See '{program} --help'."
+        )
+    return options
 
 
 def _options_of(arguments: Sequence[str]) -> list[str]:

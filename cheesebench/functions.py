@@ -93,6 +93,18 @@ class Figures(dict[str, bytes]):
         return "".join(shown[stem] for stem in sorted(shown))
 
 
+def _check_drawing(formats: Sequence[str], width: float | None, dpi: int) -> None:
+    unknown = [name for name in formats if name not in ("svg", "png", "pdf")]
+    if unknown:
+        raise OptionError(
+            f"--format {','.join(formats)}: '{unknown[0]}' is not one of svg, png, pdf."
+        )
+    if (width is not None and not 1 <= width <= 50) or not 10 <= dpi <= 1200:
+        raise OptionError(
+            "--width is between 1 and 50 inches, --dpi between 10 and 1200."
+        )
+
+
 def figures(
     runs: Names,
     *,
@@ -114,15 +126,7 @@ def figures(
         raise OptionError(
             "The plugin that registers the report format 'figures' draws no figures."
         )
-    unknown = [name for name in formats if name not in ("svg", "png", "pdf")]
-    if unknown:
-        raise OptionError(
-            f"--format {','.join(formats)}: '{unknown[0]}' is not one of svg, png, pdf."
-        )
-    if (width is not None and not 1 <= width <= 50) or not 10 <= dpi <= 1200:
-        raise OptionError(
-            "--width is between 1 and 50 inches, --dpi between 10 and 1200."
-        )
+    _check_drawing(formats, width, dpi)
     sizes = {
         name: entry.parameters
         for entry in known_models(plugins, user_models()).values()

@@ -100,15 +100,18 @@ def _without_pieces(text: str, pieces: frozenset[str]) -> str:
     bare = "".join(text.split())
     if not bare.isprintable():
         bare = _BETWEEN.sub("", bare)
+    return _cut_out(text, pieces) if _has_any(bare, pieces) else text
+
+
+def _has_any(bare: str, pieces: frozenset[str]) -> bool:
     if len(pieces) < len(bare):
-        found = any(piece in bare for piece in pieces)
-    else:
-        found = any(
-            bare[at : at + _SHORTEST] in pieces
-            for at in range(len(bare) - _SHORTEST + 1)
-        )
-    if not found:
-        return text
+        return any(piece in bare for piece in pieces)
+    return any(
+        bare[at : at + _SHORTEST] in pieces for at in range(len(bare) - _SHORTEST + 1)
+    )
+
+
+def _cut_out(text: str, pieces: frozenset[str]) -> str:
     skipped = {
         at for between in _BETWEEN.finditer(text) for at in range(*between.span())
     }

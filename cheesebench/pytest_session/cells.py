@@ -146,12 +146,7 @@ class Cells:
         """Start all selected cells; each item then waits for its own."""
         if not self._runs_anything(session):
             return
-        run = self._run
-        items = [
-            item
-            for item in session.items
-            if isinstance(item, CellItem) and not item.obstacle
-        ]
+        run, items = self._run, _to_run(session)
         # A shard without cells is a run, too, so that merging need not know that there
         # are more shards than cells.
         if not items and not run.whole:
@@ -203,3 +198,11 @@ class Cells:
                 text = run.plugins.reporter("text").render(summary)
                 reporting.write(summary, text)
         reporting.set_exit_status(session, exitstatus)
+
+
+def _to_run(session: pytest.Session) -> list[CellItem]:
+    return [
+        item
+        for item in session.items
+        if isinstance(item, CellItem) and not item.obstacle
+    ]

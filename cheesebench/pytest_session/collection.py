@@ -136,18 +136,20 @@ class Collection:
 
     def __init__(self, run: PytestRun) -> None:
         self._run = run
-        config = run.config
-        self._has_paths = config.args_source is pytest.Config.ArgsSource.ARGS
+        self._has_paths = run.config.args_source is pytest.Config.ArgsSource.ARGS
         #: Ids of tests without a file, as printed: pytest would look for files.
-        self._ids = [one for one in config.args if one.startswith(PREFIX)]
+        self._ids = [one for one in run.config.args if one.startswith(PREFIX)]
         if self._ids and not run.is_controller:  # whose workers are given its arguments
-            config.args = [one for one in config.args if one not in self._ids]
-            self._has_paths = bool(config.args)
-            config.args = config.args or [str(config.invocation_params.dir)]
+            self._hide_ids(run.config)
         named = [one.removeprefix(PREFIX).partition("[")[0] for one in self._ids]
         self._selected: list[Selected] = []
         if run.settings.protocols or named or not self._has_paths:
             self._selected = run.selected(list(dict.fromkeys(named)))
+
+    def _hide_ids(self, config: pytest.Config) -> None:
+        config.args = [one for one in config.args if one not in self._ids]
+        self._has_paths = bool(config.args)
+        config.args = config.args or [str(config.invocation_params.dir)]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
@@ -195,8 +197,10 @@ class Collection:
         if self._ids:
             _keep_named(self._ids, config, items)
         yield
-        if self._run.settings.shard is None:
-            return
+        if self._run.settings.shard is not None:
+            self._keep_shard(config, items)
+
+    def _keep_shard(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         cells = [
             item for item in items if isinstance(item, CellItem) and not item.obstacle
         ]

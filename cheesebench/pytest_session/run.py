@@ -267,33 +267,7 @@ def progress_line(
             _write(text)
 
     def draw(progress: Progress) -> None:
-        seconds = time.monotonic() - begun
-        where = (
-            f" {progress.subjects} of at most {progress.most} subjects:"
-            if progress.subjects
-            else ""
-        )
-        own = f"{where} {progress.done}/{progress.planned} trials, {rounded(seconds, 0)} s"
-        pace = seconds / progress.done if progress.done else 0.0
-        left = pace * (progress.planned - progress.done)
-        if left > 10:
-            own += f", {time_left(left, pace * progress.to_come)} left"
-        note = f"; {progress.note}" if progress.note else ""
-        if tally is not None and tally.cells == 1 and tally.unreadable:
-            own = f" {tally.unreadable};{own}"
-        whole = f" {tally.line()}" if tally is not None and tally.cells > 1 else ""
-        # Show as much as fits on the line: the progress of the run before that of the
-        # cell.
-        shown = (
-            (f"{whole} |{own}{note}", f"{whole} |{own}", whole)
-            if whole
-            else (f"{own}{note}",)
-        )
-        for text in (
-            *shown,
-            own,
-            f"{where} {progress.done}/{progress.planned} trials, {rounded(seconds, 0)} s",
-        ):
+        for text in _texts(progress, tally, time.monotonic() - begun):
             if len(text) <= room:
                 write(f"{_SAVE}{text}{_CLEAR}{_RESTORE}")
                 break
@@ -302,6 +276,38 @@ def progress_line(
         yield draw
     finally:
         write(_CLEAR)
+
+
+def _texts(progress: Progress, tally: Tally | None, seconds: float) -> Iterator[str]:
+    """Yield what a line of progress can say, from most to least: the progress of the
+    run before that of the cell.
+    """
+    short = _trials(progress, seconds)
+    own = f"{short}{_left(progress, seconds)}"
+    note = f"; {progress.note}" if progress.note else ""
+    if tally is not None and tally.cells == 1 and tally.unreadable:
+        own = f" {tally.unreadable};{own}"
+    if tally is not None and tally.cells > 1:
+        whole = f" {tally.line()}"
+        yield f"{whole} |{own}{note}"
+        yield f"{whole} |{own}"
+        yield whole
+    else:
+        yield f"{own}{note}"
+    yield own
+    yield short
+
+
+def _trials(progress: Progress, seconds: float) -> str:
+    most = f" {progress.subjects} of at most {progress.most} subjects:"
+    where = most if progress.subjects else ""
+    return f"{where} {progress.done}/{progress.planned} trials, {rounded(seconds, 0)} s"
+
+
+def _left(progress: Progress, seconds: float) -> str:
+    pace = seconds / progress.done if progress.done else 0.0
+    left = pace * (progress.planned - progress.done)
+    return f", {time_left(left, pace * progress.to_come)} left" if left > 10 else ""
 
 
 def _write(text: str) -> None:

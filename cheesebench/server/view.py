@@ -132,18 +132,6 @@ def to_json(state: RunState) -> dict[str, Any]:
     """Return a run's state as the page shows it; seconds are whole, so that it changes
     once a second.
     """
-    flight, latest = state.flight, None
-    counts = [
-        cell.result.calls.counts
-        for cell in state.cells
-        if cell.result.calls is not None
-    ]
-    if state.latest is not None and state.status == "running":
-        key, subject, trial = state.latest
-        cell = next(
-            number for number, cell in enumerate(state.cells) if cell.plan.key == key
-        )
-        latest = {"cell": cell, "subject": subject, "trial": trial}
     return {
         "run": shown(state.run_id),
         "created": state.created,
@@ -164,21 +152,12 @@ def to_json(state: RunState) -> dict[str, Any]:
         "done": state.done,
         "left": state.left,
         "most": sum(cell.most for cell in state.cells),
-        "calls": state.calls.calls,
-        "tokens": state.calls.prompt + state.calls.completion,
-        "cost": state.calls.cost,
-        "cost_left": state.cost_left,
-        "max_cost": state.max_cost,
+        **_calls(state),
         "seconds": round(state.seconds),
         "seconds_left": None
         if state.seconds_left is None
         else round(state.seconds_left),
-        "in_flight": None if flight is None else flight.calls,
-        "limit": None if flight is None else flight.limit,
-        "asked": sum(one.get("calls", 0) for one in counts),
-        "unreadable": sum(one.get("unparsed", 0) for one in counts),
-        "faults": state.calls.attempts - state.calls.calls,
-        "latest": latest,
+        "latest": _latest(state),
         "replies": [
             {
                 "cell": shown(f"{reply.key[0]} on {reply.key[1]}"),
@@ -190,6 +169,37 @@ def to_json(state: RunState) -> dict[str, Any]:
             for reply in state.replies
         ],
     }
+
+
+def _calls(state: RunState) -> dict[str, Any]:
+    """Return what the calls of a run took, and how their replies were read."""
+    flight = state.flight
+    counts = [
+        cell.result.calls.counts
+        for cell in state.cells
+        if cell.result.calls is not None
+    ]
+    return {
+        "calls": state.calls.calls,
+        "tokens": state.calls.prompt + state.calls.completion,
+        "cost": state.calls.cost,
+        "cost_left": state.cost_left,
+        "max_cost": state.max_cost,
+        "in_flight": None if flight is None else flight.calls,
+        "limit": None if flight is None else flight.limit,
+        "asked": sum(one.get("calls", 0) for one in counts),
+        "unreadable": sum(one.get("unparsed", 0) for one in counts),
+        "faults": state.calls.attempts - state.calls.calls,
+    }
+
+
+def _latest(state: RunState) -> dict[str, int] | None:
+    """Return the trial that was run last, while the run goes on."""
+    if state.latest is None or state.status != "running":
+        return None
+    key, subject, trial = state.latest
+    cell = [one.plan.key for one in state.cells].index(key)
+    return {"cell": cell, "subject": subject, "trial": trial}
 
 
 def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
