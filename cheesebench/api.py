@@ -29,7 +29,7 @@ from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.profiles import find_file, read_profile
 from cheesebench.redaction import redact
-from cheesebench.statistics.question import has_interval, reference_limits
+from cheesebench.statistics.question import animals_interval
 from cheesebench.summaries import summarise_log
 from cheesebench.tables import import_pandas
 from cheesebench.tally import Tally
@@ -74,9 +74,7 @@ def verdict_rows(summary: RunSummary) -> Iterator[dict[str, Any]]:
 def _verdict(cell: CellResult) -> list[Any]:
     plan, reference, game = cell.plan, cell.plan.reference, cell.game
     low, high = cell.interval or (None, None)
-    limits: tuple[float | None, float | None] = (None, None)
-    if reference is not None and has_interval(reference):
-        limits = reference_limits(reference, 0.025)
+    limits = animals_interval(reference) or (None, None)
     totals = None if cell.calls is None else cell.calls.totals
     return [
         plan.model, plan.protocol, plan.view, str(plan.variant), plan.design, cell.verdict.value,

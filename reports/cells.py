@@ -25,7 +25,7 @@ from cheesebench.statistics import (
     Verdict,
     wording,
 )
-from cheesebench.statistics.question import has_interval, reference_limits
+from cheesebench.statistics.question import animals_interval
 from cheesebench.statistics.summary import Average, Leaderboard, PublishedContrast
 from cheesebench.statistics.wording import (
     UNEVEN,
@@ -334,8 +334,7 @@ def reference(cell: CellResult) -> str:
     if animals is None:
         return NOTHING
     details = ["analogy"] if animals.kind == "analogy" else []
-    if has_interval(animals):
-        limits = reference_limits(animals, 0.025)
+    if limits := animals_interval(animals):
         details.append(
             _range(limits)
             if animals.measured is None

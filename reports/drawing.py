@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.amounts import percent
 from cheesebench.reports.cells import clean
-from cheesebench.statistics.question import has_interval, reference_limits
+from cheesebench.statistics.question import animals_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,15 +88,15 @@ def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
     """Draw the animals' number with its 95 % interval, marked by what it is; the legend
     names each mark once.
     """
-    known = has_interval(found)
+    interval = animals_interval(found)
     kind = (
-        found.kind if found.kind == "analogy" else "measured" if known else "declared"
+        "analogy" if found.kind == "analogy" else "measured" if interval else "declared"
     )
     marker, fill = ANIMALS[kind]
-    if known:
+    if interval:
         axes.vlines(
             place,
-            *reference_limits(found, 0.025),
+            *interval,
             color=RODENT,
             linewidth=3,
             alpha=0.5,

@@ -17,7 +17,7 @@ from _pytest.junitxml import LogXML, xml_key
 from cheesebench.redaction import redact
 from cheesebench.statistics import RunSummary, Verdict
 from cheesebench.statistics.comparison import RunComparison
-from cheesebench.statistics.question import has_interval, reference_limits
+from cheesebench.statistics.question import animals_interval
 from cheesebench.statistics.wording import undecidable, with_doubts
 from cheesebench.terminal import printable
 
@@ -38,11 +38,7 @@ def case_properties(result: CellResult) -> Properties:
     """
     plan, flags, reference = result.plan, result.flags, result.plan.reference
     interval = result.interval
-    animals = (
-        reference_limits(reference, 0.025)
-        if reference is not None and has_interval(reference)
-        else None
-    )
+    animals = animals_interval(reference)
     return _properties(
         [
             ("model", plan.model),
@@ -315,20 +311,26 @@ def annotate(
         return
     left = {"error": MOST, "warning": MOST}
     for cell in summary.cells:
-        kind = _KINDS.get(cell.verdict, "")
-        if cell.verdict is Verdict.FAIL and not fail_is_error:
-            kind = "warning"
-        if kind == "warning" and not cell.plan.claims:
-            kind = ""
-        if not kind and cell.warnings:
-            kind = "warning"
-        if cell.plan.control or not kind or not left[kind]:
+        kind = _kind_of(cell, fail_is_error)
+        if not left.get(kind):
             continue
         left[kind] -= 1
         title = f"{cell.verdict}: {cell.plan.model} on {cell.plan.label}"
         yield command(
             kind, title, with_doubts(cell), paths.get(cell.plan.protocol), root
         )
+
+
+def _kind_of(cell: CellResult, fail_is_error: bool) -> str:
+    """Return the kind of a cell's annotation; empty if it has none."""
+    if cell.plan.control:
+        return ""
+    kind = _KINDS.get(cell.verdict, "")
+    if cell.verdict is Verdict.FAIL and not fail_is_error:
+        kind = "warning"
+    if kind == "warning" and not cell.plan.claims:
+        kind = ""
+    return kind or ("warning" if cell.warnings else "")
 
 
 def annotate_comparison(

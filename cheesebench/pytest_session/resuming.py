@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 
@@ -132,17 +132,23 @@ def resume_command(
         option for option in OPTIONS if option.names_run or option.key in changed
     ]
     left_out = {name for option in options for name in spellings[option.key]}
-    kept: list[str] = []
-    arguments = iter(config.invocation_params.args)
-    for argument in map(os.fspath, arguments):
-        if argument in left_out:
-            next(arguments, None)
-        elif argument.partition("=")[0] not in left_out:
-            kept.append(argument)
+    kept = _without(left_out, map(os.fspath, config.invocation_params.args))
     others = [f"{spellings[key][0]}={value}" for key, value in changed.items()]
     return " ".join(
         map(_shell_word, ["pytest", *kept, *others, spellings["resume"][0], run_id])
     )
+
+
+def _without(names: Set[str], arguments: Iterable[str]) -> list[str]:
+    """Return arguments without these options and their values."""
+    kept = []
+    rest = iter(arguments)
+    for argument in rest:
+        if argument in names:
+            next(rest, None)
+        elif argument.partition("=")[0] not in names:
+            kept.append(argument)
+    return kept
 
 
 def _shell_word(word: str) -> str:

@@ -148,6 +148,15 @@ def has_interval(reference: ReferenceValue) -> bool:
     return reference.interval is not None or _is_group(reference)
 
 
+def animals_interval(reference: ReferenceValue | None) -> tuple[float, float] | None:
+    """Return the 95 % interval of the animals' mean; None where there is no reference,
+    or it is used as a constant.
+    """
+    if reference is None or not has_interval(reference):
+        return None
+    return reference_limits(reference, PUBLISHED_TAIL)
+
+
 def reference_limits(reference: ReferenceValue, tail: float) -> tuple[float, float]:
     """Return limits of the animals' mean, each with tail probability ``tail``.
 
