@@ -182,6 +182,27 @@ def _ids(entry: ModelEntry) -> tuple[str, ...]:
     return (entry.id,)
 
 
+def _no_model(
+    plugins: PluginManager, name: str, entries: Mapping[str, ModelEntry]
+) -> UnknownNameError:
+    aliases = (alias for entry in entries.values() for alias in entry.aliases)
+    others = [*entries, *aliases, *plugins.backends]
+    remedy = f"'cheesebench models' lists the models; or write BACKEND/ID ({', '.join(sorted(plugins.backends))})."
+    remedy += f" {plugins.not_loaded(name)}".rstrip()
+    return UnknownNameError("model", name, plugins.agents, also=others, remedy=remedy)
+
+
+def _no_backend(
+    plugins: PluginManager, name: str, backend: str, entries: Mapping[str, ModelEntry]
+) -> UnknownNameError:
+    ids = [known for entry in entries.values() for known in (entry.id, entry.name)]
+    remedy = f"Put one of them before the id, as in openai/{name}, or see 'cheesebench models'. "
+    remedy += plugins.remedy_for(backend)
+    return UnknownNameError(
+        "backend", backend, plugins.backends, whole=name, also=ids, remedy=remedy
+    )
+
+
 def _as_it_stands(
     plugins: PluginManager, name: str, entries: Mapping[str, ModelEntry]
 ) -> ModelEntry:
@@ -192,25 +213,10 @@ def _as_it_stands(
         (at for at in (name.find("/"), name.find(":")) if at > 0), default=len(name)
     )
     backend, identity = name[:place], name[place + 1 :]
-    backends = plugins.backends
     if place == len(name):
-        others = [
-            *entries,
-            *(alias for entry in entries.values() for alias in entry.aliases),
-            *backends,
-        ]
-        remedy = f"'cheesebench models' lists the models; or write BACKEND/ID ({', '.join(sorted(backends))})."
-        remedy += f" {plugins.not_loaded(name)}".rstrip()
-        raise UnknownNameError(
-            "model", name, plugins.agents, also=others, remedy=remedy
-        )
-    if backend not in backends:
-        ids = [known for entry in entries.values() for known in (entry.id, entry.name)]
-        remedy = f"Put one of them before the id, as in openai/{name}, or see 'cheesebench models'. "
-        remedy += plugins.remedy_for(backend)
-        raise UnknownNameError(
-            "backend", backend, backends, whole=name, also=ids, remedy=remedy
-        )
+        raise _no_model(plugins, name, entries)
+    if backend not in plugins.backends:
+        raise _no_backend(plugins, name, backend, entries)
     if not identity.strip():
         raise OptionError(
             f"'{name}' does not name a model. Write its id after the backend, as in {backend}/MODEL-ID."
@@ -223,5 +229,5 @@ def _as_it_stands(
         name=name,
         backend=backend,
         id=identity,
-        images=backends[backend].capabilities.images,
+        images=plugins.backends[backend].capabilities.images,
     )

@@ -120,15 +120,16 @@ def expanded(
             known is not None and option.short not in known
         ):
             continue
-        spelling = option.long if known is None else option.short
-        if option.flag:
-            found += [spelling] if value else []
-        else:
-            found += [
-                f"{spelling}={one}"
-                for one in (value if isinstance(value, list) else [value])
-            ]
+        found += _typed(option.long if known is None else option.short, value)
     return found, names
+
+
+def _typed(spelling: str, value: object) -> list[str]:
+    """Return an option as it would be typed: a flag only if it is on."""
+    if isinstance(value, bool):
+        return [spelling] * value
+    values = value if isinstance(value, list) else [value]
+    return [f"{spelling}={one}" for one in values]
 
 
 def _named(arguments: Sequence[str], spellings: Collection[str]) -> list[str]:

@@ -56,34 +56,14 @@ def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str
 
 def _between_levels(lines: Sequence[str], row: int) -> str | None:
     """Return the remedy for a line that is indented like no enclosing line."""
-    above = [
-        line
-        for line in lines[:row]
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
+    above = _with_content(lines[:row])
     if row >= len(lines) or not above or sum(map(_opened, above)) > 0:
         return None  # lines within brackets may begin anywhere
-    indent, levels, lowest = _indent(lines[row]), set[int](), len(lines[row]) + 1
-    for line in reversed(above):
-        if (level := _indent(line)) < lowest:
-            lowest = level
-            levels |= {
-                level,
-                *(
-                    [level + len(dash[0])]
-                    if (dash := re.match(r"- +", line[level:]))
-                    else []
-                ),
-            }
-    last = _indent(above[-1])
-    levels.add(last)
+    indent, last = _indent(lines[row]), _indent(above[-1])
+    levels = {last, *_open_levels(above, len(lines[row]) + 1)}
     if indent in levels:
         return None
-    below = [
-        _indent(line)
-        for line in lines[row + 1 :]
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
+    below = [_indent(line) for line in _with_content(lines[row + 1 :])]
     before = _indent(above[-2]) if len(above) > 1 else None
     if indent in (before, *below[:1]):
         if before != last:  # no other line is indented like the one above
@@ -95,6 +75,22 @@ def _between_levels(lines: Sequence[str], row: int) -> str | None:
         else min(levels, key=lambda level: (abs(level - indent), level))
     )
     return f"This line is indented by {indent}, the line above by {last}: indent it by {nearest}."
+
+
+def _with_content(lines: Sequence[str]) -> list[str]:
+    return [
+        line for line in lines if line.strip() and not line.lstrip().startswith("#")
+    ]
+
+
+def _open_levels(above: Sequence[str], lowest: int) -> Iterator[int]:
+    """Yield the indentations, below ``lowest``, at which a further line can go on."""
+    for line in reversed(above):
+        if (level := _indent(line)) < lowest:
+            lowest = level
+            yield level
+            if dash := re.match(r"- +", line[level:]):
+                yield level + len(dash[0])
 
 
 def _indent(line: str) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -116,25 +116,32 @@ def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
         if any(view in model["views"] for view in chosen)
     ]
     rows.sort(key=lambda row: (row.model.casefold() not in own, -(row.overall or 0.0)))
-    baselines = [
-        PublishedRow(
+    return (*rows, *_baselines(protocols, chosen))
+
+
+def _baselines(
+    protocols: Mapping[str, str], chosen: Sequence[str]
+) -> Iterator[PublishedRow]:
+    """Yield the rows of animals and baselines for protocols of a run (by the paper's
+    names) in these views.
+    """
+    data = published()
+    known = data["baselines"]["rodent"]["rates"]
+    for name, baseline in data["baselines"].items():
+        # The best of three views exceeds a single one, even for agents that do not
+        # look.
+        if baseline.get("views", len(chosen)) != len(chosen):
+            continue
+        if baseline.get("view", TEXT_VIEWS[0]) not in chosen:
+            continue
+        rates = baseline["rates"]
+        yield PublishedRow(
             model=f"{name}: {baseline['title']}",
-            rates={
-                protocols[one]: baseline["rates"][one]
-                for one in known
-                if one in protocols
-            },
+            rates={protocols[one]: rates[one] for one in known if one in protocols},
             overall=baseline["overall"] if len(protocols) == len(known) else None,
             how=data["label"],
             source=data["source"],
         )
-        for name, baseline in data["baselines"].items()
-        # The best of three views exceeds a single one, even for agents that do not
-        # look.
-        if baseline.get("views", len(chosen)) == len(chosen)
-        and baseline.get("view", TEXT_VIEWS[0]) in chosen
-    ]
-    return (*rows, *baselines)
 
 
 def published_ablation(study: str, plans: Iterable[CellPlan]) -> Mapping[str, float]:

@@ -678,17 +678,13 @@ def conversation(
         f"  read as    {answer or 'nothing'}",
         f"  right is   {' | '.join(right)}",
     ]
+    return "\n".join([*lines, *_said(log, record)])
+
+
+def _said(log: RecordedRun, record: TrialRecord) -> Iterator[str]:
+    """Yield the questions and replies of a trial, shortened."""
     plan = next(plan for plan in log.plans() if plan.key == record.key)
-    calls = [
-        call
-        for call in log.calls.of_life(plan, record.subject)
-        if call.trial == record.trial
-    ]
-    for call in calls:
-        lines.append(
-            f"  question   {textwrap.shorten(call.asked, 400, placeholder=' ...')}"
-        )
-        lines.append(
-            f"  reply      {textwrap.shorten(call.reply.text, 800, placeholder=' ...')}"
-        )
-    return "\n".join(lines)
+    for call in log.calls.of_life(plan, record.subject):
+        if call.trial == record.trial:
+            yield f"  question   {textwrap.shorten(call.asked, 400, placeholder=' ...')}"
+            yield f"  reply      {textwrap.shorten(call.reply.text, 800, placeholder=' ...')}"
