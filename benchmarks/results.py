@@ -264,7 +264,7 @@ def _behaviour(found: Iterable[Found]) -> str:
     said += [
         f"In {one.cell.protocol}: {escape(one.judged['reason'])}"
         for one in cells
-        if one.judged["verdict"] == "ERROR"
+        if one.judged["verdict"] == "ERROR" and not one.unfinished
     ][:1]
     return " ".join(filter(None, said))
 
