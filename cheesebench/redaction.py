@@ -100,10 +100,10 @@ def _without_pieces(text: str, pieces: frozenset[str]) -> str:
     bare = "".join(text.split())
     if not bare.isprintable():
         bare = _BETWEEN.sub("", bare)
-    return _cut_out(text, pieces) if _has_any(bare, pieces) else text
+    return _cut_out(text, pieces) if _reveals(bare, pieces) else text
 
 
-def _has_any(bare: str, pieces: frozenset[str]) -> bool:
+def _reveals(bare: str, pieces: frozenset[str]) -> bool:
     if len(pieces) < len(bare):
         return any(piece in bare for piece in pieces)
     return any(
