@@ -29,7 +29,7 @@ from cheesebench.errors import (
 )
 from cheesebench.interface_checks import blaming, misfit, returned
 from cheesebench.interfaces import CommandModule, CommandSpec
-from cheesebench.interrupts import ended_by, exit_code, name_of
+from cheesebench.interrupts import ended
 from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import (
     WITH_COMMANDS,
@@ -61,9 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _outcome(sys.argv[1:] if arguments is None else list(arguments))
     except KeyboardInterrupt as error:
-        name = name_of(error)
-        _complain(ended_by(name))
-        return exit_code(name)
+        line, code = ended(error)
+        _complain(line)
+        return code
 
 
 def _outcome(arguments: list[str]) -> int:

@@ -37,7 +37,7 @@ def _interrupt(name: str) -> None:
 
 
 def _interrupt_once(name: str) -> None:
-    end(ended_by(name))
+    end(_ended_by(name))
     _interrupt(name)
 
 
@@ -94,19 +94,18 @@ def held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def ended_by(name: str) -> str:
+def _ended_by(name: str) -> str:
     return f"cheesebench: ended by {name}. No file is half-written."
 
 
-def name_of(error: KeyboardInterrupt) -> str:
-    """Return the signal's name; code of others raises it without one."""
+def ended(error: KeyboardInterrupt) -> tuple[str, int]:
+    """Return what a command says that a signal has ended, and its exit code, which is
+    what shells give such a process.
+    """
     name = str(error)
-    return name if name in signal.Signals.__members__ else "SIGINT"
-
-
-def exit_code(name: str) -> int:
-    """Return what shells call the exit code of a process that a signal has ended."""
-    return 128 + signal.Signals[name]
+    if name not in signal.Signals.__members__:  # code of others raises it without one
+        name = "SIGINT"
+    return _ended_by(name), 128 + signal.Signals[name]
 
 
 def begin() -> None:
@@ -135,7 +134,7 @@ def passed_to(stop: Callable[[], object]) -> Iterator[None]:
     came: list[str] = []
 
     def pass_on(name: str) -> None:
-        end(ended_by(name))
+        end(_ended_by(name))
         came.append(name)
         stop()
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +24,6 @@ from cheesebench.experiment.log_file import check_fits, claim
 from cheesebench.experiment.provenance import describe_protocols, new_run_id
 from cheesebench.experiment.replay import check_resumable
 from cheesebench.experiment.session import RunSession
-from cheesebench.experiment.shards import KEY as SHARD
 from cheesebench.experiment.shards import describe_shard
 from cheesebench.experiment.unfinished import is_finished
 from cheesebench.interfaces import BaseSpecification
@@ -210,7 +210,7 @@ class ModelRun:
             return
         shard = describe_shard(self.settings.shard, [plan for plan, _ in self.whole])
         protocols = describe_protocols(text for _, text in self.whole)
-        log.add_to_manifest({"protocols": protocols, SHARD: shard})
+        log.add_to_manifest({"protocols": protocols, **shard})
 
     def _reach_models(self, cells: Sequence[Cell]) -> None:
         """Start the servers that are needed, and make one test call to every model
@@ -380,6 +380,11 @@ class ModelRun:
         """
         if self._runner is not None:
             self._runner.stop_sending()
+
+    def pause(self) -> None:
+        """Let the cells go on for a moment."""
+        self.mention_silence()
+        time.sleep(POLL_SECONDS)
 
     def mention_silence(self) -> None:
         """Write a line when no reply has come for a minute, and repeat it while that

@@ -54,6 +54,21 @@ def replay(
     return replayed
 
 
+def rows_only(log: RunLog, ranked: bool) -> str:
+    """Return what is known of a log whose trials are not replayed. Raises RunLogError
+    if its rows are not those that were written; where models are ``ranked``, as
+    ``check_calls``, too.
+    """
+    if ranked:
+        check_calls(log)
+    rows, models = log.verify(), uncalled(log)
+    named = f"; there is not one call to {', '.join(models)}" if models else ""
+    return (
+        f"{log.path} has the {rows:,} rows that were written; its trials were not replayed "
+        f"(--verify){named}."
+    )
+
+
 def check_calls(log: RunLog) -> None:
     """Raise RunLogError for trials of a language model that was never called."""
     for model in uncalled(log):

@@ -13,7 +13,7 @@ from cheesebench.reports import cells, matrix
 from cheesebench.reports import cells as words
 from cheesebench.reports.cells import clean, escape, fenced, mapping
 from cheesebench.statistics import TAXONOMY, Verdict
-from cheesebench.statistics.question import has_interval
+from cheesebench.statistics.question import animals_interval
 from cheesebench.statistics.wording import plural, shares, shown_value
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ def _protocols(summary: RunSummary, table: Table) -> list[str]:
 def origin(animals: ReferenceValue) -> str:
     """Return the animals' rate or measure and where it comes from, in one line."""
     kinds = ["an analogy"] * (animals.kind == "analogy")
-    kinds += ["declared"] * (not has_interval(animals))
+    kinds += ["declared"] * (animals_interval(animals) is None)
     shown, name = (
         (percent, "")
         if animals.measured is None

@@ -114,15 +114,16 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((NARROW, 0)).columns
 
 
-def paragraph(text: object, indent: str = "") -> str:
+def paragraph(text: object, first: str = "", rest: str | None = None) -> str:
     """Return text as printable lines that fit the terminal, except for longer words
-    such as paths.
+    such as paths; ``first`` stands before it, and ``rest`` (the same and two blanks)
+    before its further lines.
     """
     return textwrap.fill(
         one_line(text),
         terminal_width(),
-        initial_indent=indent,
-        subsequent_indent=indent + "  ",
+        initial_indent=first,
+        subsequent_indent=first + "  " if rest is None else rest,
         break_long_words=False,
         break_on_hyphens=False,
     )

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from cheesebench.amounts import number, rounded
@@ -17,7 +16,7 @@ from cheesebench.commands.common import (
     find_protocol,
     installed_catalogue,
     one_line,
-    terminal_width,
+    paragraph,
     write_output,
 )
 from cheesebench.errors import OptionError
@@ -360,14 +359,7 @@ def _text_card(title: str, sections: Sections) -> str:
         for label, value in facts:
             first = f"{indent}{label:<20}"
             rest = " " * len(first)
-            filled = textwrap.fill(
-                one_line(value),
-                terminal_width(),
-                initial_indent=first,
-                subsequent_indent=rest,
-                break_on_hyphens=False,
-            )
-            lines.append(filled)
+            lines.append(paragraph(value, first, rest))
     return "\n".join(lines)
 
 

@@ -13,7 +13,6 @@ from cheesebench.commands.common import (
     add_option,
     add_output,
     describe,
-    shown_path,
     write_output,
 )
 from cheesebench.errors import OptionError
@@ -22,7 +21,7 @@ from cheesebench.experiment.log_file import inside, locate
 from cheesebench.hookspecs import RunReporter, RunsReporter
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.summaries import summarise_log, summarise_logs
-from cheesebench.verification import check_calls, uncalled, verify
+from cheesebench.verification import rows_only, verify
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,8 +76,10 @@ def run(options: argparse.Namespace) -> int:
         )
     with _opened(options) as logs:
         # Row by row; trials are replayed if that is asked for.
-        check = verify if options.verify else _ranked if several else _rows_only
-        checked = [check(one) for one in logs]
+        checked = [
+            verify(one) if options.verify else rows_only(one, ranked=several)
+            for one in logs
+        ]
         summary = summarise_logs(logs) if several else summarise_log(logs[0])
         if isinstance(reporter, RunsReporter):
             text = reporter.render_runs(summary, logs, plugins)
@@ -123,20 +124,6 @@ def _opened(options: argparse.Namespace) -> Iterator[list[RunLog]]:
             stack.enter_context(RunLog.open_read_only(locate(results, name)))
             for name in dict.fromkeys(options.runs)
         ]
-
-
-def _rows_only(log: RunLog) -> str:
-    rows, models = log.verify(), uncalled(log)
-    named = f"; there is not one call to {', '.join(models)}" if models else ""
-    return (
-        f"{shown_path(log.path)} has the {rows:,} rows that were written; its trials were not replayed "
-        f"(--verify){named}."
-    )
-
-
-def _ranked(log: RunLog) -> str:
-    check_calls(log)
-    return _rows_only(log)
 
 
 def _board(options: argparse.Namespace) -> int:

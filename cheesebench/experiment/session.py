@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from cheesebench import interrupts
 from cheesebench.errors import PluginError, RunLogError, cause_of
 from cheesebench.executor import Job, Report, WorkerDiedError
 from cheesebench.experiment import executors, recorder, scheduler, unfinished
@@ -17,7 +18,6 @@ from cheesebench.experiment.controls import yokes_of
 from cheesebench.experiment.observers import Observers
 from cheesebench.experiment.subjects import stopped
 from cheesebench.interface_checks import shown
-from cheesebench.interrupts import heard
 
 if TYPE_CHECKING:
     from cheesebench.experiment.controls import Yokes
@@ -251,7 +251,7 @@ class RunSession:
         self.stop_sending()
         self._loop.call_soon_threadsafe(self._closing.set)
         try:
-            with heard():
+            with interrupts.heard():
                 self._thread.join(LANDING_SECONDS + THREAD_SECONDS)
         except KeyboardInterrupt:
             self._loop.call_soon_threadsafe(self._hurry.set)

@@ -84,14 +84,11 @@ def deal(plans: Sequence[CellPlan], of: int) -> dict[Shard, list[CellPlan]]:
 
 
 def describe_shard(shard: Shard, plans: Sequence[CellPlan]) -> dict[str, Any]:
-    """Return the manifest's entry of a shard: which it is, and the cells of all
+    """Return what a manifest has of a shard: which it is, and the cells of all
     shards.
     """
-    return {
-        "index": shard.index,
-        "of": shard.of,
-        "cells": [plan_to_json(plan) for plan in plans],
-    }
+    cells = [plan_to_json(plan) for plan in plans]
+    return {KEY: {"index": shard.index, "of": shard.of, "cells": cells}}
 
 
 def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:

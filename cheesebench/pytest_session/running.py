@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import Any
 
 import pytest
 
 from cheesebench import interrupts
 from cheesebench.errors import CheeseBenchError
-from cheesebench.model_run import POLL_SECONDS
 from cheesebench.pytest_session import resuming
 from cheesebench.pytest_session.cells import PREFIX, CellItem
 from cheesebench.pytest_session.ci import refused
@@ -137,8 +135,7 @@ class Running:
                 )
                 if decided is None:
                     line(self._run.progress(item.plan))
-                    self._run.mention_silence()
-                    time.sleep(POLL_SECONDS)
+                    self._run.pause()
                     continue
                 item.config.hook.pytest_runtest_protocol(item=decided, nextitem=item)
                 self._reported.add(decided)
@@ -153,8 +150,7 @@ class Running:
         while not self._run.is_halted:
             if self._run.is_over(item.plan):
                 return None
-            self._run.mention_silence()
-            time.sleep(POLL_SECONDS)
+            self._run.pause()
         self._run.stop_sending()
         item.session.shouldstop = "another worker's failure ends the run"
         return True

@@ -23,7 +23,7 @@ from cheesebench.statistics.question import (
     PASS_RATE,
     Question,
     Scale,
-    has_interval,
+    animals_interval,
     question_of,
     scale_of,
 )
@@ -325,6 +325,7 @@ def _compare(
     assert game is not None
     own = [one.total / one.scored for one in sample.judged() if one.scored]
     rate, rodent = sum(own) / len(own), plan.against == "reference"
+    is_sample = animals_interval(reference) is not None
     low, high = question.difference_limits(
         rate, _limits(sample, scores, plan.goal, scale)
     )
@@ -338,7 +339,7 @@ def _compare(
         superior=rodent
         and game.verdict is Verdict.PASS
         and low > 0
-        and has_interval(reference)
+        and is_sample
         and not question.alike,
         open_zones=tuple(map(scale.range_of, question.open_zones())),
         subjects_needed=None
@@ -353,7 +354,7 @@ def _compare(
             and scale.measured is None
             and plan.chance is not None
             and plan.chance >= reference.value - plan.margin - ROUNDING,
-            reference_declared=rodent and not has_interval(reference),
+            reference_declared=rodent and not is_sample,
             analogy=rodent and reference.kind == "analogy",
         ),
     )

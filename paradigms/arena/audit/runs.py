@@ -20,8 +20,8 @@ from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
+from cheesebench import interrupts
 from cheesebench.interfaces import FORWARD, RUNNING, STAY, Scene, TrialResult, View
-from cheesebench.interrupts import held
 from cheesebench.paradigms.arena.audit.policies import Policy, policy
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
@@ -378,7 +378,7 @@ def started_apart() -> Iterator[None]:
     """Within this workers are started, which no signal reaches: they end with us."""
     # It is a process of its own, and would let signals through when it is started.
     resource_tracker.ensure_running()
-    with held():
+    with interrupts.held():
         yield
 
 
