@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from cheesebench.records import CellPlan
     from cheesebench.source import Node
 
-#: What a plan has from the protocol's text, and a verdict from the plan.
-JUDGED = ("estimand", "margin", "reference", "chance", "twin_of")
 #: The view that shows all that is drawn.
 FROM_ABOVE = "ascii_2d"
 
@@ -209,12 +207,12 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
             find_design(plan.design, plan.subjects),
             plan.memory,
         )
-        for name in JUDGED:
-            said, true = getattr(plan, name), getattr(own, name)
-            if said != true:
+        recorded = _judged_by(plan)
+        for name, true in _judged_by(own).items():
+            if recorded[name] != true:
                 raise RunLogError(
                     f"The run judges {plan.label} by another {name} than its protocol: "
-                    f"{quoted(str(said), 60)}, not {quoted(str(true), 60)}. Use an undamaged copy."
+                    f"{quoted(str(recorded[name]), 60)}, not {quoted(str(true), 60)}. Use an undamaged copy."
                 )
         yield from super().watch(log, plugins, plan, wanted)
 
@@ -231,6 +229,27 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                 f"'{specification.name}' cannot be judged in the view '{view.name}', which does not show: "
                 f"{hidden[0]}{more}. Choose another view, or --design smoke, which makes no claim."
             )
+
+
+def _judged_by(plan: CellPlan) -> dict[str, object]:
+    """Return what a verdict depends on that a plan has from the protocol's text; not
+    what only describes the animals, whose words change from version to version.
+    """
+    animals = plan.reference
+    return {
+        "estimand": plan.estimand,
+        "margin": plan.margin,
+        "twin_of": plan.twin_of,
+        "chance": None if plan.against == "reference" else plan.chance,
+        "reference": animals
+        and (
+            animals.value,
+            animals.interval,
+            animals.sd,
+            animals.n_animals,
+            animals.measured,
+        ),
+    }
 
 
 def _must_show_cues(specification: Specification, plan: CellPlan) -> bool:

@@ -258,3 +258,16 @@ def test_what_is_no_baseline_is_refused(here: Path, content: str, said: str) -> 
     path.write_text(content)
     with pytest.raises(RunLogError, match=said):
         find_counted(here, str(path))
+
+
+def test_a_run_of_another_version_is_replayed_whatever_it_says_of_the_animals(
+    run: Run, results: Path, here: Path, worse: str
+) -> None:
+    with rewritten(results / RUN / "run.sqlite") as connection:
+        connection.execute(
+            "UPDATE cells SET plan = json_set(plan, '$.reference.status', 'in other words', "
+            "'$.reference.kind', 'analogy', '$.reference.training', '')"
+        )
+    assert run("report", RUN, "--verify").code == 0
+    stored(results, here, worse)
+    assert run("compare", RUN, worse).code == 0
