@@ -303,6 +303,23 @@ def gpu() -> str:
     return table(headers, sorted(rows, key=lambda row: row[0].partition("`,")[0]))
 
 
+def prompt_cache() -> str:
+    """Return how many prompt tokens a small model on this machine computes, by the way
+    in which it is asked.
+    """
+    found = json.loads((MEASURED / "prompt_cache.json").read_text(encoding="utf-8"))
+    headers = ["", "calls", "prompt tokens", "computed", "of the prompt"]
+    rows = [
+        [
+            one["way"],
+            *(f"{one[name]:,}" for name in ("calls", "prompt", "computed")),
+            f"{100 * one['computed'] / one['prompt']:.0f} %",
+        ]
+        for one in found["rows"]
+    ]
+    return table(headers, rows)
+
+
 #: The blocks of the pages by name.
 BLOCKS: dict[str, Callable[[], str]] = {
     "large-logs": large_logs,
@@ -311,6 +328,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "calls": calls,
     "driver": driver,
     "gpu": gpu,
+    "prompt-cache": prompt_cache,
     "prompts-t-maze": partial(prompts, "t_maze"),
     "prompts-water-maze": partial(prompts, "morris_water_maze"),
 }

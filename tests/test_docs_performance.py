@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import sys
@@ -138,6 +139,16 @@ def test_prompts_are_still_as_long_as_they_were(pages: Any) -> None:
     assert again.items() <= kept.items(), (
         "benchmarks/prompt_size.py t_maze morris_water_maze --keep counts them anew"
     )
+
+
+def test_a_run_computes_no_prompt_twice_and_little_more_than_half_of_llama_cpp_s_default(
+    pages: Any,
+) -> None:
+    path = BENCHMARKS / "measured" / "prompt_cache.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    run, bare, ours, _, default = (row["computed"] for row in rows)
+    assert run == bare
+    assert 0.5 < ours / default <= 0.6  # "nearly twice as much"
 
 
 def test_every_script_that_the_page_names_is_there(pages: Any) -> None:
