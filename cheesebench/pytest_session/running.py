@@ -9,6 +9,7 @@ import pytest
 
 from cheesebench import interrupts
 from cheesebench.errors import CheeseBenchError
+from cheesebench.options import BY_KEY
 from cheesebench.pytest_session import resuming
 from cheesebench.pytest_session.cells import PREFIX, CellItem
 from cheesebench.pytest_session.ci import refused
@@ -181,9 +182,13 @@ class Running:
             interrupts.end(self._how_to_go_on())
 
     def _how_to_go_on(self) -> str:
-        if self._run.log is None:
+        config, log = self._run.config, self._run.log
+        # A run that was to be continued is known before its log is opened.
+        resumed = config.getoption(BY_KEY["resume"].destination)
+        run_id = resumed if log is None else log.run_id
+        if run_id is None:
             return interrupts.NOTHING_RUN
-        return f"cheesebench: interrupted. To continue: {resuming.resume_command(self._run.config, self._run.log.run_id)}"
+        return f"cheesebench: interrupted. To continue: {resuming.resume_command(config, run_id)}"
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:

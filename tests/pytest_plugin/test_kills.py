@@ -30,6 +30,8 @@ CONCURRENCY = 4
 CALLS = 6 * 20
 #: How often a run is ended, and the seeds of two such stories.
 KILLS, SEEDS = 25, (1, 2)
+#: Both runs have the same: it would be drawn.
+SEEDED = "--cheese-seed=7"
 GENTLE = tuple(
     getattr(signal, f"SIG{name}")
     for name in ("INT", "TERM", "HUP", "QUIT", "XCPU", "ALRM", "USR1", "USR2")
@@ -111,14 +113,15 @@ def test_a_run_that_is_ended_again_and_again(
     chance, results = random.Random(seed), project.path / "results"
     with FakeServer(walk, latency=0.05) as server:
         subprocess.run(
-            command(server, "--cheese-run-id=whole"),
+            command(server, "--cheese-run-id=whole", SEEDED),
             cwd=project.path,
             check=True,
             capture_output=True,
         )
         assert len(recorded(results / "whole")) == CALLS
         known: dict[tuple[int, int, int], str] = {}
-        first, hard, options = server.count, 0, ["--cheese-run-id=one"]
+        first, hard = server.count, 0
+        options = ["--cheese-run-id=one", SEEDED]
         for kill in range(KILLS):
             process = started(project, command(server, *options))
             # While it starts, while it asks (a share of what is left, or there were
@@ -158,10 +161,11 @@ def test_a_run_that_is_ended_again_and_again(
             check=False,
         )
         assert finished.returncode == 0, finished.stdout
+        # The short question that a resumed session begins with has no seed of a life.
         answers = Counter(
             call.body["seed"]
             for call in list(server.calls)[first:]
-            if call.ended and "seed" in call.body
+            if call.ended and call.body.get("seed")
         )
     assert dump(results / "one") == dump(results / "whole")
     assert recorded(results / "one").keys() == recorded(results / "whole").keys()
