@@ -102,7 +102,9 @@ def people(here: Path) -> Iterator[str]:
             process.send_signal(signal.SIGINT)
             said = process.stdout.read()
             assert re.fullmatch(
-                r"Ctrl-C ends it.*\n0 places taken, 0 complete\..*\n", said
+                r"Ctrl-C ends it.*\ncheesebench: ended by SIGINT\.\n"
+                r"0 places taken, 0 complete\..*\n",
+                said,
             )
             assert process.wait(30) == 0
         finally:

@@ -52,6 +52,7 @@ from cheesebench.statistics import judge
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.testing.fake_server import Call, FakeServer
 from fuzz.run_logs import rewritten
+from tests.signals import reset_signals
 
 if TYPE_CHECKING:
     from playwright import sync_api as playwright
@@ -764,7 +765,9 @@ def test_the_pace_of_a_continued_run_is_that_of_its_present_session(
 
 def test_the_command_serves_until_it_is_stopped(finished: Path) -> None:
     command = [sys.executable, "-m", "cheesebench", "view", "--results", str(finished)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, preexec_fn=reset_signals
+    ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert ask(address)[0] == 200
