@@ -14,6 +14,7 @@ from pydantic import Field
 
 from cheesebench.amounts import points, rounded
 from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment.cells import find_design
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
 from cheesebench.experiment.unfinished import is_finished
@@ -31,6 +32,7 @@ from cheesebench.verification import verify
 ENTRY = "entry.yaml"
 #: The only design of a board: the same number of subjects for each model.
 DESIGN = "leaderboard"
+SUBJECTS = find_design(DESIGN).subjects
 
 
 class FailedRun(DocumentModel):
@@ -112,7 +114,7 @@ def _refusals(
 
 
 def _other_than_set(log: RunLog) -> Iterator[str]:
-    found = standing(log.plans())
+    found = standing(log.plans(), log.manifest["protocols"])
     if found is None:
         yield "it has no protocol of a frozen set"
         return
@@ -126,8 +128,11 @@ def _other_than_set(log: RunLog) -> Iterator[str]:
 
 
 def _other_design(log: RunLog) -> Iterator[str]:
-    for design in sorted({plan.design for plan in log.plans()} - {DESIGN}):
+    plans = log.plans()
+    for design in sorted({plan.design for plan in plans} - {DESIGN}):
         yield f"the design is {design}, not {DESIGN}"
+    for number in sorted({plan.subjects for plan in plans} - {SUBJECTS}):
+        yield f"it has {number} subjects of a protocol, not {SUBJECTS}"
 
 
 def _typed_seed(log: RunLog) -> Iterator[str]:
@@ -162,7 +167,8 @@ def _hidden_runs(
     entry = entries.get(log.path)
     told = {one.run for one in entry.failed_runs} if entry else set()
     shown = {other.path.resolve() for other in logs}
-    models, own = {plan.model for plan in log.plans()}, standing(log.plans())
+    models = {plan.model for plan in log.plans()}
+    own = standing(log.plans(), log.manifest["protocols"])
     for path in sorted(log.directory.parent.glob(f"*/{FILE_NAME}")):
         if path.resolve() in shown or path.parent.name in told:
             continue
@@ -173,8 +179,8 @@ def _hidden_runs(
 def _ran(path: Path, models: set[str], name: str) -> bool:
     try:
         with RunLog.open_read_only(path) as log:
-            plans = log.plans()
-            found = standing(plans)
+            plans, protocols = log.plans(), log.manifest["protocols"]
+            found = standing(plans, protocols)
     except CheeseBenchError:
         return False
     same = found is not None and str(found) == name
@@ -191,9 +197,10 @@ def _not_as_lived(log: RunLog) -> Iterator[str]:
 def _together(logs: Sequence[RunLog]) -> Iterator[Refusal]:
     """Yield what is wrong with these runs beside one another."""
     seen: dict[str, str] = {}
-    first = str(standing(logs[0].plans()))
-    for log in logs:
-        if (own := str(standing(log.plans()))) != first:
+    sets = [str(standing(log.plans(), log.manifest["protocols"])) for log in logs]
+    first = sets[0]
+    for log, own in zip(logs, sets, strict=True):
+        if own != first:
             yield Refusal("set", _name(log), f"it is of {own}, the others of {first}")
         for model in sorted({plan.model for plan in log.plans()}):
             if model in seen:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from cheesebench.errors import UnknownNameError
+from cheesebench.protocol.resolve import protocol_hash
 from cheesebench.records import CellPlan
 
 #: Describes the set in its folder.
@@ -107,11 +108,21 @@ def fingerprint(plan: CellPlan) -> dict[str, Any]:
     }
 
 
-def standing(plans: Iterable[CellPlan]) -> Standing | None:
+def standing(
+    plans: Iterable[CellPlan], protocols: Mapping[str, Mapping[str, str]]
+) -> Standing | None:
     """Return how a run stands to the newest set that fits it best; None if it has no
     protocol of a set. Controls and twins are of no set.
+
+    ``protocols`` are those of a run's manifest: what counts is the hash of their texts,
+    not the one that a plan claims.
     """
-    own = [plan for plan in plans if not plan.control and not plan.twin_of]
+    hashes = {name: _text_hash(one.get("text", "")) for name, one in protocols.items()}
+    own = [
+        replace(plan, sha256=hashes.get(plan.protocol, ""))
+        for plan in plans
+        if not plan.control and not plan.twin_of
+    ]
     found = [
         Standing(
             frozen=one,
@@ -122,6 +133,14 @@ def standing(plans: Iterable[CellPlan]) -> Standing | None:
         if any(plan.protocol in one.protocols for plan in own)
     ]
     return min(found, key=lambda one: len(one.differences), default=None)
+
+
+def _text_hash(text: str) -> str:
+    try:
+        plain = json.loads(text)
+    except ValueError:
+        return ""
+    return protocol_hash(plain) if isinstance(plain, dict) else ""
 
 
 def _differences(frozen: FrozenSet, plans: Iterable[CellPlan]) -> Iterator[str]:

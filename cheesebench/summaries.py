@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from cheesebench.errors import OptionError
 from cheesebench.experiment.log_file import is_claimed
 from cheesebench.experiment.unfinished import is_finished
+from cheesebench.frozen import standing
 from cheesebench.statistics import RunSummary, summarise_subjects
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import plural
@@ -32,7 +34,7 @@ def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSumma
             "in_progress": f"{len(finished)} of {plural(len(plans), 'cell')}",
         }
         plans = finished
-    return summarise_subjects(
+    found = summarise_subjects(
         manifest,
         plans,
         log.trials_by_subject,
@@ -40,6 +42,7 @@ def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSumma
         log.causes(),
         log.remarks,
     )
+    return _with_set(found, plans)
 
 
 def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
@@ -64,7 +67,7 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
     calls = {key: one for log in logs for key, one in log.calls.by_cell().items()}
     causes = {key: one for log in logs for key, one in log.causes().items()}
     plans = [plan for log in logs for plan in log.plans()]
-    return summarise_subjects(
+    found = summarise_subjects(
         _joint_manifest(logs),
         plans,
         lambda plan: owner[plan.key].trials_by_subject(plan),
@@ -72,6 +75,13 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
         causes,
         lambda plan: owner[plan.key].remarks(plan),
     )
+    return _with_set(found, plans)
+
+
+def _with_set(summary: RunSummary, plans: Sequence[CellPlan]) -> RunSummary:
+    """Return a summary with the name of the frozen set that was run, if it was one."""
+    protocols: Any = summary.manifest["protocols"]
+    return replace(summary, frozen_set=str(standing(plans, protocols) or ""))
 
 
 def _check_joins(log: RunLog, plan: CellPlan, owner: dict[CellKey, RunLog]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -20,6 +21,8 @@ from cheesebench.cli import main
 from cheesebench.experiment.log import RunLog
 from cheesebench.frozen import FrozenSet, standing
 from cheesebench.protocol import Catalogue, with_arena
+from cheesebench.records import CellPlan
+from fuzz.run_logs import rewritten
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "leaderboard.md").read_text(encoding="utf-8")
@@ -38,6 +41,8 @@ margin: 0.1
 reference: [{{measure: success, value: 0.8, status: for a test}}]
 """
 TWIN = "twin_of: near\n"
+#: Tables with what subjects did.
+LIVES = ("trials", "events", "lives")
 TOLD = """
 trained_on: []
 prompts: the set's
@@ -173,6 +178,64 @@ def test_another_protocol_under_the_sets_name_is_refused(lab: Path) -> None:
         shutil.rmtree(lab / "results" / "part")
 
 
+def test_a_log_that_claims_the_hash_of_the_set_is_of_its_text(lab: Path) -> None:
+    """Plan, manifest and digest all have the set's hash; the text is another."""
+    run(lab, "bfs-oracle", "changed", "near", "other")
+    path = lab / "results" / "changed" / "run.sqlite"
+    true = frozen.frozen_sets()["2001.1"].protocols["far"]["sha256"]
+    try:
+        with RunLog.open_read_only(path) as log:
+            protocols = log.manifest["protocols"]
+        protocols["far"]["sha256"] = true
+        with rewritten(path) as database:
+            database.execute(
+                "UPDATE cells SET plan = json_set(plan, '$.sha256', ?) WHERE protocol = 'far'",
+                (true,),
+            )
+            database.execute(
+                "UPDATE manifest SET value = ? WHERE key = 'protocols'",
+                (json.dumps(protocols),),
+            )
+        assert "rule 'set': far has the sha256" in refused(lab, "changed")
+        assert cheesebench.open_run(path).summary.frozen_set == "2001.1+"
+    finally:
+        shutil.rmtree(path.parent)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            [
+                *(f"DELETE FROM {table} WHERE subject > 19" for table in LIVES),
+                "UPDATE cells SET plan = json_set(plan, '$.subjects', 20)",
+            ],
+            "rule 'design': it has 20 subjects of a protocol, not 40",
+        ),
+        (
+            [
+                *(f"DELETE FROM {table} WHERE trial > 1" for table in LIVES[:2]),
+                "UPDATE lives SET trials = 2",
+                "UPDATE cells SET plan = json_set(plan, '$.trials', 2)",
+            ],
+            "by another number of trials than its protocol: 2, not 4",
+        ),
+        (
+            ["UPDATE cells SET plan = json_set(plan, '$.sequential', json('true'))"],
+            "by another way to stop than its protocol: sequential, not fixed",
+        ),
+    ],
+)
+def test_lives_that_were_left_out_are_missed(
+    lab: Path, tmp_path: Path, changes: list[str], said: str
+) -> None:
+    shutil.copytree(lab / "results" / "learner", tmp_path / "results" / "learner")
+    with rewritten(tmp_path / "results" / "learner" / "run.sqlite") as database:
+        for change in changes:
+            database.execute(change)
+    assert said in refused(tmp_path, "learner")
+
+
 def test_a_log_that_was_changed_is_refused(lab: Path, tmp_path: Path) -> None:
     forged = tmp_path / "results" / "forged"
     shutil.copytree(lab / "results" / "learner", forged)
@@ -206,21 +269,28 @@ def test_what_is_not_told_is_asked_for(
 
 def test_results_carry_the_name_of_the_set(lab: Path) -> None:
     with RunLog.open_read_only(lab / "results" / "learner" / "run.sqlite") as log:
-        plans = list(log.plans())
+        plans, protocols = list(log.plans()), log.manifest["protocols"]
 
-    assert str(standing(plans)) == "2001.1"
-    assert str(standing([replace(plans[0], sha256="0" * 64)])) == "2001.1+"
-    assert str(standing([replace(plans[0], margin=0.2), plans[1]])) == "2001.1+"
-    assert str(standing([replace(plans[0], view="ascii_3d")])) == "2001.1+"
+    def name(*own: CellPlan) -> str:
+        return str(standing(own, protocols))
+
+    other = {**protocols["near"], "text": protocols["far"]["text"]}
+    assert str(standing(plans, protocols | {"near": other})) == "2001.1+"
+    for text in ("", "[", "[]"):
+        broken = {**protocols["near"], "text": text}
+        assert str(standing(plans, protocols | {"near": broken})) == "2001.1+"
+    assert name(*plans) == "2001.1"
+    assert name(replace(plans[0], margin=0.2), plans[1]) == "2001.1+"
+    assert name(replace(plans[0], view="ascii_3d")) == "2001.1+"
     settings = {"history": "3-7", "temperature": 0.7, "dropped": []}
     asked = replace(plans[0], agent="llm", settings=settings)
-    assert str(standing([asked])) == "2001.1"
-    for name, value in (("history", 5), ("temperature", None)):
-        other = replace(asked, settings={**settings, name: value})
-        assert str(standing([other])) == "2001.1+"
+    assert name(asked) == "2001.1"
+    for key, value in (("history", 5), ("temperature", None)):
+        asked_otherwise = replace(asked, settings={**settings, key: value})
+        assert name(asked_otherwise) == "2001.1+"
     unable = {**settings, "temperature": None, "dropped": ["temperature"]}
-    assert str(standing([replace(asked, settings=unable)])) == "2001.1"
-    assert standing([replace(plans[0], protocol="mine")]) is None
+    assert name(replace(asked, settings=unable)) == "2001.1"
+    assert standing([replace(plans[0], protocol="mine")], protocols) is None
 
 
 def test_every_rule_has_a_section_and_every_key_a_line() -> None:

@@ -15,6 +15,7 @@ import cheesebench
 from benchmarks.freeze import defaults, prompts
 from cheesebench.errors import UnknownNameError
 from cheesebench.experiment.cells import find_design, plan_cell
+from cheesebench.experiment.provenance import describe_protocols
 from cheesebench.experiment.settings import Given, with_set
 from cheesebench.frozen import FILE, fingerprint, frozen_set, frozen_sets, standing
 from cheesebench.plugin_manager import installed_plugins
@@ -26,12 +27,13 @@ every_set = pytest.mark.parametrize("name", SETS)
 
 
 def test_the_defaults_are_the_newest_set() -> None:
+    protocols = list(defaults())
     plans = [
         plan_cell(one, "random", NEWEST.views[0], find_design("cohort"), "none")
-        for one in defaults()
+        for one in protocols
     ]
     told = json.loads((NEWEST.folder / FILE).read_text(encoding="utf-8"))
-    found = standing(plans)
+    found = standing(plans, describe_protocols(protocols))
     assert found is not None
     assert (str(found), found.differences, found.missing, told["prompts"]) == (
         NEWEST.name, (), (), prompts()

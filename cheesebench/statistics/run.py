@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cheesebench.amounts import points
-from cheesebench.frozen import standing
 from cheesebench.published import published_rows
 from cheesebench.records import GOAL, CellCalls, CellKey, CellPlan, TrialRecord
 from cheesebench.statistics import wording
@@ -139,7 +138,6 @@ def summarise_subjects(
         leaderboards=tuple(
             _with_lists(board, plain) for board in rank_models(kept.ranked)
         ),
-        frozen_set=str(standing(plans) or ""),
     )
 
 
