@@ -86,6 +86,8 @@ def run(options: argparse.Namespace) -> int:
         else:
             text = plugins.report(name, summary, logs[0])
         output = _page(options, logs) if options.html is not None else options.output
+    if output is not None and Path(output).is_file():
+        checked.append(f"{output} replaces the previous one.")
     write_output(text, output)
     if options.html is not None:
         write_output(f"{output}\n", None)

@@ -146,6 +146,10 @@ def test_several_runs_are_one_leaderboard(here: Path, run: Run) -> None:
     found = run("report", "random", "tabular-ql", "--html", "board.html", "--verify")
     assert found.code == 0, found.err
     assert found.err.count("Verified: ") == found.err.count("Replayed: ") == 2
+    assert "replaces" not in found.err
+    # Without a path it has the same name, here.
+    again = run("report", "random", "tabular-ql", "--html").err.splitlines()
+    assert again[-1] == "board.html replaces the previous one."
     assert run("report", "random", "tabular-ql", "--output", "board.svg").code == 0
     image = ElementTree.parse(here / "board.svg").getroot()
     assert image.get("aria-label", "").startswith(("random (", "tabular-ql ("))
