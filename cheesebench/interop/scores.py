@@ -161,6 +161,8 @@ def read_scores(
         raise OptionError(
             f"{path}:{error.line}:{error.column}: {quoted(f'{error.said} {error.remedy}', 300)}"
         ) from None
+    except UnicodeDecodeError:
+        raise OptionError(f"{path} is not UTF-8. Save it as text in UTF-8.") from None
     except (
         OSError,
         ValueError,

@@ -56,7 +56,15 @@ def _words(kind: FaultKind, statuses: frozenset[int], *phrases: str) -> _Words:
 
 
 #: A time that no pause of a call outlasts.
-_LONG = r"(per|a|each|this|the|/)[ _-]?(day|week|month|year|24 ?h)|perday|daily|weekly|monthly|\btoday\b"
+_LONG = (
+    r"(per|a|each|this|the|/)[ _-]?(day|week|month|year|24 ?h|86400 ?s)|(per|by)day|daily|weekly|monthly|\btoday\b"
+    r"|\b[rt]pd\b"
+)
+#: What an account runs on, and how it is said that there is none left.
+_MONEY = r"credits?\b|balance\b|funds?\b|billing"
+_GONE = (
+    r"insufficient|not (enough|active)|expired|exhausted|depleted|used up|(ran|run) out"
+)
 #: What counts whatever the code says: limits that waiting does not lift are called
 #: limits of a rate too.
 _FIRST = (
@@ -69,10 +77,11 @@ _FIRST = (
     _words(
         "quota",
         _CLIENT,
-        rf"(limit|quota|allowance|usage|requests?|tokens?|calls|spend\w*|cap|exceeded|free-models).{{0,60}}({_LONG})",
+        rf"(limit|quota|allowance|usage|requests?|tokens?|calls|spend\w*|cap|exceeded|used up|free-models).{{0,60}}({_LONG})",
         rf"({_LONG}).{{0,60}}(limit|quota|allowance|usage|exceeded|exhausted|used up|cap\b)",
         r"(specified|api) (api )?usage limits?|you will regain access",
-        r"credit balance|insufficient[ _](credit|balance|fund|quota)|(hard|spend(ing)?|budget) limit",
+        r"credit balance|insufficient[ _]quota|(hard|spend(ing)?|budget) limit",
+        rf"({_MONEY}).{{0,30}}({_GONE})|({_GONE}).{{0,30}}({_MONEY})",
         r"(any|no|out of|all|available|enough|more|add|buy|purchase|remaining|your|run out of).{0,20} credits\b"
         r"(?!.{0,20}(charged|deducted|billed|consumed))",  # a refusal that costs nothing
         r"payment required|budget has been exceeded|account.{0,30}(arrears|overdue|suspended for billing)",
@@ -94,6 +103,7 @@ _THEN = (
         _ANY - {401, 403, 404, 429, 503},
         r"context.?(length|window|size)|maximum.{0,20}(model|context|sequence|prompt).{0,10}length|max_model_len",
         r"(prompt|input|(?<!_)request|messages?).{0,40}(too (long|large)|exceeds?.{0,40}(tokens|limit|length))",
+        r"range of input length|must have (less|fewer) than \d+ tokens",
         r"too many (input |prompt )?tokens|reduce the length|inputs?`? tokens \+ `?max_new_tokens",
         r"max_(completion_|new_)?tokens.{0,20}must be at least 1, got -",
     ),
@@ -247,10 +257,9 @@ def fault_of_error(
 
 def _spoken(content: Any) -> tuple[list[str], str, Mapping[str, Any]]:
     """Return codes, message and details of an error's JSON."""
-    if isinstance(content, list) and content:
-        content = content[0]
+    content = _first(content)
     whole: Mapping[str, Any] = content if isinstance(content, Mapping) else {}
-    error = whole.get("error", content)
+    error = whole.get("error") or _first(whole.get("errors")) or content
     details: Mapping[str, Any] = error if isinstance(error, Mapping) else whole
     inner = details.get("innererror")
     placed = (
@@ -263,6 +272,11 @@ def _spoken(content: Any) -> tuple[list[str], str, Mapping[str, Any]]:
     spoken = (error, *map(details.get, ("message", "detail", "msg")))
     message = next((one for one in spoken if one and isinstance(one, str)), "")
     return codes, message, details
+
+
+def _first(value: Any) -> Any:
+    """Return the first of several errors, which some servers send as a list."""
+    return value[0] if isinstance(value, list) and value else value
 
 
 def _kind(

@@ -141,8 +141,6 @@ def _finish(reason: Any) -> Finish | None:
     """Return what ended a reply, None where the reason is unknown; raise ChatFaultError
     for a cause that is not the model's.
     """
-    if not isinstance(reason, str):
-        return None
     meaning = _FINISHES.get(_word(reason))
     if meaning in _FAULTS:
         why = (
@@ -152,13 +150,15 @@ def _finish(reason: Any) -> Finish | None:
         )
         raise ChatFaultError(
             meaning,  # type: ignore[arg-type]  # one of FaultKind
-            f"{why} (finish_reason '{quoted(reason, 60)}').",
+            f"{why} (finish_reason '{quoted(str(reason), 60)}').",
         )
     return meaning  # type: ignore[return-value]  # what is left of the union
 
 
-def _word(reason: str) -> str:
-    word = re.sub("[^a-z]", "", reason.partition(":")[0].lower())
+def _word(reason: Any) -> str:
+    """Return the letters of a finish reason, which SGLang puts into an object."""
+    said = reason.get("type") if isinstance(reason, Mapping) else reason
+    word = re.sub("[^a-z]", "", _words(said).partition(":")[0].lower())
     return word.removeprefix("finishreason")
 
 
@@ -257,16 +257,18 @@ def _check_empty(
         raise _malformed("The reply is a tool call and no text", body)
     elsewhere = [name for name in message if name not in _BESIDE and message[name]]
     elsewhere += [name for name in ("text", "delta") if choice.get(name)]
-    if elsewhere or "content" not in message:
+    # Gemini leaves the content out where thoughts took up the limit.
+    cut_off = finish == "length" and count_tokens(usage)[0].completion > 0
+    if elsewhere or not ("content" in message or cut_off):
         held = f", but a part '{quoted(str(elsewhere[0]), 30)}'" if elsewhere else ""
         raise _malformed(f"The reply has no content{held}", body)
     if finish == "unread":  # the model's own call, of which the server shows nothing
         return
-    if _wrote_nothing(usage):
+    if _wrote_nothing(usage) and not cut_off:
         raise _malformed("The reply is empty (0 tokens)", body)
-    reason = str(choice.get("finish_reason"))
+    reason = choice.get("finish_reason")
     if finish is None or _word(reason) in _CALLS:
-        said = f"The reply is empty, and ended for '{quoted(reason, 60)}'"
+        said = f"The reply is empty, and ended for '{quoted(str(reason), 60)}'"
         raise _malformed(said, body)
 
 
@@ -343,9 +345,9 @@ _COUNTS: Mapping[str, tuple[str, ...]] = {
     "cached": (
         "prompttokensdetails.cachedtokens", "inputtokensdetails.cachedtokens", "cachedtokens",
         "promptcachehittokens", "cachereadinputtokens", "cachedcontenttokencount",
-        "cachedprompttokens", "inputtokensdetails.cacheread"),
+        "cachedprompttokens", "inputtokensdetails.cacheread", "numcachedtokens"),
     "written": (
-        "cachecreationinputtokens", "prompttokensdetails.cachecreationtokens",
+        "cachecreationinputtokens", "cachecreation", "prompttokensdetails.cachecreationtokens",
         "prompttokensdetails.cachewritetokens", "cachewriteinputtokens",
         "inputtokensdetails.cachewritetokens", "inputtokensdetails.cachecreationtokens"),
 }  # fmt: skip
@@ -414,7 +416,9 @@ def _counts(usage: Any, place: str = "") -> list[tuple[str, int]]:
     for name, value in usage.items() if isinstance(usage, Mapping) else ():
         key = re.sub("[^a-z]", "", str(name)[:60].lower())
         if isinstance(value, Mapping) and not place:
-            found += _counts(value, f"{key}.")
+            parts = _counts(value, f"{key}.")
+            # Anthropic counts what it writes by how long it is kept.
+            found += [*parts, (key, sum(count for _, count in parts))]
         else:
             found.append((f"{place}{key}", _tokens(value)))
     return found

@@ -302,6 +302,8 @@ def test_mistakes_are_one_line(
     bad.write_bytes(b"PK nothing")
     columns = tmp_path / "columns.csv"
     columns.write_text("subject,item\n", encoding="utf-8")
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text("subject,item,score\na,b,1\n", encoding="utf-16")
     two = lm_eval(
         tmp_path / "samples_arc.jsonl", {"1": 1.0}, metrics=["acc", "f1"], f1=0.5
     )
@@ -309,6 +311,7 @@ def test_mistakes_are_one_line(
         ([good, tmp_path / "no.csv"], "No such file"),
         ([good, bad], "File is not a zip file"),
         ([good, columns], "no column score"),
+        ([good, sheet], "is not UTF-8. Save it as text in UTF-8."),
         ([good, odd], "'maybe' is no number"),
         ([good, large], "the score 7 is not from 0 to 1. Give --range."),
         ([good, other], "no item in common"),

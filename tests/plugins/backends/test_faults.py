@@ -101,6 +101,32 @@ ANSWERS: list[tuple[int, Any, FaultKind]] = [
         "bad_request",
     ),
     (500, message("The server had an error while processing your request"), "server"),
+    # Days in other words: Moonshot, GitHub, NVIDIA; and a length of DashScope
+    (
+        429,
+        message("request reached organization max RPD: 9, try again after 9 seconds"),
+        "quota",
+    ),
+    (429, message("request reached organization max RPM: 9"), "rate_limit"),
+    (
+        429,
+        message("Rate limit of 50 per 86400s exceeded for UserByModelByDay."),
+        "quota",
+    ),
+    (
+        429,
+        message("Rate limit of 10 per 60s exceeded for UserByModelByMinute."),
+        "rate_limit",
+    ),
+    (429, {"detail": "Cloud credits expired - Please contact support"}, "quota"),
+    (403, message("Sorry, your account balance is insufficient"), "quota"),
+    (429, message("Your account is not active, please check your billing"), "quota"),
+    (
+        422,
+        message("`inputs` must have less than 9 tokens. Given: 10"),
+        "context_too_long",
+    ),
+    (400, message("Range of input length should be [1, 30720]"), "context_too_long"),
     (503, message("Slow down"), "overload"),
     # Azure
     (
@@ -399,3 +425,12 @@ def test_no_body_is_too_strange(status: int, content: Any, raw: bytes | None) ->
     assert found.kind in get_args(FaultKind)
     assert str(found).isprintable()
     assert len(str(found)) < 400
+
+
+def test_the_first_of_several_errors_counts() -> None:
+    said = {"errors": [{"message": "you have used up your daily free allocation"}]}
+    found = fault_of_answer(429, json.dumps(said).encode(), {}, "http://a.example")
+    assert (found.kind, str(found)) == (
+        "quota",
+        "http://a.example answers 429: you have used up your daily free allocation",
+    )

@@ -115,6 +115,9 @@ def test_a_refusal_is_what_the_model_says() -> None:
         ("whatever", "other"),
         (None, "other"),
         ([], "other"),
+        # SGLang
+        ({"type": "length", "length": 4}, "length"),
+        ({"type": "stop", "matched": 151645}, "stop"),
     ],
 )
 def test_finish(said: Any, finish: str) -> None:
@@ -170,6 +173,12 @@ def test_the_choice_that_was_asked_for_or_none() -> None:
 
 def test_an_empty_reply_is_a_reply() -> None:
     assert reply({"content": None}, "length") == ChatReply(text="", finish="length")
+    # Gemini, where thoughts took up the limit
+    thought = {"prompt_tokens": 200, "completion_tokens": 0, "total_tokens": 700}
+    found = reply({}, "length", usage=thought)
+    assert (found.text, found.finish, found.usage.completion) == ("", "length", 500)
+    with pytest.raises(ChatFaultError, match="no content"):
+        reply({}, "length")
 
 
 @pytest.mark.parametrize(
@@ -268,6 +277,21 @@ def test_what_the_model_never_wrote_is_malformed_and_not_behaviour(
         (
             {"input_tokens": 20, "output_tokens": 4, "cache_read_input_tokens": 1500},
             Usage(prompt=1520, completion=4, cached=1500),
+        ),
+        # Mistral, and Anthropic by how long what it writes is kept
+        (
+            {"prompt_tokens": 9, "completion_tokens": 4, "num_cached_tokens": 8},
+            Usage(prompt=9, completion=4, cached=8),
+        ),
+        (
+            {
+                "input_tokens": 10,
+                "cache_creation": {
+                    "ephemeral_5m_input_tokens": 600,
+                    "ephemeral_1h_input_tokens": 400,
+                },
+            },
+            Usage(prompt=1010, written=1000),
         ),
         ({"total_tokens": 500}, Usage(completion=500)),
         (
