@@ -25,10 +25,10 @@ from cheesebench.experiment.provenance import describe_protocols, new_run_id
 from cheesebench.experiment.replay import check_resumable
 from cheesebench.experiment.session import RunSession
 from cheesebench.experiment.shards import describe_shard
-from cheesebench.experiment.unfinished import is_finished
+from cheesebench.experiment.unfinished import left_to_run
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.planning import rehearse, too_short
-from cheesebench.planning.asking import first_requests
+from cheesebench.planning.asking import next_requests
 from cheesebench.protocol import Catalogue
 from cheesebench.records import CellPlan
 from cheesebench.statistics.judgement import judge_set
@@ -36,7 +36,6 @@ from cheesebench.statistics.judgement import judge_set
 if TYPE_CHECKING:
     from cheesebench.chat import Server
     from cheesebench.experiment.cells import Selected
-    from cheesebench.experiment.language_models import Question
     from cheesebench.experiment.session import Progress
     from cheesebench.experiment.settings import Settings
     from cheesebench.family import LanguageModel
@@ -217,7 +216,14 @@ class ModelRun:
         before anything runs.
         """
         assert self.log is not None
-        settings, models = self.settings, self._models_to_reach(cells)
+        settings, left = self.settings, self._next_subjects(cells)
+        # A replay needs none, and a resumed run none whose cells are finished.
+        unfinished = {plan.model for (plan, _), _ in left}
+        models = {
+            name: model
+            for name, model in settings.language.items()
+            if self.source is None and (self._existing is None or name in unfinished)
+        }
         if not models:
             return
         self._servers = language_models.start_servers(
@@ -230,42 +236,21 @@ class ModelRun:
         contexts = language_models.probe(
             language_models.connected(models, self._base_urls),
             self.log.directory,
-            self._first_requests(cells, models),
+            next_requests(self.plugins, self.log, left, settings.seed),
             timeout=settings.calls.patience.request,
             counts=settings.calls.limits.counts_tokens,
             keep=partial(language_models.record_answer, self.log, models),
         )
         self._warn_of_contexts(cells, models, contexts)
 
-    def _first_requests(
-        self, cells: Sequence[Cell], models: Mapping[str, LanguageModel]
-    ) -> dict[str, list[Question]]:
-        """Return the first requests to these models that have not been answered."""
-        assert self.log is not None
-        calls = self.log.calls
-        unanswered = [
-            cell
-            for cell in cells
-            if cell[0].model in models and not calls.count(cell[0], subject=0)
-        ]
-        return first_requests(self.plugins, unanswered, self.settings.seed)
-
-    def _models_to_reach(self, cells: Sequence[Cell]) -> dict[str, LanguageModel]:
-        """Return the models that are needed: a replay needs none, and a resumed run
-        none whose cells are finished.
+    def _next_subjects(self, cells: Sequence[Cell]) -> list[tuple[Cell, int]]:
+        """Return the unfinished cells of language models, with the subject that each
+        runs next.
         """
         assert self.log is not None
-        if self.source is not None:
-            return {}
-        models = dict(self.settings.language)
-        if not cells or self._existing is None:
-            return models
-        unfinished = {
-            plan.model
-            for plan, _ in cells
-            if not is_finished(self.log, plan, judge_set)
-        }
-        return {name: model for name, model in models.items() if name in unfinished}
+        own = [cell for cell in cells if cell[0].model in self.settings.language]
+        left = [(cell, left_to_run(self.log, cell[0], judge_set)) for cell in own]
+        return [(cell, subjects[0]) for cell, subjects in left if subjects]
 
     def _warn_of_contexts(
         self,
@@ -346,7 +331,7 @@ class ModelRun:
         """Whether nothing is left to run."""
         log = self.log
         return log is not None and all(
-            is_finished(log, plan, judge_set) for plan in log.plans()
+            not left_to_run(log, plan, judge_set) for plan in log.plans()
         )
 
     def is_over(self, plan: CellPlan) -> bool:

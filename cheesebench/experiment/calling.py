@@ -925,21 +925,23 @@ class Caller:
         return SubjectStoppedError(text)
 
 
-def first_record(
+def early_record(
     log: RunLog,
     plan: CellPlan,
+    place: tuple[int, int],
     request: ChatRequest,
     reply: ChatReply,
     price: Price | None,
     **how: Any,
 ) -> CallRecord:
-    """Return the record of a call that was made before its subject's life began.
+    """Return the record of a call that was made before its subject's life began, or
+    went on; ``place`` is its trial and its number there.
 
-    It is the first of the life, which answers from it as a resumed one does.
+    The life answers from it as a resumed one does.
     """
     said = log.calls.as_recorded(replace(_thoughts_apart(reply, plan), doubt=""))
     cost = None if price is None else price.cost(reply.usage)
-    return _record_of(request, 0, 0, digest(request), said, cost=cost, **how)
+    return _record_of(request, *place, digest(request), said, cost=cost, **how)
 
 
 def _record_of(

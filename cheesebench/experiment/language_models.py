@@ -65,7 +65,7 @@ from cheesebench.experiment.calling import (
     Limits,
     ModelChannel,
     Patience,
-    first_record,
+    early_record,
     is_private,
     said,
 )
@@ -456,12 +456,15 @@ def stop_after_failure(
 
 
 class Question(NamedTuple):
-    """A request that is put to a model before anything runs; ``plan`` is the cell whose
-    first subject begins with it, if it is one of the run's own.
+    """A request that is put to a model before anything runs; ``plan`` is the cell that
+    it is a call of, if it is one of the run's own.
     """
 
     request: ChatRequest
     plan: CellPlan | None = None
+    subject: int = 0
+    trial: int = 0
+    call: int = 0
 
 
 class Answer(NamedTuple):
@@ -484,9 +487,9 @@ def probe(
     counts: bool = False,
     keep: Callable[[Answer], None] = lambda answer: None,
 ) -> dict[str, int]:
-    """Put its questions to every model: the first requests of the run, or one of the
-    same kind. ``timeout`` (seconds) is for them all; every answer is handed to
-    ``keep``.
+    """Put its questions to every model: the next requests of the run, or, for a model
+    without an entry, one of the same kind. ``timeout`` (seconds) is for them all; every
+    answer is handed to ``keep``.
 
     Returns by model the context of its server in tokens, where it says so.
 
@@ -501,7 +504,7 @@ def probe(
         asking = (
             _probe(
                 _Prober(name, model, directory, timeout, counts, keep),
-                asked.get(name) or [Question(plain_question(model))],
+                asked.get(name, [Question(plain_question(model))]),
             )
             for name, model in models.items()
         )
@@ -514,19 +517,20 @@ def probe(
 def record_answer(
     log: RunLog, models: Mapping[str, LanguageModel], answer: Answer
 ) -> None:
-    """Keep an answer to a first request of the run, which is not asked again."""
-    (request, plan), reply, seconds, attempts = answer
+    """Keep an answer to a request of the run, which is not asked again."""
+    (request, plan, subject, trial, call), reply, seconds, attempts = answer
     if plan is not None:
-        record = first_record(
+        record = early_record(
             log,
             plan,
+            (trial, call),
             request,
             reply,
             models[plan.model].entry.price,
             seconds=seconds,
             attempts=attempts,
         )
-        log.calls.write(plan, 0, record)
+        log.calls.write(plan, subject, record)
 
 
 def plain_question(model: LanguageModel) -> ChatRequest:

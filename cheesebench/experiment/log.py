@@ -578,14 +578,9 @@ class RunLog(recorder.LogWriter):
     @classmethod
     def open_read_only(cls, path: Path) -> Self:
         """Open a run for reading; it may be in progress, and may be in a read-only
-        directory.
+        directory. Nothing is written beside a run that has ended.
         """
         return cls._open(path, log_file.connect_read_only)
-
-    @classmethod
-    def open_at_rest(cls, path: Path) -> Self:
-        """Open a run that has ended for reading, writing nothing beside it."""
-        return cls._open(path, log_file.connect_at_rest)
 
     @classmethod
     def _open(cls, path: Path, connect: Any) -> Self:

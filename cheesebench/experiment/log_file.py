@@ -741,14 +741,16 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
+    """Return a read-only connection. A session that ended left no write-ahead log: then
+    nothing is written beside a log that nobody runs.
+    """
+    if not (path.with_name(f"{path.name}-wal").exists() or is_claimed(path)):
+        return connect(path, "ro&immutable=1")
     try:
         return connect(path, "ro")
     except sqlite3.OperationalError:
         # Reading in WAL mode needs two files beside the log. Where they cannot be
-        # created, and nobody writes, it is read without them; what a killed process has
-        # left in the journal needs a copy.
-        if not path.with_name(f"{path.name}-wal").exists():
-            return connect(path, "ro&immutable=1")
+        # created, what is in the journal needs a copy.
         with tempfile.TemporaryDirectory(prefix="cheesebench-") as temporary:
             copy = Path(temporary, path.name)
             for suffix in ("", "-wal"):
@@ -761,18 +763,6 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
                 source.backup(memory)
             memory.execute("PRAGMA query_only = ON")
             return memory
-
-
-def connect_at_rest(path: Path) -> sqlite3.Connection:
-    """Return a read-only connection to a log that nobody runs; nothing is written
-    beside it where that can be avoided.
-
-    A session that ended left no write-ahead log. One that was killed did, and SQLite
-    needs a file beside it to read it.
-    """
-    if path.with_name(f"{path.name}-wal").exists():
-        return connect_read_only(path)
-    return connect(path, "ro&immutable=1")
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:

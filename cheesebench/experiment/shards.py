@@ -238,7 +238,7 @@ def _merged_manifest(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def _open(stack: ExitStack, path: Path) -> Part:
-    log = stack.enter_context(RunLog.open_at_rest(path))
+    log = stack.enter_context(RunLog.open_read_only(path))
     log.verify()
     manifest = log.manifest
     found = read_shard(manifest)

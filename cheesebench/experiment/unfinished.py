@@ -18,10 +18,15 @@ JudgeSet = Callable[["CellPlan", Iterable[Sequence["TrialRecord"]]], SetResult]
 
 
 def is_finished(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> bool:
+    return not left_to_run(log, plan, judge)
+
+
+def left_to_run(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> Sequence[int]:
+    """Return the subjects that are run next, in order; none if the cell is finished."""
     complete = log.completed_subjects(plan)
     if not plan.sequential or judge is None:
-        return len(complete) >= plan.subjects
-    return not present_set(log, plan, judge, complete).to_run
+        return [one for one in range(plan.subjects) if one not in complete]
+    return present_set(log, plan, judge, complete).to_run
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -25,12 +25,14 @@ from cheesebench.experiment.language_models import (
     reached,
     run_blocking,
 )
+from cheesebench.experiment.log import digest
 from cheesebench.family import Asker, LanguageModel, SubjectContext
 from cheesebench.interfaces import PictureView
 from cheesebench.planning import size_of
 from cheesebench.planning.earlier import DENSITY, Manner
 
 if TYPE_CHECKING:
+    from cheesebench.experiment.log import RunLog
     from cheesebench.interfaces import BaseSpecification
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
@@ -68,14 +70,26 @@ def first_answers(
 
 @dataclass(slots=True)
 class _Listener:
-    """Keeps the first request of a subject, and ends it (``family.Asker``)."""
+    """Answers a subject from the log, keeps the first request that it does not answer,
+    and ends the subject there (``family.Asker``).
+    """
 
+    log: RunLog
     plan: CellPlan
-    heard: ChatRequest | None = None
+    subject: int
+    heard: Question | None = None
+    _trial: int = -1
+    _call: int = 0
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
-        self.heard = request
-        raise SubjectStoppedError("it has said what it asks first")
+        self._call = self._call + 1 if trial == self._trial else 0
+        self._trial = trial
+        known = self.log.calls.find(self.plan, self.subject, trial, self._call)
+        if known is None:
+            self.heard = Question(request, self.plan, self.subject, trial, self._call)
+        elif known.fault is None and known.digest == digest(request):
+            return known.reply
+        raise SubjectStoppedError("it has said what it asks next")
 
     def read_as(
         self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
@@ -83,30 +97,34 @@ class _Listener:
         """Nothing is read."""
 
 
-def first_requests(
-    plugins: PluginManager, cells: Iterable[Cell], seed: int
+def next_requests(
+    plugins: PluginManager,
+    log: RunLog,
+    next_subjects: Sequence[tuple[Cell, int]],
+    seed: int,
 ) -> dict[str, list[Question]]:
-    """Return the first requests of a run by model: one for each agent with its
-    settings, with a picture where any view is one. Each is that of the first subject of
-    a cell.
+    """Return the next requests of a run by model: one for each agent with its settings,
+    with a picture where any view is one. Each is that of a cell's next subject. There
+    may be none of a model that has been asked before.
     """
-    kinds: dict[tuple[str, str, str], Cell] = {}
+    kinds: dict[tuple[str, str, str], tuple[Cell, int]] = {}
     pictures_last = sorted(
-        cells,
-        key=lambda cell: isinstance(plugins.views.get(cell[0].view), PictureView),
+        next_subjects,
+        key=lambda one: isinstance(plugins.views.get(one[0][0].view), PictureView),
     )
-    for plan, specification in pictures_last:
+    for (plan, specification), subject in pictures_last:
         kind = plan.model, plan.agent, repr(plan.settings)
-        kinds[kind] = plan, specification
+        kinds[kind] = (plan, specification), subject
     found: dict[str, list[Question]] = {}
-    for plan, specification in kinds.values():
-        listener = _Listener(plan)
+    for (plan, specification), subject in kinds.values():
+        listener = _Listener(log, plan, subject)
         # Faults of an agent or a paradigm are reported by the trials.
         with suppress(Exception):
-            run_blocking(_begin(plugins, plan, specification, listener, seed))
+            run_blocking(_begin(plugins, plan, specification, listener, seed, subject))
         if listener.heard is not None:
-            question = Question(listener.heard, plan)
-            found.setdefault(plan.model, []).append(question)
+            found.setdefault(plan.model, []).append(listener.heard)
+        elif log.calls.count(plan, subject):
+            found.setdefault(plan.model, [])
     return found
 
 
@@ -144,9 +162,10 @@ async def _begin(
     specification: BaseSpecification,
     asker: Asker,
     seed: int,
+    subject: int = 0,
 ) -> None:
     family = plugins.family(specification)
-    context = SubjectContext(plugins=plugins, plan=plan, seed=seed, subject=0)
+    context = SubjectContext(plugins=plugins, plan=plan, seed=seed, subject=subject)
     with suppress(SubjectStoppedError):
         async for _ in family.converse(family.compile(specification), context, asker):
             pass

@@ -474,67 +474,53 @@ SAID = {
 }
 
 
+#: What the numbers of a row are, by column: whether they are whole, and the least of
+#: them. Those of a measure that counts are never below 0.
+_NUMBERS = {
+    "session": (True, 1),
+    "trials": (True, 1),
+    "passed": (True, 0),
+    "value": (False, -math.inf),
+}
+_COUNT = (False, 0)
+
+
 def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
     if not isinstance(cells, list | tuple) or len(cells) != len(columns):
         return None
-    animal, *numbers = cells
+    animal, *given = cells
     name = str(animal)
     if not isinstance(animal, str | int) or not 0 < len(name) <= MAX_NAME:
         return None
-    if not name.isprintable():
+    if not name.isprintable() or why_not(cells, columns):
         return None
-    if columns == COLUMNS:
-        return _row_of_passes(name, numbers)
-    return _row_of_values(name, numbers, is_count=columns != MEASURED)
-
-
-def _row_of_values(
-    animal: str, numbers: Sequence[object], *, is_count: bool
-) -> Row | None:
-    at, value = _whole(numbers[0]), _finite(numbers[1])
-    if at is None or at < 1 or value is None:
-        return None
-    if value < 0 and is_count:  # -1 is "did not find it"
-        return None
-    return animal, at, value
-
-
-def _row_of_passes(animal: str, numbers: Sequence[object]) -> Row | None:
-    session, trials, passed = map(_whole, numbers)
-    if session is None or trials is None or passed is None:
-        return None
-    if session < 1 or not 0 <= passed <= trials or trials < 1:
-        return None
-    return animal, session, trials, passed
+    session, *numbers = map(_number, columns[1:], given)
+    return (name, session, *numbers)  # type: ignore[return-value]  # by the columns
 
 
 def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
-    """Return why a row is invalid, as the end of a sentence about its first wrong cell;
-    empty if unclear.
+    """Return why the numbers of a row are invalid, as the end of a sentence about the
+    first that is; empty if they are not.
     """
+    for name, cell in zip(columns[1:], cells[1:], strict=True):
+        whole, least = _NUMBERS.get(name, _COUNT)
+        number, shown = _number(name, cell), f": '{str(cell)[:20]}' ({name}) is"
+        if number is None:
+            share = whole and re.fullmatch(r"0?\.\d+", str(cell))
+            kind = "no whole number" if whole else "not a number"
+            return f"{shown} {'a share, not a whole number' if share else kind}"
+        if number < least:
+            count = ", as no count is (leave out what is missing)" * (not whole)
+            return f"{shown} below {least}{count}"
     if columns != COLUMNS:
-        value, shown = _finite(cells[2]), f": '{str(cells[2])[:20]}' ({columns[-1]})"
-        if value is None:
-            return f"{shown} is not a number"
-        below = value < 0 and columns != MEASURED
-        return (
-            f"{shown} is below 0, as no count is (leave out what is missing)"
-            if below
-            else ""
-        )
-    for name, cell in zip(COLUMNS[1:], cells[1:], strict=True):
-        if (number := _whole(cell)) is None:
-            what = (
-                "a share, not a whole number"
-                if re.fullmatch(r"0?\.\d+", str(cell))
-                else "no whole number"
-            )
-            return f": '{str(cell)[:20]}' ({name}) is {what}"
-        if number < 1 and name != "passed":
-            return f": '{cell}' ({name}) is below 1"
-    trials, passed = _whole(cells[2]), _whole(cells[3])
-    more = trials is not None and passed is not None and passed > trials
-    return f": {passed} passed of {trials} trials" if more else ""
+        return ""
+    trials, passed = (_whole(cell) or 0 for cell in cells[2:])
+    return f": {passed} passed of {trials} trials" if passed > trials else ""
+
+
+def _number(column: str, cell: object) -> float | None:
+    whole, _ = _NUMBERS.get(column, _COUNT)
+    return _whole(cell) if whole else _finite(cell)
 
 
 def _finite(number: object) -> float | None:

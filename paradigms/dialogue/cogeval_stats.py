@@ -29,7 +29,7 @@ from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.extras import install_command
-from cheesebench.files import read_bytes
+from cheesebench.files import read_bytes, written_whole
 from cheesebench.paradigms.dialogue.life import NO_VIEW
 from cheesebench.paradigms.dialogue.statistics import (
     KINDS,
@@ -518,5 +518,6 @@ def _bars(heights: _Heights, meaning: str, path: Path) -> Path:
     axes.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    figure.savefig(path, format="svg", bbox_inches="tight", metadata={"Date": None})
+    with written_whole(path, "wb") as file:
+        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
     return path

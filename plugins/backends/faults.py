@@ -172,17 +172,15 @@ _EXHAUSTED = re.compile(
 )
 
 
-def reply_of_error(
-    status: int, content: Any, body: str, limit: int | None
-) -> ChatReply | None:
-    """Return the reply that a refusal stands for, from its JSON and its whole text.
-    None: it is a fault.
+def reply_of_error(status: int, body: str, limit: int | None) -> ChatReply | None:
+    """Return the reply that a refusal stands for, from its whole text. None: it is a
+    fault.
 
     Either the reply was cut off before it began (the server does not say how many
     tokens it took; ``limit`` is the request's), or the model wrote what the server
     cannot read as a call of a tool, which is behaviour.
     """
-    message = _spoken(content)[1] or body
+    message = _spoken(_json_of(body))[1] or body
     is_clear = any(_matching(_FIRST, status, message[:2000].lower()))
     if status == 400 and _EXHAUSTED.search(message) and not is_clear:
         used = Usage(completion=limit or 0, reasoning=limit or 0)
@@ -211,21 +209,21 @@ def _unread_call(message: str, body: str) -> str | None:
         return found["json"]
 
 
-def json_of(body: bytes | bytearray) -> Any:
+def _json_of(text: str) -> Any:
     """Return the JSON of a body; None where it is none."""
     try:
-        return json.loads(body.decode())
+        return json.loads(text)
     except (ValueError, RecursionError):
         return None
 
 
 def fault_of_answer(
-    status: int, body: bytes | bytearray, headers: Mapping[str, str], where: str
+    status: int, body: str, headers: Mapping[str, str], where: str
 ) -> ChatFaultError:
     """Return the fault that an answer with a status other than 2xx stands for;
     ``where`` is the server's address.
     """
-    fault = fault_of_error(status, json_of(body), f"{where} answers {status}", body)
+    fault = fault_of_error(status, _json_of(body), f"{where} answers {status}", body)
     wish = retry_after(headers)
     fault.retry_after = fault.retry_after if wish is None else wish
     return fault
@@ -235,7 +233,7 @@ def fault_of_error(
     status: int,
     content: Any,
     said: str = "The server reports an error",
-    body: bytes | bytearray = b"",
+    body: str = "",
 ) -> ChatFaultError:
     """Return the fault that the JSON of an answer speaks of: ``{"error": {...}}`` in
     its many forms.
@@ -246,11 +244,11 @@ def fault_of_error(
         status = next(
             (int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 500
         )
-    shown = quoted(message or body[:400].decode("utf-8", "replace"))
+    shown = quoted(message or body[:400])
     text = f"{said}: {shown}" if shown else f"{said}."
     # A page is whoever stands in between: its words are not about the request.
-    page = body.lstrip()[:1] == b"<"
-    words = message or ("" if page else body[:2000].decode("utf-8", "replace"))
+    page = body.lstrip().startswith("<")
+    words = message or ("" if page else body[:2000])
     kind = _kind(status, codes, words, details)
     return ChatFaultError(kind, text, _wish_in(details))
 

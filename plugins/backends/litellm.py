@@ -26,7 +26,6 @@ from cheesebench import (
     FaultKind,
     Message,
     OptionError,
-    Sampling,
     check_address,
     install_command,
     quoted,
@@ -42,7 +41,9 @@ from cheesebench.plugins.backends.openai import (
     check_served,
     form_parameters,
     key_from_environment,
+    sampling_parameters,
 )
+from cheesebench.plugins.backends.processes import typed
 from cheesebench.plugins.backends.replies import reply_in
 
 #: Set before litellm is imported: no network for its price list, no reading of ``.env``
@@ -119,7 +120,8 @@ class LiteLLM:
             "api_version": options.get("api_version"),
         }
         self._fixed = OURS | {name: value for name, value in fixed.items() if value}
-        self._caches = _switch(options.get("cache_control"))
+        given = options.get("cache_control")
+        self._caches = None if given is None else typed("cache_control", given, bool)
         self._library: Any = None
         self._checked: set[frozenset[str]] = set()
         LiteLLM._open += 1
@@ -128,12 +130,13 @@ class LiteLLM:
         if self._library is None:
             # In a thread: other calls are under way meanwhile.
             self._library = await asyncio.to_thread(import_litellm)
+        sampling = sampling_parameters(request.sampling)
         parameters = {
-            **sampling_parameters(request.sampling),
+            **sampling,
             **form_parameters(request.form),
             **request.extra,
         }
-        self._refuse_silent_drops(request.model, request.sampling)
+        self._refuse_silent_drops(request.model, sampling)
         caches = (
             CLAUDE.search(request.model) is not None
             if self._caches is None
@@ -161,7 +164,7 @@ class LiteLLM:
             # goes on.
             status = int(getattr(error, "status_code", None) or 500)
             limit = request.sampling.max_tokens
-            if reply := reply_of_error(status, None, str(error), limit):
+            if reply := reply_of_error(status, str(error), limit):
                 return reply
             raise self._fault(error) from None
         return reply_in(answer.model_dump(), b"", request.form)
@@ -174,11 +177,10 @@ class LiteLLM:
         if self._library is not None and not LiteLLM._open:
             await self._library.close_litellm_async_clients()
 
-    def _refuse_silent_drops(self, model: str, sampling: Sampling) -> None:
+    def _refuse_silent_drops(self, model: str, parameters: Mapping[str, Any]) -> None:
         """Raise ChatFaultError if litellm would leave out a parameter without a word
         (it does for some models).
         """
-        parameters = sampling_parameters(sampling)
         if frozenset(parameters) in self._checked:
             return
         for parameter, value in parameters.items():
@@ -214,24 +216,6 @@ class LiteLLM:
         return fault
 
 
-def _switch(value: Any) -> bool | None:
-    if value is None or isinstance(value, bool):
-        return value
-    try:
-        return {
-            "true": True,
-            "yes": True,
-            "1": True,
-            "false": False,
-            "no": False,
-            "0": False,
-        }[str(value).lower()]
-    except KeyError:
-        raise OptionError(
-            f"The option cache_control must be true or false, not '{quoted(str(value), 60)}'."
-        ) from None
-
-
 def _with_breakpoint(message: Message) -> dict[str, Any]:
     """Return a message; one up to which prompts stay says so, in the words of
     Anthropic's API.
@@ -256,17 +240,6 @@ def import_litellm() -> Any:
     library.telemetry = False
     logging.getLogger("LiteLLM").setLevel(logging.ERROR)
     return library
-
-
-def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
-    """Return what of the sampling is set, by OpenAI's names."""
-    values = {
-        "temperature": sampling.temperature,
-        "max_tokens": sampling.max_tokens,
-        "seed": sampling.seed,
-    }
-    values = {name: value for name, value in values.items() if value is not None}
-    return values | ({"stop": list(sampling.stop)} if sampling.stop else {})
 
 
 def fault_kind(error: Exception) -> FaultKind:

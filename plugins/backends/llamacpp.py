@@ -32,12 +32,9 @@ from cheesebench.plugins.backends.openai import ChatCompletions, check_served
 from cheesebench.plugins.backends.processes import (
     LOOPBACK,
     StartedServer,
-    Supervised,
-    free_port,
-    is_healthy,
-    log_path,
+    number_in,
     python_command,
-    typed,
+    start_server,
 )
 from cheesebench.plugins.backends.weights import OPTIONS, check, digest, weights
 
@@ -63,34 +60,28 @@ def serve(context: BackendContext) -> StartedServer:
     end of the log) for a server that does not come up.
     """
     options = context.options
-    slots = typed("slots", options.get("slots", max(1, cores() // 4)), int)
-    tokens = typed(
-        "context", options.get("context", context.entry.context or CONTEXT), int
-    )
-    threads = typed("threads", options.get("threads", threads_for(cores())), int)
-    timeout = typed(
-        "startup_timeout", options.get("startup_timeout", STARTUP_TIMEOUT), float
-    )
+    slots = number_in(options, "slots", max(1, cores() // 4))
+    tokens = number_in(options, "context", context.entry.context or CONTEXT)
+    threads = number_in(options, "threads", threads_for(cores()))
+    timeout = number_in(options, "startup_timeout", STARTUP_TIMEOUT)
     path = weights(context)
     _check_installed(context)
-    port = free_port(LOOPBACK)
     settings = {
         "path": str(path.resolve()),
-        "port": port,
         "slots": slots,
         "context": tokens,
         "threads": threads,
     }
-    process = Supervised(
-        python_command(main, json.dumps(settings)),
-        log_path(context, "llamacpp"),
-        variables=filter(_NEEDED.match, os.environ),
+    server, after = start_server(
+        context,
+        "llama.cpp",
+        lambda port: python_command(main, json.dumps({**settings, "port": port})),
+        _NEEDED,
+        timeout,
     )
-    server = StartedServer(context, "llama.cpp", process)
-    seconds = server.wait_until(lambda: is_healthy(LOOPBACK, port), timeout)
     calls = "1 call" if slots == 1 else f"{slots} calls"
     context.progress(
-        f"llama.cpp serves {path.name} after {seconds:.0f} s, {calls} at once (log: {process.log})"
+        f"llama.cpp serves {path.name} {after}, {calls} at once (log: {server.process.log})"
     )
     server.facts = {
         "file": path.name,
@@ -101,7 +92,6 @@ def serve(context: BackendContext) -> StartedServer:
         "slots": slots,
         "threads": threads,
     }
-    server.base_url = f"http://{LOOPBACK}:{port}/v1"
     return server
 
 

@@ -35,6 +35,7 @@ from cheesebench import (
     FaultKind,
     Message,
     OptionError,
+    Sampling,
     ServerFacts,
     __version__,
     check_address,
@@ -43,7 +44,6 @@ from cheesebench import (
 )
 from cheesebench.plugins.backends.faults import (
     fault_of_answer,
-    json_of,
     reply_of_error,
 )
 from cheesebench.plugins.backends.replies import read_reply
@@ -138,32 +138,38 @@ class ChatCompletions:
         try:
             async with asyncio.timeout(request.timeout):
                 return await self._complete(request)
-        except TimeoutError as error:
-            if isinstance(error, aiohttp.ConnectionTimeoutError):
-                raise self._fault(
-                    "connection", f"accepted no connection within {CONNECT_TIMEOUT:g} s"
-                ) from None
-            raise self._fault(
-                "timeout", f"has not answered within {request.timeout:g} s"
-            ) from None
-        except (
-            aiohttp.ClientConnectorCertificateError,
-            ssl.SSLCertVerificationError,
-        ) as error:
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._broken_off(error, request.timeout) from None
+
+    def _broken_off(self, error: Exception, timeout: float) -> ChatFaultError:
+        """Return the fault that an error of the connection is: the first that fits."""
+        import aiohttp
+
+        faults: tuple[tuple[tuple[type[Exception], ...], FaultKind, str], ...] = (
+            (
+                (aiohttp.ConnectionTimeoutError,),
+                "connection",
+                f"accepted no connection within {CONNECT_TIMEOUT:g} s",
+            ),
+            ((TimeoutError,), "timeout", f"has not answered within {timeout:g} s"),
             # No later call will be more welcome: it counts as a matter of the account.
-            raise self._fault(
+            (
+                (aiohttp.ClientConnectorCertificateError, ssl.SSLCertVerificationError),
                 "authentication",
                 f"has a certificate that is not trusted ({quoted(str(error))})",
-            ) from None
-        except (aiohttp.ClientResponseError, aiohttp.InvalidURL) as error:
-            raise self._fault(
-                "malformed", f"does not speak HTTP ({quoted(str(error), 120)})"
-            ) from None
-        except (aiohttp.ClientError, OSError) as error:
-            said = quoted(_reason(error), 200) or type(error).__name__
-            lost = self._fault("connection", f"cannot be reached ({said})")
-            lost.refused = isinstance(error, aiohttp.ClientConnectorError)
-            raise lost from None
+            ),
+            (
+                (aiohttp.ClientResponseError, aiohttp.InvalidURL),
+                "malformed",
+                f"does not speak HTTP ({quoted(str(error), 120)})",
+            ),
+            ((Exception,), "connection", f"cannot be reached ({_reason(error)})"),
+        )
+        kind, said = next(one[1:] for one in faults if isinstance(error, one[0]))
+        fault = self._fault(kind, said)
+        connects = isinstance(error, aiohttp.ClientConnectorError)
+        fault.refused = connects and kind == "connection"
+        return fault
 
     async def close(self) -> None:
         await self._session.close()
@@ -253,7 +259,7 @@ class ChatCompletions:
         ) as response:
             if 200 <= response.status < 300:
                 return read_reply(await self._body(response), request.form)
-            body = await _read(response, MAX_ERROR_BODY)
+            body = (await _read(response, MAX_ERROR_BODY)).decode("utf-8", "replace")
             if response.status < 300:
                 raise self._fault(
                     "malformed",
@@ -270,13 +276,8 @@ class ChatCompletions:
                     kind,
                     f"redirects to {place}; give the final address with --base-url",
                 )
-            reply = reply_of_error(
-                response.status,
-                json_of(body),
-                body.decode("utf-8", "replace"),
-                request.sampling.max_tokens,
-            )
-            if reply is not None:
+            limit = request.sampling.max_tokens
+            if reply := reply_of_error(response.status, body, limit):
                 return reply
             raise fault_of_answer(response.status, body, response.headers, self.where)
 
@@ -325,25 +326,29 @@ def encode(request: ChatRequest, max_tokens_name: str = "max_tokens") -> bytes:
     """Return the body of a request. The entry's served settings (``extra``) win over
     the sampling's.
     """
-    sampling = request.sampling
-    body: dict[str, Any] = {
+    sampling = sampling_parameters(request.sampling)
+    limit = sampling.pop("max_tokens", None)
+    if limit is not None and not request.extra.keys() & set(MAX_TOKENS_NAMES):
+        sampling[max_tokens_name] = limit
+    body = {
         "model": request.model,
         "messages": [body_message(message) for message in request.messages],
+        **sampling,
+        **form_parameters(request.form),
+        **request.extra,
     }
-    if sampling.temperature is not None:
-        body["temperature"] = sampling.temperature
-    if (
-        sampling.max_tokens is not None
-        and not {"max_tokens", "max_completion_tokens"} & request.extra.keys()
-    ):
-        body[max_tokens_name] = sampling.max_tokens
-    if sampling.seed is not None:
-        body["seed"] = sampling.seed
-    if sampling.stop:
-        body["stop"] = list(sampling.stop)
-    body.update(form_parameters(request.form))
-    body.update(request.extra)
     return _ENCODER.encode(body).encode("utf-8", "replace")
+
+
+def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
+    """Return what of the sampling is set, by OpenAI's names."""
+    values = {
+        "temperature": sampling.temperature,
+        "max_tokens": sampling.max_tokens,
+        "seed": sampling.seed,
+        "stop": list(sampling.stop) or None,
+    }
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def form_parameters(form: AnswerForm | None) -> dict[str, Any]:
@@ -420,12 +425,14 @@ def _reason(error: Exception) -> str:
     already.
     """
     cause = getattr(error, "os_error", None)
-    if not isinstance(cause, OSError):
-        return str(error)
     if isinstance(cause, ssl.SSLError):  # its number is none of the system's
-        return f"TLS: {cause.reason or cause}"
-    number = cause.errno or 0
-    return os.strerror(number) if number > 0 else cause.strerror or str(cause)
+        said = f"TLS: {cause.reason or cause}"
+    elif isinstance(cause, OSError):
+        number = cause.errno or 0
+        said = os.strerror(number) if number > 0 else cause.strerror or str(cause)
+    else:
+        said = str(error)
+    return quoted(said, 200) or type(error).__name__
 
 
 def _proxy(url: URL) -> str | None:

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -184,6 +184,26 @@ class StartedServer:
             )
 
 
+def start_server(
+    context: BackendContext,
+    name: str,
+    command: Callable[[int], Sequence[str]],
+    needed: re.Pattern[str],
+    timeout: float,
+) -> tuple[StartedServer, str]:
+    """Start the server that ``command`` serves at a port with, and return it once it is
+    healthy, with what is to be said of that. It is given the variables of the
+    environment that ``needed`` matches.
+    """
+    port = free_port(LOOPBACK)
+    log = log_path(context, re.sub("[^a-z]", "", name.lower()))
+    process = Supervised(command(port), log, variables=filter(needed.match, os.environ))
+    server = StartedServer(context, name, process)
+    seconds = server.wait_until(lambda: is_healthy(LOOPBACK, port), timeout)
+    server.base_url = f"http://{LOOPBACK}:{port}/v1"
+    return server, f"after {seconds:.0f} s"
+
+
 class EndedError(PluginError):
     """A server ended before it was ready."""
 
@@ -210,6 +230,11 @@ def is_healthy(host: str, port: int) -> bool:
         return False
     finally:
         connection.close()
+
+
+def number_in(options: Mapping[str, Any], name: str, default: float) -> Any:
+    """Return the option ``name``, a number of the kind that its default is."""
+    return typed(name, options.get(name, default), type(default))
 
 
 def typed(name: str, value: Any, kind: type) -> Any:

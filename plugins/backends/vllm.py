@@ -47,10 +47,8 @@ from cheesebench.plugins.backends.processes import (
     LOOPBACK,
     Guard,
     StartedServer,
-    Supervised,
-    free_port,
-    is_healthy,
-    log_path,
+    number_in,
+    start_server,
     typed,
 )
 from cheesebench.plugins.backends.replies import replace_surrogates, split_thoughts
@@ -130,7 +128,7 @@ def words(options: Mapping[str, Any], name: str) -> list[str]:
 
 def copies(options: Mapping[str, Any]) -> int:
     """Return how many copies of the model share the work."""
-    return int(typed("data_parallel_size", options.get("data_parallel_size", 1), int))
+    return int(number_in(options, "data_parallel_size", 1))
 
 
 class Dealer:
@@ -194,32 +192,20 @@ def serve(context: BackendContext) -> StartedServer:
     log) for a server that does not come up.
     """
     check_model(context.entry.id)
-    timeout = _startup_timeout(context.options)
-    port = free_port(LOOPBACK)
-    command = [
-        *server_command(context.options, context.entry.id),
-        "--host",
-        LOOPBACK,
-        "--port",
-        str(port),
-    ]
-    command += [*_ALWAYS, *flags(context.options)]
-    process = Supervised(
-        command, log_path(context, "vllm"), variables=filter(_NEEDED.match, os.environ)
+    timeout = number_in(context.options, "startup_timeout", STARTUP_TIMEOUT)
+    command = server_command(context.options, context.entry.id)
+    more = [*_ALWAYS, *flags(context.options)]
+    server, after = start_server(
+        context,
+        "vLLM",
+        lambda port: [*command, "--host", LOOPBACK, "--port", str(port), *more],
+        _NEEDED,
+        timeout,
     )
-    server = StartedServer(context, "vLLM", process)
-    seconds = server.wait_until(lambda: is_healthy(LOOPBACK, port), timeout)
     context.progress(
-        f"vLLM serves {context.entry.id} after {seconds:.0f} s (log: {process.log})"
+        f"vLLM serves {context.entry.id} {after} (log: {server.process.log})"
     )
-    server.base_url = f"http://{LOOPBACK}:{port}/v1"
     return server
-
-
-def _startup_timeout(options: Mapping[str, Any]) -> float:
-    return float(
-        typed("startup_timeout", options.get("startup_timeout", STARTUP_TIMEOUT), float)
-    )
 
 
 def check_model(model: str) -> None:

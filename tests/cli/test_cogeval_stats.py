@@ -9,6 +9,7 @@ import math
 import re
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -227,3 +228,21 @@ def test_the_published_scores_give_the_published_degrees_of_freedom(
     page = (ROOT / "docs" / "cogeval.md").read_text(encoding="utf-8")
     shown = re.findall(r"^\| \S.*\| [\d.]+ \| ([\d.]+) \|$", page, re.MULTILINE)
     assert shown == [f"{row['chi2']:.1f}" for row in rows]
+
+
+def test_a_figure_that_is_not_finished_leaves_the_old_one(
+    scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = pytest.importorskip("matplotlib.figure")
+
+    def interrupted(self: object, file: IO[bytes], **how: object) -> None:
+        file.write(b"<svg")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(figure.Figure, "savefig", interrupted)
+    old = tmp_path / "figures" / "by_graph.svg"
+    old.parent.mkdir()
+    old.write_text("old")
+    main(["cogeval-stats", "--scores", str(scores), "--figures", str(old.parent)])
+    assert old.read_text() == "old"
+    assert [*old.parent.iterdir()] == [old]

@@ -153,7 +153,7 @@ def test_a_journal_deletes_no_other_file(run: Path, precious: Path, name: str) -
 @pytest.mark.parametrize("suffix", ["-journal", "-wal", "-shm"])
 def test_nobody_waits_for_a_fifo_beside_a_log(run: Path, suffix: str) -> None:
     os.mkfifo(run / f"run.sqlite{suffix}")
-    for opened in (RunLog.open, RunLog.open_read_only, RunLog.open_at_rest):
+    for opened in (RunLog.open, RunLog.open_read_only):
         with pytest.raises(RunLogError, match="is not a file"):
             opened(run)
     (run / LOCK_NAME).touch()

@@ -19,7 +19,13 @@ from cheesebench.chat import ChatReply, Usage
 from cheesebench.errors import RunLogError
 from cheesebench.experiment import log_file
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.log_file import FILE_NAME, find_runs, locate, row_digest
+from cheesebench.experiment.log_file import (
+    FILE_NAME,
+    claim,
+    find_runs,
+    locate,
+    row_digest,
+)
 from cheesebench.interfaces import TaskEvent
 from cheesebench.records import FORMAT, CallRecord
 from tests.experiment.recorded import record
@@ -317,6 +323,27 @@ def test_a_run_in_a_read_only_directory_can_be_read(
                 reader.note("error", "cannot be written")
     finally:
         log.directory.chmod(0o755)
+
+
+def test_reading_leaves_nothing_beside_a_run_that_has_ended(
+    stranger: ModuleType, tmp_path: Path
+) -> None:
+    cells = stranger.cells(["walker"])
+    plan = next(iter(cells))
+    with RunLog.create(tmp_path, "r1", cells.items(), options={}) as log:
+        log.write_trial(record(plan, 0, 0), EVENTS)
+        with RunLog.open_read_only(log.directory) as reader:
+            log.write_trial(record(plan, 0, 1), EVENTS)
+            assert len(reader.trials()) == 2, "a run in progress"
+    before = {path.name for path in log.directory.iterdir()}
+    with RunLog.open_read_only(log.directory) as reader:
+        assert len(reader.trials()) == 2
+        assert {path.name for path in log.directory.iterdir()} == before
+    assert {path.name for path in log.directory.iterdir()} == before
+    with closing(claim(log.path)), RunLog.open_read_only(log.directory) as reader:
+        with RunLog.open(log.directory) as log:
+            log.write_trial(record(plan, 0, 2), EVENTS)
+        assert len(reader.trials()) == 3, "somebody runs it"
 
 
 WRITER = """

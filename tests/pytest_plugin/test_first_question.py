@@ -103,6 +103,24 @@ def test_a_model_without_a_system_role_behind_a_gateway_with_a_key_of_its_own(
     assert "gate-0123456789-way" not in said
 
 
+def test_a_resumed_run_is_asked_its_next_question_and_pays_nothing_twice(
+    project: pytest.Pytester,
+) -> None:
+    def calls() -> int:
+        with RunLog.open_read_only(project.path / "results" / "one") as log:
+            return log.calls.totals().calls
+
+    with FakeServer(walk) as server:
+        given = ("--model=openai/tiny", "--base-url", server.base_url, "lab", "-k=east")
+        project.runpytest(*given, "--cheese-run-id=one", "--cheese-max-tokens=2000")
+        assert 0 < calls() == server.count
+        project.runpytest(*given, "--resume=one", "--cheese-max-tokens=1000000")
+    assert calls() == server.count
+    assert all("READY" not in str(call.body) for call in server.calls)
+    asked = [str(call.body) for call in server.calls]
+    assert len({*asked}) == len(asked)
+
+
 @pytest.mark.parametrize(
     ("given", "error"),
     [

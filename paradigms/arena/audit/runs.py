@@ -300,12 +300,13 @@ class Runner:
             context = get_context("spawn")
             #: Workers end when this is closed, even if we are killed.
             theirs, self._alive = context.Pipe(duplex=False)
-            self._pool = ProcessPoolExecutor(
-                processes,
-                context,
-                initializer=_prepare,
-                initargs=(paradigm.specification, theirs),
-            )
+            with started_apart():
+                self._pool = ProcessPoolExecutor(
+                    processes,
+                    context,
+                    initializer=_prepare,
+                    initargs=(paradigm.specification, theirs),
+                )
 
     def __enter__(self) -> Runner:
         return self
@@ -376,8 +377,9 @@ def carry_out(paradigm: ArenaParadigm, order: Order, view: View = DARKNESS) -> T
 @contextlib.contextmanager
 def started_apart() -> Iterator[None]:
     """Within this workers are started, which no signal reaches: they end with us."""
-    # It is a process of its own, and would let signals through when it is started.
-    resource_tracker.ensure_running()
+    # It is a process of its own, and lets signals through once it is started.
+    with interrupts.held():
+        resource_tracker.ensure_running()
     with interrupts.held():
         yield
 

@@ -153,7 +153,7 @@ def test_what_the_server_cannot_read_is_the_models_reply(
     """It is unparsed, and no breakdown of the server, whether its text is there or
     not.
     """
-    reply = reply_of_error(status, error, json.dumps(error), 99)
+    reply = reply_of_error(status, json.dumps(error), 99)
     assert reply is not None
     assert (reply.text, reply.finish) == (said, "unread")
     subject = LlmAgent(
@@ -178,7 +178,7 @@ def test_another_error_is_a_fault() -> None:
         "Failed to parse tool calls in messages[2]",
     ):
         error = {"error": {"code": 500, "message": message}}
-        assert reply_of_error(500, error, json.dumps(error), 99) is None
+        assert reply_of_error(500, json.dumps(error), 99) is None
 
 
 def test_a_schema_constrains_the_reply_itself() -> None:
