@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FAIL = "FAIL"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AuditReport(Tabular):
     """All findings on one protocol, with the settings of the audit."""
 

@@ -81,6 +81,9 @@ def compare(
 class Figures(dict[str, bytes]):
     """Files by name; each picture is shown once, as what a browser draws best."""
 
+    def __repr__(self) -> str:
+        return f"<Figures: {', '.join(self) or 'nothing'}>"
+
     def _repr_html_(self) -> str:
         kinds = {"svg": "image/svg+xml", "png": "image/png"}
         shown = {}

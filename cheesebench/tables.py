@@ -5,14 +5,21 @@ frames.
 from __future__ import annotations
 
 from html import escape
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
+
+from tabulate import tabulate
 
 from cheesebench.amounts import number
 from cheesebench.errors import OptionError
 from cheesebench.extras import install_command
+from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
     import pandas
+
+#: Characters of a value where a result is printed; ``rows()`` has all of it.
+WIDEST = 40
 
 
 def import_pandas() -> Any:
@@ -42,6 +49,13 @@ class Tabular:
         frame: pandas.DataFrame = import_pandas().DataFrame(self.rows())
         return frame
 
+    def __repr__(self) -> str:
+        rows = [
+            {name: _cut(value) for name, value in row.items()} for row in self.rows()
+        ]
+        text: str = tabulate(rows, headers="keys", disable_numparse=True)
+        return text or f"<{type(self).__name__}: nothing>"
+
     def _repr_html_(self) -> str:
         rows = self.rows()
         head = "".join(f"<th>{escape(name)}</th>" for name in (rows[0] if rows else ()))
@@ -57,6 +71,14 @@ class Tabular:
 
 
 def _shown(value: object) -> str:
+    return escape(_text(value))
+
+
+def _cut(value: object) -> str:
+    return shorten(printable(_text(value)), WIDEST, placeholder=" ...")
+
+
+def _text(value: object) -> str:
     if value is None:
         return "–"
-    return number(value) if isinstance(value, float) else escape(str(value))
+    return number(value) if isinstance(value, float) else str(value)

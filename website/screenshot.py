@@ -7,6 +7,7 @@ python -m website.screenshot
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -14,8 +15,8 @@ import cheesebench
 
 PICTURE = Path(__file__).parents[1] / "docs/assets/player.png"
 #: Pixels; a README is 900 wide.
-WIDTH, HEIGHT = 1100, 880
-SUBJECT, TRIAL, STEP = 0, 20, 3
+WIDTH, HEIGHT = 1366, 640
+SUBJECT, TRIAL, STEP = 0, 9, 9
 
 
 def take(picture: Path) -> None:
@@ -42,6 +43,9 @@ def take(picture: Path) -> None:
         tab.goto(f"{page.as_uri()}#barnes_maze/{SUBJECT}/{TRIAL}/{STEP}")
         tab.wait_for_selector("#trials .screen, #trials canvas, #trials pre")
         tab.wait_for_timeout(500)
+        trial = tab.locator("#pick-trial option:checked").inner_text()
+        if not trial.startswith(f"✔ {TRIAL}:"):
+            sys.exit(f"The page shows trial {trial}, not one that passed.")
         tab.screenshot(path=picture)
         browser.close()
 

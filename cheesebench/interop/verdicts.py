@@ -47,7 +47,7 @@ POWER = 0.8
 MOST_NEEDED = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ScoreVerdict(Tabular):
     """The answers of all tasks, and what was left out."""
 

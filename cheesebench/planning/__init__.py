@@ -203,7 +203,7 @@ class Needs:
     """Share of runs for which ``--max-cost`` suffices."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Forecast(Tabular):
     """A whole run; ``needs`` are by player."""
 

@@ -488,7 +488,7 @@ class ModelComparison:
         return (self.overall.answer, *(cell.answer for cell in self.cells))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunComparison(Tabular):
     """The comparison of everything that two runs have in common; every answer describes
     the first run.

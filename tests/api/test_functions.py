@@ -65,11 +65,15 @@ def test_a_run_is_planned_compared_and_drawn(
     shown = found._repr_html_()
     assert "<th>answer</th>" in shown
     assert f"<td>{found.rows()[0]['reason']}</td>" in shown
+    head, _, line = repr(found).splitlines()
+    assert head.split() == list(found.rows()[0])
+    assert line.startswith(str(found.rows()[0]["model"]))
     pytest.importorskip("pandas")
     assert list(found.frame()["protocol"]) == ["east"]
     pytest.importorskip("matplotlib")
     files = cheesebench.figures(runs, formats=["svg"])
     assert 'src="data:image/svg+xml;base64,' in files._repr_html_()
+    assert repr(files) == f"<Figures: {', '.join(files)}>"
     assert main(["figures", "one", "two", "--format=svg"]) == 0
     assert set(files) == {path.name for path in Path("figures").iterdir()}
     with pytest.raises(

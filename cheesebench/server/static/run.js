@@ -193,8 +193,10 @@
     const most = state.left ? Math.round(state.seconds_left * state.most / state.left) : 0;
     const range = duration(state.seconds_left || 0) + (most > state.seconds_left ? " to " + duration(most) : "");
     say("eta", !running ? "–" : state.seconds_left === null ? "not known yet" : range);
-    say("cost", money(state.cost) + (state.max_cost === null ? "" : " of " + money(state.max_cost)));
-    say("cost-left", !running ? "–" : state.cost_left === null ? "not known yet" : "about " + roughly(state.cost_left));
+    // What has no price costs nothing that is known.
+    const priced = state.cost > 0 || state.max_cost !== null;
+    say("cost", !priced ? "–" : money(state.cost) + (state.max_cost === null ? "" : " of " + money(state.max_cost)));
+    say("cost-left", !running || !priced ? "–" : state.cost_left === null ? "not known yet" : "about " + roughly(state.cost_left));
     say("calls", whole(state.calls));
     say("tokens", whole(state.tokens));
     // Programs and people make no calls.
