@@ -38,7 +38,10 @@ from common import MEASURED, NINE, specifications
 from places import filled
 from tabulate import tabulate
 
+from cheesebench.amounts import percent
 from cheesebench.cli import main as cheesebench
+from cheesebench.reports.cells import MARKS
+from cheesebench.statistics import Verdict
 from cheesebench.statistics.wording import on_scale
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -209,10 +212,22 @@ def _summary(found: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> s
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for cell, one in found.items():
         row = rows.setdefault((cell.model, cell.agent), {})
-        said = state(one, hashes)
-        row[cell.protocol] = "-" if one is None else said.partition(":")[0]
+        row[cell.protocol] = "-" if one is None else _marked(one, state(one, hashes))
     table = [[" ".join(key).strip(), *row.values()] for key, row in rows.items()]
-    return tabulate(table, ["subject", *NINE], tablefmt="github", disable_numparse=True)
+    heads = [name.replace("_", " ") for name in NINE]
+    return tabulate(
+        table, ["subject", *heads], tablefmt="github", disable_numparse=True
+    )
+
+
+def _marked(found: Found, said: str) -> str:
+    """Return a verdict and its rate in a few characters, else a word for there being
+    none.
+    """
+    rate = found.judged["rate"]
+    if said in ("PASS", "FAIL", "INCONCLUSIVE") and rate is not None:
+        return f"{MARKS[Verdict(said)]} {percent(rate)}".replace(" ", "\u00a0")
+    return {"not finished yet": "begun"}.get(said, said.partition(":")[0])
 
 
 def _rows(chosen: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> str:
