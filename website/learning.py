@@ -18,12 +18,14 @@ from cheesebench.plugin_manager import installed_plugins
 
 PICTURE = Path(__file__).parents[1] / "docs/assets/learning.gif"
 MODEL, PROTOCOL, SUBJECT = "place-learner", "barnes_maze", 2
+#: Pixels of a maze: text, picture and command fit a laptop's first screen.
+SIZE = 300
 #: Milliseconds of a step and of the end; pixels between the two mazes.
 STEP, END, BETWEEN = 160, 2500, 24
 
 
 def trials() -> list[list[Image.Image]]:
-    """Return the pictures of the first and of the last judged trial of a subject."""
+    """Return the pictures of the first trial of a subject and of the last judged one."""
     plugins = installed_plugins()
     with tempfile.TemporaryDirectory() as directory:
         run = cheesebench.run(
@@ -38,11 +40,12 @@ def trials() -> list[list[Image.Image]]:
         )
         with RunLog.open_read_only(Path(run)) as log:
             [plan] = log.plans()
-            life = [one for one in log.trials(plan, SUBJECT) if one.compared]
+            life = list(log.trials(plan, SUBJECT))
+            last = [one for one in life if one.compared][-1]
             paradigm = plugins.compile(recorded_protocol(log, plan, plugins))
             view = plugins.view("topdown_2d")
             found = []
-            for record in (life[0], life[-1]):
+            for record in (life[0], last):
                 frames = film(log, paradigm, view, record)
                 pictures = [one.observation for one in frames]
                 assert all(isinstance(one, Picture) for one in pictures)
@@ -52,7 +55,7 @@ def trials() -> list[list[Image.Image]]:
 
 def _image(picture: Picture) -> Image.Image:
     with Image.open(io.BytesIO(picture.png)) as image:
-        return image.convert("RGB")
+        return image.convert("RGB").resize((SIZE, SIZE), Image.Resampling.LANCZOS)
 
 
 def side_by_side(both: list[list[Image.Image]]) -> list[Image.Image]:
@@ -70,7 +73,7 @@ def side_by_side(both: list[list[Image.Image]]) -> list[Image.Image]:
 
 def main() -> None:
     pictures = side_by_side(trials())
-    palette = pictures[0].quantize(64)
+    palette = pictures[0].quantize(64, Image.Quantize.MAXCOVERAGE)
     first, *rest = (
         one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures
     )
