@@ -29,6 +29,21 @@ def test_the_page_is_what_its_script_makes_of_the_logs(results: Any) -> None:
     )
 
 
+def test_the_readme_says_how_many_are_passed(results: Any) -> None:
+    lines = results.PAGE.read_text(encoding="utf-8").splitlines()
+    passed = {
+        line.split("|")[1].strip(): line.count("✔")
+        for line in lines[: lines.index("## random")]
+        if line.startswith("| ")
+    }
+    words = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight")
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert (
+        f"moving at random passes {words[passed['random']]}, and the learner of the "
+        f"picture, `place-learner`, {words[passed['place-learner']]} "
+    ) in readme
+
+
 def test_a_part_is_kept_taken_up_and_told(
     results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,26 +6,32 @@ from __future__ import annotations
 
 import io
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageDraw
 
 import cheesebench
 from cheesebench.chat import Picture
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import film, recorded_protocol
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.records import Frame
 
 PICTURE = Path(__file__).parents[1] / "docs/assets/learning.gif"
-MODEL, PROTOCOL, SUBJECT = "place-learner", "barnes_maze", 2
+MODEL, PROTOCOL, SUBJECT = "place-learner", "barnes_maze", 0
 #: Pixels of a maze: text, picture and command fit a laptop's first screen.
 SIZE = 300
+#: In the view's own picture of this maze: pixels of a square, and around the maze.
+SQUARE, MARGIN = 26, 3
+#: The colour of the learner, and of its way.
+WAY = (213, 0, 28)
 #: Milliseconds of a step and of the end; pixels between the two mazes.
 STEP, END, BETWEEN = 160, 2500, 24
 
 
 def trials() -> list[list[Image.Image]]:
-    """Return the pictures of the first trial of a subject and of the last judged one."""
+    """Return the pictures of a subject's first trial and of its last success."""
     plugins = installed_plugins()
     with tempfile.TemporaryDirectory() as directory:
         run = cheesebench.run(
@@ -41,21 +47,31 @@ def trials() -> list[list[Image.Image]]:
         with RunLog.open_read_only(Path(run)) as log:
             [plan] = log.plans()
             life = list(log.trials(plan, SUBJECT))
-            last = [one for one in life if one.compared][-1]
+            last = next(one for one in reversed(life) if one.success)
             paradigm = plugins.compile(recorded_protocol(log, plan, plugins))
             view = plugins.view("topdown_2d")
             found = []
             for record in (life[0], last):
                 frames = film(log, paradigm, view, record)
-                pictures = [one.observation for one in frames]
-                assert all(isinstance(one, Picture) for one in pictures)
-                found.append([_image(one) for one in pictures])  # type: ignore[arg-type]
+                found.append(
+                    [_image(frames[: step + 1]) for step in range(len(frames))]
+                )
     return found
 
 
-def _image(picture: Picture) -> Image.Image:
-    with Image.open(io.BytesIO(picture.png)) as image:
-        return image.convert("RGB").resize((SIZE, SIZE), Image.Resampling.LANCZOS)
+def _image(frames: Sequence[Frame]) -> Image.Image:
+    """Return the last picture, with the way that led there."""
+    picture = frames[-1].observation
+    assert isinstance(picture, Picture)
+    with Image.open(io.BytesIO(picture.png)) as found:
+        image = found.convert("RGB")
+    way = [
+        (MARGIN + SQUARE * (one.at.x + 0.5), MARGIN + SQUARE * (one.at.y + 0.5))
+        for one in frames
+        if one.at is not None
+    ]
+    ImageDraw.Draw(image).line(way, fill=WAY, width=5, joint="curve")
+    return image.resize((SIZE, SIZE), Image.Resampling.LANCZOS)
 
 
 def side_by_side(both: list[list[Image.Image]]) -> list[Image.Image]:
