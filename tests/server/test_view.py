@@ -265,12 +265,15 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
                 )
                 assert state["cost_left"] == pytest.approx(state["cost"] / done * left)
                 # The newest trial is played: its last picture is that of its log.
-                page.locator(
-                    "#film-about", has_text=re.compile(", trial .: (found|timeout)$")
-                ).wait_for()
-                assert page.locator("#film").inner_text() == film_of(
-                    log, page.locator("#film-about").inner_text()
-                )
+                # Both at one moment: the next trial begins when this one has ended.
+                about, film = page.wait_for_function(
+                    """() => {
+                        const about = document.getElementById("film-about").textContent;
+                        const film = document.getElementById("film").textContent;
+                        return /, trial .: (found|timeout)$/.test(about) && [about, film];
+                    }"""
+                ).json_value()
+                assert film == film_of(log, about)
                 assert (
                     page.locator("#unreadable").inner_text()
                     == f"0 % of {state['asked']}"
