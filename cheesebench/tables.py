@@ -13,7 +13,6 @@ from tabulate import tabulate
 from cheesebench.amounts import number
 from cheesebench.errors import OptionError
 from cheesebench.extras import install_command
-from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
     import pandas
@@ -75,7 +74,8 @@ def _shown(value: object) -> str:
 
 
 def _cut(value: object) -> str:
-    return shorten(printable(_text(value)), WIDEST, placeholder=" ...")
+    text = shorten(_text(value), WIDEST, placeholder=" ...")
+    return text if text.isprintable() else repr(text)[1:-1]
 
 
 def _text(value: object) -> str:
