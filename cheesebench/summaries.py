@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cheesebench.errors import OptionError
 from cheesebench.experiment.log_file import is_claimed
@@ -42,7 +42,7 @@ def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSumma
         log.causes(),
         log.remarks,
     )
-    return _with_set(found, plans)
+    return replace(found, frozen_set=_frozen_set([log]))
 
 
 def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
@@ -75,13 +75,15 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
         causes,
         lambda plan: owner[plan.key].remarks(plan),
     )
-    return _with_set(found, plans)
+    return replace(found, frozen_set=_frozen_set(logs))
 
 
-def _with_set(summary: RunSummary, plans: Sequence[CellPlan]) -> RunSummary:
-    """Return a summary with the name of the frozen set that was run, if it was one."""
-    protocols: Any = summary.manifest["protocols"]
-    return replace(summary, frozen_set=str(standing(plans, protocols) or ""))
+def _frozen_set(logs: Iterable[RunLog]) -> str:
+    """Return the name of the frozen set that was run, or the names, if logs that claim
+    the same rules have other texts; empty if it was none.
+    """
+    found = (standing(log.plans(), log.manifest["protocols"]) for log in logs)
+    return ", ".join(sorted({str(one) for one in found if one is not None}))
 
 
 def _check_joins(log: RunLog, plan: CellPlan, owner: dict[CellKey, RunLog]) -> None:

@@ -7,6 +7,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.frozen import FrozenSet, standing
 from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.records import CellPlan
+from cheesebench.statistics import RunSummary
+from cheesebench.summaries import summarise_logs
 from fuzz.run_logs import rewritten
 
 ROOT = Path(__file__).parents[1]
@@ -104,6 +107,13 @@ def made(here: Path, *names: str) -> str:
     finally:
         for log in logs:
             log.close()
+
+
+def summarised(*paths: Path) -> RunSummary:
+    with ExitStack() as stack:
+        return summarise_logs(
+            [stack.enter_context(RunLog.open_read_only(path)) for path in paths]
+        )
 
 
 def refused(here: Path, *names: str) -> str:
@@ -198,6 +208,9 @@ def test_a_log_that_claims_the_hash_of_the_set_is_of_its_text(lab: Path) -> None
             )
         assert "rule 'set': far has the sha256" in refused(lab, "changed")
         assert cheesebench.open_run(path).summary.frozen_set == "2001.1+"
+        # A log with the true text hides nothing beside it.
+        logs = [path, lab / "results" / "learner" / "run.sqlite"]
+        assert summarised(*logs).frozen_set == "2001.1, 2001.1+"
     finally:
         shutil.rmtree(path.parent)
 
