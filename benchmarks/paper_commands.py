@@ -73,10 +73,10 @@ def carried_out(command: str, here: Path, seconds: float) -> Done | None:
 
 
 def rates(run: Path) -> dict[str, dict[str, float]]:
-    """Return the success rates of a run's protocols in percent, by its views."""
+    """Return the success rates of a run's plain cells in percent, by their views."""
     found = dict[str, dict[str, float]]()
     for cell in cheesebench.open_run(run).summary.cells:
-        if cell.rate is not None and cell.plan.view:
+        if cell.rate is not None and not str(cell.plan.variant):
             rate = round(100 * cell.rate, 2)
             found.setdefault(cell.plan.view, {})[cell.plan.protocol] = rate
     return found
@@ -112,7 +112,7 @@ def main() -> None:
         if command.startswith("pytest") and "Report: " in done.said:
             kept[command]["rates"] = rates(here / "results" / "this")
         elif done.code:
-            kept[command]["said"] = done.said
+            print(done.said, file=sys.stderr)
         text = json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False)
         KEPT.write_text(text + "\n", encoding="utf-8")
 

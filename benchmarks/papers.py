@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import fmean, median
@@ -27,9 +28,12 @@ from cheesebench.paradigms.dialogue.statistics import (
     read_published,
 )
 from cheesebench.protocol import Specification
+from cheesebench.published import published
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
+from benchmarks.paper_commands import KEPT as HOW_THEY_END  # noqa: E402
+from benchmarks.paper_commands import commands  # noqa: E402
 from benchmarks.places import fill  # noqa: E402
 
 KEPT = PROJECT / "benchmarks" / "measured" / "cogeval_scores.json"
@@ -74,12 +78,16 @@ MODELS = {
 }
 #: Protocols whose animals have a curve of more than five sessions.
 LONG_CURVES = ("morris_water_maze", "t_maze")
+#: Protocols in which the paper's Tabular-QL succeeds at all, as the page lists them.
+QL_LEARNS = ("barnes_maze", "operant_chamber", "shuttle_box")
+#: How each command of the page ended, and the rates of its run.
+COMMANDS: dict[str, Any] = json.loads(HOW_THEY_END.read_text("utf-8"))
 
 
 def measured(scores: Path) -> dict[str, Any]:
     """Compute what the pages say of a table of scores."""
-    published = read_published(PROJECT / "protocols" / "cogeval")
-    found = read_scores(scores, published)
+    table_3 = read_published(PROJECT / "protocols" / "cogeval")
+    found = read_scores(scores, table_3)
     eight = [one for one in found if one.model in MODELS.values()]
     with one_thread():
         table = deviance_table(eight)
@@ -89,7 +97,7 @@ def measured(scores: Path) -> dict[str, Any]:
         "terms": {row.term: [row.df, round(row.chi2, 1)] for row in table.rows},
         "means": {
             f"{condition} {model}": [mean, round(_mean(eight, condition, name), 3)]
-            for condition, row in published.conditions.items()
+            for condition, row in table_3.conditions.items()
             for model, (mean, _) in row.items()
             if (name := MODELS.get(model))
             and any((one.condition, one.model) == (condition, name) for one in eight)
@@ -119,18 +127,18 @@ def table_2(kept: Mapping[str, Any]) -> str:
         "| term | df | Table 2 | half of the public scores |",
         "| --- | ---: | ---: | ---: |",
     ]
-    for term, published in TABLE_2.items():
+    for term, theirs in TABLE_2.items():
         df, chi2 = kept["terms"][term]
         own = f"{EMPTY[term]}, here {df}" if term in EMPTY else df
-        lines.append(f"| {NAMES.get(term, term)} | {own} | {published} | {chi2} |")
+        lines.append(f"| {NAMES.get(term, term)} | {own} | {theirs} | {chi2} |")
     return "\n" + "\n".join(lines) + "\n"
 
 
 def deviances(kept: Mapping[str, Any]) -> str:
     """Return the row of Table 2: published and here, term by term."""
     pairs = (
-        f"{NAMES.get(term, term)} {published} / {kept['terms'][term][1]}"
-        for term, published in TABLE_2.items()
+        f"{NAMES.get(term, term)} {theirs} / {kept['terms'][term][1]}"
+        for term, theirs in TABLE_2.items()
     )
     return f"published / a half of the public scores: {', '.join(pairs)}"
 
@@ -172,6 +180,42 @@ def asymptotes() -> str:
     return "; ".join(said)
 
 
+def twenty(command: str, names: Iterable[str] = ()) -> str:
+    """Return the rates of twenty subjects in some protocols, and their mean."""
+    [rates] = COMMANDS[command]["rates"].values()
+    said = [f"{rates[f'{name}@paper']:.0f}" for name in names]
+    return ", ".join([*said, f"{fmean(rates.values()):.1f} in all"])
+
+
+def best_of_views(command: str) -> str:
+    """Return the mean of each view of a run, and that of the best ones."""
+    by_view = COMMANDS[command]["rates"]
+    means = ", ".join(f"{fmean(one.values()):.1f}" for one in by_view.values())
+    names = next(iter(by_view.values()))
+    best = fmean(max(one[name] for one in by_view.values()) for name in names)
+    return f"{means} in one view, {best:.1f} best of three"
+
+
+def one_view() -> str:
+    """Return how much lower published models are in one view than in the best one."""
+    lower = [
+        100 * (model["overall"] - fmean(model["views"]["ascii_2d"].values()))
+        for model in published()["models"].values()
+    ]
+    return f"{abs(min(lower)):.0f} to {max(lower):.0f} points lower"
+
+
+def ends() -> str:
+    """Return how many commands end with which exit code."""
+    codes = Counter(one["exit"] for one in COMMANDS.values())
+    differ = sum(" diff " in command for command in COMMANDS)
+    return (
+        f"{len(COMMANDS)} of its {len(commands())} commands were carried out: {codes[0]} end with 0, {differ} with 1 "
+        f"because two protocols differ, {codes[1] - differ} with 1 because there is a FAIL, and {codes[4]} with 4, "
+        "because their models need vLLM"
+    )
+
+
 def parts() -> dict[str, tuple[Path, str]]:
     """Return what stands on the pages, by the name of its place."""
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
@@ -182,6 +226,13 @@ def parts() -> dict[str, tuple[Path, str]]:
         "graphs": (PAPERS, graphs(kept)),
         "domains": (PAPERS, domains(kept)),
         "asymptotes": (PAPERS, asymptotes()),
+        "one view": (PAPERS, one_view()),
+        "ends": (PAPERS, ends()),
+        "random": (PAPERS, twenty("pytest --model random --edition paper")),
+        "best of views": (
+            PAPERS,
+            best_of_views("pytest --model random --edition paper --design paper"),
+        ),
     }
 
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import pytest
 
 from benchmarks.paper_agents import AGENTS, KEPT, PAGE, PAPERS, here, table
+from benchmarks.papers import QL_LEARNS
 from benchmarks.random_rates import TASKS, rate_of
 
 MEASURED = json.loads(KEPT.read_text(encoding="utf-8"))
@@ -25,10 +27,25 @@ def test_the_pages_have_what_was_measured() -> None:
     assert table(MEASURED) in PAGE.read_text(encoding="utf-8")
     papers = PAPERS.read_text(encoding="utf-8")
     [ours] = [line for line in papers.splitlines() if line.startswith("| Tabular-QL")]
-    assert f", {mean('tabular-ql', 'here'):.1f} in all;" in ours
+    barnes, operant, shuttle = (
+        f"{rate_of(MEASURED['tabular-ql'][name]['here'], TASKS[name].trials).mean:.0f}"
+        for name in QL_LEARNS
+    )
+    assert (
+        f"0 in four mazes and {barnes} in Barnes', {operant} operant, {shuttle} shuttle, "
+        f"{mean('tabular-ql', 'here'):.1f} in all;" in ours
+    )
     [ours] = [line for line in papers.splitlines() if line.startswith("| BFS oracle")]
     own, other = (mean("bfs-oracle", where) for where in ("here", "package"))
     assert f"and {own:.1f} in all (the package itself: {other:.1f})" in ours
+
+
+def test_random_actions_have_the_mean_of_their_table() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    rates = re.findall(r"^\| `\w+@paper` \| \d+ \| (\d+\.\d) ±", text, re.MULTILINE)
+    assert len(rates) == len(TASKS)
+    said = f"[{sum(map(float, rates)) / len(rates):.1f} in one view]"
+    assert said in PAPERS.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import papers
+from benchmarks.paper_commands import commands
 from benchmarks.places import filled
 from cheesebench.cli import main
 from cheesebench.experiment.cells import find_study, shipped_studies
@@ -37,13 +38,7 @@ ROWS = [
     for line in PAGE.read_text(encoding="utf-8").splitlines()
     if line.startswith("| ") and not line.startswith(("| ---", "| what |"))
 ]
-COMMANDS = sorted(
-    {
-        command
-        for row in ROWS
-        for command in re.findall(r"`((?:cheesebench|pytest) [^`]+)`", row[-1])
-    }
-)
+COMMANDS = commands()
 #: Runs that the page speaks of.
 RUNS = ("20250131-093000-ab12", "20250131-093000-cd34")
 #: What takes minutes over all rows; of the published models of dialogues one is
@@ -231,7 +226,38 @@ def test_most_kinds_of_commands_are_carried_out() -> None:
     assert {
         command.split()[1] for command in COMMANDS if command.startswith("cheesebench")
     } > set(LONG)
-    assert any(command.startswith("pytest ") for command in COMMANDS)
+    assert len(COMMANDS) > 50
+
+
+def test_commands_ended_as_a_reader_expects() -> None:
+    """Each in a fresh clone (``benchmarks/paper_commands.py``)."""
+    assert set(papers.COMMANDS) <= set(COMMANDS), "kept, and not on the page any more"
+    for command, ended in papers.COMMANDS.items():
+        may = {0}
+        if re.search(r"qwen|--study (scaling|ablation-vision)", command):
+            may = {4} if command.startswith("pytest") else {0}
+        elif " diff " in command:
+            may = {1}
+        elif command.startswith("pytest"):
+            may = {0, 1}
+        assert ended["exit"] in may, command
+
+
+def test_figures_have_the_published_numbers() -> None:
+    """The ablations, and the best of three views by number of parameters."""
+    ablations, models = published()["ablations"], published()["models"]
+    sizes = [models[f"qwen2.5-vl-{size}"]["overall"] for size in ("3b", "7b", "32b", "72b")]  # fmt: skip
+    told = {
+        "Figure 5": sizes,
+        "Figure 6a": ablations["history"].values(),
+        "Figure 6b": ablations["prompt"].values(),
+        "Figure 6c": ablations["actions"].values(),
+    }
+    by_figure = {row[0].split(" (")[0]: row[0] for row in ROWS}
+    for figure, rates in told.items():
+        assert f" {', '.join(f'{100 * rate:.1f}' for rate in rates)} " in by_figure[figure]  # fmt: skip
+    for rate in ablations["vision"].values():
+        assert f"{100 * rate:.1f}" in by_figure["Figure 6d"]
 
 
 def test_the_numbers_are_those_that_reports_show() -> None:
