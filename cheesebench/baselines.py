@@ -29,7 +29,7 @@ from cheesebench.statistics.comparison import (
     count_cell,
 )
 from cheesebench.statistics.wording import plural
-from cheesebench.verification import check_rows, replay
+from cheesebench.verification import calls_by_cell, check_rows, replay
 
 #: Version of the file of a baseline.
 FORMAT = 1
@@ -45,7 +45,7 @@ def count_run(log: RunLog, name: str | None = None) -> CountedRun:
     """Return the counts of a run, with one subject in memory at a time; ``name``
     defaults to its id.
     """
-    manifest, calls = log.manifest, log.calls.by_cell()
+    manifest, calls = log.manifest, calls_by_cell(log)
     return CountedRun(
         name=name or str(manifest["run_id"]),
         seed=manifest["options"]["seed"],
@@ -55,13 +55,6 @@ def count_run(log: RunLog, name: str | None = None) -> CountedRun:
         ),
         manifest={key: manifest[key] for key in _MANIFEST if key in manifest},
     )
-
-
-def find_counted(
-    results: Path, name: str, baselines: Path = Path(DIRECTORY)
-) -> CountedRun:
-    """Return a run or baseline to compare; see ``locate_counted``."""
-    return read_counted(locate_counted(results, name, baselines))
 
 
 def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) -> Path:

@@ -357,6 +357,13 @@ class Family(ABC, Generic[S, P]):
         option does not fit the protocol.
         """
 
+    def as_planned(self, specification: S, plan: CellPlan) -> CellPlan:
+        """Return a recorded plan with everything that a verdict depends on as the
+        protocol has it. It is compared with the run's when a log is verified; a family
+        that does not override it vouches for what its logs say.
+        """
+        return plan
+
     @abstractmethod
     def live(self, paradigm: P, context: SubjectContext) -> Iterator[Trial]:
         """Run a subject without a language model; yield each finished trial."""

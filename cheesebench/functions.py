@@ -41,6 +41,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
 from cheesebench.source import real_path
 from cheesebench.summaries import summarise_log
+from cheesebench.verification import rows_only
 
 if TYPE_CHECKING:
     from cheesebench.auditing import AuditReport
@@ -115,13 +116,14 @@ def figures(
     formats: Sequence[str] = ("svg", "png"),
     width: float | None = None,
     dpi: int = 150,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> Figures:
     """Return the figures and tables of runs: file name -> content. Figures without data
     are left out. In a notebook they show themselves.
 
     ``formats``: svg, png or pdf; ``width`` of every figure in inches (None: its own).
-    Needs the extra ``figures``. Raises OptionError for runs that have different
-    protocols of the same name.
+    ``tell`` is told what is known of each log. Needs the extra ``figures``. Raises
+    OptionError for runs that have different protocols of the same name.
     """
     plugins = installed_plugins()
     reporter = plugins.reporter("figures")
@@ -143,7 +145,7 @@ def figures(
                 for name in names_of(runs)
             ]
             for log in logs:
-                log.verify()
+                tell(rows_only(log))
             read = [(summarise_log(log), log) for log in logs]
             check_same_protocols([summary for summary, _ in read])
             return Figures(

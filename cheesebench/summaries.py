@@ -13,6 +13,7 @@ from cheesebench.frozen import standing
 from cheesebench.statistics import RunSummary, summarise_subjects
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import plural
+from cheesebench.verification import calls_by_cell
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
@@ -38,7 +39,7 @@ def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSumma
         manifest,
         plans,
         log.trials_by_subject,
-        log.calls.by_cell(),
+        calls_by_cell(log),
         log.causes(),
         log.remarks,
     )
@@ -64,7 +65,7 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
                     f"{plan.protocol} has other rules in {log.path} than in {first.path} (protocol, design, trials or "
                     "margin). Their results cannot be compared: leave one of them out."
                 )
-    calls = {key: one for log in logs for key, one in log.calls.by_cell().items()}
+    calls = {key: one for log in logs for key, one in calls_by_cell(log).items()}
     causes = {key: one for log in logs for key, one in log.causes().items()}
     plans = [plan for log in logs for plan in log.plans()]
     found = summarise_subjects(

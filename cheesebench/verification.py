@@ -11,7 +11,8 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import recorded_protocol
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager, installed_plugins
-from cheesebench.records import CellKey, CellPlan
+from cheesebench.records import CallTotals, CellCalls, CellKey, CellPlan
+from cheesebench.redaction import quoted
 from cheesebench.statistics.wording import plural
 
 
@@ -43,7 +44,9 @@ def replay(
     for plan in log.plans():
         if cells is not None and plan.key not in cells:
             continue
-        family = plugins.family(recorded_protocol(log, plan, plugins))
+        specification = recorded_protocol(log, plan, plugins)
+        family = plugins.family(specification)
+        _check_bar(plan, family.as_planned(specification, plan))
         for life in log.trials_by_subject(plan):
             wanted = {record.trial for record in life if not record.missing}
             if wanted:
@@ -54,37 +57,77 @@ def replay(
     return replayed
 
 
-def rows_only(log: RunLog, ranked: bool) -> str:
+def _check_bar(plan: CellPlan, true: CellPlan) -> None:
+    """Raise RunLogError for a cell that is judged otherwise than its protocol says."""
+    recorded = _judged_by(plan)
+    for name, value in _judged_by(true).items():
+        if recorded[name] != value:
+            raise RunLogError(
+                f"The run judges {plan.label} by another {name} than its protocol: "
+                f"{quoted(str(recorded[name]), 60)}, not {quoted(str(value), 60)}. Use an undamaged copy."
+            )
+
+
+def _judged_by(plan: CellPlan) -> dict[str, object]:
+    """Return what a verdict depends on that a plan has from the protocol's text; not
+    what only describes the animals, whose words change from version to version.
+    """
+    animals = plan.reference
+    return {
+        "estimand": plan.estimand,
+        "margin": plan.margin,
+        "twin_of": plan.twin_of,
+        "chance": None if plan.against == "reference" else plan.chance,
+        "reference": animals
+        and (
+            animals.value,
+            animals.interval,
+            animals.sd,
+            animals.n_animals,
+            animals.measured,
+        ),
+    }
+
+
+def rows_only(log: RunLog, ranked: bool = False) -> str:
     """Return what is known of a log whose trials are not replayed. Raises RunLogError
     if its rows are not those that were written; where models are ``ranked``, as
     ``check_calls``, too.
     """
     if ranked:
         check_calls(log)
-    rows, models = log.verify(), uncalled(log)
+    rows, models = log.verify(), dict.fromkeys(plan.model for plan in _uncalled(log))
     named = f"; there is not one call to {', '.join(models)}" if models else ""
     return (
         f"{log.path} has the {rows:,} rows that were written; its trials were not replayed "
-        f"(--verify){named}."
+        f"(cheesebench report --verify){named}."
     )
 
 
 def check_calls(log: RunLog) -> None:
     """Raise RunLogError for trials of a language model that was never called."""
-    for model in uncalled(log):
+    for plan in _uncalled(log):
         raise RunLogError(
-            f"{log.path} has trials of {model}, but not one call to it. Leave the run out."
+            f"{log.path} has trials of {plan.model}, but not one call to it. Leave the run out."
         )
 
 
-def uncalled(log: RunLog) -> list[str]:
-    """Return the language models that have trials without a single call: this is the
-    replay of a run, or a log under another name. An agent may be defined where only
-    pytest finds it (a ``conftest.py``), so an unknown name is none.
+def calls_by_cell(log: RunLog) -> dict[CellKey, CellCalls]:
+    """Return the totals of the calls of each cell that made some, and a total of none
+    for a language model that has trials without a single call.
+    """
+    none = CellCalls(totals=CallTotals())
+    return {**{plan.key: none for plan in _uncalled(log)}, **log.calls.by_cell()}
+
+
+def _uncalled(log: RunLog) -> list[CellPlan]:
+    """Return the cells of language models that have trials without a single call: this
+    is the replay of a run, or a log under another name. An agent may be defined where
+    only pytest finds it (a ``conftest.py``), so an unknown name is none.
     """
     called, plugins = log.calls.by_cell(), installed_plugins()
     return [
-        plan.model
+        plan
         for plan in log.plans()
         if plan.key not in called
         and _is_language_model(plan, plugins)

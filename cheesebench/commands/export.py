@@ -24,6 +24,7 @@ from cheesebench.interop.shared import (
 )
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.records import CellPlan
+from cheesebench.verification import rows_only
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +98,8 @@ def run(options: argparse.Namespace) -> int:
             raise OptionError(
                 f"{directory} cannot be created: {error.strerror}. Give another --output."
             ) from None
-        log.verify()
+        shared = options.form == "every-eval-ever" or options.hugging_face
+        print(rows_only(log, ranked=bool(shared)), file=sys.stderr)
         remove_drafts(directory)
         if options.form == "inspect":
             return _inspect(log, directory)

@@ -5,6 +5,7 @@ several.
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from cheesebench.commands.common import add_option, describe, one_line
@@ -55,12 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     formats = [part.strip() for part in options.format.split(",")]
+    said: list[str] = []
     files = figures(
         options.runs,
         results=options.results,
         formats=formats,
         width=options.width,
         dpi=options.dpi,
+        tell=said.append,
     )
     directory = Path(options.output)
     try:
@@ -72,4 +75,5 @@ def run(options: argparse.Namespace) -> int:
             f"--output {options.output}: cannot be written ({error.strerror}). Name another directory."
         ) from error
     print(f"{one_line(str(directory))}: {', '.join(files)}")
+    print("\n".join(said), file=sys.stderr)
     return 0

@@ -81,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
+        log.verify()
         plan = _cell(log.plans(), options)
         records = list(log.calls.of_life(plan, options.subject))
         if not records:

@@ -165,7 +165,7 @@ def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
             loop.letters, watched.steps, strict=True
         )
     ]
-    _check_same(
+    check_same(
         record,
         as_failed(
             dataclasses.replace(record, **loop.done, **read_result(life.result()))
@@ -174,7 +174,7 @@ def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
     return frames
 
 
-def _check_same(record: TrialRecord, lived: TrialRecord) -> None:
+def check_same(record: TrialRecord, lived: TrialRecord) -> None:
     """Raise RunLogError, with the first field that differs, if a replayed trial is not
     as it was recorded.
     """

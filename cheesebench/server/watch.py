@@ -28,6 +28,7 @@ from cheesebench.statistics.run import summarise_model, with_causes
 from cheesebench.statistics.sample import draw_sample
 from cheesebench.statistics.summary import CellResult, ModelSummary, Verdict
 from cheesebench.statistics.wording import with_calls
+from cheesebench.verification import calls_by_cell
 
 #: ``running``: a process is at it; ``finished``: every cell is; ``interrupted``:
 #: neither.
@@ -169,18 +170,23 @@ class RunWatch:
         self._joined: tuple[float, int] | None = None
 
     def poll(self) -> RunState:
-        """Return the run's state. Raises RunLogError for a log that cannot be read. Not
+        """Return the run's state. Raises RunLogError for a log that cannot be read, or
+        of a run that has ended whose rows are not those that were written. Not
         thread-safe.
         """
         stamp = stamp_of(self.path)
         known = self._known
         if stamp is None or stamp != known.stamp:
-            with RunLog.open_read_only(self.path) as log, log.snapshot():
-                known = self._known = self._read(log, stamp)
+            with RunLog.open_read_only(self.path) as log:
+                # A run that goes on is looked at twice a second.
+                if not is_claimed(self.path):
+                    log.verify()
+                with log.snapshot():
+                    known = self._known = self._read(log, stamp)
         return self._state(known)
 
     def _read(self, log: RunLog, stamp: object) -> _Known:
-        plans, calls, causes = log.plans(), log.calls.by_cell(), log.causes()
+        plans, calls, causes = log.plans(), calls_by_cell(log), log.causes()
         with damage_explained(log.path):
             ended, session = _journal(log)
         counts = log.trial_counts()

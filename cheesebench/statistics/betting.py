@@ -123,11 +123,12 @@ def limits(
     low: ArrayLike, high: ArrayLike, goal: float = LIMIT, evidence: ArrayLike = 1.0
 ) -> tuple[float, float]:
     """Return all means, from least to greatest, against which neither purse ever
-    reached ``goal``.
+    reached ``goal``, and those between them and the mean of the scores.
 
     ``low`` and ``high`` are the scores of one run with its missing trials failed and
     passed. The interval holds after every subject at once with a probability of ``1 - 2
-    / goal``.
+    / goal``. Subjects that get worse, or better, may leave their mean outside of what
+    the earlier ones left possible.
     """
     import numpy as np
 
@@ -147,7 +148,9 @@ def limits(
 
     if np.asarray(low).shape[-1] < LEAST_SUBJECTS:
         return 0.0, 1.0
-    return least(low), 1 - least(1 - np.asarray(high, dtype=float))
+    worst, best = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+    ends = least(worst), 1 - least(1 - best)
+    return min(*ends, float(worst.mean())), max(*ends, float(best.mean()))
 
 
 def final_purse(scores: ArrayLike, bar: float) -> float:

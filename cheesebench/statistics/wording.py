@@ -412,6 +412,8 @@ def doubts(
     Unusable answers of all kinds and missing trials are added up, because each kind
     alone may be rare.
     """
+    if asked is not None and not asked.totals.calls:
+        return (NEVER_CALLED,)
     calls, malformed = (
         counts.get("calls", 0),
         0 if asked is None else asked.totals.malformed,
@@ -479,6 +481,10 @@ def never_acted(counts: Mapping[str, int]) -> bool:
     return 0 < to_act(counts) <= counts.get("unparsed", 0)
 
 
+#: Doubt about trials of a language model that are not its own.
+NEVER_CALLED = (
+    "not one call to the model (a replay of a run, or the log of another model)"
+)
 #: Reason of a cell in which every reply was unreadable.
 NEVER_ACTED = "No reply named an action"
 

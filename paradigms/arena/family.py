@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.amounts import percent
-from cheesebench.errors import RunLogError, UnsuitableError, closest
+from cheesebench.errors import UnsuitableError, closest
 from cheesebench.experiment.cells import (
     find_design,
     plan_cell,
     variant_of,
     varied,
 )
-from cheesebench.experiment.replay import recorded_protocol
 from cheesebench.family import Listing
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import validity
@@ -30,7 +29,6 @@ from cheesebench.protocol.validation import (
     doubts,
 )
 from cheesebench.published import why_not
-from cheesebench.redaction import quoted
 from cheesebench.statistics.ability import index
 from cheesebench.statistics.wording import on_scale
 from cheesebench.stepwise import StepwiseFamily
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cheesebench.diagnostics import Diagnostics
-    from cheesebench.family import CellRequest, Plugins, RecordedRun, WatchedTrial
+    from cheesebench.family import CellRequest
     from cheesebench.interfaces import View
     from cheesebench.protocol import Specification
     from cheesebench.protocol.specification import ReferenceSpec
@@ -190,31 +188,9 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                     self._check_view(specification, request.plugins.view(view))
                 yield from self.with_controls(plain, specification, request)
 
-    def watch(
-        self,
-        log: RecordedRun,
-        plugins: Plugins,
-        plan: CellPlan,
-        wanted: Mapping[int, set[int]],
-    ) -> Iterator[WatchedTrial]:
-        """Yield the wanted trials, replayed from their actions. Raises RunLogError for
-        a cell that is judged otherwise than its protocol says.
-        """
-        own = plan_cell(
-            recorded_protocol(log, plan, plugins),  # type: ignore[arg-type]
-            plan.model,
-            plan.view,
-            find_design(plan.design, plan.subjects),
-            plan.memory,
-        )
-        recorded = _judged_by(plan)
-        for name, true in _judged_by(own).items():
-            if recorded[name] != true:
-                raise RunLogError(
-                    f"The run judges {plan.label} by another {name} than its protocol: "
-                    f"{quoted(str(recorded[name]), 60)}, not {quoted(str(true), 60)}. Use an undamaged copy."
-                )
-        yield from super().watch(log, plugins, plan, wanted)
+    def as_planned(self, specification: Specification, plan: CellPlan) -> CellPlan:
+        design = find_design(plan.design, plan.subjects)
+        return plan_cell(specification, plan.model, plan.view, design, plan.memory)
 
     def _check_view(self, specification: Specification, view: View) -> None:
         """Raise UnsuitableError if the view hides a cue: a failure there would not be
@@ -229,29 +205,6 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                 f"'{specification.name}' cannot be judged in the view '{view.name}', which does not show: "
                 f"{hidden[0]}{more}. Choose another view, or --design smoke, which makes no claim."
             )
-
-
-def _judged_by(plan: CellPlan) -> dict[str, object]:
-    """Return what a verdict depends on that a plan has from the protocol's text; not
-    what only describes the animals, whose words change from version to version.
-    """
-    animals = plan.reference
-    return {
-        "number of trials": plan.trials,
-        "way to stop": "sequential" if plan.sequential else "fixed",
-        "estimand": plan.estimand,
-        "margin": plan.margin,
-        "twin_of": plan.twin_of,
-        "chance": None if plan.against == "reference" else plan.chance,
-        "reference": animals
-        and (
-            animals.value,
-            animals.interval,
-            animals.sd,
-            animals.n_animals,
-            animals.measured,
-        ),
-    }
 
 
 def _must_show_cues(specification: Specification, plan: CellPlan) -> bool:

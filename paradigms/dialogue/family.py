@@ -8,6 +8,8 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequenc
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cheesebench.errors import UnsuitableError
+from cheesebench.experiment.cells import find_design
+from cheesebench.experiment.replay import recorded_protocol
 from cheesebench.family import Family, Listing
 from cheesebench.paradigms.dialogue import life
 from cheesebench.paradigms.dialogue.documents import DialogueDocument
@@ -129,6 +131,18 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
             )
         return life.plan_dialogues(specification, request)
 
+    def as_planned(
+        self, specification: DialogueSpecification, plan: CellPlan
+    ) -> CellPlan:
+        return life.plan_dialogue(
+            specification,
+            plan.model,
+            life.setting(plan, "domain"),
+            life.setting(plan, "condition"),
+            find_design(plan.design, None),
+            subjects=plan.subjects,
+        )
+
     def live(
         self, paradigm: life.GraphParadigm, context: SubjectContext
     ) -> Iterator[Trial]:
@@ -153,10 +167,12 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
         plan: CellPlan,
         wanted: Mapping[int, set[int]],
     ) -> Iterator[WatchedTrial]:
-        """Yield the conversations: every question is an observation, every answer a
-        step.
+        """Yield the conversations, scored again: every question is an observation,
+        every answer a step.
         """
-        return life.watch(log, plan, wanted)
+        paradigm = plugins.compile(recorded_protocol(log, plan, plugins))
+        assert isinstance(paradigm, life.GraphParadigm)
+        return life.watch(log, plugins, paradigm, plan, wanted)
 
     def explain(
         self,

@@ -10,7 +10,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import textwrap
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +25,7 @@ from cheesebench.chat import ChatRequest, Message, Sampling
 from cheesebench.dialogue import Puzzle
 from cheesebench.errors import RunLogError, StepAfterEndError, UnknownNameError
 from cheesebench.experiment.cells import with_fixed_number
+from cheesebench.experiment.replay import check_same
 from cheesebench.experiment.subjects import (
     SilenceWatch,
     agent_seed,
@@ -46,8 +54,11 @@ from cheesebench.records import CellPlan, Frame, ReplayedCall, TrialRecord, Vari
 
 if TYPE_CHECKING:
     from cheesebench.dialogue import RespondentSpec
-    from cheesebench.family import Asker, CellRequest, RecordedRun
+    from cheesebench.family import Asker, CellRequest, Plugins, RecordedRun
     from cheesebench.records import CallRecord
+
+    #: The answer to a question: of this trial, the number so many there, from 0.
+    _Answer = Callable[[int, int, str], str]
 
 
 #: Maximum number of characters of a parsed answer that a record keeps.
@@ -529,21 +540,43 @@ def respond(
 ) -> Iterator[_Trials]:
     """Run a baseline, yielding each conversation when it is over."""
     dialogue = begin(paradigm, plan, subject)
-    origin = agent_seed(plan, seed, subject)
+    answer = _answers_of(respondent, dialogue, plan, seed, subject)
     for trial in range(plan.trials):
-        question = dialogue.begin_trial()
-        if question is None:
+        turns = len(_held(dialogue, trial, answer))
+        if not turns:
             return
-        turn = 0
-        while question is not None:
-            own = hashlib.sha256(
-                f"{origin}|{plan.variant}|{trial}|{turn}".encode()
-            ).digest()
-            text = respondent.reply(
-                dialogue.puzzle, question, int.from_bytes(own[:8], "big") >> 1
-            )
-            question, turn = dialogue.answer(text), turn + 1
-        yield _record(dialogue, plan, subject, trial, turn, {}), ()
+        yield _record(dialogue, plan, subject, trial, turns, {}), ()
+
+
+def _held(dialogue: GraphDialogue, trial: int, answer: _Answer) -> list[str]:
+    """Hold the next conversation, and return its questions; none if there are no
+    more.
+    """
+    questions = []
+    question = dialogue.begin_trial()
+    while question is not None:
+        questions.append(question)
+        question = dialogue.answer(answer(trial, len(questions) - 1, question))
+    return questions
+
+
+def _answers_of(
+    respondent: RespondentSpec,
+    dialogue: GraphDialogue,
+    plan: CellPlan,
+    seed: int,
+    subject: int,
+) -> _Answer:
+    origin = agent_seed(plan, seed, subject)
+
+    def answer(trial: int, turn: int, question: str) -> str:
+        name = f"{origin}|{plan.variant}|{trial}|{turn}"
+        own = hashlib.sha256(name.encode()).digest()
+        return respondent.reply(
+            dialogue.puzzle, question, int.from_bytes(own[:8], "big") >> 1
+        )
+
+    return answer
 
 
 async def talk(
@@ -625,30 +658,57 @@ ANSWERED = "?"
 
 
 def watch(
-    log: RecordedRun, plan: CellPlan, wanted: Mapping[int, set[int]]
+    log: RecordedRun,
+    plugins: Plugins,
+    paradigm: GraphParadigm,
+    plan: CellPlan,
+    wanted: Mapping[int, set[int]],
 ) -> Iterator[WatchedTrial]:
-    """Yield the wanted trials; RunLogError for those of baselines, whose answers are in
-    no log.
+    """Yield the wanted trials, whose answers are scored again: those in the log, or of
+    a baseline those that it gives once more. Raises RunLogError for a trial that comes
+    out otherwise.
     """
-    if not plan.agent:
-        raise RunLogError(
-            "Answers of baselines in dialogues are not stored, so there is nothing to show."
-        )
     for subject, trials in wanted.items():
         calls: dict[int, list[CallRecord]] = {}
         for call in log.calls.of_life(plan, subject):
             calls.setdefault(call.trial, []).append(call)
+        dialogue = begin(paradigm, plan, subject)
+        if plan.agent:
+            answer = _recorded(plan, subject, calls)
+        else:
+            seed = log.manifest["options"]["seed"]
+            baseline = plugins.respondent(plan.model)
+            answer = _answers_of(baseline, dialogue, plan, seed, subject)
         for record in log.trials(plan, subject):
-            if not record.missing and record.trial in trials:
-                replayed = [
-                    ReplayedCall(call, step, "")
-                    for step, call in enumerate(calls.get(record.trial, []))
-                ]
-                questions = [one.record.asked for one in replayed]
-                rewards = [0.0] * (len(replayed) - 1) + [record.reward]
-                frames = [Frame("", question, 0.0) for question in questions[:1]]
-                frames += map(Frame, ANSWERED * len(replayed), questions, rewards)
+            if record.missing:
+                break
+            asked = _held(dialogue, record.trial, answer)
+            done = len(asked), record.tally
+            check_same(record, _record(dialogue, plan, subject, record.trial, *done))
+            if record.trial in trials:
+                own = calls.get(record.trial, ())
+                rewards = [0.0] * (len(asked) - 1) + [record.reward]
+                frames = [Frame("", question, 0.0) for question in asked[:1]]
+                frames += map(Frame, ANSWERED * len(asked), asked, rewards)
+                replayed = [ReplayedCall(one, step, "") for step, one in enumerate(own)]
                 yield WatchedTrial(record=record, frames=frames, calls=replayed)
+
+
+def _recorded(
+    plan: CellPlan, subject: int, calls: Mapping[int, Sequence[CallRecord]]
+) -> _Answer:
+    """Return what gives the answers that are in the log."""
+
+    def answer(trial: int, turn: int, question: str) -> str:
+        own = [one.reply.text for one in calls.get(trial, ()) if one.fault is None]
+        if turn < len(own):
+            return own[turn]
+        raise RunLogError(
+            f"Trial {trial} of subject {subject} ({plan.model} on {plan.label}) has "
+            f"{len(own)} of its answers in the log. Use an undamaged copy."
+        )
+
+    return answer
 
 
 def conversation(

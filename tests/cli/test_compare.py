@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cheesebench.baselines import baseline_text, count_run, find_counted, read_baseline
+from cheesebench.baselines import baseline_text, count_run, read_baseline
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
 from cheesebench.reports.comparison import text
@@ -257,7 +257,7 @@ def test_what_is_no_baseline_is_refused(here: Path, content: str, said: str) -> 
     path = here / "main.json"
     path.write_text(content)
     with pytest.raises(RunLogError, match=said):
-        find_counted(here, str(path))
+        read_baseline(path)
 
 
 def test_a_run_of_another_version_is_replayed_whatever_it_says_of_the_animals(

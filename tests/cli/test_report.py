@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import sqlite3
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 
 import cheesebench
 from cheesebench.errors import RunLogError
+from cheesebench.statistics.wording import NEVER_CALLED
 from fuzz.run_logs import rewritten
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
@@ -69,7 +71,7 @@ def test_a_log_is_verified_before_it_is_reported(results: Path, run: Run) -> Non
     assert found.code == plain.code == 0
     assert found.err.startswith("Verified: ")
     assert plain.err.endswith(
-        "were written; its trials were not replayed (--verify).\n"
+        "were written; its trials were not replayed (cheesebench report --verify).\n"
     )
     assert found.out == plain.out
     with closing(sqlite3.connect(results / RUN / "run.sqlite")) as log:
@@ -192,7 +194,7 @@ REPLAYING = (
     "verdict",
     "verdict of two",
 )
-READING = ("report", "export", "figures", "python")
+READING = ("report", "export", "figures", "show", "runs", "python")
 SUCCESSES = "UPDATE trials SET success = 1 - success"
 MARGIN = "UPDATE cells SET plan = replace(plan, '\"margin\":0.', '\"margin\":0.9')"
 
@@ -231,6 +233,8 @@ def test_every_command_tells_a_forged_log(
         "report": ("report", RUN),
         "export": ("export", RUN, "--csv", "--table", "trials"),
         "figures": ("figures", RUN),
+        "show": ("show", RUN),
+        "runs": ("runs",),
         "report --verify": ("report", RUN, "--verify"),
         "bless": ("bless", RUN, "main"),
         "compare": ("compare", RUN, RUN),
@@ -243,21 +247,41 @@ def test_every_command_tells_a_forged_log(
             _ = cheesebench.open_run(path).summary
         return
     found = run(*arguments[command])
+    if command == "runs":
+        assert said in found.out
+        return
     assert found.code == 2
     assert said in found.err
     assert found.err.count("\n") == 1
 
 
-def test_a_model_without_a_call_is_said_beside_a_report(
-    results: Path, run: Run
+def test_a_model_without_a_call_is_said_wherever_a_log_is_read(
+    results: Path, run: Run, here: Path
 ) -> None:
-    """It may be a replay of a run, so that it is no error."""
+    """It may be a replay of a run, so that it is no error; but nobody publishes it."""
     with rewritten(results / RUN / "run.sqlite") as log:
         for table in ("cells", "trials", "events"):
             log.execute(f"UPDATE {table} SET model = 'gpt-5.4-mini'")
         log.execute(
             "UPDATE cells SET plan = replace(plan, '\"random\"', '\"gpt-5.4-mini\"')"
         )
-    found = run("report", RUN)
-    assert found.code == 0
-    assert found.err.endswith("; there is not one call to gpt-5.4-mini.\n")
+    for command in (
+        ("report", RUN),
+        ("export", RUN, "--csv", "--table", "trials"),
+        ("figures", RUN, "--format", "svg"),
+    ):
+        found = run(*command)
+        assert found.code == 0, found.err
+        assert "its trials were not replayed" in found.err
+        assert "; there is not one call to gpt-5.4-mini.\n" in found.err
+    for form in ("markdown", "text", "html", "json"):
+        shown = html.unescape(run("report", RUN, "--format", form).out)
+        assert NEVER_CALLED in " ".join(shown.split())
+    for form in (["--every-eval-ever"], ["--hugging-face", "a/b"]):
+        found = run("export", RUN, *form)
+        assert found.code == 2
+        assert "not one call to it" in found.err
+    assert " (1 doubtful)" in run("runs").out
+    assert "asked no language model" in run("show", RUN).err
+    [cell] = cheesebench.open_run(here / "results" / RUN).summary.cells
+    assert cell.warnings == (NEVER_CALLED,)

@@ -12,6 +12,7 @@ from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftes
 from cheesebench.cli import main
 from cheesebench.experiment.log import RunLog
 from cheesebench.testing.fake_server import Call, FakeServer
+from fuzz.run_logs import rewritten
 
 #: Two ways out of a hall; one answer in two is right by chance.
 FORK = """
@@ -86,6 +87,46 @@ def test_chance_and_ceiling(fork: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         ["* protocol *rate  chance *", "* fork*aluePath]  2?* %    25 % *"]
     )
+
+
+def test_a_forged_dialogue_is_told(
+    fork: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Answers are scored again: a baseline's, which it gives once more, and those of a
+    model, which are in the log. The bar is computed again, too.
+    """
+    options = ("--subjects=3", "--exit-zero", "maps")
+    fork.runpytest("--model", "random-walk", "--cheese-run-id", "low", *options)
+    with FakeServer(lambda call: "Answer: hall -> 2 -> 4") as server:
+        served = ("--model", "openai/tiny", "--base-url", server.base_url)
+        fork.runpytest(*served, "--cheese-run-id", "one", *options)
+
+    def verified(run: str) -> tuple[int, str]:
+        capsys.readouterr()
+        return main(["report", run, "--verify"]), capsys.readouterr().err
+
+    for run in ("low", "one"):
+        code, said = verified(run)
+        assert code == 0, said
+        assert "6 trials." in said
+        path = fork.path / "results" / run / "run.sqlite"
+        original = path.read_bytes()
+        for change, told in (
+            ("UPDATE trials SET success = 1 - success", "success was"),
+            (
+                "UPDATE cells SET plan = json_set(plan, '$.chance', 0.01)",
+                "by another chance than its protocol: 0.01, not 0.25",
+            ),
+        ):
+            with rewritten(path) as log:
+                log.execute(change)
+            code, said = verified(run)
+            assert code == 2
+            assert told in said
+            path.write_bytes(original)
+    with rewritten(path) as log:
+        log.execute("DELETE FROM calls WHERE subject = 1 AND call = 0")
+    assert "has 0 of its answers in the log" in verified("one")[1]
 
 
 SECOND = ("--variant", "ordered_rooms-rewardReval-t0")

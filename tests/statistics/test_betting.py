@@ -185,7 +185,7 @@ def test_the_interval_is_where_the_purses_have_not_reached_the_limit(
     scores: list[float],
 ) -> None:
     low, high = limits(scores, scores)
-    assert 0 <= low <= high <= 1
+    assert 0 <= low <= np.mean(scores) <= high <= 1
     for end, own, sign in (
         (low, scores, -1),
         (1 - high, [1 - one for one in scores], -1),
@@ -197,7 +197,7 @@ def test_the_interval_is_where_the_purses_have_not_reached_the_limit(
                 )
                 >= LIMIT * 0.99
             )
-        if end < 0.998:
+        if end < 0.998 and end < np.mean(own) - 1e-9:
             assert (
                 max(by_hand(own[:n], end + 0.001) for n in range(2, len(own) + 1))
                 < LIMIT
@@ -207,6 +207,20 @@ def test_the_interval_is_where_the_purses_have_not_reached_the_limit(
     wide = limits([one * 0.9 for one in scores], scores)
     assert wide[0] <= low
     assert high <= wide[1]
+
+
+def test_the_interval_has_the_mean_of_subjects_that_get_worse() -> None:
+    """The first ones have left only means possible above that of all of them; and
+    where those of the last exclude every mean, it has all between.
+    """
+    worse = [0.8] * 6 + [0.0] * 114
+    low, high = limits(worse, worse)
+    assert low == pytest.approx(np.mean(worse))
+    assert max(by_hand(worse[:n], low + 0.001) for n in range(2, 121)) >= LIMIT
+    changed = [1.0] * 100 + [0.0] * 100
+    low, high = limits(changed, changed)
+    assert low <= 0.5 <= high
+    assert high - low > 0.1
 
 
 @pytest.mark.parametrize("mean", [0.45, 0.6, 0.9])

@@ -20,7 +20,6 @@ from PIL import Image
 from cheesebench.chat import ChatReply, ModelAgentContext, Picture
 from cheesebench.experiment.log import CallLog, RunLog
 from cheesebench.experiment.replay import film, recorded_protocol
-from cheesebench.paradigms.arena import family
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import with_arena
 from cheesebench.records import CallRecord, CellPlan
@@ -93,10 +92,8 @@ def test_every_trial_is_there_as_it_was_lived(run: Run) -> None:
 
 
 def test_a_trial_says_whether_the_pass_rate_is_taken_over_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    # The log judges otherwise than its protocol, which a replay refuses.
-    monkeypatch.setattr(family, "_judged_by", lambda plan: {})
     log, plugins = make_log(tmp_path, [maze(tmp_path)], subjects=1, estimand="last:3")
     with log:
         [shelf] = packed((log, plugins), 10**7)
