@@ -21,7 +21,7 @@ import numpy as np
 
 from cheesebench.interop.verdicts import verdict
 from cheesebench.records import GOAL
-from cheesebench.statistics.betting import final_purse
+from cheesebench.statistics.betting import final_wealth
 from cheesebench.statistics.comparison import ALPHA, paired_p_value
 from cheesebench.statistics.intervals import imagined_pair
 
@@ -122,8 +122,8 @@ def valued(rate: float, count: int, spread: float, runs: int) -> dict[str, float
             own = random.beta(rate * size, (1 - rate) * size, count)
         else:
             own = (random.uniform(size=count) < rate).astype(float)
-        passed += final_purse(own, rate) >= np.log(GOAL)
-        failed += final_purse(1 - own, 1 - rate) >= np.log(GOAL)
+        passed += final_wealth(own, rate) >= np.log(GOAL)
+        failed += final_wealth(1 - own, 1 - rate) >= np.log(GOAL)
     return {
         "wrong PASS": round(passed / runs, 4),
         "wrong FAIL": round(failed / runs, 4),

@@ -35,7 +35,7 @@ Numbers = NDArray[np.int64]
 
 RESULTS = Path(__file__).parent / "results/verdict_simulation.json"
 GOAL, LIMIT, MOST = 20.0, 40.0, 120
-#: Stakes, and the gamblers' shares of the purse.
+#: Stakes, and the shares of the wealth behind each.
 STAKES = (0.25, 0.5, 0.75, 0.95, 0.12, 0.06, 0.03, 0.015, 0.007)
 SHARES = np.array([*[0.2475] * 4, *[0.002] * 5])
 SETS = (6, 10, 14, 18, 24, 30, *range(40, MOST + 1, 10))
@@ -254,7 +254,7 @@ def scores(
 
 
 def log_wealth(values: Floats, bar: Floats | float) -> Floats:
-    """Return the logarithm of each gambler's money after each subject, of shape
+    """Return the logarithm of the wealth of each bet after each subject, of shape
     [stakes, runs, subjects].
     """
     bars = np.clip(np.asarray(bar, dtype=float), 1e-9, 1 - 1e-9)
@@ -264,13 +264,13 @@ def log_wealth(values: Floats, bar: Floats | float) -> Floats:
     )
 
 
-def purse(values: Floats, bar: Floats | float) -> Floats:
-    """Return the purse after each subject, of shape [runs, subjects]."""
+def wealth(values: Floats, bar: Floats | float) -> Floats:
+    """Return the wealth after each subject, of shape [runs, subjects]."""
     return together(log_wealth(values, bar))
 
 
 def together(money: Floats) -> Floats:
-    """Return the purse, given the logarithm of each gambler's money."""
+    """Return the wealth, given the logarithm of that of each bet."""
     return np.asarray(np.tensordot(SHARES, np.exp(np.minimum(money, 700)), axes=1))
 
 
@@ -303,16 +303,16 @@ def play(
     return settle(money, [together(one) for one in money], goal)
 
 
-def settle(money: tuple[Floats, Floats], purses: list[Floats], goal: float) -> Outcome:
+def settle(money: tuple[Floats, Floats], held: list[Floats], goal: float) -> Outcome:
     """Return the verdicts of both games."""
-    subjects = purses[0].shape[1]
-    for one in purses:
+    subjects = held[0].shape[1]
+    for one in held:
         one[:, 0] = 0.0  # not before the second subject
     first = [
         np.where(
             (one >= goal).any(axis=1), (one >= goal).argmax(axis=1) + 1, subjects + 1
         )
-        for one in purses
+        for one in held
     ]
     stale = np.full(len(first[0]), subjects + 1)
     best = np.maximum.accumulate(
@@ -384,7 +384,7 @@ def verdicts(
     setting: Setting, low: Floats, high: Floats, animals: Animals | None = None
 ) -> Outcome:
     """Return the verdicts of the shipped rule; where the animals are a sample, each
-    purse is played anew.
+    game is played anew.
     """
     if setting.animals is None:
         bar = setting.reference - setting.margin
@@ -402,7 +402,7 @@ def verdicts(
 
 
 def wealth_at_its_mean(values: Floats, bars: Floats) -> Floats:
-    """Return the logarithm of each gambler's money after each subject, played anew
+    """Return the logarithm of the wealth of each bet after each subject, played anew
     against the bar of that moment; shape [stakes, runs, subjects].
 
     Subjects with the same score multiply the money alike, so they are counted.
@@ -493,8 +493,8 @@ def claims(
     """Return the shares of PASS and FAIL.
 
     A bar that follows the mean is nowhere easier than the animals' value less the
-    margin (and no purse gains against its own mean), so runs whose purses stay below
-    the goal against that one need not be played.
+    margin (and nothing is gained against a mean of its own), so runs whose wealth stays
+    below the goal against that one need not be played.
     """
     runs = len(low)
     if animals is not None:
@@ -641,9 +641,9 @@ def coverage(settings: list[Setting], runs: int) -> dict[str, float]:
             )
             assert drawn is not None
             one, truth = verdicts(setting, *drawn), min(mean, 1 - 1e-9)
-            purses = purse(drawn[0], truth), purse(1 - drawn[1], 1 - truth)
+            held = wealth(drawn[0], truth), wealth(1 - drawn[1], 1 - truth)
             inside = np.arange(1, MOST + 1) <= one.run[:, None]
-            missed = [((each >= LIMIT) & inside)[:, 1:].any(axis=1) for each in purses]
+            missed = [((each >= LIMIT) & inside)[:, 1:].any(axis=1) for each in held]
             least = min(least, float(1 - (missed[0] | missed[1]).mean()))
         found[name] = least
     return found
@@ -716,7 +716,7 @@ def near(runs: int) -> dict[str, list[float]]:
             for _ in range(runs):
                 rates = kind.ranks_to_rates(random.random((1, most)), bar + distance)
                 assert rates is not None
-                grown = purse(random.binomial(20, rates) / 20, bar)[0] >= GOAL
+                grown = wealth(random.binomial(20, rates) / 20, bar)[0] >= GOAL
                 firsts.append(int(grown.argmax()) + 1 if grown.any() else most)
             needed.append(float(np.median(firsts)))
         found[f"{distance:g}"] = needed
@@ -761,7 +761,7 @@ def regression(runs: int) -> dict[str, list[float]]:
                 ) / 1000
                 worse = (p < 0.05) & (sums < 0)
                 cleared = ~worse & (
-                    purse((1 + differences) / 2, 0.35)[:, 1:].max(axis=1) >= GOAL
+                    wealth((1 + differences) / 2, 0.35)[:, 1:].max(axis=1) >= GOAL
                 )
                 found[f"{name}, {100 * lost:.0f} points lost, {pairs} pairs"] = [
                     worse.mean(),

@@ -79,7 +79,7 @@ def is_measurement(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and -LARGEST <= value <= LARGEST
 
 
-#: A verdict is given when its purse has grown by this factor: wrong in at most one of
+#: A verdict is given when its wealth has grown by this factor: wrong in at most one of
 #: 20 runs.
 GOAL = 20.0
 #: Maximum number of subjects of a sequential cell, unless ``--subjects`` says
@@ -336,7 +336,7 @@ class CellPlan:
     about being as good as the reference, or better than chance. ``construct`` is what
     the protocol claims to measure (None: not validated), ``lesion`` its prediction for
     the lesion of a control cell. ``sequential``: sets of subjects are run until there
-    is a verdict, and ``subjects`` is the most. ``goal`` is the factor by which a purse
+    is a verdict, and ``subjects`` is the most. ``goal`` is the factor by which wealth
     must grow for a verdict. ``twin_of`` is the protocol of which this one is a twin.
     ``items``: trials are independent questions, from which nothing is learned, and a
     subject is one generation of answers to all of them. ``ability`` has the ends of the

@@ -19,7 +19,7 @@ from cheesebench.experiment.calling import HOPELESS_REPLIES
 from cheesebench.planning.simulation import RUNS, Subjects, simulate
 from cheesebench.records import MOST_SUBJECTS, ReferenceValue
 from cheesebench.statistics.question import Question
-from website import purse
+from website import wealth
 
 FOUND = json.loads(engine.RESULTS.read_text(encoding="utf-8"))
 EXPLAINED = " ".join(
@@ -121,7 +121,7 @@ def test_the_figures_are_still_true() -> None:
 
 
 def test_the_picture_is_that_of_the_rule() -> None:
-    assert purse.PICTURE.read_text(encoding="utf-8") == purse.picture()
+    assert wealth.PICTURE.read_text(encoding="utf-8") == wealth.picture()
 
 
 def test_what_a_run_costs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@ against a value.
 
 The statistics are those of runs (``statistics.comparison``, ``statistics.betting``): a
 sign-flip test over paired subjects, Holm's correction over tasks, and for a value a
-purse tuned to the number of subjects, which must grow 20-fold for each task.
+bet tuned to the number of subjects, whose wealth must grow 20-fold for each task.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cheesebench.statistics.betting import (
     LEAST_SUBJECTS,
     TUNED,
     final_limits,
-    final_purse,
+    final_wealth,
 )
 from cheesebench.statistics.comparison import ALPHA, compare_differences, holm
 from cheesebench.statistics.intervals import imagined_pair, quantile
@@ -344,9 +344,9 @@ def _judged(task: str, items: Items, bar: float, goal: float) -> TaskVerdict:
     means = own.plain[~np.isnan(own.plain)]
     if not len(means):
         raise OptionError(f"{task}: no item has a score.")
-    purses = final_purse(own.low, bar), final_purse(1 - own.high, 1 - bar)
-    more, count = purses[0] >= purses[1], len(own.low)
-    largest, wanted = max(purses), math.log(goal)
+    grown = final_wealth(own.low, bar), final_wealth(1 - own.high, 1 - bar)
+    more, count = grown[0] >= grown[1], len(own.low)
+    largest, wanted = max(grown), math.log(goal)
     rate, (bottom, top) = float(means.mean()), final_limits(own.low, own.high)
     answer: Answer = "INCONCLUSIVE"
     if largest >= wanted and count >= LEAST_SUBJECTS:
@@ -382,7 +382,7 @@ def _needed(means: Floats, bar: float, wanted: float) -> int | None:
 
     variance = max(means.var(ddof=1), means.mean() * (1 - means.mean()) / 1e3)
     distance, z = abs(means.mean() - bar), quantile(1 - POWER, None)
-    # Distance from the bar, in standard errors, at which a purse tuned to n wins.
+    # Distance from the bar, in standard errors, at which a bet tuned to n wins.
     critical = (2 * (wanted - math.log(TUNED[0][1]))) ** 0.5
     for subjects in map(int, np.unique(np.geomspace(20, MOST_NEEDED, 60).astype(int))):
         uncertain = z * (variance / len(means) + variance / subjects) ** 0.5

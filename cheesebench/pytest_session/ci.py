@@ -137,9 +137,9 @@ def _game_properties(result: CellResult) -> list[tuple[str, object]]:
     if game is None:
         return []
     return [
-        ("purse_pass", game.passing),
-        ("purse_fail", game.failing),
-        ("purse_goal", game.goal),
+        ("evidence_pass", game.passing),
+        ("evidence_fail", game.failing),
+        ("evidence_goal", game.goal),
         ("p_value", game.p_value),
         ("decided_after", game.decided),
         ("stale", game.stale or None),

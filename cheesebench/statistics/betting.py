@@ -1,14 +1,14 @@
-"""The verdict by betting: a purse that wins while subjects do better than a bar, and a
-mirror purse on doing worse.
+"""The verdict by betting: wealth that grows while subjects do better than a bar, and a
+mirror game on doing worse.
 
-Gamblers share a purse. Each stakes the same part of its money on every subject, in the
-order of their numbers (``STAKES``): a subject with the score x, from 0 to 1, multiplies
-a gambler's money by ``1 - stake + stake * x / bar``. If the model's mean is at most the
-bar, no gambler gains on average, so a purse ever grows ``GOAL``-fold with a probability
-of at most ``1 / GOAL``, however subjects are distributed and whenever one stops (Ville
-1939; Waudby-Smith and Ramdas 2024, J R Stat Soc B 86:1). PASS is a purse against
-reference - margin that reached the goal, FAIL its mirror image: a purse on failures, 1
-- x against 1 - bar.
+The wealth is shared by several bets. Each stakes the same part of its own on every
+subject, in the order of their numbers (``STAKES``): a subject with the score x, from 0
+to 1, multiplies the wealth of a bet by ``1 - stake + stake * x / bar``. If the model's
+mean is at most the bar, no bet gains on average, so the wealth ever grows ``GOAL``-fold
+with a probability of at most ``1 / GOAL``, however subjects are distributed and
+whenever one stops (Ville 1939; Waudby-Smith and Ramdas 2024, J R Stat Soc B 86:1). PASS
+is wealth against reference - margin that reached the goal, FAIL its mirror image:
+failures, 1 - x against 1 - bar. Reports call this growth the evidence.
 
 ``scores`` have the shape ``[..., subjects]``; leading axes are independent runs, so
 that ``cheesebench plan`` simulates with the code that judges. numpy is imported on
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-#: Stake of each gambler on every subject, as a share of its money -> its share of the
-#: purse at the beginning. Small stakes detect small differences, after many subjects.
+#: Stake of each bet on every subject, as a share of its wealth -> its share of the
+#: whole at the beginning. Small stakes detect small differences, after many subjects.
 STAKES = {
     0.25: 0.2475,
     0.5: 0.2475,
@@ -43,14 +43,14 @@ STAKES = {
     0.015: 0.002,
     0.007: 0.002,
 }
-#: A limit of the 95 % interval is where the purse reached this: 1 in 40 for each side.
+#: A limit of the 95 % interval is where the wealth reached this: 1 in 40 for each side.
 LIMIT = 40.0
 #: One subject is no evidence of a model, whatever it does.
 LEAST_SUBJECTS = 2
 #: In a sequential design, a set of this many subjects or more is the last one if no
-#: gambler ever had ``DOUBLED``.
+#: bet had ever ``DOUBLED``.
 STALE_FROM = 50
-#: Growth that some gambler must once have reached for the cell to continue.
+#: Growth that some bet must once have reached for the cell to continue.
 DOUBLED = 2.0
 #: Up to this many subjects, a bar that follows the mean is tried after each; beyond,
 #: after 2 % more each time.
@@ -61,19 +61,19 @@ PRECISION = 1e-6
 _MANY = 10_000
 _MOST_LOG = 700.0
 #: Bets on a number of subjects that is known beforehand, as multiples of the one that
-#: suits scores of 0 and 1, and the share of the purse behind each: others suit scores
+#: suits scores of 0 and 1, and the share of the wealth behind each: others suit scores
 #: that differ less.
 TUNED = ((1.0, 0.8), (3.0, 0.1), (9.0, 0.1))
 
 
-def gamblers(scores: ArrayLike, bar: ArrayLike, evidence: ArrayLike = 1.0) -> Floats:
-    """Return each gambler's money after each subject, as a multiple of its first: shape
-    ``[stakes, ..., subjects]``.
+def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats:
+    """Return the wealth of each bet after each subject, as a multiple of its first:
+    shape ``[stakes, ..., subjects]``.
 
     ``bar`` is a number, or has the shape ``[..., 1]``, or that of ``scores``: then the
-    money after n subjects is that of a game against the n-th bar from the beginning.
-    ``evidence`` is the share of distinct subjects among the first n: money is raised to
-    this power, because copies are no evidence. A bar of 0 or less is beaten by
+    wealth after n subjects is that of a game against the n-th bar from the beginning.
+    ``distinct`` is the share of distinct subjects among the first n: wealth is raised
+    to this power, because copies are no evidence. A bar of 0 or less is beaten by
     certainty, one of 1 or more by nothing.
     """
     import numpy as np
@@ -95,7 +95,7 @@ def gamblers(scores: ArrayLike, bar: ArrayLike, evidence: ArrayLike = 1.0) -> Fl
                     1 - stake + stake * ratio, range(0, n, EVERY), axis=-1
                 )
                 logs[at, ..., n - 1] = np.log(parts).sum(axis=-1)
-    money = np.exp(np.minimum(logs * np.asarray(evidence, dtype=float), _MOST_LOG))
+    money = np.exp(np.minimum(logs * np.asarray(distinct, dtype=float), _MOST_LOG))
     return np.asarray(
         np.where(bars < 0, np.inf, np.where(bars >= 1, np.minimum(money, 1.0), money))
     )
@@ -108,22 +108,22 @@ def _times(count: int) -> list[int]:
     return found
 
 
-def purse(money: Floats) -> Floats:
-    """Return the purse after each subject, as a multiple of its first; 0 before
-    ``LEAST_SUBJECTS``, when nothing can be decided.
+def wealth(each: Floats) -> Floats:
+    """Return the wealth of all bets together after each subject, as a multiple of the
+    first; 0 before ``LEAST_SUBJECTS``, when nothing can be decided.
     """
     import numpy as np
 
-    found: Floats = np.tensordot([*STAKES.values()], money, axes=1)
+    found: Floats = np.tensordot([*STAKES.values()], each, axes=1)
     found[..., : LEAST_SUBJECTS - 1] = 0.0
     return found
 
 
 def limits(
-    low: ArrayLike, high: ArrayLike, goal: float = LIMIT, evidence: ArrayLike = 1.0
+    low: ArrayLike, high: ArrayLike, goal: float = LIMIT, distinct: ArrayLike = 1.0
 ) -> tuple[float, float]:
-    """Return all means, from least to greatest, against which neither purse ever
-    reached ``goal``, and those between them and the mean of the scores.
+    """Return all means, from least to greatest, against which the wealth of neither
+    game ever reached ``goal``, and those between them and the mean of the scores.
 
     ``low`` and ``high`` are the scores of one run with its missing trials failed and
     passed. The interval holds after every subject at once with a probability of ``1 - 2
@@ -138,8 +138,8 @@ def limits(
         while top - bottom > PRECISION:
             tried = np.linspace(bottom, top, points + 2)[1:-1]
             each = np.broadcast_to(values, (points, len(values)))
-            reached = purse(gamblers(each, tried[:, None], evidence)).max(axis=-1)
-            below = int((reached >= goal).sum())  # a purse falls as the bar rises
+            reached = wealth(bets(each, tried[:, None], distinct)).max(axis=-1)
+            below = int((reached >= goal).sum())  # wealth falls as the bar rises
             bottom, top = (
                 (tried[below - 1] if below else bottom),
                 (tried[below] if below < points else top),
@@ -153,9 +153,10 @@ def limits(
     return min(*ends, float(worst.mean())), max(*ends, float(best.mean()))
 
 
-def final_purse(scores: ArrayLike, bar: float) -> float:
-    """Return the logarithm of what a purse on "the mean is above ``bar``" holds after
-    all subjects, whose number was fixed beforehand and whose order is of no account.
+def final_wealth(scores: ArrayLike, bar: float) -> float:
+    """Return the logarithm of what bets on "the mean is above ``bar``" have grown to
+    after all subjects, whose number was fixed beforehand and whose order is of no
+    account.
 
     It exceeds log(goal) with a probability of at most 1 / goal if the mean is at most
     the bar (Markov). It falls as the bar rises.
@@ -180,7 +181,7 @@ def _final(values: Floats, counts: Counts, bar: float) -> float:
 
 
 def final_limits(low: ArrayLike, high: ArrayLike) -> tuple[float, float]:
-    """Return the 95 % limits of the mean that ``final_purse`` gives; ``low`` and
+    """Return the 95 % limits of the mean that ``final_wealth`` gives; ``low`` and
     ``high`` as in ``limits``.
     """
     import numpy as np
@@ -205,19 +206,18 @@ class Games:
     """Both games of many runs, each array of shape ``[...]``."""
 
     passing: Floats
-    """Largest purse against the PASS bar, over the subjects that count."""
+    """Largest wealth against the PASS bar, over the subjects that count."""
     failing: Floats
-    """Largest purse against the FAIL bar, over the subjects that count."""
+    """Largest wealth against the FAIL bar, over the subjects that count."""
     passing_at_stop: Floats
-    """The PASS purse after the subject that decided, or the last: an e-value, which the
-    largest is not.
+    """The PASS wealth after the subject that decided, or the last: an e-value, which
+    the largest is not.
     """
     failing_at_stop: Floats
     passed: NDArray[np.bool_]
     failed: NDArray[np.bool_]
     stale: NDArray[np.bool_]
-    """Whether a sequential run stopped because no gambler had ever doubled its
-    money.
+    """Whether a sequential run stopped because no bet had ever doubled.
     """
     decided: NDArray[np.int64]
     """The number of subjects that decided, or all."""
@@ -233,34 +233,34 @@ def play(
     *,
     goal: float,
     most: int | None = None,
-    evidence: ArrayLike = 1.0,
+    distinct: ArrayLike = 1.0,
 ) -> Games:
     """Play both games: ``winning`` has the scores and the bar of PASS, ``losing`` the
     failures and their bar.
 
-    PASS may make several claims at once: its purse is then the least of theirs. FAIL
-    may claim one of several: its purse is their mean. ``most`` is the planned number of
-    subjects of a sequential run, and None if all are run regardless of results.
+    PASS may make several claims at once: its wealth is then the least of theirs. FAIL
+    may claim one of several: its wealth is their mean. ``most`` is the planned number
+    of subjects of a sequential run, and None if all are run regardless of results.
     """
     import numpy as np
 
-    money = [gamblers(scores, bar, evidence) for scores, bar in (*winning, *losing)]
-    each = [purse(one) for one in money]
-    purses = [
+    played = [bets(scores, bar, distinct) for scores, bar in (*winning, *losing)]
+    each = [wealth(one) for one in played]
+    held = [
         np.min(each[: len(winning)], axis=0),
         np.mean(each[len(winning) :], axis=0),
     ]
-    subjects = purses[0].shape[-1]
+    subjects = held[0].shape[-1]
     never = subjects + 1
     first = [
         np.where((one >= goal).any(axis=-1), (one >= goal).argmax(axis=-1) + 1, never)
-        for one in purses
+        for one in held
     ]
     end = np.full(first[0].shape, subjects)
     stale = np.zeros(first[0].shape, dtype=bool)
     sets = np.array([subjects] if most is None else sets_until(most))
     if most is not None:
-        best = np.max([one.max(axis=0) for one in money], axis=0)
+        best = np.max([one.max(axis=0) for one in played], axis=0)
         for number in (
             one for one in sets if STALE_FROM <= one < most and one <= subjects
         ):
@@ -274,11 +274,11 @@ def play(
     )
     counted = np.minimum(sets[np.searchsorted(sets, decided)], subjects)
     inside = np.arange(1, subjects + 1) <= counted[..., None]
-    largest = [np.where(inside, one, 0.0).max(axis=-1) for one in purses]
+    largest = [np.where(inside, one, 0.0).max(axis=-1) for one in held]
     # A fixed number of subjects is run to its end.
     stop = decided if most is not None else np.full_like(decided, subjects)
     at_stop = [
-        np.take_along_axis(one, stop[..., None] - 1, axis=-1)[..., 0] for one in purses
+        np.take_along_axis(one, stop[..., None] - 1, axis=-1)[..., 0] for one in held
     ]
     return Games(
         largest[0],

@@ -4,7 +4,7 @@ loss of D, or undecided.
 A pair's difference is first - second, in -1 to 1. A run is better or worse if a
 sign-flip test rejects "no change", corrected over the protocols that are compared (Holm
 1979); the test is exact, because under that hypothesis the members of a pair are
-exchangeable. There is no loss of ``LOSS`` if a purse that bets on it grew 20-fold
+exchangeable. There is no loss of ``LOSS`` if the wealth of bets on it grew 20-fold
 (``betting``). Both need a number of pairs that was fixed beforehand: a run that stopped
 because of its results is lucky, or unlucky.
 """
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 from cheesebench.amounts import number, per_hundred, percent, points, signed
 from cheesebench.errors import ComparisonError
 from cheesebench.records import GOAL, CellCalls, CellKey, CellPlan, Measured
-from cheesebench.statistics.betting import gamblers, purse
+from cheesebench.statistics.betting import bets, wealth
 from cheesebench.statistics.intervals import quantile, t_interval
 from cheesebench.statistics.question import PASS_RATE, Scale, measured_scale
 from cheesebench.statistics.sample import (
@@ -337,15 +337,13 @@ def _tail_of_flips(sizes: NDArray[np.float64], reached: float, seed: int) -> flo
 
 
 def excludes_loss(differences: Sequence[float], loss: float) -> bool:
-    """Return whether a purse on "the mean difference is above -loss" grew to the goal;
-    missing trials lost.
+    """Return whether the wealth of bets on "the mean difference is above -loss" grew to
+    the goal; missing trials lost.
     """
     import numpy as np
 
     halves = (1 + np.asarray(differences, dtype=float)) / 2
-    return len(halves) > 1 and bool(
-        purse(gamblers(halves, (1 - loss) / 2)).max() >= GOAL
-    )
+    return len(halves) > 1 and bool(wealth(bets(halves, (1 - loss) / 2)).max() >= GOAL)
 
 
 def false_alarms(scores: Sequence[float], luck: float) -> float:

@@ -135,7 +135,7 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
         scores.high,
         goal=plan.goal,
         most=plan.subjects if plan.sequential else None,
-        evidence=scores.evidence,
+        distinct=scores.distinct,
     )
     verdict = Verdict.PASS if found.passed else Verdict.FAIL if found.failed else None
     ahead = None
@@ -278,7 +278,7 @@ def _limits(
         sum(one.distinct for one in judged if one.scored + one.missing)
         >= LEAST_SUBJECTS
     ):
-        return limits(scores.low, scores.high, goal, scores.evidence)
+        return limits(scores.low, scores.high, goal, scores.distinct)
     if scale.measured is not None:
         return 0.0, 1.0
     trials = max(one.scored + one.missing for one in judged)

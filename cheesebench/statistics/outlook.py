@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from cheesebench.records import sets_until
-from cheesebench.statistics.betting import LEAST_SUBJECTS, gamblers, purse
+from cheesebench.statistics.betting import LEAST_SUBJECTS, bets, wealth
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         @property
         def high(self) -> Floats: ...
         @property
-        def evidence(self) -> Floats: ...
+        def distinct(self) -> Floats: ...
 
 
 #: Probability with which the number of subjects that is named decides.
@@ -56,7 +56,7 @@ def outlook(question: Question, scores: Scores, goal: float) -> Outlook | None:
     by.
     """
     numbers = [one for one in sets_until(MOST_NEEDED) if one > len(scores.low)]
-    if len(scores.low) < LEAST_SUBJECTS or not numbers or not scores.evidence[-1]:
+    if len(scores.low) < LEAST_SUBJECTS or not numbers or not scores.distinct[-1]:
         return None
 
     def chance(number: int) -> float:
@@ -74,14 +74,14 @@ def _chance(question: Question, scores: Scores, number: int, goal: float) -> flo
     """
     import numpy as np
 
-    seen, distinct = len(scores.low), float(scores.evidence[-1])
+    seen, distinct = len(scores.low), float(scores.distinct[-1])
     growth = (number - seen) / (number * seen * distinct)
     winning, losing = question.claims(
         _moved(scores.low, growth), _moved(scores.high, growth)
     )
     ends = [
-        purse(
-            gamblers(
+        wealth(
+            bets(
                 own, np.broadcast_to(bar, own.shape)[..., -1:], distinct * number / seen
             )
         )[..., -1]

@@ -218,12 +218,12 @@ class Question:
         *,
         goal: float,
         most: int | None = None,
-        evidence: ArrayLike = 1.0,
+        distinct: ArrayLike = 1.0,
     ) -> Games:
         """Play for subjects with these scores, of shape ``[..., subjects]``: missing
         trials failed, and passed.
         """
-        return play(*self.claims(low, high), goal=goal, most=most, evidence=evidence)
+        return play(*self.claims(low, high), goal=goal, most=most, distinct=distinct)
 
     def claims(self, low: ArrayLike, high: ArrayLike) -> tuple[Claims, Claims]:
         """Return the scores and the bars of what PASS claims together, and of what FAIL

@@ -217,7 +217,7 @@ def _with_gap(
     # Each interval holds at 97.5 %, so that both do at 95 %, whenever the runs were
     # stopped.
     known, held_out = (
-        limits(one.low, one.high, 2 * LIMIT, one.evidence)
+        limits(one.low, one.high, 2 * LIMIT, one.distinct)
         for one in (
             scores_of(samples[key].subjects()) for key in (public.plan.key, plan.key)
         )
@@ -273,21 +273,21 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
     )
 
 
-def e_bh(purses: Mapping[str, float]) -> tuple[str, ...]:
+def e_bh(evidence: Mapping[str, float]) -> tuple[str, ...]:
     """Return the longest list of names of which at most 5 % are wrong on average, in
     the order given.
 
-    It has the k largest purses, if each is at least ``GOAL`` times the number of purses
-    divided by k (Wang and Ramdas 2022, J R Stat Soc B 84:822). Purses at the stop may
+    It has the k largest e-values, if each is at least ``GOAL`` times their number
+    divided by k (Wang and Ramdas 2022, J R Stat Soc B 84:822). E-values at the stop may
     depend on one another; the largest that they ever were may not.
     """
-    largest = sorted(purses.values(), reverse=True)
+    largest = sorted(evidence.values(), reverse=True)
     long = max(
-        (k for k, one in enumerate(largest, 1) if one >= GOAL * len(purses) / k),
+        (k for k, one in enumerate(largest, 1) if one >= GOAL * len(evidence) / k),
         default=0,
     )
     return tuple(
-        name for name, one in purses.items() if long and one >= largest[long - 1]
+        name for name, one in evidence.items() if long and one >= largest[long - 1]
     )
 
 
@@ -365,7 +365,7 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
 
 def _corrected(failed: Sequence[str], listed: Sequence[str] | None, total: str) -> str:
     """Return which FAILs are corrected for several protocols: those of the list, or all
-    if the purses were (None).
+    if the evidence was (None).
     """
     if listed is None:
         return f"corrected for {total} (--familywise): all"

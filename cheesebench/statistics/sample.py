@@ -129,7 +129,7 @@ class Scores(NamedTuple):
     """Mean score of each subject if its missing trials had failed."""
     high: NDArray[np.float64]
     """Mean score of each subject if its missing trials had passed."""
-    evidence: NDArray[np.float64]
+    distinct: NDArray[np.float64]
     """Share of distinct subjects among the first n."""
 
 

@@ -43,11 +43,11 @@ class Verdict(StrEnum):
     """
 
     PASS = "PASS"
-    """Not worse than the animals by the margin: the purse that bets on it has grown
+    """Not worse than the animals by the margin: the wealth of bets on it has grown
     20-fold.
     """
     FAIL = "FAIL"
-    """Worse by more than the margin: the purse that bets on this has grown 20-fold."""
+    """Worse by more than the margin: the wealth of bets on this has grown 20-fold."""
     INCONCLUSIVE = "INCONCLUSIVE"
     """The data do not decide, or no claim is made."""
     ERROR = "ERROR"
@@ -174,25 +174,25 @@ class JudgedMean:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Game:
-    """State of a cell's two betting games (``betting``). A purse is given as a multiple
+    """State of a cell's two betting games (``betting``). Wealth is given as a multiple
     of what it began with.
     """
 
     passing: float = 0.0
-    """Largest purse of the PASS game."""
+    """Largest wealth of the PASS game."""
     failing: float = 0.0
-    """Largest purse of the FAIL game."""
+    """Largest wealth of the FAIL game."""
     passing_at_stop: float = 0.0
-    """Purse of the PASS game after the subject that decided, or the last."""
+    """Wealth of the PASS game after the subject that decided, or the last."""
     failing_at_stop: float = 0.0
     goal: float
-    """Growth that a purse must reach for a verdict."""
+    """Growth that wealth must reach for a verdict."""
     verdict: Verdict | None = None
-    """PASS or FAIL; None if neither purse has reached the goal."""
+    """PASS or FAIL; None if neither game has reached the goal."""
     decided: int | None = None
-    """Number of subjects after which a purse reached the goal."""
+    """Number of subjects after which a game reached the goal."""
     stale: bool = False
-    """Whether a sequential cell stopped because no gambler had ever doubled its
+    """Whether a sequential cell stopped because no bet had ever doubled its
     money.
     """
     subjects: int
@@ -209,7 +209,7 @@ class Game:
 
     @property
     def p_value(self) -> float:
-        """P value of the claim with the larger purse; it holds however often the cell
+        """P value of the claim with the larger wealth; it holds however often the cell
         is judged.
         """
         return min(1.0, 1 / max(self.passing, self.failing, 1.0))

@@ -129,20 +129,20 @@ def interval_method(subjects: int) -> str:
     return "Wilson over trials, normal quantile (this subject only)"
 
 
-def odds(purse: float) -> str:
-    """Return evidence as odds, which is how much a purse grew: ``31 to 1``, ``1.4 to
+def odds(evidence: float) -> str:
+    """Return evidence as odds, which is how much wealth grew: ``31 to 1``, ``1.4 to
     1``, ``over a million to 1``.
     """
-    if purse > 1e6:
+    if evidence > 1e6:
         return "over a million to 1"
-    return f"{purse:,.0f} to 1" if purse >= 9.95 else f"{purse:.2g} to 1"
+    return f"{evidence:,.0f} to 1" if evidence >= 9.95 else f"{evidence:.2g} to 1"
 
 
 def standing(game: Game) -> str:
     """Return the state of a cell's betting, for the journal and the progress line."""
     if game.verdict is not None:
-        purse = game.passing if game.verdict is Verdict.PASS else game.failing
-        return f"{game.verdict} after {plural(game.decided or 0, 'subject')}: evidence {odds(purse)}"
+        evidence = game.passing if game.verdict is Verdict.PASS else game.failing
+        return f"{game.verdict} after {plural(game.decided or 0, 'subject')}: evidence {odds(evidence)}"
     where = f"{game.subjects} of at most {plural(game.most, 'subject')}"
     if game.stale:
         return f"stopped at {where}: evidence never reached 2 to 1"
@@ -249,7 +249,7 @@ def _memory(plan: CellPlan) -> list[str]:
 
 
 def _claims(plan: CellPlan) -> tuple[str, str]:
-    """Return the claims on which the purses of PASS and FAIL bet."""
+    """Return the claims on which PASS and FAIL bet."""
     if plan.against == "chance":
         return (
             "better than chance",

@@ -54,7 +54,7 @@ def dump(project: pytest.Pytester, run: str) -> list[str]:
         return list(log.dump())
 
 
-def test_reports_speak_of_the_purse(project: pytest.Pytester) -> None:
+def test_reports_speak_of_the_evidence(project: pytest.Pytester) -> None:
     with FakeServer(turning) as server:
         result = project.runpytest(
             *options(server, "--junitxml=junit.xml", "--cheese-html=page.html")
@@ -62,7 +62,7 @@ def test_reports_speak_of_the_purse(project: pytest.Pytester) -> None:
     result.assert_outcomes(failed=2)
     junit = (project.path / "junit.xml").read_text(encoding="utf-8")
     for name, value in (
-        ("purse_goal", "20"),
+        ("evidence_goal", "20"),
         ("subjects_most", "60"),
         ("stopped_by_result", "true"),
     ):
@@ -98,7 +98,7 @@ def test_a_language_model_stops_when_it_is_decided_unless_another_design_is_name
     }
 
 
-def test_verdicts_of_all_cells_at_once_take_larger_purses(
+def test_verdicts_of_all_cells_at_once_take_more_evidence(
     project: pytest.Pytester,
 ) -> None:
     with FakeServer(turning) as server:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from benchmarks import verdict_simulation as engine
 from cheesebench.records import GOAL, MOST_SUBJECTS, ReferenceValue, sets_until
-from cheesebench.statistics.betting import LIMIT, STAKES, gamblers, limits, play, purse
+from cheesebench.statistics.betting import LIMIT, STAKES, bets, limits, play, wealth
 from cheesebench.statistics.question import (
     FAIL_TAIL,
     PASS_TAIL,
@@ -27,7 +27,7 @@ SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=30)
 
 
 def by_hand(scores: Sequence[float], bar: float) -> float:
-    """Return the purse at the end."""
+    """Return the wealth at the end."""
     return sum(
         share * prod(1 - stake + stake * score / bar for score in scores)
         for stake, share in STAKES.items()
@@ -52,8 +52,8 @@ def verdict(question: Question, scores: Sequence[float], goal: float = GOAL) -> 
 
 
 @given(SCORES, st.floats(0.05, 0.95))
-def test_the_purse_is_that_by_hand(scores: list[float], bar: float) -> None:
-    assert purse(gamblers(scores, bar))[-1] == pytest.approx(by_hand(scores, bar))
+def test_the_wealth_is_that_by_hand(scores: list[float], bar: float) -> None:
+    assert wealth(bets(scores, bar))[-1] == pytest.approx(by_hand(scores, bar))
 
 
 @given(SCORES, st.floats(0.2, 0.9))
@@ -157,31 +157,31 @@ def test_the_goal_is_reached_by_chance_in_one_run_of_twenty_at_most() -> None:
     runs = 4000
     random = np.random.default_rng(2)
     scores = np.where(random.random((runs, MOST_SUBJECTS)) < 0.05, 1.0, 0.4)
-    reached = purse(gamblers(scores, 0.43)).max(axis=-1) >= GOAL
+    reached = wealth(bets(scores, 0.43)).max(axis=-1) >= GOAL
     assert 0 < reached.mean() <= 1 / GOAL + 2 * (0.05 * 0.95 / runs) ** 0.5
 
 
 def test_one_subject_decides_nothing_and_a_bar_below_everything_is_beaten() -> None:
-    assert purse(gamblers([1.0, 1.0], 0.01))[0] == 0
-    assert purse(gamblers([0.0, 0.0], -0.1))[1] == np.inf
-    assert purse(gamblers([1.0] * 50, 1.0)).max() <= 1
-    assert purse(gamblers([0.0, 0.0], 0.0))[1] < 1
+    assert wealth(bets([1.0, 1.0], 0.01))[0] == 0
+    assert wealth(bets([0.0, 0.0], -0.1))[1] == np.inf
+    assert wealth(bets([1.0] * 50, 1.0)).max() <= 1
+    assert wealth(bets([0.0, 0.0], 0.0))[1] < 1
 
 
 def test_copies_are_no_evidence() -> None:
-    """Ten subjects of which two are distinct: the purse is that of ten, to the power of
-    a fifth.
+    """Ten subjects of which two are distinct: the wealth is that of ten, to the power
+    of a fifth.
     """
-    whole = gamblers([1.0] * 10, 0.5)
-    shared = gamblers(
-        [1.0] * 10, 0.5, evidence=np.array([1.0] * 2 + [2 / n for n in range(3, 11)])
+    whole = bets([1.0] * 10, 0.5)
+    shared = bets(
+        [1.0] * 10, 0.5, distinct=np.array([1.0] * 2 + [2 / n for n in range(3, 11)])
     )
     assert shared[:, -1] == pytest.approx(whole[:, -1] ** 0.2)
 
 
 @settings(max_examples=60)
 @given(SCORES)
-def test_the_interval_is_where_the_purses_have_not_reached_the_limit(
+def test_the_interval_is_where_the_wealth_has_not_reached_the_limit(
     scores: list[float],
 ) -> None:
     low, high = limits(scores, scores)
@@ -281,7 +281,7 @@ def test_a_set_that_is_stale_is_the_last_one() -> None:
     assert (later.counted.tolist(), later.stale.tolist()) == (
         [MOST_SUBJECTS],
         [False],
-    ), "a gambler had doubled its money"
+    ), "a bet had doubled"
 
 
 def test_subjects_beyond_the_set_that_decided_do_not_count() -> None:

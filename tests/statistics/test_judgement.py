@@ -35,7 +35,7 @@ def test_pass(plan: MakePlan, cohort: MakeTrials) -> None:
     assert cell.n_text == "40 subjects x 20 trials (800/800 valid)"
     assert cell.interval_method == "betting, over 40 subjects"
     assert cell.game is not None
-    # Subjects that are all alike multiply each gambler's money by 1 - stake + stake *
+    # Subjects that are all alike multiply the wealth of each bet by 1 - stake + stake *
     # .8 / .7.
     assert cell.game.passing == pytest.approx(
         sum(share * (1 + c / 7) ** 40 for c, share in STAKES.items())
@@ -399,7 +399,7 @@ LIVES = st.lists(
 
 
 def consistent(cell: CellResult) -> bool:
-    """Tell whether verdict, bounds and purses of a cell say the same."""
+    """Tell whether verdict, bounds and wealth of a cell say the same."""
     if cell.verdict is Verdict.ERROR:
         return cell.outcomes["infrastructure"] > 0 or cell.rate is None
     if cell.difference_low is None or cell.difference_high is None or cell.game is None:

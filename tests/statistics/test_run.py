@@ -129,7 +129,7 @@ def test_verdicts_of_a_familywise_run_are_corrected_already(run: Run) -> None:
     )
 
 
-def test_the_list_is_longer_where_more_purses_are_large() -> None:
+def test_the_list_is_longer_where_more_evidence_is_large() -> None:
     assert e_bh({"a": 30.0, "b": 1.0, "c": 30.0}) == ("a", "c"), "20 * 3 / 2"
     assert e_bh({"a": 30.0, "b": 1.0, "c": 29.0}) == ()
     assert e_bh({"a": 60.0, "b": 1.0, "c": 29.0}) == ("a",)

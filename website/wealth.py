@@ -1,5 +1,5 @@
-"""The picture of purses that grow, for docs/explanation/verdicts.md; made by the rule:
-``python -m website.purse``.
+"""The picture of wealth that grows, for docs/explanation/verdicts.md; made by the rule:
+``python -m website.wealth``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from cheesebench.records import GOAL
-from cheesebench.statistics.betting import gamblers, purse
+from cheesebench.statistics.betting import bets, wealth
 
-PICTURE = Path(__file__).parents[1] / "docs/explanation/purse.svg"
+PICTURE = Path(__file__).parents[1] / "docs/explanation/wealth.svg"
 #: A bar of 70 %; three models that succeed in so many of 20 trials, and where their
 #: names stand.
 BAR, TRIALS, SUBJECTS = 0.7, 20, 24
@@ -40,7 +40,7 @@ def picture() -> str:
     """Return the SVG."""
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="sans-serif" '
-        'font-size="12"><title>Purses of three models against a bar of 70 %: the better the model, the sooner it '
+        'font-size="12"><title>Wealth in bets on three models against a bar of 70 %: the better the model, the sooner it '
         "has grown 20-fold</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
     ]
@@ -66,29 +66,25 @@ def picture() -> str:
         )
     for name, (rate, colour) in MODELS.items():
         scores = np.random.default_rng(4).binomial(TRIALS, rate, SUBJECTS) / TRIALS
-        purses = [1.0, *gamblers(scores, BAR).mean(axis=0)]
+        held = [1.0, *bets(scores, BAR).mean(axis=0)]
         end = next(
-            (
-                at
-                for at, one in enumerate(purse(gamblers(scores, BAR)), 1)
-                if one >= GOAL
-            ),
+            (at for at, one in enumerate(wealth(bets(scores, BAR)), 1) if one >= GOAL),
             SUBJECTS,
         )
         points = " ".join(
-            f"{_x(at):.1f},{_y(one):.1f}" for at, one in enumerate(purses[: end + 1])
+            f"{_x(at):.1f},{_y(one):.1f}" for at, one in enumerate(held[: end + 1])
         )
         lines.append(
             f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
         )
         lines.append(
-            f'<circle cx="{_x(end):.1f}" cy="{_y(purses[end]):.1f}" r="3.5" fill="{colour}"/>'
+            f'<circle cx="{_x(end):.1f}" cy="{_y(held[end]):.1f}" r="3.5" fill="{colour}"/>'
         )
-        beside = (_x(end) + 6, _y(purses[end]) + (4 if end == SUBJECTS else -8))
+        beside = (_x(end) + 6, _y(held[end]) + (4 if end == SUBJECTS else -8))
         lines.append(
             f'<text x="{beside[0]:.1f}" y="{beside[1]:.1f}" fill="{colour}">{name}</text>'
         )
-    lines.append(f'<text x="{LEFT}" y="16" fill="#424a53">purse, and subjects</text>')
+    lines.append(f'<text x="{LEFT}" y="16" fill="#424a53">wealth, and subjects</text>')
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
