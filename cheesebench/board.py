@@ -217,7 +217,6 @@ HEADERS = (
     "PASS",
     "FAIL",
     "public - twins",
-    "missing",
     "trained on",
     "prompts",
     "$",
@@ -225,9 +224,9 @@ HEADERS = (
     "run",
 )
 HOW = (
-    "Ranks are those that the differences between models allow at 95 %, with missing trials once failed and once "
-    "passed; models that share a rank are not told apart. *Public - twins*: mean of the scores in the public protocols "
-    "minus those in their held-out twins, where both were run."
+    "Ranks are those that the differences between models allow at 95 %; models that share a rank are not told apart. "
+    "*Public - twins*: mean of the scores in the public protocols minus those in their held-out twins, where both were "
+    "run."
 )
 
 
@@ -276,7 +275,6 @@ def _row(
         str(verdicts.count(Verdict.PASS)),
         str(verdicts.count(Verdict.FAIL)),
         gap(cells),
-        str(sum(cell.missing for cell in cells)),
         _plain(", ".join(entry.trained_on)) or "nothing",
         _plain(entry.prompts),
         f"{entry.dollars:g}",

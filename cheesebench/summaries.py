@@ -91,7 +91,8 @@ def _check_joins(log: RunLog, plan: CellPlan, owner: dict[CellKey, RunLog]) -> N
     """Raise OptionError for a cell that is not whole, or that another log has."""
     if not is_finished(log, plan, judge_set):
         raise OptionError(
-            f"{log.path} is not whole: {plan.label} ({plan.model}) is not finished. Leave it out."
+            f"{log.path} is not whole: {plan.label} ({plan.model}) is not finished. "
+            f"Continue it (pytest --resume {log.run_id}), or leave it out."
         )
     if plan.key in owner:
         raise OptionError(
