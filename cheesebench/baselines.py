@@ -29,7 +29,7 @@ from cheesebench.statistics.comparison import (
     count_cell,
 )
 from cheesebench.statistics.wording import plural
-from cheesebench.verification import calls_by_cell, check_rows, replay
+from cheesebench.verification import replay, rows_only
 
 #: Version of the file of a baseline.
 FORMAT = 1
@@ -45,7 +45,7 @@ def count_run(log: RunLog, name: str | None = None) -> CountedRun:
     """Return the counts of a run, with one subject in memory at a time; ``name``
     defaults to its id.
     """
-    manifest, calls = log.manifest, calls_by_cell(log)
+    manifest, calls = log.manifest, log.calls.by_cell()
     return CountedRun(
         name=name or str(manifest["run_id"]),
         seed=manifest["options"]["seed"],
@@ -108,7 +108,7 @@ def read_counted(path: Path) -> CountedRun:
     if path.suffix == SUFFIX:
         return read_baseline(path)
     with RunLog.open_read_only(path) as log:
-        check_rows(log)
+        rows_only(log, ranked=True)
         with log.snapshot():
             return count_run(log, path.parent.name)
 
@@ -126,7 +126,7 @@ def replay_counted(path: Path, cells: Container[CellKey] | None = None) -> str:
     began, name = time.monotonic(), quoted(path.parent.name)
     with RunLog.open_read_only(path) as log:
         if cells is None:
-            check_rows(log)
+            rows_only(log, ranked=True)
         version = log.manifest["versions"].get("cheesebench", "unknown")
         if version != versions()["cheesebench"]:
             return f"Not replayed: {name}, which CheeseBench {quoted(version, 30)} has written."

@@ -214,7 +214,7 @@ class CellCalls:
     the first that could not be read, and what it was.
     """
 
-    totals: CallTotals
+    totals: CallTotals = field(default_factory=CallTotals)
     served_by: tuple[str, ...] = ()
     answered: int = 0
     unread: str = ""

@@ -11,27 +11,20 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import recorded_protocol
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager, installed_plugins
-from cheesebench.records import CallTotals, CellCalls, CellKey, CellPlan
+from cheesebench.records import CellCalls, CellKey, CellPlan
 from cheesebench.redaction import quoted
 from cheesebench.statistics.wording import plural
 
 
 def verify(log: RunLog) -> str:
     """Return what was verified. Raises RunLogError for a log that was changed."""
-    rows, trials = check_rows(log), replay(log, installed_plugins())
+    rows = log.verify()
+    _check_calls(log)
+    trials = replay(log, installed_plugins())
     return (
         f"Verified: {log.path} has the {rows:,} rows that were written. Replayed: {log.path}, "
         f"{plural(trials, 'trial')}."
     )
-
-
-def check_rows(log: RunLog) -> int:
-    """Return the number of rows. Raises RunLogError if they are not those that were
-    written, or as ``check_calls``.
-    """
-    rows = log.verify()
-    check_calls(log)
-    return rows
 
 
 def replay(
@@ -91,12 +84,13 @@ def _judged_by(plan: CellPlan) -> dict[str, object]:
 
 def rows_only(log: RunLog, ranked: bool = False) -> str:
     """Return what is known of a log whose trials are not replayed. Raises RunLogError
-    if its rows are not those that were written; where models are ``ranked``, as
-    ``check_calls``, too.
+    if its rows are not those that were written; where models are ``ranked``, for a
+    language model that was never called, too.
     """
+    rows = log.verify()
     if ranked:
-        check_calls(log)
-    rows, models = log.verify(), dict.fromkeys(plan.model for plan in _uncalled(log))
+        _check_calls(log)
+    models = dict.fromkeys(plan.model for plan in _uncalled(log))
     named = f"; there is not one call to {', '.join(models)}" if models else ""
     return (
         f"{log.path} has the {rows:,} rows that were written; its trials were not replayed "
@@ -104,8 +98,7 @@ def rows_only(log: RunLog, ranked: bool = False) -> str:
     )
 
 
-def check_calls(log: RunLog) -> None:
-    """Raise RunLogError for trials of a language model that was never called."""
+def _check_calls(log: RunLog) -> None:
     for plan in _uncalled(log):
         raise RunLogError(
             f"{log.path} has trials of {plan.model}, but not one call to it. Leave the run out."
@@ -116,7 +109,7 @@ def calls_by_cell(log: RunLog) -> dict[CellKey, CellCalls]:
     """Return the totals of the calls of each cell that made some, and a total of none
     for a language model that has trials without a single call.
     """
-    none = CellCalls(totals=CallTotals())
+    none = CellCalls()
     return {**{plan.key: none for plan in _uncalled(log)}, **log.calls.by_cell()}
 
 

@@ -61,6 +61,13 @@ def quantile(tail: float, degrees: int | None) -> float:
     return float(-ndtri(tail) if degrees is None else -stdtrit(degrees, tail))
 
 
+def contradict_no_memory(icc: float, p_value: float) -> bool:
+    """Return whether subjects with this clustering differ as those of an agent without
+    memory do not.
+    """
+    return icc >= CONTRADICTING_ICC and p_value < CONTRADICTING_P
+
+
 def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
     """Return Wilson's limits for a rate over ``n`` (may be fractional) with the
     quantile ``z``.

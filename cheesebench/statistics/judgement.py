@@ -12,9 +12,8 @@ from cheesebench.statistics.ability import ability
 from cheesebench.statistics.betting import LEAST_SUBJECTS, LIMIT, limits
 from cheesebench.statistics.controls import contradiction, lesion_sentence
 from cheesebench.statistics.intervals import (
-    CONTRADICTING_ICC,
-    CONTRADICTING_P,
     clustering,
+    contradict_no_memory,
     quantile,
     wilson,
 )
@@ -236,9 +235,7 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
     icc, p_value = clustering(
         [one.total for one in counted], [one.scored for one in counted]
     )
-    contradicted = (
-        plan.memory == "none" and icc >= CONTRADICTING_ICC and p_value < CONTRADICTING_P
-    )
+    contradicted = plan.memory == "none" and contradict_no_memory(icc, p_value)
     distinct = sum(one.distinct for one in counted) or 1
     low, high = _limits(sample, scores, LIMIT, PASS_RATE)
     curve_unit, curve = learning_curve(sample.per_subject)

@@ -425,11 +425,7 @@ def doubts(
     share = (unusable + malformed) / max(1, calls + malformed)
     if share + missing / max(1, planned) <= DOUBTFUL:
         return ()
-    shares = [
-        f"{percent(count / calls)} of replies {said}"
-        for said, count in kinds.items()
-        if calls and count
-    ]
+    shares = _of_replies(kinds, calls)
     if malformed:
         shares.append(
             f"{percent(malformed / (calls + malformed))} of answers malformed or refused"
@@ -437,6 +433,14 @@ def doubts(
     if missing:
         shares.append(f"{percent(missing / planned)} of trials missing")
     return tuple(shares)
+
+
+def _of_replies(kinds: Mapping[str, int], calls: int) -> list[str]:
+    return [
+        f"{percent(count / calls)} of replies {said}"
+        for said, count in kinds.items()
+        if calls and count
+    ]
 
 
 def with_doubts(cell: CellResult) -> str:

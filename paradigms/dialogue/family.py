@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequenc
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cheesebench.errors import UnsuitableError
-from cheesebench.experiment.cells import find_design
 from cheesebench.experiment.replay import recorded_protocol
 from cheesebench.family import Family, Listing
 from cheesebench.paradigms.dialogue import life
@@ -134,14 +133,7 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
     def as_planned(
         self, specification: DialogueSpecification, plan: CellPlan
     ) -> CellPlan:
-        return life.plan_dialogue(
-            specification,
-            plan.model,
-            life.setting(plan, "domain"),
-            life.setting(plan, "condition"),
-            find_design(plan.design, None),
-            subjects=plan.subjects,
-        )
+        return life.as_planned(specification, plan)
 
     def live(
         self, paradigm: life.GraphParadigm, context: SubjectContext

@@ -513,6 +513,22 @@ def plan_dialogue(
     )
 
 
+def as_planned(specification: DialogueSpecification, plan: CellPlan) -> CellPlan:
+    """Return a recorded plan with the bar that ``plan_dialogue`` gives it."""
+    name = setting(plan, "condition")
+    if name not in specification.conditions:
+        raise UnknownNameError("condition", name, specification.conditions)
+    return dataclasses.replace(
+        plan,
+        margin=specification.document.margin,
+        chance=specification.conditions[name].chance(plan.subjects),
+        against="chance",
+        estimand="all",
+        twin_of="",
+        reference=None,
+    )
+
+
 def begin(paradigm: GraphParadigm, plan: CellPlan, subject: int) -> GraphDialogue:
     return paradigm.dialogue(
         setting(plan, "domain"), setting(plan, "condition"), subject
@@ -686,12 +702,17 @@ def watch(
             done = len(asked), record.tally
             check_same(record, _record(dialogue, plan, subject, record.trial, *done))
             if record.trial in trials:
-                own = calls.get(record.trial, ())
-                rewards = [0.0] * (len(asked) - 1) + [record.reward]
-                frames = [Frame("", question, 0.0) for question in asked[:1]]
-                frames += map(Frame, ANSWERED * len(asked), asked, rewards)
-                replayed = [ReplayedCall(one, step, "") for step, one in enumerate(own)]
-                yield WatchedTrial(record=record, frames=frames, calls=replayed)
+                yield _watched(record, asked, calls.get(record.trial, ()))
+
+
+def _watched(
+    record: TrialRecord, asked: Sequence[str], calls: Sequence[CallRecord]
+) -> WatchedTrial:
+    rewards = [0.0] * (len(asked) - 1) + [record.reward]
+    frames = [Frame("", question, 0.0) for question in asked[:1]]
+    frames += map(Frame, ANSWERED * len(asked), asked, rewards)
+    replayed = [ReplayedCall(one, step, "") for step, one in enumerate(calls)]
+    return WatchedTrial(record=record, frames=frames, calls=replayed)
 
 
 def _recorded(
