@@ -67,6 +67,8 @@ def _judged_by(plan: CellPlan) -> dict[str, object]:
     """
     animals = plan.reference
     return {
+        "number of trials": plan.trials,
+        "way to stop": "sequential" if plan.sequential else "fixed",
         "estimand": plan.estimand,
         "margin": plan.margin,
         "twin_of": plan.twin_of,

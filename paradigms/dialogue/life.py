@@ -514,14 +514,19 @@ def plan_dialogue(
 
 
 def as_planned(specification: DialogueSpecification, plan: CellPlan) -> CellPlan:
-    """Return a recorded plan with the bar that ``plan_dialogue`` gives it."""
+    """Return a recorded plan with the bar that ``plan_dialogue`` gives it, and where it
+    claims something all trials.
+    """
     name = setting(plan, "condition")
     if name not in specification.conditions:
         raise UnknownNameError("condition", name, specification.conditions)
+    asked = specification.conditions[name]
     return dataclasses.replace(
         plan,
+        trials=len(asked.asked_of(0)) if plan.claims else plan.trials,
+        sequential=False,
         margin=specification.document.margin,
-        chance=specification.conditions[name].chance(plan.subjects),
+        chance=asked.chance(plan.subjects),
         against="chance",
         estimand="all",
         twin_of="",

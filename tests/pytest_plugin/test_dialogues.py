@@ -117,6 +117,10 @@ def test_a_forged_dialogue_is_told(
                 "UPDATE cells SET plan = json_set(plan, '$.chance', 0.01)",
                 "by another chance than its protocol: 0.01, not 0.25",
             ),
+            (
+                "UPDATE cells SET plan = json_set(plan, '$.trials', 2)",
+                "by another number of trials than its protocol: 2, not 1",
+            ),
         ):
             with rewritten(path) as log:
                 log.execute(change)
