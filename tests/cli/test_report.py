@@ -277,8 +277,8 @@ def test_a_model_without_a_call_is_said_wherever_a_log_is_read(
     for form in ("markdown", "text", "html", "json"):
         shown = html.unescape(run("report", RUN, "--format", form).out)
         assert NEVER_CALLED in " ".join(shown.split())
-    for form in (["--every-eval-ever"], ["--hugging-face", "a/b"]):
-        found = run("export", RUN, *form)
+    for target in (["--every-eval-ever"], ["--hugging-face", "a/b"]):
+        found = run("export", RUN, *target)
         assert found.code == 2
         assert "not one call to it" in found.err
     assert " (1 doubtful)" in run("runs").out
