@@ -20,6 +20,8 @@ from itertools import islice, repeat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from pydantic_core import from_json
+
 from cheesebench.diagnostics import listed
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.files import (
@@ -365,8 +367,12 @@ def _loads(content: bytes) -> Any:
         objects = content.count(b"{") + content.count(b"[")
         if objects > MOST_OBJECTS or objects + content.count(b",") > MOST_VALUES:
             raise ValueError("it takes more memory than any evaluation's")
-    # json.loads would guess the encoding of each line.
-    return _decode(content.decode("utf-8", "surrogatepass"))
+    try:
+        # In half of the time.
+        return from_json(content, cache_strings="keys")
+    except ValueError:
+        # What it does not take may still be JSON: halves of surrogate pairs, depth.
+        return _decode(content.decode("utf-8", "surrogatepass"))
 
 
 def _task_of(path: Path) -> str:
