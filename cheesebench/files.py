@@ -196,16 +196,22 @@ def _blocks(
 ) -> Iterator[tuple[Sequence[int], list[list[str]]]]:
     while block := [*islice(rows, BLOCK)]:
         lines, cells = zip(*block, strict=True)
-        if {*map(len, cells)} != {width} or not all(map(_has_content, cells)):
-            block = [one for one in block if _has_content(one[1])]
-            for line, row in block:
-                _check_width(line, row, width)
-            if not block:
+        if {*map(len, cells)} == {width}:
+            columns = _stripped(cells)
+            if all(map(any, zip(*columns, strict=True))):
+                yield lines, columns
                 continue
-            lines, cells = zip(
-                *((line, row[:width]) for line, row in block), strict=True
-            )
-        yield lines, [[*map(str.strip, column)] for column in zip(*cells, strict=True)]
+        block = [one for one in block if _has_content(one[1])]
+        for line, row in block:
+            _check_width(line, row, width)
+        if block:
+            lines, cells = zip(*block, strict=True)
+            yield lines, _stripped([row[:width] for row in cells])
+
+
+def _stripped(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the columns of these rows, without blanks around their cells."""
+    return [[*map(str.strip, column)] for column in zip(*rows, strict=True)]
 
 
 def _has_content(row: Sequence[str]) -> bool:
