@@ -380,6 +380,8 @@ def _needed(means: Floats, bar: float, wanted: float) -> int | None:
     """
     import numpy as np
 
+    if len(means) < LEAST_SUBJECTS:
+        return None
     variance = max(means.var(ddof=1), means.mean() * (1 - means.mean()) / 1e3)
     distance, z = abs(means.mean() - bar), quantile(1 - POWER, None)
     # Distance from the bar, in standard errors, at which a bet tuned to n wins.

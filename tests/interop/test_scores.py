@@ -164,6 +164,10 @@ def test_missing_scores_and_subjects(tmp_path: Path) -> None:
     assert cheesebench.verdict(few, none).tasks[0].answer == "better"
     assert cheesebench.verdict(few, able).tasks[0].answer == "indistinguishable"
     assert cheesebench.verdict(few, value=0.5).tasks[0].answer == "INCONCLUSIVE"
+    one = csv(tmp_path / "e.csv", [(str(n), "x", "" if n else 1) for n in range(3)])
+    (alone,) = cheesebench.verdict(one, value=0.5).tasks
+    assert alone.answer == "INCONCLUSIVE"
+    assert alone.reason.endswith(", 3 subjects."), "no spread to tell a number by"
 
 
 def test_no_name_and_no_order_changes_an_answer(tmp_path: Path) -> None:
