@@ -170,19 +170,24 @@ def _hidden_runs(
     models = {plan.model for plan in log.plans()}
     own = standing(log.plans(), log.manifest["protocols"])
     for path in sorted(log.directory.parent.glob(f"*/{FILE_NAME}")):
-        if path.resolve() in shown or path.parent.name in told:
+        name = path.parent.name
+        if path.resolve() in shown or name in told:
             continue
-        if own and _ran(path, models, own.frozen.name):
-            yield f"{path.parent.name} is another run of its model on the set, and is not told"
+        try:
+            ran = own and _ran(path, models, own.frozen.name)
+        except CheeseBenchError:
+            # What broke down in the middle may be the run that is left out.
+            yield f"{name} stands beside it, cannot be read, and is not told"
+        else:
+            if ran:
+                yield f"{name} is another run of its model on the set, and is not told"
 
 
 def _ran(path: Path, models: set[str], name: str) -> bool:
-    try:
-        with RunLog.open_read_only(path) as log:
-            plans, protocols = log.plans(), log.manifest["protocols"]
-            found = standing(plans, protocols)
-    except CheeseBenchError:
-        return False
+    """Return whether a log has one of the models on the set. Raises RunLogError."""
+    with RunLog.open_read_only(path) as log:
+        plans = log.plans()
+        found = standing(plans, log.manifest["protocols"])
     same = found is not None and str(found) == name
     return same and bool(models & {plan.model for plan in plans})
 

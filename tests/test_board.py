@@ -174,6 +174,21 @@ def test_a_second_run_of_a_model_is_shown_or_told(lab: Path) -> None:
         shutil.rmtree(lab / "results" / "again")
 
 
+def test_a_log_that_broke_down_beside_it_is_told(lab: Path, tmp_path: Path) -> None:
+    shutil.copytree(lab / "results" / "learner", tmp_path / "results" / "learner")
+    broken = tmp_path / "results" / "first" / "run.sqlite"
+    broken.parent.mkdir()
+    whole = (lab / "results" / "chance" / "run.sqlite").read_bytes()
+    for content in (b"", whole[:5000]):
+        broken.write_bytes(content)
+        said = refused(tmp_path, "learner")
+        assert "'failed runs': first stands beside it, cannot be read, and" in said
+    entry = tmp_path / "results" / "learner" / ENTRY
+    first = "failed_runs: [{run: first, why: the disk was full}]"
+    entry.write_text(TOLD.replace("failed_runs: []", first), encoding="utf-8")
+    assert "| first: the disk was full | learner |" in made(tmp_path, "learner")
+
+
 def test_another_protocol_under_the_sets_name_is_refused(lab: Path) -> None:
     run(lab, "bfs-oracle", "changed", "near", "other")
     run(lab, "place-learner", "part", "near", design="cohort")
