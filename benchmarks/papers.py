@@ -229,6 +229,10 @@ def parts() -> dict[str, tuple[Path, str]]:
         "one view": (PAPERS, one_view()),
         "ends": (PAPERS, ends()),
         "random": (PAPERS, twenty("pytest --model random --edition paper")),
+        "tabular-ql": (
+            PAPERS,
+            twenty("pytest --model tabular-ql --edition paper", QL_LEARNS),
+        ),
         "best of views": (
             PAPERS,
             best_of_views("pytest --model random --edition paper --design paper"),
