@@ -487,6 +487,8 @@ def _replies() -> Iterator[Hostility]:
         yield Hostility(
             f"finish-{finish}", "again", "server", _reply(choice_finish_reason=finish)
         )
+    steps = _reply(choice_finish_reason={"type": "abort"})  # SGLang
+    yield Hostility("finish-object", "again", "server", steps)
     beside = _reply(choice_error={"message": "broke off", "code": 502})
     yield Hostility("error-beside-choice", "again", "server", beside)
     filters = ("content_filter", "SAFETY", "content-filter", "contentFilter")
