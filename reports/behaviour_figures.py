@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.interfaces import Ground
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.reports.drawing import Group
     from cheesebench.statistics import CellResult, RunSummary
 
 K = TypeVar("K")
@@ -54,7 +53,7 @@ class Lived:
     """A cell of a group with what its subjects did."""
 
     number: int
-    group: Group
+    group: drawing.Group
     cell: CellResult
     behaviour: Behaviour
     ground: Ground | None
@@ -68,7 +67,7 @@ class Lived:
 
 
 def lived(
-    groups: Sequence[Group],
+    groups: Sequence[drawing.Group],
     runs: Sequence[tuple[RunSummary, RunLog]],
     plugins: PluginManager,
 ) -> Sequence[Lived]:
@@ -90,7 +89,7 @@ def lived(
     return found
 
 
-def forest(groups: Sequence[Group]) -> Drawn:
+def forest(groups: Sequence[drawing.Group]) -> Drawn:
     """Draw the difference from the animals of every cell, with its bounds and the
     margin: the verdicts themselves.
     """
@@ -475,7 +474,7 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
     return figure, f"Plain cells and their controls. {'; '.join(said)}."
 
 
-def conditions(groups: Sequence[Group]) -> Drawn:
+def conditions(groups: Sequence[drawing.Group]) -> Drawn:
     """Draw the rates of a dialogue of many cells as a heat map, conditions by graphs, a
     panel for each model.
     """

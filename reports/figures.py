@@ -14,7 +14,6 @@ from cheesebench.records import Variant
 from cheesebench.reports import behaviour_figures as lives
 from cheesebench.reports import cells as words
 from cheesebench.reports import drawing
-from cheesebench.reports.cells import clean, escape
 from cheesebench.reports.markdown import table
 from cheesebench.statistics.wording import abilities
 
@@ -98,7 +97,7 @@ def _groups(summaries: Sequence[RunSummary]) -> list[drawing.Group]:
     labels = [label for label, _, _ in labelled]
     return [
         drawing.Group(
-            clean(
+            words.clean(
                 label
                 if labels.count(label) == 1
                 else f"{label} ({summary.manifest.get('run_id')})"
@@ -518,7 +517,7 @@ def _reference_lines(axes: Axes, groups: Sequence[drawing.Group]) -> None:
 
 def _page(groups: Sequence[drawing.Group], shown: Mapping[str, str]) -> str:
     blocks = ["# Figures and tables"]
-    blocks += [f"![{escape(alt)}]({name})" for name, alt in shown.items()]
+    blocks += [f"![{words.escape(alt)}]({name})" for name, alt in shown.items()]
     protocols = {cell.plan.protocol: cell for group in groups for cell in group.cells}
     rows = []
     for group in groups:
@@ -555,10 +554,13 @@ def _page(groups: Sequence[drawing.Group], shown: Mapping[str, str]) -> str:
     )
     blocks += [
         "Pass rates with 95 % intervals; the mean is over the protocols, with its standard error.",
-        table(("", "mean ± se", *map(escape, protocols)), rows),
-        *(escape(note) for note in words.ability_footnotes(list(protocols.values()))),
+        table(("", "mean ± se", *map(words.escape, protocols)), rows),
         *(
-            escape(f"{group.label}: {ability}")
+            words.escape(note)
+            for note in words.ability_footnotes(list(protocols.values()))
+        ),
+        *(
+            words.escape(f"{group.label}: {ability}")
             for group in groups
             if (ability := words.mean_ability(group.model))
         ),

@@ -19,9 +19,8 @@ from cheesebench.behaviour import behaviour
 from cheesebench.html_pages import Templates, content_security_policy
 from cheesebench.published import ELSEWHERE, published_elsewhere
 from cheesebench.records import PERSON, CellKey
-from cheesebench.reports import cells, comparison, matrix
 from cheesebench.reports import cells as words
-from cheesebench.reports.cells import clean
+from cheesebench.reports import comparison, matrix
 from cheesebench.reports.markdown import SHORT, origin, run_facts
 from cheesebench.reports.player import (
     MAX_STEPS,
@@ -69,7 +68,7 @@ def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
     ]
     return {
         "kind": "radar" if len(names) >= LEAST_DIMENSIONS else "bars",
-        "labels": [clean(name) or "(no dimension)" for name in names],
+        "labels": [words.clean(name) or "(no dimension)" for name in names],
         "model": [_percent(model.profile[name].mean) for name in names],
         "errors": [_percent(model.profile[name].standard_error) for name in names],
         "rodent": [_percent(words.rodent_mean(own)) for own in by_dimension],
@@ -95,7 +94,9 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
     sessions = range(1, last + 1)
     return {
         "kind": "curve",
-        "unit": "session" if by_session else f"groups of {clean(cell.curve_unit)}",
+        "unit": "session"
+        if by_session
+        else f"groups of {words.clean(cell.curve_unit)}",
         "labels": list(sessions),
         "model": [_percent(points[n].rate) if n in points else None for n in sessions],
         "low": [_percent(points[n].low) if n in points else None for n in sessions],
@@ -159,7 +160,7 @@ def stacked(lived: Behaviour, name: str) -> Chart:
         "labels": sorted(counts),
         "models": [
             {
-                "name": clean(kind),
+                "name": words.clean(kind),
                 "rates": [
                     _percent(counts[n][kind] / sum(counts[n].values()))
                     for n in sorted(counts)
@@ -176,8 +177,8 @@ def by_condition(curve: ConditionCurve) -> Chart:
     """
     return {
         "kind": "conditions",
-        "name": clean(curve.measure),
-        "labels": [clean(shown_value(value)) for value, _ in curve.points],
+        "name": words.clean(curve.measure),
+        "labels": [words.clean(shown_value(value)) for value, _ in curve.points],
         "joined": not any(isinstance(value, str) for value, _ in curve.points),
         "means": [round(measure.mean, 6) for _, measure in curve.points],
     }
@@ -244,7 +245,7 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
         rates = {point.session: point.rate for point in cell.curve}
         sets.append(
             {
-                "name": clean(name),
+                "name": words.clean(name),
                 "rates": [_percent(rates.get(n)) for n in range(1, last + 1)],
             }
         )
@@ -253,14 +254,16 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
         )
     return {
         "kind": "together",
-        "title": clean(first.plan.title or first.plan.protocol),
-        "unit": "session" if by_session else f"groups of {clean(first.curve_unit)}",
+        "title": words.clean(first.plan.title or first.plan.protocol),
+        "unit": "session"
+        if by_session
+        else f"groups of {words.clean(first.curve_unit)}",
         "labels": list(range(1, last + 1)),
         "models": sets,
         "rodent": [_percent(rate) for rate in animals],
         "reference": None if reference is None else _percent(reference.value),
         "without": _without(first),
-        "text": clean("; ".join(said)),
+        "text": words.clean("; ".join(said)),
     }
 
 
@@ -268,7 +271,7 @@ def settings(models: Sequence[ModelSummary]) -> Chart | None:
     """Return the mean rate of each model by the setting that a study varies; None for
     fewer than two settings.
     """
-    where = [clean(words.whose(model)[1]) for model in models]
+    where = [words.clean(words.whose(model)[1]) for model in models]
     labels = list(dict.fromkeys(where))
     if len(labels) < 2:
         return None
@@ -289,7 +292,7 @@ def settings(models: Sequence[ModelSummary]) -> Chart | None:
         pairs = list(zip(rates, spread, strict=True))
         sets.append(
             {
-                "name": clean(name),
+                "name": words.clean(name),
                 "rates": [_percent(rate) for rate in rates],
                 "low": [
                     None if rate is None else _percent(max(0.0, rate - half))
@@ -442,7 +445,7 @@ Draw = Callable[[Chart | None], int | None]
 LARGEST = 10_000_000
 #: Maximum number of characters of a reason, which is a sentence or two.
 _LONGEST = 2_000
-_TEMPLATES = Templates("cheesebench.reports", lambda text: clean(text, _LONGEST))
+_TEMPLATES = Templates("cheesebench.reports", lambda text: words.clean(text, _LONGEST))
 
 
 def render(summary: RunSummary) -> str:
@@ -499,9 +502,9 @@ def render_subject(
     return _player(
         "subject.html.jinja",
         shelf,
-        entry(shelf, clean(plan.protocol)),
+        entry(shelf, words.clean(plan.protocol)),
         shelves=[shelf],
-        run=clean(log.manifest.get("run_id") or "a run"),
+        run=words.clean(log.manifest.get("run_id") or "a run"),
         plan=plan,
         subject=subject,
         back=back,
@@ -587,7 +590,7 @@ def _page(
         policy=content_security_policy(scripts, [style]),
         scripts=scripts,
         style=style,
-        run=clean(summary.manifest.get("run_id") or "a run"),
+        run=words.clean(summary.manifest.get("run_id") or "a run"),
         compared=_compared(compared) if isinstance(compared, RunComparison) else None,
         in_progress=words.in_progress(summary),
         facts=run_facts(summary),
@@ -622,13 +625,13 @@ def _page(
             if shelf.shown
         },
         marks=words.MARKS,
-        study=cells.study_name(summary),
+        study=words.study_name(summary),
         study_chart=_study_chart(summary, draw),
-        study_table=cells.settings_table(summary),
-        how_to_read_study=cells.HOW,
+        study_table=words.settings_table(summary),
+        how_to_read_study=words.HOW,
         controls=[_control(result, draw) for result in summary.controls],
         paradigms=_paradigms(models, _together(summary, draw)),
-        how_to_read_controls=cells.HOW_TO_READ_CONTROLS,
+        how_to_read_controls=words.HOW_TO_READ_CONTROLS,
         question=words.question(summary.cells),
         protocols=list(
             {cell.plan.protocol: cell.plan for cell in summary.cells}.values()
@@ -648,12 +651,12 @@ def _page(
 def _compared(found: RunComparison) -> dict[str, Any]:
     """Return what stands first on the page of a run with a baseline."""
     return {
-        "title": comparison.title(found, clean),
+        "title": comparison.title(found, words.clean),
         "headers": comparison.headers(found),
         "models": [
             {
-                "heading": comparison.heading(model, clean),
-                "answer": comparison.answer(found, model, clean),
+                "heading": comparison.heading(model, words.clean),
+                "answer": comparison.answer(found, model, words.clean),
                 "kind": next(
                     (one for one in ("worse", "undecided") if one in model.answers),
                     "kept",
@@ -688,7 +691,7 @@ def _together(summary: RunSummary, draw: Draw) -> list[dict[str, Any]]:
 
 
 def _study_chart(summary: RunSummary, draw: Draw) -> dict[str, Any] | None:
-    chart = settings(summary.models) if cells.study_name(summary) else None
+    chart = settings(summary.models) if words.study_name(summary) else None
     return chart and {**chart, "chart": draw(chart)}
 
 
@@ -716,7 +719,7 @@ def _link_names(summary: RunSummary) -> dict[CellKey, str]:
             if protocols.count(protocol) == 1
             else "@" + ",".join(filter(None, (model, view, variant)))
         )
-        fragments[key] = clean(f"{protocol}{rest}")
+        fragments[key] = words.clean(f"{protocol}{rest}")
     return fragments
 
 
@@ -750,11 +753,11 @@ def entry(shelf: Shelf, link: str) -> dict[str, Any]:
         silence = "A person pressed a key: there are no replies."
     return {
         "link": link,
-        "title": clean(f"{plan.title or plan.protocol} ({whose})"),
-        "problem": clean(shelf.problem),
+        "title": words.clean(f"{plan.title or plan.protocol} ({whose})"),
+        "problem": words.clean(shelf.problem),
         # Questions in words are wrapped; a map must not be.
         "prose": plan.items,
-        "silence": clean(shelf.note) or silence,
+        "silence": words.clean(shelf.note) or silence,
         "ground": shelf.ground,
         "whole": shelf.complete,
     }
@@ -951,12 +954,12 @@ def _conditions(curve: ConditionCurve, draw: Draw) -> dict[str, Any]:
 
 def _control(result: ControlResult, draw: Draw) -> dict[str, Any]:
     return {
-        "title": cells.title(result),
+        "title": words.title(result),
         "chart": draw(pair(result)),
         "glance": _glance(result),
-        "headers": cells.headers(result),
-        "rows": cells.rows(result),
-        "sentences": list(cells.sentences(result)),
+        "headers": words.headers(result),
+        "rows": words.rows(result),
+        "sentences": list(words.sentences(result)),
     }
 
 

@@ -9,9 +9,8 @@ from tabulate import tabulate
 
 from cheesebench.amounts import number, per_hundred, percent
 from cheesebench.published import ELSEWHERE, published_elsewhere
-from cheesebench.reports import cells, matrix
 from cheesebench.reports import cells as words
-from cheesebench.reports.cells import clean, escape, fenced, mapping
+from cheesebench.reports import matrix
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.question import animals_interval
 from cheesebench.statistics.wording import plural, shares, shown_value
@@ -81,7 +80,7 @@ def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
             ("model", average.mean),
             ("rodent", words.rodent_mean(own)),
         ]
-        label = fenced(dimension or "(no dimension)", _LABEL)
+        label = words.fenced(dimension or "(no dimension)", _LABEL)
         for name, value in rows:
             if value is None:
                 continue
@@ -121,16 +120,16 @@ def condition_curves(cells: Sequence[CellResult]) -> list[str]:
 
 
 def _conditions(cell: CellResult, curve: ConditionCurve) -> list[str]:
-    title = fenced(cell.plan.title or cell.plan.protocol, _TITLE).rstrip()
+    title = words.fenced(cell.plan.title or cell.plan.protocol, _TITLE).rstrip()
     lines = [
-        f"{title}, {fenced(curve.measure, _TITLE).rstrip()} by {fenced(curve.variable, _TITLE).rstrip()}"
+        f"{title}, {words.fenced(curve.measure, _TITLE).rstrip()} by {words.fenced(curve.variable, _TITLE).rstrip()}"
     ]
     means = [measure.mean for _, measure in curve.points]
     largest = max(means) if min(means) >= 0 else 0.0  # negative numbers are no lengths
     for value, measure in curve.points:
         drawn = f"{bar(measure.mean / largest, 25)}  " if largest else ""
         spread = "" if measure.sd is None else f" ± {number(measure.sd)}"
-        label = fenced(shown_value(value), _VALUE)
+        label = words.fenced(shown_value(value), _VALUE)
         lines.append(
             f"{label}  {drawn}{number(measure.mean)}{spread}  ({plural(measure.n, 'trial')})"
         )
@@ -145,7 +144,7 @@ def _curve(cell: CellResult) -> list[str]:
     last = max(max(rates), len(animals) if by_session else 0)
     sessions = range(1, last + 1)
     width = 3 if last <= _NUMBERED else 1
-    title = fenced(cell.plan.title or cell.plan.protocol, _TITLE).rstrip()
+    title = words.fenced(cell.plan.title or cell.plan.protocol, _TITLE).rstrip()
     unit = "session" if by_session else f"groups of {cell.curve_unit}"
     lines = [f"{title}, pass rate (%) by {unit}"]
     if width > 1:
@@ -207,7 +206,7 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
     """
     manifest = summary.manifest
     facts = [("run", manifest.get("run_id")), ("created", manifest.get("created"))]
-    options = mapping(manifest.get("options"))
+    options = words.mapping(manifest.get("options"))
     designs = list(dict.fromkeys(cell.plan.design for cell in summary.cells))
     facts.append(("frozen set", summary.frozen_set))
     facts.append(("seed", said_seed(options)))
@@ -222,11 +221,11 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
         for name, value in options.items()
         if name not in ("seed", "seed_drawn", "design", "set")
     )
-    git = mapping(manifest.get("git"))
+    git = words.mapping(manifest.get("git"))
     if git:
         dirty = " with uncommitted changes" if git.get("dirty") else ""
         facts.append(("git revision", f"{str(git.get('revision'))[:SHORT]}{dirty}"))
-    facts.extend(mapping(manifest.get("versions")).items())
+    facts.extend(words.mapping(manifest.get("versions")).items())
     facts.append(("record format", manifest.get("format")))
     return [
         (name, _shown(value))
@@ -259,7 +258,7 @@ def _protocols(summary: RunSummary, table: Table) -> list[str]:
     ]
     blocks = ["### Protocols", table(("protocol", "sha256", "trials compared"), rows)]
     references = [
-        f"- **{escape(plan.protocol)}**: {escape(origin(plan.reference))}"
+        f"- **{words.escape(plan.protocol)}**: {words.escape(origin(plan.reference))}"
         for plan in plans.values()
         if plan.reference is not None
     ]
@@ -303,9 +302,10 @@ CELL = 160
 def render(summary: RunSummary) -> str:
     blocks = [f"# CheeseBench: {words.question(summary.cells)}?", *_overview(summary)]
     if progress := words.in_progress(summary):
-        blocks.insert(1, f"**{escape(progress)}**")
+        blocks.insert(1, f"**{words.escape(progress)}**")
     blocks.append(
-        "> " + "  \n> ".join(escape(line) for line in words.how_to_read(summary.cells))
+        "> "
+        + "  \n> ".join(words.escape(line) for line in words.how_to_read(summary.cells))
     )
     for model in summary.models:
         blocks.extend(_model(summary, model, words.cells_of(summary, model)))
@@ -315,11 +315,11 @@ def render(summary: RunSummary) -> str:
     for board in summary.leaderboards:
         headers = words.LEADERBOARD_HEADERS
         blocks += [
-            f"## {escape(words.leaderboard_title(board))}",
+            f"## {words.escape(words.leaderboard_title(board))}",
             table(headers, words.leaderboard_rows(board), headers[2:]),
         ]
         blocks += [
-            escape(words.leaderboard_lists(board)),
+            words.escape(words.leaderboard_lists(board)),
             f"> {words.HOW_TO_READ_LEADERBOARD}",
         ]
     blocks.extend(_controls(summary.controls))
@@ -334,7 +334,7 @@ def _contrasts(contrasts: Sequence[PublishedContrast]) -> list[str]:
         return []
     headers = words.CONTRAST_HEADERS
     return [
-        f"## Beside {escape(contrasts[0].model)}, as published",
+        f"## Beside {words.escape(contrasts[0].model)}, as published",
         words.HOW_TO_READ_CONTRASTS,
         table(headers, words.contrast_rows(contrasts), headers[2:]),
     ]
@@ -351,14 +351,14 @@ def _published(summary: RunSummary) -> list[str]:
 
 
 def _study(summary: RunSummary) -> list[str]:
-    name = cells.study_name(summary)
+    name = words.study_name(summary)
     if not name:
         return []
-    headers, rows = cells.settings_table(summary)
+    headers, rows = words.settings_table(summary)
     return [
-        f"## Study: {escape(name)}",
-        cells.HOW,
-        table(list(map(escape, headers)), rows, map(escape, headers[2:])),
+        f"## Study: {words.escape(name)}",
+        words.HOW,
+        table(list(map(words.escape, headers)), rows, map(words.escape, headers[2:])),
     ]
 
 
@@ -370,7 +370,7 @@ def table(
     """
     numeric = set(right)
     return tabulate(
-        [[escape(clean(value, CELL)) for value in row] for row in rows],
+        [[words.escape(words.clean(value, CELL)) for value in row] for row in rows],
         headers=list(headers),
         tablefmt="pipe",
         disable_numparse=True,
@@ -386,14 +386,14 @@ def _model(
     summary: RunSummary, model: ModelSummary, cells: Sequence[CellResult]
 ) -> list[str]:
     blocks = [
-        f"## {' · '.join(map(escape, words.whose(model)))}: {words.marked(model.gate)}",
+        f"## {' · '.join(map(words.escape, words.whose(model)))}: {words.marked(model.gate)}",
         _headline(model, cells),
         "### Verdicts",
         _verdicts(cells),
     ]
     run_id = str(summary.manifest.get("run_id", ""))
     if did := words.behaviour(run_id, cells):
-        blocks.append(escape(did))
+        blocks.append(words.escape(did))
     meanings = _meanings(cells)
     if meanings:
         blocks.append(meanings)
@@ -410,7 +410,7 @@ def _model(
 
 
 def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
-    sentences = [f"**{escape(model.gate_reason)}**"]
+    sentences = [f"**{words.escape(model.gate_reason)}**"]
     if model.overall is not None:
         error = words.standard_error(model.overall)
         over = words.averaged_over(cells)
@@ -420,7 +420,7 @@ def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
         against = "" if rodent is None else f"; rodent {percent(rodent)}"
         sentences.append(f"{mean}{against}.")
     if ability := words.mean_ability(model):
-        sentences.append(escape(ability))
+        sentences.append(words.escape(ability))
     return " ".join(sentences)
 
 
@@ -485,7 +485,7 @@ def _verdicts(cells: Sequence[CellResult]) -> str:
     )
     drawn = table(headers, rows, right=("rate", "95 %", *own, difference, "margin"))
     notes = [*words.ability_footnotes(cells), words.training(cells)]
-    return "\n\n".join([drawn, *map(escape, filter(None, notes))])
+    return "\n\n".join([drawn, *map(words.escape, filter(None, notes))])
 
 
 def _meanings(cells: Sequence[CellResult]) -> str:
@@ -500,7 +500,7 @@ def _meanings(cells: Sequence[CellResult]) -> str:
 
 def _validity(cells: Sequence[CellResult]) -> list[str]:
     said = [
-        f"- **{escape(label)}**: {escape(text)}"
+        f"- **{words.escape(label)}**: {words.escape(text)}"
         for label, text in words.validities(cells)
     ]
     return ["### What was measured", "\n".join(said)] if said else []
@@ -513,7 +513,8 @@ def _open_questions(cells: Sequence[CellResult]) -> list[str]:
     if not undecided:
         return []
     lines = [
-        f"- **{escape(cell.plan.label)}**: {escape(cell.reason)}" for cell in undecided
+        f"- **{words.escape(cell.plan.label)}**: {words.escape(cell.reason)}"
+        for cell in undecided
     ]
     return ["### Undecided, and why", "\n".join(lines)]
 
@@ -543,8 +544,8 @@ def _outcomes(cells: Sequence[CellResult]) -> str:
         )
         for cell in cells
     ]
-    headers = ("protocol", *map(escape, names), "in the protocol's words")
-    return table(headers, rows, right=map(escape, names))
+    headers = ("protocol", *map(words.escape, names), "in the protocol's words")
+    return table(headers, rows, right=map(words.escape, names))
 
 
 def _measures(cells: Sequence[CellResult]) -> list[str]:
@@ -593,7 +594,10 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
         blocks += ["### By condition", table(headers, splits, right=headers[2:])]
     names = list({measure.name: None for cell in cells for measure in cell.strategy})
     if names:
-        headers = ["protocol", *(escape(name.replace("_", " ")) for name in names)]
+        headers = [
+            "protocol",
+            *(words.escape(name.replace("_", " ")) for name in names),
+        ]
         rows = []
         for cell in cells:
             means = {measure.name: number(measure.mean) for measure in cell.strategy}
@@ -611,9 +615,9 @@ def _calls(cells: Sequence[CellResult]) -> list[str]:
     calls = words.calls_table(cells)
     if calls is None:
         return []
-    headers = [escape(header) for header in calls.headers]
+    headers = [words.escape(header) for header in calls.headers]
     names = (
-        [f"Answered by {', '.join(map(escape, calls.served_by))}."]
+        [f"Answered by {', '.join(map(words.escape, calls.served_by))}."]
         if calls.served_by
         else []
     )
@@ -644,7 +648,7 @@ def _best_of_views(best: BestOfViews) -> list[str]:
     ]
     headers = ("protocol", "views", "best", "cross-fitted")
     return [
-        f"## Best of views: {escape(best.model)}",
+        f"## Best of views: {words.escape(best.model)}",
         f"Best of views **{percent(best.best)}**, biased upward. For comparison: the view chosen on one half of the "
         f"data and scored on the other (**{fitted}**).",
         table(headers, rows, right=headers[2:]),
@@ -654,12 +658,12 @@ def _best_of_views(best: BestOfViews) -> list[str]:
 def _controls(results: Sequence[ControlResult]) -> list[str]:
     if not results:
         return []
-    blocks = ["## Controls", cells.HOW_TO_READ_CONTROLS]
+    blocks = ["## Controls", words.HOW_TO_READ_CONTROLS]
     for result in results:
-        headers = cells.headers(result)
+        headers = words.headers(result)
         blocks += [
-            f"### {escape(cells.title(result))}",
-            table(headers, cells.rows(result), right=headers),
-            escape(" ".join(cells.sentences(result))),
+            f"### {words.escape(words.title(result))}",
+            table(headers, words.rows(result), right=headers),
+            words.escape(" ".join(words.sentences(result))),
         ]
     return blocks

@@ -12,7 +12,6 @@ from tabulate import tabulate
 
 from cheesebench.amounts import number
 from cheesebench.reports import cells
-from cheesebench.reports.cells import clean
 from cheesebench.reports.matrix import Grid, grid, matrix
 from cheesebench.statistics.wording import abilities, plural, shown_value
 
@@ -62,7 +61,7 @@ def _blocks(lines: Sequence[Sequence[str]], width: int) -> list[str]:
     the first line is the head.
     """
     names, *columns = [
-        ["\n".join(map(clean, cell.split("\n"))) for cell in column]
+        ["\n".join(map(cells.clean, cell.split("\n"))) for cell in column]
         for column in zip(*lines, strict=True)
     ]
     widths = [
@@ -150,7 +149,7 @@ def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
     a PASS does not exclude.
     """
     simple = [
-        f"{clean(cell.plan.label)}: {found}"
+        f"{cells.clean(cell.plan.label)}: {found}"
         for cell in own
         if (found := cells.passed_by(cell))
     ]
@@ -159,7 +158,7 @@ def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
 
 
 def _grid(found: Grid, width: int) -> str:
-    conditions = [_shortened(clean(one), 20) for one in found.conditions]
+    conditions = [_shortened(cells.clean(one), 20) for one in found.conditions]
     fields = [
         [cells.NOTHING if field is None else field.shown for field in row]
         for row in found.rows
@@ -227,7 +226,7 @@ def _rows(
     taken = [max(map(len, column)) for column in beside]
     room = max(_LEAST, width - sum(taken) - 2 * len(taken))
     for row, cell in zip(rows, own, strict=True):
-        row.insert(1, _shortened(clean(cell.plan.label), room))
+        row.insert(1, _shortened(cells.clean(cell.plan.label), room))
     return rows
 
 
@@ -291,7 +290,7 @@ def _shortened(name: str, room: int) -> str:
 def _filled(text: str, width: int, first: str = "", rest: str = "  ") -> str:
     """Return text wrapped to ``width`` characters; words are never split."""
     return textwrap.fill(
-        clean(text),
+        cells.clean(text),
         width,
         initial_indent=first,
         subsequent_indent=rest,
@@ -304,19 +303,22 @@ def _study(summary: RunSummary, width: int) -> str:
     headers, rows = cells.settings_table(summary)
     # A terminal is too narrow for one column per protocol; see the Markdown report.
     short = [
-        [_shortened(clean(value), (width - 20) // 2) for value in row[:3]]
+        [_shortened(cells.clean(value), (width - 20) // 2) for value in row[:3]]
         for row in rows
     ]
     table = tabulate(
         short, headers=headers[:3], tablefmt="simple", disable_numparse=True
     )
-    return f"Study {clean(cells.study_name(summary))}: mean pass rate over the protocols\n\n{table}"
+    return f"Study {cells.clean(cells.study_name(summary))}: mean pass rate over the protocols\n\n{table}"
 
 
 def _contrasts(contrasts: Sequence[PublishedContrast], width: int) -> str:
     headers, rows = list(cells.CONTRAST_HEADERS), cells.contrast_rows(contrasts)
     table = tabulate(
-        [[_shortened(clean(row[0]), 26), *map(clean, row[1:])] for row in rows],
+        [
+            [_shortened(cells.clean(row[0]), 26), *map(cells.clean, row[1:])]
+            for row in rows
+        ],
         headers=[*headers[:-1], "difference"],
         tablefmt="simple",
         disable_numparse=True,
@@ -330,7 +332,7 @@ def _contrasts(contrasts: Sequence[PublishedContrast], width: int) -> str:
 
 def _leaderboard(board: Leaderboard, width: int) -> str:
     rows = [
-        [_shortened(clean(value), 26) for value in row]
+        [_shortened(cells.clean(value), 26) for value in row]
         for row in cells.leaderboard_rows(board)
     ]
     align = ("left", "left", "right", "right", "right")

@@ -19,17 +19,6 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from cheesebench.chat import ChatReply, ChatRequest, Message, Usage
 from cheesebench.errors import RunLogError
 from cheesebench.experiment import log_file, provenance, recorder
-from cheesebench.experiment.log_file import (
-    LIFE,
-    checked_manifest,
-    damage_explained,
-    read_plan,
-)
-from cheesebench.experiment.provenance import (
-    check_run_id,
-    describe_protocols,
-    describe_run,
-)
 from cheesebench.interfaces import TaskEvent
 from cheesebench.records import (
     FAULTS,
@@ -55,9 +44,7 @@ COLUMNS = (
 )
 _JOINED = "FROM calls LEFT JOIN texts ON texts.digest = calls.system"
 INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 24)})"
-_DELETE_REFUSED = (
-    f"DELETE FROM calls WHERE {LIFE} AND trial = ? AND call = ? AND fault != ''"
-)
+_DELETE_REFUSED = f"DELETE FROM calls WHERE {log_file.LIFE} AND trial = ? AND call = ? AND fault != ''"
 _TOTALS = (
     "count(*), sum(attempts), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
     "sum(reasoning_tokens), sum(cost), sum(seconds), sum(written_tokens), sum(malformed)"
@@ -115,7 +102,8 @@ class CallLog:
     def count(self, plan: CellPlan, subject: int) -> int:
         return int(
             self._log.select(
-                f"SELECT count(*) FROM calls WHERE {LIFE}", (*plan.key, subject)
+                f"SELECT count(*) FROM calls WHERE {log_file.LIFE}",
+                (*plan.key, subject),
             )[0][0]
         )
 
@@ -123,13 +111,15 @@ class CallLog:
         self, plan: CellPlan, subject: int, trial: int, call: int
     ) -> CallRecord | None:
         rows = self._rows(
-            f"WHERE {LIFE} AND trial = ? AND call = ?",
+            f"WHERE {log_file.LIFE} AND trial = ? AND call = ?",
             (*plan.key, subject, trial, call),
         )
         return next(rows, None)
 
     def of_life(self, plan: CellPlan, subject: int) -> Iterator[CallRecord]:
-        return self._rows(f"WHERE {LIFE} ORDER BY trial, call", (*plan.key, subject))
+        return self._rows(
+            f"WHERE {log_file.LIFE} ORDER BY trial, call", (*plan.key, subject)
+        )
 
     def of_trial(
         self, plan: CellPlan, subject: int, trial: int
@@ -157,7 +147,7 @@ class CallLog:
             for row in self._log.select(
                 f"SELECT {COLUMNS}, texts.text {_JOINED} WHERE calls.rowid = ?", place
             ):
-                with damage_explained(self._log.path):
+                with log_file.damage_explained(self._log.path):
                     record = _record(row)
                 yield tuple(row[:4]), row[4], record
 
@@ -328,9 +318,9 @@ class CallLog:
         return self._grouped("", ())
 
     def of_cell(self, plan: CellPlan) -> CellCalls | None:
-        return self._grouped(f"WHERE {LIFE.rsplit(' AND ', 1)[0]}", plan.key).get(
-            plan.key
-        )
+        return self._grouped(
+            f"WHERE {log_file.LIFE.rsplit(' AND ', 1)[0]}", plan.key
+        ).get(plan.key)
 
     def _grouped(
         self, where: str, values: Sequence[object]
@@ -382,7 +372,7 @@ class CallLog:
             f"SELECT {COLUMNS}, texts.text {_JOINED} {where}", values
         )
         for row in found:
-            with damage_explained(self._log.path):
+            with log_file.damage_explained(self._log.path):
                 record = _record(row)
             yield record
 
@@ -499,8 +489,8 @@ class RunLog(recorder.LogWriter):
         """
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
-        manifest = describe_run(
-            check_run_id(run_id), specifications.values(), options, plugins
+        manifest = provenance.describe_run(
+            provenance.check_run_id(run_id), specifications.values(), options, plugins
         )
         log = cls.write_new(
             results, manifest, [plan for plan, _ in cells], signed=signed
@@ -520,7 +510,9 @@ class RunLog(recorder.LogWriter):
         if signed and (signature := provenance.signature(manifest)) is not None:
             manifest = {**manifest, provenance.SIGNATURE: signature}
         path = (
-            log_file.make_directory(results, check_run_id(manifest["run_id"]))
+            log_file.make_directory(
+                results, provenance.check_run_id(manifest["run_id"])
+            )
             / log_file.FILE_NAME
         )
         with log_file.errors_explained(path):
@@ -547,7 +539,7 @@ class RunLog(recorder.LogWriter):
         specifications = {plan.protocol: specification for plan, specification in cells}
         with self.transaction():
             known = self.manifest["protocols"]
-            protocols = describe_protocols(specifications.values()) | known
+            protocols = provenance.describe_protocols(specifications.values()) | known
             if protocols != known:
                 self.add_to_manifest({"protocols": protocols})
             self._insert_cells(plan for plan, _ in cells)
@@ -617,13 +609,15 @@ class RunLog(recorder.LogWriter):
         """
         found = self.select("SELECT key, value FROM manifest")
         with log_file.damage_explained(self.path):
-            return checked_manifest({key: json.loads(value) for key, value in found})
+            return log_file.checked_manifest(
+                {key: json.loads(value) for key, value in found}
+            )
 
     def plans(self) -> list[CellPlan]:
         """Return the cells in the order in which they were planned."""
         found = self.select("SELECT plan FROM cells ORDER BY position")
         with log_file.damage_explained(self.path):
-            return [read_plan(text) for (text,) in found]
+            return [log_file.read_plan(text) for (text,) in found]
 
     def trials(
         self, plan: CellPlan | None = None, subject: int | None = None

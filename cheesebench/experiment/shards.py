@@ -19,7 +19,6 @@ from cheesebench.experiment import log_file
 from cheesebench.experiment.log import COLUMNS as CALL_COLUMNS
 from cheesebench.experiment.log import INSERT as INSERT_CALL
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.log_file import plan_to_json, read_plan, to_json
 from cheesebench.experiment.provenance import SIGNATURE, made_here, new_run_id
 from cheesebench.files import draft_directory
 from cheesebench.options import OPTIONS
@@ -87,7 +86,7 @@ def describe_shard(shard: Shard, plans: Sequence[CellPlan]) -> dict[str, Any]:
     """Return what a manifest has of a shard: which it is, and the cells of all
     shards.
     """
-    cells = [plan_to_json(plan) for plan in plans]
+    cells = [log_file.plan_to_json(plan) for plan in plans]
     return {KEY: {"index": shard.index, "of": shard.of, "cells": cells}}
 
 
@@ -102,7 +101,7 @@ def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
         return None
     try:
         shard = Shard.parse(f"{found['index']}/{found['of']}")
-        plans = [read_plan(text) for text in found["cells"]]
+        plans = [log_file.read_plan(text) for text in found["cells"]]
         if len({plan.key for plan in plans}) != len(plans):
             raise ValueError("a cell is planned twice")
     except (
@@ -114,7 +113,7 @@ def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
         RecursionError,
     ) as error:
         raise RunLogError(
-            f"The manifest of run '{manifest['run_id']}' has no valid shard ({to_json(str(error))})."
+            f"The manifest of run '{manifest['run_id']}' has no valid shard ({log_file.to_json(str(error))})."
         ) from None
     return shard, plans
 

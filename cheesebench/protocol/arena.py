@@ -15,7 +15,6 @@ from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
 from cheesebench.interfaces import HEADINGS
 from cheesebench.protocol import documents
-from cheesebench.protocol.documents import MAX_SQUARES, Pool, Radial, Ring
 from cheesebench.source import Node, walk
 
 #: The eight compass directions clockwise from north, as (column, row) steps; row grows
@@ -125,7 +124,7 @@ def _mark(
         zones_of[square].append(zone)
 
 
-def pool(options: Pool) -> Drawn:
+def pool(options: documents.Pool) -> Drawn:
     """Draw a round pool: water where the distance to the centre is below radius - 0.5
     cells.
 
@@ -182,7 +181,7 @@ def _mark_sites(water: dict[Square, list[str]], radius: int, number: int) -> lis
     return sites
 
 
-def ring(options: Ring) -> Drawn:
+def ring(options: documents.Ring) -> Drawn:
     """Draw a disc with holes on a circle one cell inside its edge, from north
     clockwise, all drawn ``o``.
     """
@@ -214,7 +213,7 @@ def ring(options: Ring) -> Drawn:
     )
 
 
-def radial(options: Radial) -> Drawn:
+def radial(options: documents.Radial) -> Drawn:
     """Draw a hub with arms at equal angles, clockwise from north, each snapped to the
     nearest compass direction.
 
@@ -249,7 +248,7 @@ def radial(options: Radial) -> Drawn:
     return _draw(cells, groups, floor=".", glyph_of=glyphs, door=gates)
 
 
-def _hub(options: Radial, directions: list[int], half: int) -> int:
+def _hub(options: documents.Radial, directions: list[int], half: int) -> int:
     """Return the size of the hub: arms may touch only it, so there has to be room for
     a wall between them, also diagonally.
     """
@@ -580,8 +579,11 @@ def _fault_of_map(text: str, lines: list[str], node: Node) -> tuple[str, str] | 
     """Return the sentence and the remedy for a map that is not worth reading."""
     if not text.strip():
         return "The map is empty.", "Draw walls with '#' and floor with '.'."
-    if max(map(len, lines)) * len(lines) > MAX_SQUARES:
-        return f"The map has more than {MAX_SQUARES} squares.", "Draw a smaller one."
+    if max(map(len, lines)) * len(lines) > documents.MAX_SQUARES:
+        return (
+            f"The map has more than {documents.MAX_SQUARES} squares.",
+            "Draw a smaller one.",
+        )
     if len(lines) == 1 and node.find(["map"]).text_at is None:
         return (
             "The map is a single line because YAML folded it.",

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 from operator import eq, ge, gt, le, lt
 
@@ -157,11 +157,11 @@ class _Search:
         if rule.trigger == "act":
             return rule.whatever or rule.action == action
         if rule.trigger == "press":
-            return (
-                action == FORWARD and new == old
-                if rule.whatever
-                else pressed in self.targets[id(rule)]
-            )
+            bumped = action == FORWARD and new == old
+            return bumped if rule.whatever else pressed in self.targets[id(rule)]
+        return self._is_entered(rule, old, new)
+
+    def _is_entered(self, rule: RuleSpec, old: int, new: int) -> bool:
         zones = (
             self.zones.get(member, frozenset()) for member in self.targets[id(rule)]
         )
@@ -229,15 +229,24 @@ def _late_clocks(spec: Specification, diagnostics: Diagnostics) -> None:
         # wait for it.
         longest = spec.limit if state.name in first else spec.limit - 1
         for rule in state.rules:
-            if isinstance(rule.after, ex.Number) and rule.after.value > longest:
-                diagnostics.warning(
-                    303, rule.position, f"'{rule.text}' never fires: {limit}", remedy
-                )
-            elif isinstance(rule.after, ex.Variable) and rule.after.name not in changed:
-                late = list(_late_blocks(spec, rule.after.name, longest))
-                if late:
-                    sentence = f"'{rule.text}' never fires where it is {' and '.join(late)}: {limit}"
-                    diagnostics.warning(303, rule.position, sentence, remedy)
+            if (where := _never_due(spec, rule.after, longest, changed)) is not None:
+                sentence = f"'{rule.text}' never fires{where}: {limit}"
+                diagnostics.warning(303, rule.position, sentence, remedy)
+
+
+def _never_due(
+    spec: Specification,
+    after: ex.Expression | None,
+    longest: int,
+    changed: Collection[str],
+) -> str | None:
+    """Return where a clock never runs out: "" for everywhere, None for nowhere."""
+    if isinstance(after, ex.Number) and after.value > longest:
+        return ""
+    if isinstance(after, ex.Variable) and after.name not in changed:
+        late = list(_late_blocks(spec, after.name, longest))
+        return f" where it is {' and '.join(late)}" if late else None
+    return None
 
 
 def _late_blocks(spec: Specification, name: str, longest: int) -> Iterator[str]:
@@ -366,25 +375,28 @@ def _beyond_the_schedule(
     }
     for tree, place in _conditions(spec, root):
         for node in ex.walk(tree):
-            match node:
-                case ex.Binary(
-                    sign, ex.BuiltIn("trial" | "session" as name), other
-                ) if sign in _COMPARED:
-                    pass
-                case ex.Binary(
-                    sign, other, ex.BuiltIn("trial" | "session" as name)
-                ) if sign in _COMPARED:
-                    sign = _TURNED[sign]
-                case _:
-                    continue
-            value = ex.constant(other)
-            highest, why = most[name]
-            if value is None or any(
-                _COMPARED[sign](number, value) for number in range(1, highest + 1)
-            ):
+            if (compared := _compared_with_a_number(node)) is None:
                 continue
-            sentence = f"'{name} {sign} {value:g}' never holds: {why.format(highest)}."
-            diagnostics.warning(327, place, sentence, remedies[name])
+            name, sign, value = compared
+            highest, why = most[name]
+            if not any(_COMPARED[sign](one, value) for one in range(1, highest + 1)):
+                sentence = (
+                    f"'{name} {sign} {value:g}' never holds: {why.format(highest)}."
+                )
+                diagnostics.warning(327, place, sentence, remedies[name])
+
+
+def _compared_with_a_number(node: ex.Expression) -> tuple[str, str, float] | None:
+    """Return which of `trial` and `session` is compared, how, and with what."""
+    match node:
+        case ex.Binary(sign, ex.BuiltIn("trial" | "session" as name), other):
+            pass
+        case ex.Binary(sign, other, ex.BuiltIn("trial" | "session" as name)):
+            sign = _TURNED.get(sign, sign)
+        case _:
+            return None
+    value = ex.constant(other)
+    return None if value is None or sign not in _COMPARED else (name, sign, value)
 
 
 def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
@@ -448,6 +460,18 @@ def _distances(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
                 )
 
 
+def _effects(
+    spec: Specification, root: Node
+) -> Iterator[tuple[EffectsSpec, Position, bool]]:
+    """Yield all effects, where they are, and whether something is pressed."""
+    yield spec.each, root.find(("trial", "each")).position, False
+    for state in spec.states.values():
+        yield state.entry, state.position, False
+        yield state.each, state.position, False
+    for rule in _rules(spec):
+        yield rule.effects, rule.position, rule.trigger == "press"
+
+
 def _read(
     spec: Specification, root: Node
 ) -> Iterator[tuple[ex.Expression | None, Position, bool]]:
@@ -455,15 +479,9 @@ def _read(
     yield from ((tree, position, False) for tree, position in _conditions(spec, root))
     for name, measure in spec.measures.items():
         yield measure, root.find(("measures", name)).position, False
-    own = [(spec.each, root.find(("trial", "each")).position, False)]
-    for state in spec.states.values():
-        own += [
-            (effects, state.position, False) for effects in (state.entry, state.each)
-        ]
     for rule in _rules(spec):
-        own.append((rule.effects, rule.position, rule.trigger == "press"))
         yield from ((tree, rule.position, False) for tree in (rule.p, rule.after))
-    for effects, position, pressed in own:
+    for effects, position, pressed in _effects(spec, root):
         values = [one.value for one in effects.assignments]
         for tree in (effects.reward, *(effects.put or ()), *values):
             yield tree, position, pressed
@@ -750,6 +768,12 @@ class _Checks:
         for draw in self.spec.draws:
             if not any(column in used for column in draw.columns):
                 self._nothing_reads("draw", draw.name, "draw")
+        self._unused_symbols()
+        # A generator names more zones than a protocol needs.
+        if self.spec.arena.drawn is None:
+            self._unused_zones()
+
+    def _unused_symbols(self) -> None:
         for symbol in self.names.born:
             if symbol not in self.names.asked:
                 others = [one for one in self.names.symbols if one != symbol]
@@ -759,9 +783,6 @@ class _Checks:
                     f"A 'set' assigns the symbol '{symbol}', but nothing reads it.",
                     did_you_mean(symbol, others).strip(),
                 )
-        # A generator names more zones than a protocol needs.
-        if self.spec.arena.drawn is None:
-            self._unused_zones()
 
     def _nothing_reads(self, where: str, name: str, what: str) -> None:
         place = self.root.find([where]).key_position(name)
@@ -976,7 +997,13 @@ class _Checks:
                 return False
         elif rule.guard is not None:
             return False  # the guard decides which member is rewarded
-        inside = {cell for name in possible for cell in self.spec.arena.cells_of(name)}
+        return self._looks_unlike(possible, looks)
+
+    def _looks_unlike(
+        self, names: Iterable[str], looks: list[set[tuple[str, str]]]
+    ) -> bool:
+        """Return whether no square elsewhere looks as those of the zones do."""
+        inside = {cell for name in names for cell in self.spec.arena.cells_of(name)}
         seen, others = set[str](), {FLOOR}
         for cell, found in enumerate(looks):
             (seen if cell in inside else others).update(glyph for glyph, _ in found)

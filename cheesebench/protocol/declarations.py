@@ -8,7 +8,6 @@ from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol import documents as doc
 from cheesebench.protocol.arena import Arena, naming_position
-from cheesebench.protocol.documents import Scalar
 from cheesebench.protocol.expressions import NUMBER, Domain, RuntimeValue, Type
 from cheesebench.protocol.names import (
     RESERVED,
@@ -145,7 +144,7 @@ class _Declaring:
             )
 
     def _column(
-        self, name: str, draw: doc.Draw, column: str, cells: Sequence[Scalar]
+        self, name: str, draw: doc.Draw, column: str, cells: Sequence[doc.Scalar]
     ) -> None:
         permuted = draw.permute is not None
         path: _Path = (
@@ -242,7 +241,9 @@ class _Declaring:
             domains.add("place")
         return Type("name", frozenset(domains))
 
-    def _only_places(self, column: str, cells: Sequence[Scalar], node: Node) -> None:
+    def _only_places(
+        self, column: str, cells: Sequence[doc.Scalar], node: Node
+    ) -> None:
         """Report a name that is not a zone in a column of zones: it would silently
         have no effect.
         """

@@ -13,34 +13,19 @@ from cheesebench.protocol import documents as doc
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.arena import Arena
-from cheesebench.protocol.documents import Scalar, is_name
-from cheesebench.protocol.expressions import (
-    ARITHMETIC,
-    BUILT_INS,
-    FUNCTIONS,
-    HISTORY,
-    MOST_RECENT,
-    NUMBER,
-    SEQUENCES,
-    TRUTH,
-    Domain,
-    Expression,
-    ExpressionError,
-    Type,
-)
 from cheesebench.source import Node
 
-_PLACE = frozenset[Domain]({"place"})
+_PLACE = frozenset[ex.Domain]({"place"})
 #: Functions are recognised by their parentheses; only the first three are reserved
 #: words.
 RESERVED = (
-    *(name for name, known in BUILT_INS.items() if not known.later),
+    *(name for name, known in ex.BUILT_INS.items() if not known.later),
     "where",
     "size",
     "time",
     *ex.KEYWORDS,
 )
-_WORD_FOR: Mapping[Domain, str] = {
+_WORD_FOR: Mapping[ex.Domain, str] = {
     "place": "a zone",
     "symbol": "a symbol of a draw or variable",
     "state": "a state",
@@ -55,7 +40,7 @@ class Names:
     """All names of one protocol; ``used`` collects those that are used."""
 
     arena: Arena
-    variables: dict[str, Type] = field(default_factory=dict)
+    variables: dict[str, ex.Type] = field(default_factory=dict)
     states: tuple[str, ...] = ()
     outcomes: tuple[str, ...] = ()
     blocks: tuple[str, ...] = ()
@@ -70,8 +55,8 @@ class Names:
     def places(self) -> list[str]:
         return [*self.arena.zones, *self.arena.solids, *self.arena.groups]
 
-    def domains(self, name: str) -> frozenset[Domain]:
-        sources: tuple[tuple[Domain, Iterable[str]], ...] = (
+    def domains(self, name: str) -> frozenset[ex.Domain]:
+        sources: tuple[tuple[ex.Domain, Iterable[str]], ...] = (
             ("place", self.places),
             ("symbol", self.symbols),
             ("state", self.states),
@@ -82,7 +67,7 @@ class Names:
 
     def everything(self) -> list[str]:
         return [
-            *self.variables, *BUILT_INS, *self.places, *self.symbols, *self.states, *self.outcomes,
+            *self.variables, *ex.BUILT_INS, *self.places, *self.symbols, *self.states, *self.outcomes,
             *self.blocks,
         ]  # fmt: skip
 
@@ -92,7 +77,7 @@ class Names:
         node: Node,
         diagnostics: Diagnostics,
         *,
-        want: Type | None = None,
+        want: ex.Type | None = None,
         it: bool = False,
     ) -> ex.Expression | None:
         """Parse, resolve and type-check one expression. Errors are reported at their
@@ -103,7 +88,7 @@ class Names:
         if isinstance(value, bool):
             return ex.Number(int(value))
         if isinstance(value, int | float):
-            tree, kind = ex.Number(value), NUMBER
+            tree, kind = ex.Number(value), ex.NUMBER
             if want is not None and want.kind not in ("number", "truth"):
                 diagnostics.error(
                     133,
@@ -127,23 +112,23 @@ class Names:
                     what = "the name of a group"
                     members = ", ".join(self.arena.groups[str(value)])
                     remedy = f"Name a variable that holds the members: 'vars: {{all: [{members}]}}'."
-                raise ExpressionError(
+                raise ex.ExpressionError(
                     0,
                     f"'{value}' is {what}, but {describe(want)} is needed.",
                     remedy,
                     133,
                 )
             return resolved
-        except ExpressionError as error:
+        except ex.ExpressionError as error:
             place = node.inside(error.offset)
             diagnostics.error(error.code, place, error.sentence, error.remedy)
             return None
 
 
-_ALL_FUNCTIONS = (*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY)
+_ALL_FUNCTIONS = (*ex.FUNCTIONS, *ex.ARITHMETIC, *ex.SEQUENCES, *ex.HISTORY)
 
 
-def describe(kind: Type) -> str:
+def describe(kind: ex.Type) -> str:
     if kind.kind == "number":
         return "a number"
     if kind.kind == "truth":
@@ -160,7 +145,7 @@ def describe(kind: Type) -> str:
     )
 
 
-def _remedy(want: Type) -> str:
+def _remedy(want: ex.Type) -> str:
     return (
         "Write a comparison such as 'last == correct'."
         if want.kind == "truth"
@@ -168,7 +153,7 @@ def _remedy(want: Type) -> str:
     )
 
 
-def _fits(kind: Type, want: Type) -> bool:
+def _fits(kind: ex.Type, want: ex.Type) -> bool:
     if want.kind in ("number", "truth"):
         # A number other than 0 is true; a condition is 1 or 0.
         return kind.kind in ("number", "truth")
@@ -181,11 +166,11 @@ class _Typer:
     it: bool
 
     def resolve(
-        self, tree: ex.Expression, want: Type | None = None
-    ) -> tuple[ex.Expression, Type]:
+        self, tree: ex.Expression, want: ex.Type | None = None
+    ) -> tuple[ex.Expression, ex.Type]:
         match tree:
             case ex.Number():
-                return tree, NUMBER
+                return tree, ex.NUMBER
             case ex.Word(name, offset):
                 return self.word(name, offset, want)
             case ex.Call(function, ex.Word() as argument, offset):
@@ -201,59 +186,59 @@ class _Typer:
                     function,
                     tuple(self.number(argument) for argument in arguments),
                     offset,
-                ), NUMBER
+                ), ex.NUMBER
             case ex.Unary("not", operand):
-                return ex.Unary("not", self.condition(operand)), TRUTH
+                return ex.Unary("not", self.condition(operand)), ex.TRUTH
             case ex.Unary(operator, operand):
-                return ex.Unary(operator, self.number(operand)), NUMBER
+                return ex.Unary(operator, self.number(operand)), ex.NUMBER
             case ex.Binary("and" | "or" as operator, left, right):
                 return ex.Binary(
                     operator, self.condition(left), self.condition(right)
-                ), TRUTH
+                ), ex.TRUTH
             case ex.Binary("==" | "!=" as operator, left, right):
-                return ex.Binary(operator, *self.comparable(left, right)), TRUTH
+                return ex.Binary(operator, *self.comparable(left, right)), ex.TRUTH
             case ex.Binary("in", left, right):
-                return self.membership(left, right), TRUTH
+                return self.membership(left, right), ex.TRUTH
             case ex.Binary(operator, left, right):
-                kind = NUMBER if operator in ex.ARITHMETIC_SIGNS else TRUTH
+                kind = ex.NUMBER if operator in ex.ARITHMETIC_SIGNS else ex.TRUTH
                 return ex.Binary(operator, self.number(left), self.number(right)), kind
         raise TypeError(tree)  # pragma: no cover - the parser makes no other trees
 
     def word(
-        self, name: str, offset: int, want: Type | None = None
-    ) -> tuple[ex.Expression, Type]:
+        self, name: str, offset: int, want: ex.Type | None = None
+    ) -> tuple[ex.Expression, ex.Type]:
         if name == "none":
-            return ex.Constant(None), Type("name", frozenset({"any"}))
+            return ex.Constant(None), ex.Type("name", frozenset({"any"}))
         constant = self.names.domains(name)
         wanted = (
             want.domains
             if want is not None and want.kind == "name"
-            else frozenset[Domain]()
+            else frozenset[ex.Domain]()
         )
         if name in self.names.variables:
             kind = self.names.variables[name]
             # A state or block may have the name of a variable; what it is compared with
             # decides.
-            if not (wanted & constant) or kind.overlaps(Type("name", wanted)):
+            if not (wanted & constant) or kind.overlaps(ex.Type("name", wanted)):
                 self.names.used.add(name)
                 return ex.Variable(name), kind
-        elif name in BUILT_INS and not BUILT_INS[name].later:
+        elif name in ex.BUILT_INS and not ex.BUILT_INS[name].later:
             if name == "it" and not self.it:
                 remedy = (
                     "Use it in a rule whose 'enter', 'inside' or 'press' names a place."
                 )
-                raise ExpressionError(offset, "'it' is undefined here.", remedy, 132)
-            return ex.BuiltIn(name), BUILT_INS[name].type
+                raise ex.ExpressionError(offset, "'it' is undefined here.", remedy, 132)
+            return ex.BuiltIn(name), ex.BUILT_INS[name].type
         if constant:
             self.names.used.add(name)
-            return ex.Constant(name), Type("name", constant)
-        if name in BUILT_INS:
-            return ex.BuiltIn(name), BUILT_INS[name].type
-        raise ExpressionError(
+            return ex.Constant(name), ex.Type("name", constant)
+        if name in ex.BUILT_INS:
+            return ex.BuiltIn(name), ex.BUILT_INS[name].type
+        raise ex.ExpressionError(
             offset, f"The name '{name}' is unknown.", self._closest(name, wanted), 131
         )
 
-    def _closest(self, name: str, wanted: frozenset[Domain]) -> str:
+    def _closest(self, name: str, wanted: frozenset[ex.Domain]) -> str:
         names = self.names
         if name == "tau":
             return "Use 'after: n' for steps in this state, 'steps' for steps of the trial."
@@ -278,37 +263,37 @@ class _Typer:
 
     def call(
         self, function: str, argument: ex.Word, offset: int
-    ) -> tuple[ex.Expression, Type]:
+    ) -> tuple[ex.Expression, ex.Type]:
         name, names = argument.name, self.names
-        if function not in FUNCTIONS:
+        if function not in ex.FUNCTIONS:
             hint = (
                 did_you_mean(function, _ALL_FUNCTIONS).strip()
                 or f"Functions: {', '.join(_ALL_FUNCTIONS)}."
             )
-            raise ExpressionError(
+            raise ex.ExpressionError(
                 offset, f"There is no function '{function}'.", hint, 134
             )
-        takes = FUNCTIONS[function].takes
+        takes = ex.FUNCTIONS[function].takes
         if takes == "group":
             if name not in names.arena.groups:
                 hint = (
                     did_you_mean(name, names.arena.groups).strip()
                     or "Declare it under 'arena: groups'."
                 )
-                raise ExpressionError(
+                raise ex.ExpressionError(
                     argument.offset,
                     f"where() takes a group; '{name}' is not a group.",
                     hint,
                     134,
                 )
             names.used.add(name)
-            return ex.Call(function, ex.Constant(name)), Type("name", _PLACE)
+            return ex.Call(function, ex.Constant(name)), ex.Type("name", _PLACE)
         resolved, kind = self.word(name, argument.offset)
         if takes == "set":
             if name in names.arena.groups:
-                return ex.Number(len(names.arena.groups[name])), NUMBER
+                return ex.Number(len(names.arena.groups[name])), ex.NUMBER
             if kind.kind != "set":
-                raise ExpressionError(
+                raise ex.ExpressionError(
                     argument.offset,
                     f"size() takes a set; '{name}' is {describe(kind)}.",
                     "Name a set.",
@@ -321,18 +306,18 @@ class _Typer:
                 sentence = (
                     f"{function}() takes a zone or solid; '{name}' is {describe(kind)}."
                 )
-                raise ExpressionError(
+                raise ex.ExpressionError(
                     argument.offset, sentence, "Name a zone or a solid.", 134
                 )
         elif not _walkable(resolved, kind, names.arena):
             remedy = "Name a zone of the floor."
-            raise ExpressionError(
+            raise ex.ExpressionError(
                 argument.offset,
                 f"{function}() takes a zone; '{name}' is {describe(kind)}.",
                 remedy,
                 134,
             )
-        return ex.Call(function, resolved), NUMBER
+        return ex.Call(function, resolved), ex.NUMBER
 
     def members(
         self, function: str, tree: ex.Expression, other: ex.Expression
@@ -352,34 +337,34 @@ class _Typer:
         sentence = (
             f"The {which} argument of {function}() is a group; '{name}' is not a group."
         )
-        raise ExpressionError(_offset(tree), sentence, hint, 134)
+        raise ex.ExpressionError(_offset(tree), sentence, hint, 134)
 
     def member(
         self, group: ex.Expression, number: ex.Expression
-    ) -> tuple[ex.Expression, Type]:
+    ) -> tuple[ex.Expression, ex.Type]:
         members, place = self.members("member", group, number), self.number(number)
         if isinstance(place, ex.Number) and place.value not in range(
             1, len(members) + 1
         ):
             sentence = f"There is no member {place.value:g} of {len(members)}."
-            raise ExpressionError(_offset(group), sentence, "Count from 1.", 134)
+            raise ex.ExpressionError(_offset(group), sentence, "Count from 1.", 134)
         numbers = (
             (ex.Binary("==", place, ex.Number(n)), name)
             for n, name in enumerate(members, 1)
         )
-        return ex.Classes(tuple(numbers)), Type("name", _PLACE)
+        return ex.Classes(tuple(numbers)), ex.Type("name", _PLACE)
 
     def position(
         self, member: ex.Expression, group: ex.Expression
-    ) -> tuple[ex.Expression, Type]:
+    ) -> tuple[ex.Expression, ex.Type]:
         """Resolve ``position``: a sum of each member's number times whether it is the
         place.
         """
         members = self.members("position", group, member)
-        place, kind = self.resolve(member, Type("name", _PLACE))
-        if kind.kind != "name" or not kind.overlaps(Type("name", _PLACE)):
+        place, kind = self.resolve(member, ex.Type("name", _PLACE))
+        if kind.kind != "name" or not kind.overlaps(ex.Type("name", _PLACE)):
             sentence = f"position() takes a zone or solid first, not {describe(kind)}."
-            raise ExpressionError(
+            raise ex.ExpressionError(
                 _offset(member), sentence, "Write position(place, group).", 134
             )
         terms: list[ex.Expression] = [
@@ -391,48 +376,39 @@ class _Typer:
             terms = [
                 ex.Binary("+", *pair) if len(pair) == 2 else pair[0] for pair in pairs
             ]
-        return terms[0], NUMBER
+        return terms[0], ex.NUMBER
 
     def recent(
         self, what: ex.Expression, trials: ex.Expression, offset: int
-    ) -> tuple[ex.Expression, Type]:
+    ) -> tuple[ex.Expression, ex.Type]:
         """Resolve ``recent``: how many of the last trials ended that way."""
         name = _written(what)
         is_success = name == "success" and (
             self.names.has_success or name not in self.names.outcomes
         )
         if is_success and not self.names.has_success:
-            raise ExpressionError(
+            raise ex.ExpressionError(
                 _offset(what),
                 "The protocol has no 'success'.",
                 "Add it, or name an outcome.",
                 134,
             )
         if not is_success and name not in self.names.outcomes:
-            known = ["success", *self.names.outcomes]
-            hint = (
-                did_you_mean(name, known).strip()
-                or f"Outcomes are {listed(self.names.outcomes)}."
-            )
-            hint = (
-                f"Write recent({_written(trials)}, {name})."
-                if _written(trials) in known
-                else hint
-            )
-            sentence = f"recent() counts 'success' or an outcome; '{name}' is neither."
-            raise ExpressionError(_offset(what), sentence, hint, 134)
+            raise self._is_no_outcome(what, trials)
         if not isinstance(trials, ex.Number) or trials.value not in range(
-            1, MOST_RECENT + 1
+            1, ex.MOST_RECENT + 1
         ):
-            sentence = f"recent() takes a fixed number of trials, 1 to {MOST_RECENT}, not '{_written(trials)}'."
-            raise ExpressionError(offset, sentence, f"Write recent({name}, 10).", 134)
-        return ex.Recent(None if is_success else name, int(trials.value)), NUMBER
+            sentence = f"recent() takes a fixed number of trials, 1 to {ex.MOST_RECENT}, not '{_written(trials)}'."
+            raise ex.ExpressionError(
+                offset, sentence, f"Write recent({name}, 10).", 134
+            )
+        return ex.Recent(None if is_success else name, int(trials.value)), ex.NUMBER
 
     def condition(self, tree: ex.Expression) -> ex.Expression:
         resolved, kind = self.resolve(tree)
         if kind.kind not in ("truth", "number"):
             remedy = "Write a comparison."
-            raise ExpressionError(
+            raise ex.ExpressionError(
                 _offset(tree),
                 f"A condition is needed, not {describe(kind)}.",
                 remedy,
@@ -446,10 +422,21 @@ class _Typer:
             remedy = (
                 "Use size() of it." if kind.kind == "set" else "Use '==' for names."
             )
-            raise ExpressionError(
+            raise ex.ExpressionError(
                 _offset(tree), f"A number is needed, not {describe(kind)}.", remedy, 133
             )
         return resolved
+
+    def _is_no_outcome(
+        self, what: ex.Expression, trials: ex.Expression
+    ) -> ex.ExpressionError:
+        name, known = _written(what), ["success", *self.names.outcomes]
+        hint = did_you_mean(name, known).strip()
+        if _written(trials) in known:
+            hint = f"Write recent({_written(trials)}, {name})."
+        sentence = f"recent() counts 'success' or an outcome; '{name}' is neither."
+        hint = hint or f"Outcomes are {listed(self.names.outcomes)}."
+        return ex.ExpressionError(_offset(what), sentence, hint, 134)
 
     def comparable(
         self, left: ex.Expression, right: ex.Expression
@@ -461,38 +448,40 @@ class _Typer:
             str(side.value) for side in (a, b) if isinstance(side, ex.Constant)
         )
         for side, other in ((a, b), (b, a)):
-            if (
-                isinstance(other, ex.Constant)
-                and other.value in self.names.arena.groups
-                and _is_member(side)
-            ):
-                sentence = f"'{other.value}' is a group and the other side is a member of one: they are never equal."
-                raise ExpressionError(
-                    _offset(left), sentence, f"Write '... in {other.value}'.", 133
+            if _is_member(side) and (group := self._group(other)) is not None:
+                sentence = f"'{group}' is a group and the other side is a member of one: they are never equal."
+                raise ex.ExpressionError(
+                    _offset(left), sentence, f"Write '... in {group}'.", 133
                 )
         plain = all(kind.kind in ("number", "truth") for kind in (a_type, b_type))
         if not plain and not (a_type.kind == b_type.kind and a_type.overlaps(b_type)):
             sentence = (
                 f"{describe(a_type).capitalize()} never equals {describe(b_type)}."
             )
-            raise ExpressionError(
+            raise ex.ExpressionError(
                 _offset(left), sentence, self._offer(a_type, b_type), 133
             )
         return a, b
 
-    def _offer(self, a_type: Type, b_type: Type) -> str:
+    def _group(self, side: ex.Expression) -> str | None:
+        """Return the group that a side of a comparison names."""
+        if isinstance(side, ex.Constant) and side.value in self.names.arena.groups:
+            return str(side.value)
+        return None
+
+    def _offer(self, a_type: ex.Type, b_type: ex.Type) -> str:
         if "outcome" in a_type.domains | b_type.domains:
             return f"Outcomes are {listed(self.names.outcomes)}."
         return "Check both names."
 
-    def _meaning(self, tree: ex.Expression) -> Type | None:
+    def _meaning(self, tree: ex.Expression) -> ex.Type | None:
         if isinstance(tree, ex.Word):
-            if tree.name in BUILT_INS and not BUILT_INS[tree.name].later:
-                return BUILT_INS[tree.name].type
+            if tree.name in ex.BUILT_INS and not ex.BUILT_INS[tree.name].later:
+                return ex.BUILT_INS[tree.name].type
             if tree.name in self.names.variables and not self.names.domains(tree.name):
                 return self.names.variables[tree.name]
         if isinstance(tree, ex.Call) and tree.function == "where":
-            return Type("name", _PLACE)
+            return ex.Type("name", _PLACE)
         return None
 
     def membership(self, left: ex.Expression, right: ex.Expression) -> ex.Expression:
@@ -501,17 +490,17 @@ class _Typer:
             collection: ex.Expression = ex.Members(
                 frozenset(self.names.arena.groups[right.name])
             )
-            kind = Type("set", _PLACE)
+            kind = ex.Type("set", _PLACE)
         else:
             collection, kind = self.resolve(right)
             if kind.kind != "set":
                 sentence = (
                     f"'in' needs a set or a group on its right, not {describe(kind)}."
                 )
-                raise ExpressionError(
+                raise ex.ExpressionError(
                     _offset(right), sentence, "Declare a set: 'seen: []'.", 133
                 )
-        member, member_type = self.resolve(left, Type("name", kind.domains))
+        member, member_type = self.resolve(left, ex.Type("name", kind.domains))
         wanted = ("name",) if kind.domains else ("number", "truth")
         fits = member_type.kind in wanted and (
             not kind.domains or member_type.overlaps(kind)
@@ -520,7 +509,7 @@ class _Typer:
             sentence = (
                 f"{describe(member_type).capitalize()} is never in {describe(kind)}."
             )
-            raise ExpressionError(_offset(left), sentence, "Check both names.", 133)
+            raise ex.ExpressionError(_offset(left), sentence, "Check both names.", 133)
         return ex.Binary("in", member, collection)
 
 
@@ -531,7 +520,7 @@ def _is_member(tree: ex.Expression) -> bool:
     )
 
 
-def _walkable(resolved: ex.Expression, kind: Type, arena: Arena) -> bool:
+def _walkable(resolved: ex.Expression, kind: ex.Type, arena: Arena) -> bool:
     if isinstance(resolved, ex.Constant):
         return bool(arena.cells_of(resolved.value or ""))
     if resolved == ex.BuiltIn("it"):
@@ -598,7 +587,7 @@ def outcomes(document: doc.ProtocolDocument) -> list[str]:
     return list(dict.fromkeys([*(end for end in ends if end), TIMEOUT]))
 
 
-def runtime_value(scalar: Scalar) -> float | int | str | None:
+def runtime_value(scalar: doc.Scalar) -> float | int | str | None:
     """Return a value of the file as its run-time value: true is 1, ``none`` is None."""
     if isinstance(scalar, bool):
         return int(scalar)
@@ -666,10 +655,10 @@ class Lookup:
         self,
         value: object,
         path: Sequence[str | int],
-        want: Type | None = None,
+        want: ex.Type | None = None,
         *,
         it: bool = False,
-    ) -> Expression | None:
+    ) -> ex.Expression | None:
         if value is None:
             return None
         node = self.root.find(path)
@@ -756,7 +745,7 @@ class Lookup:
             if name in self.names.places
         ]
 
-    def values(self, variable: str) -> list[Scalar]:
+    def values(self, variable: str) -> list[doc.Scalar]:
         """Return every value given to a variable or column by name (it may also copy
         another variable).
 
@@ -764,11 +753,11 @@ class Lookup:
         """
         return self._values(variable, len(self.document.draw))
 
-    def _values(self, variable: str, before: int) -> list[Scalar]:
+    def _values(self, variable: str, before: int) -> list[doc.Scalar]:
         """Like ``values``, from the first ``before`` draws only: later draws deal out
         the sets of earlier ones.
         """
-        found: list[Scalar | list[Scalar]] = []
+        found: list[doc.Scalar | list[doc.Scalar]] = []
         for number, draw in enumerate([*self.document.draw.values()][:before]):
             found += draw.of.get(variable, [])
             if variable in draw.into and draw.sample is not None:
@@ -778,12 +767,12 @@ class Lookup:
         if variable in self.document.vars:
             found.append(self.document.vars[variable].init)
             found += self._values_set(variable)
-        flat: dict[Scalar, None] = {}
+        flat: dict[doc.Scalar, None] = {}
         for values in found:
             flat |= dict.fromkeys(values if isinstance(values, list) else [values])
         return [value for value in flat if value != "none"]
 
-    def _values_set(self, variable: str) -> Iterator[Scalar | list[Scalar]]:
+    def _values_set(self, variable: str) -> Iterator[doc.Scalar | list[doc.Scalar]]:
         """Yield the values that blocks set, and those names that effects set."""
         for block in self.document.schedule.values():
             if variable in block.set:
@@ -791,7 +780,7 @@ class Lookup:
         read = {*self.names.variables, *RESERVED}
         for effects in all_effects(self.document):
             value = effects.set.get(variable)
-            if value is not None and is_name(value) and value not in read:
+            if value is not None and doc.is_name(value) and value not in read:
                 yield value
 
     def _place_variables(self) -> list[str]:

@@ -19,36 +19,10 @@ from cheesebench.errors import OptionError, did_you_mean
 from cheesebench.interfaces import ACTION_LETTERS, ACTIONS, DEFAULT_EDITION, HEADINGS
 from cheesebench.lesions import INTACT, LANDMARKS, TEXT, TRIAL, Lesion
 from cheesebench.protocol import documents as doc
-from cheesebench.protocol import expressions
+from cheesebench.protocol import expressions as ex
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.arena import build_arena
 from cheesebench.protocol.declarations import declare_names
-from cheesebench.protocol.documents import (
-    MAX_ROWS,
-    VERSION,
-    DocumentModel,
-    Draw,
-    Scalar,
-    Until,
-    is_name,
-)
-from cheesebench.protocol.expressions import (
-    BUILT_INS,
-    NUMBER,
-    TRIGGERS,
-    TRUTH,
-    Binary,
-    Classes,
-    Expression,
-    Number,
-    Recent,
-    RuntimeValue,
-    Type,
-    Unary,
-    Variable,
-    constant,
-    walk,
-)
 from cheesebench.protocol.names import (
     TIMEOUT,
     Lookup,
@@ -58,7 +32,6 @@ from cheesebench.protocol.names import (
     runtime_value,
 )
 from cheesebench.protocol.references import judged_reference, resolve_references
-from cheesebench.protocol.specification import ConstructSpec
 from cheesebench.protocol.structure import without_nulls
 from cheesebench.source import Node
 
@@ -70,7 +43,7 @@ class TrialBuilder(Lookup):
     def limit(self) -> int | str:
         limit = self.document.trial.limit
         if isinstance(limit, str):
-            if self.names.variables.get(limit, TRUTH).kind != "number":
+            if self.names.variables.get(limit, ex.TRUTH).kind != "number":
                 numbers = [
                     name
                     for name, kind in self.names.variables.items()
@@ -97,7 +70,7 @@ class TrialBuilder(Lookup):
                                    "return one.",
                     "Give it in a rule or in 'each'.",
                 )  # fmt: skip
-            guard = self.expression(entry.if_, (*here, "if"), TRUTH)
+            guard = self.expression(entry.if_, (*here, "if"), ex.TRUTH)
             entries.append(
                 spec.GuardedName(guard, entry.go, self.root.find(here).position)
             )
@@ -155,11 +128,9 @@ class TrialBuilder(Lookup):
             node = self.root.find((*path, number) if isinstance(given, list) else path)
             try:
                 blanks = [
-                    part
-                    for part in expressions.text_parts(text)
-                    if isinstance(part, expressions.Blank)
+                    part for part in ex.text_parts(text) if isinstance(part, ex.Blank)
                 ]
-            except expressions.LoneBraceError as lone:
+            except ex.LoneBraceError as lone:
                 sentence = f"This '{text[lone.offset]}' stands alone."
                 self.diagnostics.error(
                     227,
@@ -169,7 +140,7 @@ class TrialBuilder(Lookup):
                 )
                 return ()
             for blank in blanks:
-                if not is_name(blank.name):
+                if not doc.is_name(blank.name):
                     sentence = (
                         f"In braces stands the name of a variable, not '{blank.name}'."
                     )
@@ -185,7 +156,7 @@ class TrialBuilder(Lookup):
                         did_you_mean(blank.name, known).strip()
                         or f"Known: {listed(known)}."
                     )
-                    if blank.name in BUILT_INS:
+                    if blank.name in ex.BUILT_INS:
                         remedy = f"Copy it into a variable: 'set: {{shown: {blank.name}}}', and write '{{shown}}'."
                     sentence = (
                         f"There is no variable or draw '{blank.name}' to fill in."
@@ -356,7 +327,7 @@ class TrialBuilder(Lookup):
         """Resolve effects; ``it``: whether the name ``it`` is defined in them."""
         if effects is None:
             return spec.EffectsSpec()
-        reward = self.expression(effects.reward, (*path, "reward"), NUMBER, it=it)
+        reward = self.expression(effects.reward, (*path, "reward"), ex.NUMBER, it=it)
         self._check_reward(reward, (*path, "reward"))
         return spec.EffectsSpec(
             set=self._assignments(effects.set, (*path, "set"), it, member=False),
@@ -374,10 +345,10 @@ class TrialBuilder(Lookup):
 
     def _square(
         self, square: Sequence[object] | None, path: Sequence[str | int], it: bool
-    ) -> tuple[Expression, Expression] | None:
+    ) -> tuple[ex.Expression, ex.Expression] | None:
         """Resolve column and row; None if absent or invalid."""
         coordinates = [
-            self.expression(value, (*path, n), NUMBER, it=it)
+            self.expression(value, (*path, n), ex.NUMBER, it=it)
             for n, value in enumerate(square or ())
         ]
         return (
@@ -387,13 +358,13 @@ class TrialBuilder(Lookup):
         )
 
     def _check_reward(
-        self, reward: Expression | None, path: Sequence[str | int]
+        self, reward: ex.Expression | None, path: Sequence[str | int]
     ) -> None:
         """Report a reward that is never a finite number; other invalid rewards are
         found at run time.
         """
-        for part in walk(reward):
-            value = constant(part)
+        for part in ex.walk(reward):
+            value = ex.constant(part)
             if value is not None and not math.isfinite(value):
                 position = self.root.find(path).position
                 sentence = (
@@ -455,15 +426,15 @@ class TrialBuilder(Lookup):
             "Name a variable that holds the members: 'vars: {all: [...]}'.",
         )
 
-    def _member_type(self, kind: Type, value: object) -> Type | None:
+    def _member_type(self, kind: ex.Type, value: object) -> ex.Type | None:
         """Return the type of what is put into a set: a set of that type, or one of its
         members; None for any.
         """
         if "any" in kind.domains:
             return None
-        if self.names.variables.get(str(value), NUMBER).kind == "set":
+        if self.names.variables.get(str(value), ex.NUMBER).kind == "set":
             return kind
-        return Type("name", kind.domains) if kind.domains else NUMBER
+        return ex.Type("name", kind.domains) if kind.domains else ex.NUMBER
 
     def rules(
         self,
@@ -500,11 +471,11 @@ class TrialBuilder(Lookup):
             target = self.place(
                 getattr(rule, trigger), (*path, trigger), solid=trigger == "press"
             )
-        after = self.expression(rule.after, (*path, "after"), NUMBER)
+        after = self.expression(rule.after, (*path, "after"), ex.NUMBER)
         self._check_number(
             after, 0, math.inf, "A duration cannot be negative.", (*path, "after")
         )
-        p = self.expression(rule.p, (*path, "p"), NUMBER, it=it)
+        p = self.expression(rule.p, (*path, "p"), ex.NUMBER, it=it)
         self._check_number(p, 0, 1, "A probability lies between 0 and 1.", (*path, "p"))
         return spec.RuleSpec(
             trigger=trigger,
@@ -513,7 +484,7 @@ class TrialBuilder(Lookup):
             action=ACTIONS.index(rule.act)
             if rule.act is not None and not whatever
             else None,
-            guard=self.expression(rule.if_, (*path, "if"), TRUTH, it=it),
+            guard=self.expression(rule.if_, (*path, "if"), ex.TRUTH, it=it),
             p=p,
             effects=self.effects(rule, path, it=it),
             go=rule.go,
@@ -526,11 +497,11 @@ class TrialBuilder(Lookup):
     def _trigger(self, rule: doc.Rule, path: Sequence[str | int]) -> str | None:
         """Return the trigger of a rule; 213: there is not exactly one."""
         node = self.root.find(path)
-        given = [key for key in TRIGGERS if getattr(rule, key) is not None]
+        given = [key for key in ex.TRIGGERS if getattr(rule, key) is not None]
         if len(given) == 1:
             return given[0]
         if given or not set(node.plain()) - set(doc.Rule.model_fields):
-            sentence = f"A rule has exactly one trigger ({', '.join(TRIGGERS)}); this one has {len(given)}."
+            sentence = f"A rule has exactly one trigger ({', '.join(ex.TRIGGERS)}); this one has {len(given)}."
             self.diagnostics.error(
                 213, node.position, sentence, "Split it." if given else "Add one."
             )
@@ -573,16 +544,16 @@ class TrialBuilder(Lookup):
 
     def _check_number(
         self,
-        tree: Expression | None,
+        tree: ex.Expression | None,
         low: float,
         high: float,
         sentence: str,
         path: Sequence[str | int],
     ) -> None:
-        numbers: list[object] = [tree.value] if isinstance(tree, Number) else []
-        if isinstance(tree, Unary) and isinstance(tree.operand, Number):
+        numbers: list[object] = [tree.value] if isinstance(tree, ex.Number) else []
+        if isinstance(tree, ex.Unary) and isinstance(tree.operand, ex.Number):
             numbers = [-tree.operand.value]
-        if isinstance(tree, Variable):
+        if isinstance(tree, ex.Variable):
             numbers = [*self.values(tree.name)]
         outside = [
             number
@@ -624,7 +595,7 @@ class TrialBuilder(Lookup):
                 )
         return tuple(
             spec.FinishSpec(
-                self.expression(entry.if_, (*path, number, "if"), TRUTH),
+                self.expression(entry.if_, (*path, number, "if"), ex.TRUTH),
                 entry.end,
                 entry.go,
                 self.root.find((*path, number)).position,
@@ -636,7 +607,7 @@ class TrialBuilder(Lookup):
 #: Maximum number of subsets of an ordered ``pick``.
 MAX_SUBSETS = 10_000
 
-Rows = tuple[tuple[RuntimeValue, ...], ...]
+Rows = tuple[tuple[ex.RuntimeValue, ...], ...]
 
 
 def _shared_weight(weights: Sequence[int], order: str) -> int:
@@ -653,7 +624,7 @@ class DrawBuilder(Lookup):
             rows = self._rows(name, draw)
             self._check_rows(name, draw, rows)
             self._check_keys(name, draw, rows)
-            keep_if = self.expression(draw.keep_if, ("draw", name, "keep_if"), TRUTH)
+            keep_if = self.expression(draw.keep_if, ("draw", name, "keep_if"), ex.TRUTH)
             found.append(
                 spec.DrawSpec(
                     name,
@@ -675,7 +646,7 @@ class DrawBuilder(Lookup):
         position = self.root.find(above).key_position(str(key))
         self.diagnostics.error(206, position, sentence, remedy)
 
-    def _rows(self, name: str, draw: Draw) -> Rows:
+    def _rows(self, name: str, draw: doc.Draw) -> Rows:
         """Return the table with its weights; empty if members are dealt out in each
         draw.
         """
@@ -693,15 +664,15 @@ class DrawBuilder(Lookup):
             for _ in range(weight // shared)
         )
 
-    def _sampled_rows(self, name: str, draw: Draw, group: str) -> Rows:
+    def _sampled_rows(self, name: str, draw: doc.Draw, group: str) -> Rows:
         members = self.names.arena.groups.get(group, ())
-        if len(members) ** len(draw.into) <= MAX_ROWS:
+        if len(members) ** len(draw.into) <= doc.MAX_ROWS:
             return tuple(itertools.product(members, repeat=len(draw.into)))
-        sentence = f"{len(members)} members in {len(draw.into)} places are more than {MAX_ROWS} rows."
+        sentence = f"{len(members)} members in {len(draw.into)} places are more than {doc.MAX_ROWS} rows."
         self._error(("draw", name, "into"), sentence, "Use one draw for each variable.")
         return ()
 
-    def _weights_fit(self, name: str, draw: Draw, rows: int) -> bool:
+    def _weights_fit(self, name: str, draw: doc.Draw, rows: int) -> bool:
         """Return whether there is a weight for each row, and not too many in all;
         206 otherwise.
         """
@@ -713,15 +684,15 @@ class DrawBuilder(Lookup):
             sentence = f"'{name}' has {len(weights)} weights for {rows} rows."
             self._error(key, sentence, "Give one for each row of 'of'.")
             return False
-        if sum(weights) // _shared_weight(weights, draw.order) > MAX_ROWS:
+        if sum(weights) // _shared_weight(weights, draw.order) > doc.MAX_ROWS:
             sentence = (
-                f"The weights add up to {sum(weights)}, more than {MAX_ROWS} rows."
+                f"The weights add up to {sum(weights)}, more than {doc.MAX_ROWS} rows."
             )
             self._error(key, sentence, "Use smaller ones.")
             return False
         return True
 
-    def _check_rows(self, name: str, draw: Draw, rows: Rows) -> None:
+    def _check_rows(self, name: str, draw: doc.Draw, rows: Rows) -> None:
         """Report too many rows, or too few to pick from."""
         place = ("draw", name)
         if draw.permute is not None:
@@ -734,9 +705,9 @@ class DrawBuilder(Lookup):
                 f"'{name}' picks {draw.pick} of {len(rows)} rows.",
                 "Pick fewer.",
             )
-        if len(rows) * draw.copies > MAX_ROWS:
+        if len(rows) * draw.copies > doc.MAX_ROWS:
             position = self.root.find(place).position
-            sentence = f"{len(rows)} rows in {draw.copies} copies are more than {MAX_ROWS} of one permuted block."
+            sentence = f"{len(rows)} rows in {draw.copies} copies are more than {doc.MAX_ROWS} of one permuted block."
             self.diagnostics.error(
                 206, position, sentence, "Use fewer copies, or 'order: random'."
             )
@@ -747,7 +718,7 @@ class DrawBuilder(Lookup):
             self._error((*place, "pick"), sentence, "Use 'order: random'.")
 
     def _check_permutations(
-        self, draw: Draw, values: Sequence[Any], place: Sequence[str]
+        self, draw: doc.Draw, values: Sequence[Any], place: Sequence[str]
     ) -> None:
         """206: too many permutations, none, or a value that appears twice."""
         if len(draw.into) > len(values):
@@ -755,9 +726,9 @@ class DrawBuilder(Lookup):
                 f"There are {len(values)} values, but 'into' asks for {len(draw.into)}."
             )
             self._error((*place, "into"), sentence, "Ask for fewer.")
-        elif not 1 <= draw.permutations <= MAX_ROWS:
+        elif not 1 <= draw.permutations <= doc.MAX_ROWS:
             sentence = (
-                f"There are {draw.permutations} permutations, more than {MAX_ROWS}."
+                f"There are {draw.permutations} permutations, more than {doc.MAX_ROWS}."
             )
             self._error(
                 (*place, "permute"),
@@ -772,7 +743,7 @@ class DrawBuilder(Lookup):
                 "Name each value once.",
             )
 
-    def _check_runs(self, draw: Draw, rows: Rows, place: Sequence[str]) -> None:
+    def _check_runs(self, draw: doc.Draw, rows: Rows, place: Sequence[str]) -> None:
         """206: rows cannot be ordered so that no run is longer than ``max_run``."""
         if draw.max_run is None or not rows:
             return
@@ -784,7 +755,7 @@ class DrawBuilder(Lookup):
             sentence = f"'{value}' is too frequent for runs of at most {draw.max_run}."
             self._error((*place, "max_run"), sentence, "Allow longer runs.")
 
-    def _check_keys(self, name: str, draw: Draw, rows: Rows) -> None:
+    def _check_keys(self, name: str, draw: doc.Draw, rows: Rows) -> None:
         place = ("draw", name)
         if draw.copies > 1 and draw.order != "shuffle":
             self._error(
@@ -812,7 +783,7 @@ class DrawBuilder(Lookup):
                 (*place, "distinct"), "'distinct' is only for 'sample'.", "Remove it."
             )
 
-    def _check_sample(self, name: str, draw: Draw) -> None:
+    def _check_sample(self, name: str, draw: doc.Draw) -> None:
         """Report a sample that is neither a group nor a set drawn earlier, or that
         deals out more than there is.
         """
@@ -836,7 +807,7 @@ class DrawBuilder(Lookup):
                 "Remove one of them.",
             )
 
-    def _sizes_before(self, name: str, draw: Draw) -> dict[str, int]:
+    def _sizes_before(self, name: str, draw: doc.Draw) -> dict[str, int]:
         """Return the sizes of groups and, to draw from without replacement, of the sets
         that draws above this one pick.
         """
@@ -849,7 +820,7 @@ class DrawBuilder(Lookup):
                 sizes |= {column: other.pick for column in other.columns if other.pick}
         return sizes
 
-    def _no_sample(self, name: str, draw: Draw, sizes: Mapping[str, int]) -> None:
+    def _no_sample(self, name: str, draw: doc.Draw, sizes: Mapping[str, int]) -> None:
         sample, path = draw.sample or "", ("draw", name, "sample")
         later = next(
             (
@@ -870,7 +841,7 @@ class DrawBuilder(Lookup):
             what = "group, or set of a draw above," if draw.distinct else "group"
             self.unknown(what, sample, sizes, path)
 
-    def _check_dealt(self, name: str, draw: Draw, size: int) -> None:
+    def _check_dealt(self, name: str, draw: doc.Draw, size: int) -> None:
         """Report what asks for more members than there are, or for several sets."""
         asked = len(draw.into)
         if (draw.pick or 0) > size:
@@ -907,7 +878,7 @@ class EvidenceBuilder(Lookup):
     def primary_reference(self) -> int | None:
         return judged_reference(self.document.reference)
 
-    def where(self) -> Expression | None:
+    def where(self) -> ex.Expression | None:
         """Return the condition for a trial to count: that of the primary reference and
         of the estimand.
         """
@@ -917,28 +888,30 @@ class EvidenceBuilder(Lookup):
             if tree is not None
         ]
         return (
-            Binary("and", *conditions)
+            ex.Binary("and", *conditions)
             if len(conditions) == 2
             else next(iter(conditions), None)
         )
 
-    def _where_of_estimand(self) -> Expression | None:
+    def _where_of_estimand(self) -> ex.Expression | None:
         estimand = self.document.estimand
         written = None if isinstance(estimand, str) else estimand.where
-        return self.expression(written, ("estimand", "where"), TRUTH)
+        return self.expression(written, ("estimand", "where"), ex.TRUTH)
 
-    def _where_of_reference(self) -> Expression | None:
+    def _where_of_reference(self) -> ex.Expression | None:
         primary = self.primary_reference()
         condition = None
         for number, reference in enumerate(self.document.reference):
             tree = self.expression(
-                reference.where, ("reference", number, "where"), TRUTH
+                reference.where, ("reference", number, "where"), ex.TRUTH
             )
             if number == primary:
                 condition = tree
         return condition
 
-    def measure(self, written: object, path: Sequence[str | int]) -> Expression | None:
+    def measure(
+        self, written: object, path: Sequence[str | int]
+    ) -> ex.Expression | None:
         """Resolve a measure: an expression, or a guarded list of names."""
         if isinstance(written, doc.MeasureBy):
             self._check_conditions(written, path)
@@ -946,7 +919,10 @@ class EvidenceBuilder(Lookup):
         if not isinstance(written, list):
             return self.expression(written, path)
         cases = [
-            (self.expression(case.if_, (*path, number, "if"), TRUTH), case.is_)
+            (
+                self.expression(case.if_, (*path, number, "if"), ex.TRUTH),
+                case.is_,
+            )
             for number, case in enumerate(written)
         ]
         for number, case in enumerate(written[:-1]):
@@ -959,7 +935,7 @@ class EvidenceBuilder(Lookup):
                     221, position, sentence, "Give it an 'if', or put it last."
                 )
                 break
-        return Classes(tuple(cases))
+        return ex.Classes(tuple(cases))
 
     def _check_conditions(
         self, written: doc.MeasureBy, path: Sequence[str | int]
@@ -978,7 +954,7 @@ class EvidenceBuilder(Lookup):
             elif name not in (
                 known := [*self.names.variables, *self.document.measures]
             ):
-                if name in BUILT_INS:
+                if name in ex.BUILT_INS:
                     sentence = f"'{name}' is no variable or measure."
                     remedy = f"Add a measure, 'in_{name}: {name}', and name that."
                     self.diagnostics.error(
@@ -997,7 +973,7 @@ class EvidenceBuilder(Lookup):
                     228, position, f"'{name}' appears twice in 'by'.", "Keep one."
                 )
 
-    def construct(self) -> ConstructSpec | None:
+    def construct(self) -> spec.ConstructSpec | None:
         construct = self.document.construct_
         if construct is None:
             return None
@@ -1018,7 +994,7 @@ class EvidenceBuilder(Lookup):
                 )
             ) is not None:
                 spared.append(lesion)
-        return ConstructSpec(
+        return spec.ConstructSpec(
             construct.name,
             construct.kind,
             tuple(abolished),
@@ -1284,7 +1260,7 @@ def resolve(
 
 def identity(
     family: str,
-    document: DocumentModel,
+    document: doc.DocumentModel,
     root: Node,
     path: Path,
     ancestors: Sequence[str],
@@ -1325,7 +1301,7 @@ def protocol_hash(plain: Mapping[str, Any]) -> str:
             k: v["value"] if isinstance(v, dict) and "value" in v else v
             for k, v in measures.items()
         }
-    return hashlib.sha256(f"{VERSION}\n{canonical(relevant)}".encode()).hexdigest()
+    return hashlib.sha256(f"{doc.VERSION}\n{canonical(relevant)}".encode()).hexdigest()
 
 
 class _Builder(Lookup):
@@ -1334,24 +1310,25 @@ class _Builder(Lookup):
     def variables(self) -> dict[str, spec.VariableSpec]:
         variables = {}
         for name, variable in self.document.vars.items():
-            initial: RuntimeValue
+            initial: ex.RuntimeValue
             if isinstance(variable.init, list):
                 initial = frozenset(
                     v for v in map(runtime_value, variable.init) if v is not None
                 )
             else:
                 initial = runtime_value(variable.init)
-            kind = self.names.variables.get(name, NUMBER)
+            kind = self.names.variables.get(name, ex.NUMBER)
             variables[name] = spec.VariableSpec(name, kind, initial, variable.per)
         return variables
 
-    def success(self) -> Expression | None:
+    def success(self) -> ex.Expression | None:
         """Return the success condition; it must not count earlier successes, because it
         defines them.
         """
-        tree = self.expression(self.document.success, ("success",), TRUTH)
+        tree = self.expression(self.document.success, ("success",), ex.TRUTH)
         if any(
-            isinstance(node, Recent) and node.outcome is None for node in walk(tree)
+            isinstance(node, ex.Recent) and node.outcome is None
+            for node in ex.walk(tree)
         ):
             position = self.root.find(["success"]).position
             self.diagnostics.error(
@@ -1366,97 +1343,43 @@ class _Builder(Lookup):
         start = self.document.start
         at = self.place(start.at, ("start", "at"), solid=False, placing=True)
         is_variable = start.face not in (*HEADINGS, "random")
-        position = self.root.find(("start", "face")).position
         if is_variable and start.face not in self.names.variables:
             known = [*HEADINGS, "random", *self.names.variables]
             self.unknown("heading", start.face, known, ("start", "face"))
         elif is_variable:
-            self.names.used.add(start.face)
-            known = [
-                *(HEADINGS if self.document.arena.headings == 8 else HEADINGS[::2]),
-                "random",
-            ]
-            if self.names.variables[start.face].kind != "name":
-                self.diagnostics.error(
-                    207,
-                    position,
-                    f"The variable '{start.face}' does not hold a heading.",
-                    "Hold N, E, ...",
-                )
-            for value in (
-                self.values(start.face)
-                if self.names.variables[start.face].kind == "name"
-                else ()
-            ):
-                if value not in known:
-                    sentence = f"'{start.face}' can hold '{value}', which is not a heading here."
-                    self.diagnostics.error(
-                        207, position, sentence, f"Use {' '.join(known)}."
-                    )
+            self._check_heading(start.face)
         elif self.document.arena.headings == 4 and start.face in HEADINGS[1::2]:
-            self.diagnostics.error(
-                207,
-                position,
+            self._no_heading(
                 f"With four headings, {start.face} is not a heading.",
                 "Use N, E, S or W.",
             )
         return spec.StartSpec(at, start.face, is_variable, start.carry)
 
+    def _check_heading(self, variable: str) -> None:
+        """Check that all values of a variable are headings of this arena."""
+        self.names.used.add(variable)
+        if self.names.variables[variable].kind != "name":
+            self._no_heading(
+                f"The variable '{variable}' does not hold a heading.", "Hold N, E, ..."
+            )
+            return
+        headings = HEADINGS if self.document.arena.headings == 8 else HEADINGS[::2]
+        known = [*headings, "random"]
+        for value in self.values(variable):
+            if value not in known:
+                self._no_heading(
+                    f"'{variable}' can hold '{value}', which is not a heading here.",
+                    f"Use {' '.join(known)}.",
+                )
+
+    def _no_heading(self, sentence: str, remedy: str) -> None:
+        position = self.root.find(("start", "face")).position
+        self.diagnostics.error(207, position, sentence, remedy)
+
     def schedule(self) -> tuple[spec.BlockSpec, ...]:
         blocks, planned = [], 0
         for name, block in self.document.schedule.items():
-            values: list[tuple[str, RuntimeValue]] = []
-            for variable, value in block.set.items():
-                path = ("schedule", name, "set")
-                if variable not in self.document.vars:
-                    position = self.root.find(path).key_position(variable)
-                    self.undeclared(variable, value, position)
-                    continue
-                values.append(
-                    (variable, self._constant(variable, value, (*path, variable)))
-                )
-            repeat, each = block.repeat, block.sessions * block.trials
-            alone = each if repeat.trials is None else min(each, repeat.trials)
-            until = self._until(block.until, ("schedule", name, "until"))
-            if until is not None and until.count > alone:
-                position = self.root.find(("schedule", name, "until")).position
-                sentence = f"it needs {until.count} trials, and each repetition of the block has {alone}."
-                self.diagnostics.warning(
-                    315,
-                    position,
-                    f"'until' is never reached: {sentence}",
-                    "Add trials, or lower 'count'.",
-                )
-            ends = self._until(repeat.until, ("schedule", name, "repeat", "until"))
-            if ends is not None and ends.count >= repeat.at_most:
-                position = self.root.find(
-                    ("schedule", name, "repeat", "until")
-                ).position
-                sentence = f"it needs {ends.count} repetitions, and there are at most {repeat.at_most}."
-                self.diagnostics.warning(
-                    315,
-                    position,
-                    f"'until' ends nothing early: {sentence}",
-                    "Raise 'at_most', or lower 'count'.",
-                )
-            if repeat.trials is not None and repeat.trials >= each * repeat.at_most:
-                position = self.root.find(("schedule", name, "repeat")).key_position(
-                    "trials"
-                )
-                sentence = f"'trials' limits nothing: all repetitions together have {each * repeat.at_most}."
-                self.diagnostics.warning(
-                    315, position, sentence, "Lower it, or raise 'at_most'."
-                )
-            made = spec.BlockSpec(
-                name,
-                block.sessions,
-                block.trials,
-                repeat.at_most,
-                tuple(values),
-                until,
-                repeat.trials,
-                ends,
-            )
+            made = self._block(name, block)
             planned += made.planned
             if planned > MAX_TRIALS:
                 position = self.root.find(("schedule", name)).position
@@ -1471,15 +1394,71 @@ class _Builder(Lookup):
             blocks.append(made)
         return tuple(blocks)
 
+    def _block(self, name: str, block: doc.Block) -> spec.BlockSpec:
+        place, repeat = ("schedule", name), block.repeat
+        values = self._set_by(block, (*place, "set"))
+        each = block.sessions * block.trials
+        alone = each if repeat.trials is None else min(each, repeat.trials)
+        until = self._until(block.until, (*place, "until"))
+        if until is not None and until.count > alone:
+            self._limits_nothing(
+                self.root.find((*place, "until")).position,
+                "'until' is never reached: it needs "
+                f"{until.count} trials, and each repetition of the block has {alone}.",
+                "Add trials, or lower 'count'.",
+            )
+        ends = self._until(repeat.until, (*place, "repeat", "until"))
+        if ends is not None and ends.count >= repeat.at_most:
+            self._limits_nothing(
+                self.root.find((*place, "repeat", "until")).position,
+                "'until' ends nothing early: it needs "
+                f"{ends.count} repetitions, and there are at most {repeat.at_most}.",
+                "Raise 'at_most', or lower 'count'.",
+            )
+        most = each * repeat.at_most
+        if repeat.trials is not None and repeat.trials >= most:
+            self._limits_nothing(
+                self.root.find((*place, "repeat")).key_position("trials"),
+                f"'trials' limits nothing: all repetitions together have {most}.",
+                "Lower it, or raise 'at_most'.",
+            )
+        return spec.BlockSpec(
+            name,
+            block.sessions,
+            block.trials,
+            repeat.at_most,
+            values,
+            until,
+            repeat.trials,
+            ends,
+        )
+
+    def _limits_nothing(self, place: Position, sentence: str, remedy: str) -> None:
+        self.diagnostics.warning(315, place, sentence, remedy)
+
+    def _set_by(
+        self, block: doc.Block, path: tuple[str, ...]
+    ) -> tuple[tuple[str, ex.RuntimeValue], ...]:
+        """Return the variables that a block sets."""
+        values = []
+        for variable, value in block.set.items():
+            if variable in self.document.vars:
+                held = self._constant(variable, value, (*path, variable))
+                values.append((variable, held))
+            else:
+                position = self.root.find(path).key_position(variable)
+                self.undeclared(variable, value, position)
+        return tuple(values)
+
     def _until(
-        self, until: Until | None, path: Sequence[str | int]
+        self, until: doc.Until | None, path: Sequence[str | int]
     ) -> spec.UntilSpec | None:
         """Resolve a criterion; report unknown outcomes, and a ``count`` above
         ``of``.
         """
         if until is None:
             return None
-        condition = self.expression(until.if_, (*path, "if"), TRUTH)
+        condition = self.expression(until.if_, (*path, "if"), ex.TRUTH)
         for outcome in until.outcome:
             if outcome not in self.names.outcomes:
                 self.unknown(
@@ -1497,10 +1476,13 @@ class _Builder(Lookup):
         return spec.UntilSpec(met, until.count, until.window, condition)
 
     def _constant(
-        self, variable: str, value: Scalar | list[Scalar], path: Sequence[str | int]
-    ) -> RuntimeValue:
-        kind = self.names.variables.get(variable, NUMBER)
-        runtime: RuntimeValue
+        self,
+        variable: str,
+        value: doc.Scalar | list[doc.Scalar],
+        path: Sequence[str | int],
+    ) -> ex.RuntimeValue:
+        kind = self.names.variables.get(variable, ex.NUMBER)
+        runtime: ex.RuntimeValue
         if isinstance(value, list):
             runtime = frozenset(v for v in map(runtime_value, value) if v is not None)
             held = "set"
@@ -1519,7 +1501,9 @@ class _Builder(Lookup):
             )
         return runtime
 
-    def _check_places(self, names: Iterable[Scalar], path: Sequence[str | int]) -> None:
+    def _check_places(
+        self, names: Iterable[doc.Scalar], path: Sequence[str | int]
+    ) -> None:
         for name in names:
             if isinstance(name, str) and name not in (*self.names.places, "none"):
                 self.unknown("zone", name, self.names.places, path)

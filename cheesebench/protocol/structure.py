@@ -119,20 +119,16 @@ def _report_nulls(
         return
     if isinstance(node.value, Mapping):
         for key, child in node.value.items():
+            # The rest of an expression that a comma cut short is reported.
             if child.value is None and ")" not in key:
-                # The rest of an expression that a comma cut short is reported.
-                known = [
-                    name
-                    for name, other in node.value.items()
-                    if other.value is not None
-                ]
-                remedy = (
-                    did_you_mean(key, known).strip()
-                    or f"Write an empty mapping as '{key}: {{}}'."
-                )
-                place = node.key_position(key)
+                children = node.value.items()
+                known = [name for name, one in children if one.value is not None]
                 diagnostics.warning(
-                    316, place, f"'{key}: null' has nothing to delete here.", remedy
+                    316,
+                    node.key_position(key),
+                    f"'{key}: null' has nothing to delete here.",
+                    did_you_mean(key, known).strip()
+                    or f"Write an empty mapping as '{key}: {{}}'.",
                 )
             _report_nulls(child, unfit, diagnostics)
     elif isinstance(node.value, list):
@@ -425,18 +421,23 @@ def _is_meant(detail: ErrorDetails, path: _Path, missing: str) -> bool:
     )
 
 
+def _report_bad_key(
+    root: Node, path: _Path, expected: str, diagnostics: Diagnostics
+) -> None:
+    key = str(path[-1]) if path else ""
+    diagnostics.error(
+        124,
+        root.find(path[:-1]).key_position(key),
+        f"{_shown(key)} cannot be a key here: expected {expected}.",
+        look_alike(key) or "Rename it.",
+    )
+
+
 def _report_misfit(
     root: Node, path: _Path, is_key: bool, expected: str, diagnostics: Diagnostics
 ) -> None:
     if is_key:
-        key = str(path[-1]) if path else ""
-        position = root.find(path[:-1]).key_position(key)
-        diagnostics.error(
-            124,
-            position,
-            f"{_shown(key)} cannot be a key here: expected {expected}.",
-            look_alike(key) or "Rename it.",
-        )
+        _report_bad_key(root, path, expected, diagnostics)
         return
     value, written = root.find(path).value, _in_line(root.find(path).plain())
     kind = (

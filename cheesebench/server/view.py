@@ -24,7 +24,6 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import CellPlan, TrialRecord
 from cheesebench.server import pages
 from cheesebench.server.http_guard import HEADERS, RequestGuard, Serving
-from cheesebench.server.pages import shown
 from cheesebench.server.watch import (
     CellState,
     ModelRate,
@@ -133,19 +132,19 @@ def to_json(state: RunState) -> dict[str, Any]:
     once a second.
     """
     return {
-        "run": shown(state.run_id),
+        "run": pages.shown(state.run_id),
         "created": state.created,
         "status": state.status,
-        "design": shown(state.design),
+        "design": pages.shown(state.design),
         "cells": [
             _cell(number, cell, state) for number, cell in enumerate(state.cells)
         ],
         "models": [
             {
-                "name": shown(one.model),
-                "view": shown(one.view),
+                "name": pages.shown(one.model),
+                "view": pages.shown(one.view),
                 "gate": one.gate.value,
-                "reason": shown(one.gate_reason),
+                "reason": pages.shown(one.gate_reason),
             }
             for one in state.models
         ],
@@ -160,7 +159,7 @@ def to_json(state: RunState) -> dict[str, Any]:
         "latest": _latest(state),
         "replies": [
             {
-                "cell": shown(f"{reply.key[0]} on {reply.key[1]}"),
+                "cell": pages.shown(f"{reply.key[0]} on {reply.key[1]}"),
                 "subject": reply.subject,
                 "trial": reply.trial + 1,
                 "text": reply.text.encode("utf-8", "replace").decode(),
@@ -207,10 +206,10 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
     game, decided = result.game, not state.is_open(cell)
     return {
         "number": number,
-        "model": shown(plan.model),
-        "protocol": shown(plan.label),
-        "title": shown(plan.title or plan.protocol),
-        "view": shown(
+        "model": pages.shown(plan.model),
+        "protocol": pages.shown(plan.label),
+        "title": pages.shown(plan.title or plan.protocol),
+        "view": pages.shown(
             ", ".join(
                 filter(None, (plan.view, "" if plan.items else str(plan.variant)))
             )
@@ -219,7 +218,7 @@ def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
         "verdict": result.verdict.value,
         "decided": decided,
         # While a cell is run, what has not been run yet is missing.
-        "reason": shown(with_doubts(result) if decided else result.reason),
+        "reason": pages.shown(with_doubts(result) if decided else result.reason),
         "rate": result.rate,
         "interval": result.interval,
         "reference": _rodents(plan),
@@ -252,7 +251,7 @@ def _measured(result: CellResult) -> dict[str, str | None] | None:
     )
     mean = "–" if judged is None else number(judged.mean)
     return {
-        "mean": shown(f"{measured.name} {mean}"),
+        "mean": pages.shown(f"{measured.name} {mean}"),
         "interval": limits,
         "reference": number(reference.value),
     }
@@ -285,11 +284,11 @@ def film(
     paradigm = plugins.compile(replay.recorded_protocol(log, plan, plugins))
     frames = replay.film(log, paradigm, plugins.view("ascii_2d"), record)
     return {
-        "title": shown(plan.title or plan.protocol),
-        "model": shown(plan.model),
+        "title": pages.shown(plan.title or plan.protocol),
+        "model": pages.shown(plan.model),
         "subject": record.subject,
         "trial": record.trial + 1,
-        "outcome": shown(record.outcome or ""),
+        "outcome": pages.shown(record.outcome or ""),
         "frames": [
             "\n".join(map(printable, frame.observation.split("\n"))) for frame in frames
         ],

@@ -18,7 +18,6 @@ from cheesebench.lesions import LANDMARKS, TEXT, Hidden, Lesion
 from cheesebench.paradigms.arena.tables import Geometry, Tables
 from cheesebench.protocol import expressions
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
-from cheesebench.protocol.expressions import RuntimeValue
 from cheesebench.protocol.specification import Specification
 
 #: Maximum number of bytes of drawn observations that one paradigm keeps for one view;
@@ -176,7 +175,9 @@ class Gallery:
         )
 
 
-def _values_held(specification: Specification) -> Iterator[tuple[str, RuntimeValue]]:
+def _values_held(
+    specification: Specification,
+) -> Iterator[tuple[str, expressions.RuntimeValue]]:
     """Yield every variable with each value that it is given in the file."""
     for draw in specification.draws:
         for row in draw.rows:
