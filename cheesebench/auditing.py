@@ -14,7 +14,7 @@ from tabulate import tabulate
 from cheesebench.amounts import number, percent
 from cheesebench.experiment.cells import reference_value
 from cheesebench.interfaces import AuditFinding, AuditSettings
-from cheesebench.planning.simulation import COHORTS, MOST, RUNS, declared_animal
+from cheesebench.planning import simulation
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import arenas
 from cheesebench.protocol.validation import life_hash
@@ -110,22 +110,23 @@ def audit_animal(
         return [AuditFinding(rule, "note", "there is no reference for 'success'", {})]
     if reference.measured is None:
         margin = specification.document.margin
-        animal = declared_animal(
+        animal = simulation.declared_animal(
             reference, specification.judged_sessions, margin, seed=settings.seed
         )
         attained = f"succeed in {percent(animal.mean)} of the trials that are compared with {percent(reference.value)}"
     else:
         assert specification.judged is not None
-        animal = declared_animal(
+        animal = simulation.declared_animal(
             reference, {}, specification.judged.margin or 0.0, seed=settings.seed
         )
         attained = f"have a mean {reference.measured.name} of {number(reference.value)}"
     fails = " and ".join(
-        f"{percent(animal.fails[n])} of {RUNS} runs with {n} subjects" for n in COHORTS
+        f"{percent(animal.fails[n])} of {simulation.RUNS} runs with {n} subjects"
+        for n in simulation.COHORTS
     )
     text = (
         f"animals that follow the reference {attained}; they FAIL in {fails}, and PASS in {percent(animal.passes)} "
-        f"with {MOST}"
+        f"with {simulation.MOST}"
     )
     if animal.is_at_fault and reference.measured is not None:
         text += ": the animals differ too much for the margin"
@@ -137,7 +138,7 @@ def audit_animal(
         "icc": animal.icc,
         "passes": animal.passes,
         "fails": {str(subjects): share for subjects, share in animal.fails.items()},
-        "runs": RUNS,
+        "runs": simulation.RUNS,
     }
     return [AuditFinding(rule, "FAIL" if animal.is_at_fault else "ok", text, numbers)]
 

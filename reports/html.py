@@ -20,16 +20,8 @@ from cheesebench.html_pages import Templates, content_security_policy
 from cheesebench.published import ELSEWHERE, published_elsewhere
 from cheesebench.records import PERSON, CellKey
 from cheesebench.reports import cells as words
-from cheesebench.reports import comparison, matrix
+from cheesebench.reports import comparison, matrix, player
 from cheesebench.reports.markdown import SHORT, origin, run_facts
-from cheesebench.reports.player import (
-    MAX_STEPS,
-    Shelf,
-    make_room,
-    one_trial,
-    shelves,
-    subject_shelf,
-)
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.wording import bar, is_alike, shares, shown_value
@@ -468,11 +460,11 @@ def render_runs(
 ) -> str:
     """Return one page for the runs of these logs."""
     judged = {cell.plan.key: cell for cell in summary.cells}
-    trials: list[Shelf] = []
+    trials: list[player.Shelf] = []
     lived: dict[CellKey, Behaviour] = {}
     for log in logs:
         plans = [plan for plan in log.plans() if plan.key in judged]
-        trials += shelves(log, plugins, plans, MAX_STEPS // len(logs))
+        trials += player.shelves(log, plugins, plans, player.MAX_STEPS // len(logs))
         lived |= {
             plan.key: behaviour(judged[plan.key], log.trials_by_subject(plan))
             for plan in plans
@@ -480,7 +472,7 @@ def render_runs(
     rest = len(_page(summary, trials, lived).encode("utf-8"))
     # 200 bytes for each cell: the text about trials that are left out differs in
     # length.
-    make_room(trials, max(0, largest - rest - 200 * len(trials)))
+    player.make_room(trials, max(0, largest - rest - 200 * len(trials)))
     return _page(summary, trials, lived)
 
 
@@ -497,8 +489,8 @@ def render_subject(
 
     ``back`` is a relative address that the page leads back to.
     """
-    shelf = subject_shelf(log, plugins, plan, subject)
-    make_room([shelf], largest)
+    shelf = player.subject_shelf(log, plugins, plan, subject)
+    player.make_room([shelf], largest)
     return _player(
         "subject.html.jinja",
         shelf,
@@ -516,14 +508,16 @@ def render_trial(
     log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int
 ) -> str:
     """Return a page with the player and one trial, for a notebook."""
-    shelf = one_trial(log, plugins, plan, subject, trial)
+    shelf = player.one_trial(log, plugins, plan, subject, trial)
     about = entry(shelf, plan.protocol)
     return _player(
         "trial.html.jinja", shelf, about, shelves=[], title=about["title"], alone=True
     )
 
 
-def _player(template: str, shelf: Shelf, about: dict[str, Any], **values: Any) -> str:
+def _player(
+    template: str, shelf: player.Shelf, about: dict[str, Any], **values: Any
+) -> str:
     """Return a page with the player and one cell's trials."""
     scripts, style = (
         [Markup(_TEMPLATES.static(name)) for name in PLAYER],
@@ -556,7 +550,7 @@ PLAYER = ("maps.js", "player.js")
 
 def _page(
     summary: RunSummary,
-    trials: Sequence[Shelf],
+    trials: Sequence[player.Shelf],
     lived: Mapping[CellKey, Behaviour] | None = None,
 ) -> str:
     names = _link_names(summary)
@@ -723,7 +717,7 @@ def _link_names(summary: RunSummary) -> dict[CellKey, str]:
     return fragments
 
 
-def _first_failed(shelf: Shelf) -> tuple[int, int] | None:
+def _first_failed(shelf: player.Shelf) -> tuple[int, int] | None:
     failed = [
         (t["subject"], t["trial"])
         for t in shelf.trials[: shelf.shown]
@@ -732,7 +726,7 @@ def _first_failed(shelf: Shelf) -> tuple[int, int] | None:
     return min(failed, default=None)
 
 
-def _first_trial(shelf: Shelf, name: str) -> str:
+def _first_trial(shelf: player.Shelf, name: str) -> str:
     """Return the link to a cell's first trial on the page."""
     subject, trial = min(
         (one["subject"], one["trial"]) for one in shelf.trials[: shelf.shown]
@@ -740,7 +734,7 @@ def _first_trial(shelf: Shelf, name: str) -> str:
     return f"#{quote(name, safe='')}/{subject}/{trial}/0"
 
 
-def entry(shelf: Shelf, link: str) -> dict[str, Any]:
+def entry(shelf: player.Shelf, link: str) -> dict[str, Any]:
     """Return what the player must know of a cell before its trials are unpacked."""
     plan = shelf.plan
     whose = " in ".join(words.whose(plan))

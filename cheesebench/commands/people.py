@@ -34,20 +34,13 @@ from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import with_arena
 from cheesebench.records import PERSON
+from cheesebench.server import people
 from cheesebench.server.http_guard import (
     LOOPBACK,
     RequestGuard,
     check_address,
     new_token,
     serve,
-)
-from cheesebench.server.people import (
-    METHODS,
-    Participants,
-    ParticipantStore,
-    People,
-    Task,
-    Words,
 )
 
 if TYPE_CHECKING:
@@ -153,14 +146,14 @@ def run(options: argparse.Namespace) -> int:
         told = instructions(
             getattr(plugins.view(next(iter(cells)).view), "reading", "")
         )
-        words = Words(
+        words = people.Words(
             instructions=told,
             consent=consent,
             debriefing=debriefing,
             completion=options.completion,
         )
         seed = log.manifest["options"]["seed"]
-        participants = Participants(
+        participants = people.Participants(
             log,
             store,
             [_task(plugins, plan, text) for plan, text in cells.items()],
@@ -172,7 +165,7 @@ def run(options: argparse.Namespace) -> int:
             address=address,
             port=kept if options.port is None else options.port,
             names=names,
-            methods=METHODS,
+            methods=people.METHODS,
         )
 
         def begun(port: int) -> None:
@@ -186,7 +179,9 @@ def run(options: argparse.Namespace) -> int:
                 flush=True,
             )
 
-        serve(People(participants, words, options.key_times).serving(guard), begun)
+        serve(
+            people.People(participants, words, options.key_times).serving(guard), begun
+        )
         done = [len(log.completed_subjects(plan)) for plan in cells]
         enough = " No more people are needed." if participants.complete else ""
         taken = counted(store.count(), "place")
@@ -199,7 +194,7 @@ def run(options: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _opened(
     options: argparse.Namespace, plugins: PluginManager
-) -> Iterator[tuple[RunLog, ParticipantStore, Cells]]:
+) -> Iterator[tuple[RunLog, people.ParticipantStore, Cells]]:
     """Yield the log (new or resumed, claimed for this process) and its cells of
     people.
     """
@@ -235,7 +230,7 @@ def _opened(
                 )
             )
             stack.callback(claim(log.path).close)
-        store = ParticipantStore(log.directory)
+        store = people.ParticipantStore(log.directory)
         stack.callback(store.close)
         for plan in cells:
             complete = len(log.completed_subjects(plan))
@@ -288,8 +283,8 @@ def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -
         )
     if not _has_people(log):
         log.add_cells(_beside_models(log, plugins, options).items())
-    people = [plan for plan in log.plans() if plan.model == PERSON]
-    return {plan: recorded_protocol(log, plan, plugins) for plan in people}
+    cells = [plan for plan in log.plans() if plan.model == PERSON]
+    return {plan: recorded_protocol(log, plan, plugins) for plan in cells}
 
 
 def _beside_models(
@@ -323,8 +318,8 @@ def _plan(specification: Specification, view: str, design: Any) -> CellPlan:
 
 def _task(
     plugins: PluginManager, plan: CellPlan, specification: BaseSpecification
-) -> Task:
-    return Task(
+) -> people.Task:
+    return people.Task(
         plan=plan,
         paradigm=plugins.compile(specification),
         view=plugins.view(plan.view),

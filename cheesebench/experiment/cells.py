@@ -30,19 +30,10 @@ from cheesebench.errors import (
 from cheesebench.family import CellRequest, Design, LanguageModel, Study
 from cheesebench.interface_checks import blaming, returned_list
 from cheesebench.interfaces import DEFAULT_EDITION, BaseSpecification, PictureView
-from cheesebench.protocol import SUFFIX, Catalogue
+from cheesebench.protocol import SUFFIX, Catalogue, validation
 from cheesebench.protocol.answers import answers_for_life
 from cheesebench.protocol.catalogue import file_names, protocol_name
 from cheesebench.protocol.structure import read_document
-from cheesebench.protocol.validation import (
-    ability_scale,
-    audited_ceilings,
-    construct_status,
-    doubts,
-    idle_sessions,
-    most_left,
-    passed_by,
-)
 from cheesebench.records import (
     GOAL,
     MOST_SUBJECTS,
@@ -444,12 +435,12 @@ def plan_cell(
         settings=settings or {},
         variant=variant,
         construct=_construct(specification),
-        ceilings=audited_ceilings(specification),
+        ceilings=validation.audited_ceilings(specification),
         # A life that is cut short has other trials than the audit's.
-        ability=ability_scale(specification)
+        ability=validation.ability_scale(specification)
         if design.trials is None or design.trials >= trials
         else None,
-        idle=idle_sessions(specification),
+        idle=validation.idle_sessions(specification),
         answers=answers_for_life(specification),
         twin_of=document.twin_of or "",
     )
@@ -486,14 +477,14 @@ def _construct(specification: Specification) -> Construct | None:
     abolished = tuple(
         (str(lesion), at_most) for lesion, at_most in construct.abolished_by
     )
-    doubt = next((one.sentence for one in doubts(specification)), "")
+    doubt = next((one.sentence for one in validation.doubts(specification)), "")
     return Construct(
         name=construct.name,
         abolished_by=abolished,
-        status=construct_status(specification),
+        status=validation.construct_status(specification),
         doubt=doubt,
-        leaves=most_left(specification),
-        passed_by=passed_by(specification),
+        leaves=validation.most_left(specification),
+        passed_by=validation.passed_by(specification),
     )
 
 

@@ -55,20 +55,7 @@ from cheesebench.errors import (
     raised_where,
 )
 from cheesebench.executor import Job, Report
-from cheesebench.experiment.calling import (
-    MOST_NAMES,
-    THROTTLES,
-    UNCOUNTABLE,
-    Budget,
-    Caller,
-    Limiter,
-    Limits,
-    ModelChannel,
-    Patience,
-    early_record,
-    is_private,
-    said,
-)
+from cheesebench.experiment import calling
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.subjects import ParadigmCache, stopped
 from cheesebench.family import LanguageModel, SubjectContext
@@ -107,9 +94,9 @@ def backend_errors_explained(backend: str, doing: str) -> Iterator[None]:
                 f"The backend '{backend}' reports while {doing}: {quoted(str(error))}"
             )
     except (Exception, SystemExit) as error:
-        said = quoted(raised_where(error), 360)
+        how = quoted(raised_where(error), 360)
         raised = PluginError(
-            f"The backend '{backend}' fails while {doing}: {said}. Please report this to its author."
+            f"The backend '{backend}' fails while {doing}: {how}. Please report this to its author."
         )
     raised.__cause__ = raised.__context__ = None
     vars(raised).pop("__notes__", None)
@@ -345,7 +332,7 @@ PROBE_SYSTEM, PROBE = "You answer in one word.", "Reply with the word READY."
 #: Seconds after which a fault is waited for no second time.
 SLOW_FAULT = 10.0
 #: Faults of which a server is there: it is busy, or refuses what this prompt says.
-ANSWERED = THROTTLES | {"content_filter"}
+ANSWERED = calling.THROTTLES | {"content_filter"}
 PROBE_ATTEMPTS = 3
 #: Priority bonus, in calls, of subjects of the current set over speculative ones.
 OVERSUBSCRIPTION = 1e12
@@ -365,8 +352,8 @@ class CallOptions:
     """
 
     concurrency: int = 256
-    patience: Patience = field(default_factory=Patience)
-    limits: Limits = field(default_factory=Limits)
+    patience: calling.Patience = field(default_factory=calling.Patience)
+    limits: calling.Limits = field(default_factory=calling.Limits)
     retry_errors: bool = False
     processes: int = 1
     began: float = field(default_factory=time.time)
@@ -520,7 +507,7 @@ def record_answer(
     """Keep an answer to a request of the run, which is not asked again."""
     (request, plan, subject, trial, call), reply, seconds, attempts = answer
     if plan is not None:
-        record = early_record(
+        record = calling.early_record(
             log,
             plan,
             (trial, call),
@@ -562,7 +549,7 @@ async def _probe(prober: _Prober, questions: Sequence[Question]) -> int | None:
             fault = await prober.put(question)
             if fault is not None:
                 raise UnreachableModelError(
-                    f"The model '{prober.name}' does not answer: {quoted(said(fault), 1000)}"
+                    f"The model '{prober.name}' does not answer: {quoted(calling.said(fault), 1000)}"
                 )
         return (await prober.connection.facts()).context
     finally:
@@ -622,7 +609,7 @@ class _Prober:
             except ChatFaultError as fault:
                 return fault
         if self._counts and not reply.usage.prompt + reply.usage.completion:
-            raise OptionError(f"--max-tokens and --max-cost: {UNCOUNTABLE}.")
+            raise OptionError(f"--max-tokens and --max-cost: {calling.UNCOUNTABLE}.")
         self._keep(Answer(question, reply, time.monotonic() - began, attempt))
         return None
 
@@ -663,11 +650,11 @@ class LanguageModels:
         self.options = options or CallOptions()
         self._log = log
         self._source = source
-        self._limiters: dict[str, Limiter] = {}
-        self._channels: dict[str, ModelChannel] = {}
+        self._limiters: dict[str, calling.Limiter] = {}
+        self._channels: dict[str, calling.ModelChannel] = {}
         self._news: deque[str] = deque()
         self._progress_file = ProgressFile(log.directory, self._flight)
-        self.budget = Budget(
+        self.budget = calling.Budget(
             self.options.limits,
             log.calls.totals,
             self.options.began,
@@ -682,7 +669,7 @@ class LanguageModels:
         run share the slots.
         """
 
-        async def ask(channel: ModelChannel) -> None:
+        async def ask(channel: calling.ModelChannel) -> None:
             if isinstance(channel.connection, CheckedConnection):
                 facts = await channel.connection.facts()
                 if facts.slots:
@@ -690,19 +677,19 @@ class LanguageModels:
 
         await asyncio.gather(*(ask(self.channel(name)) for name in names))
 
-    def channel(self, name: str) -> ModelChannel:
+    def channel(self, name: str) -> calling.ModelChannel:
         """Return the channel to a model, opening its connection on first use."""
         if name not in self._channels:
             if self._source is None:
                 self._progress_file.start()
             model, options = self.models[name], self.options
             context = context_of(model, self._log.directory, options.concurrency)
-            self._channels[name] = ModelChannel(
+            self._channels[name] = calling.ModelChannel(
                 connection=None
                 if self._source is not None
                 else CheckedConnection(model.backend, context),
                 limiter=self._limiters.setdefault(
-                    _account(model, context), Limiter(options.concurrency)
+                    _account(model, context), calling.Limiter(options.concurrency)
                 ),
                 tell=self._tell,
                 price=model.entry.price,
@@ -710,7 +697,7 @@ class LanguageModels:
                 replaying=self._source is not None,
                 retry_errors=options.retry_errors,
                 has_replied=self._log.calls.has_reply(name),
-                served_by=self._log.calls.served_by(name, MOST_NAMES),
+                served_by=self._log.calls.served_by(name, calling.MOST_NAMES),
             )
         return self._channels[name]
 
@@ -727,13 +714,13 @@ class LanguageModels:
             lines.append(self._news.popleft())
         return lines
 
-    def caller(self, job: Job, work: float) -> Caller:
+    def caller(self, job: Job, work: float) -> calling.Caller:
         """Return the caller of a subject; ``work`` is its priority among waiting
         calls.
         """
         plan, subject = job.plan, job.subject
         log = self._log
-        return Caller(
+        return calling.Caller(
             channel=self.channel(plan.model),
             log=log,
             source=self._source or log,
@@ -751,7 +738,7 @@ class LanguageModels:
         model = self.models[name]
         if model.entry.price is not None or self._source is not None:
             return False
-        return model.base_url is not None and is_private(model.base_url)
+        return model.base_url is not None and calling.is_private(model.base_url)
 
     def state(self) -> str:
         """Return calls in flight, limits, tokens and cost, for the progress line."""
@@ -830,7 +817,7 @@ class ModelWorker:
         self._models = models
         self._plugins = plugins
         self._paradigms = paradigms
-        self._callers: dict[Job, Caller] = {}
+        self._callers: dict[Job, calling.Caller] = {}
         #: Jobs whose calls have lower priority than all others.
         self.speculative: set[Job] = set()
 
@@ -871,7 +858,7 @@ class ModelWorker:
         finally:
             self._callers.pop(job, None)
 
-    def live(self, job: Job, caller: Caller) -> AsyncGenerator[Trial, None]:
+    def live(self, job: Job, caller: calling.Caller) -> AsyncGenerator[Trial, None]:
         """Yield every finished trial of the job's subject, with the rules that fired in
         it.
         """
@@ -924,7 +911,7 @@ async def conversation(
         yield connection
     except ChatFaultError as fault:
         raise UnreachableModelError(
-            f"The model '{model.entry.name}' does not answer: {said(fault)}"
+            f"The model '{model.entry.name}' does not answer: {calling.said(fault)}"
         ) from None
     finally:
         await _close(connection)

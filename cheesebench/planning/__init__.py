@@ -36,14 +36,8 @@ from cheesebench.experiment.log_file import check_fits
 from cheesebench.experiment.subjects import agent_seed, interrupts_of, run_subject
 from cheesebench.family import Asker, SubjectContext
 from cheesebench.interfaces import ACTIONS
+from cheesebench.planning import simulation
 from cheesebench.planning.earlier import DENSITY, PICTURED, REPLY, Manner
-from cheesebench.planning.simulation import (
-    MOST_SIMULATED,
-    Simulated,
-    Subjects,
-    simulate,
-    subjects_like_animals,
-)
 from cheesebench.records import Summable
 from cheesebench.statistics.question import question_of, scale_of
 from cheesebench.statistics.sample import enter_estimand
@@ -379,7 +373,7 @@ class _Verdicts:
     """
 
     counted: Mapping[str, NDArray[np.int64]]
-    simulated: Mapping[str, Simulated] = field(default_factory=dict)
+    simulated: Mapping[str, simulation.Simulated] = field(default_factory=dict)
     trials: int = 0
     icc: float | None = None
 
@@ -403,14 +397,14 @@ def _verdicts(
         question is None
         or plan.against != "reference"
         or not (sessions or plan.measured is not None)
-        or plan.subjects > MOST_SIMULATED
+        or plan.subjects > simulation.MOST_SIMULATED
     ):
         return _Verdicts(counted={next(iter(PLAYERS)): np.array([plan.subjects])})
-    animals = subjects_like_animals(plan, sessions, icc)
+    animals = simulation.subjects_like_animals(plan, sessions, icc)
     weak = _at_random(plugins, plan, specification, animals)
     competent = animals if question.alike else animals.at(0.95)
     simulated = {
-        name: simulate(
+        name: simulation.simulate(
             question,
             subjects,
             plan.subjects,
@@ -467,8 +461,8 @@ def _at_random(
     plugins: PluginManager,
     plan: CellPlan,
     specification: BaseSpecification,
-    animals: Subjects,
-) -> Subjects:
+    animals: simulation.Subjects,
+) -> simulation.Subjects:
     """Return subjects that move at random.
 
     Their pass rate is declared, and the same for all of them. Their score in a measure
@@ -478,8 +472,8 @@ def _at_random(
         return replace(animals.at(plan.chance or 0.0), icc=0.0)
     means = _means_at_random(plugins, plan, specification)
     if len(means) < 2:
-        return Subjects(sessions=((0.0, 1),), spread=0.0)
-    return Subjects(
+        return simulation.Subjects(sessions=((0.0, 1),), spread=0.0)
+    return simulation.Subjects(
         sessions=((statistics.fmean(means), 1),), spread=statistics.stdev(means)
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cheesebench.protocol.expressions import Binary, Expression, Variable, walk
+from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.specification import DrawSpec, Specification
 
 #: Levels beyond which subjects are not grouped by an answer.
@@ -79,13 +79,13 @@ def _divides(draw: DrawSpec, name: str, read: set[str]) -> bool:
     return name in read and 1 < len(levels) <= MOST_LEVELS
 
 
-def _read(tree: Expression | None) -> list[str]:
-    return [node.name for node in walk(tree) if isinstance(node, Variable)]
+def _read(tree: ex.Expression | None) -> list[str]:
+    return [node.name for node in ex.walk(tree) if isinstance(node, ex.Variable)]
 
 
-def _compared(tree: Expression | None) -> Iterator[str]:
-    for node in walk(tree):
+def _compared(tree: ex.Expression | None) -> Iterator[str]:
+    for node in ex.walk(tree):
         match node:
-            case Binary(("==" | "!=" | "in"), left, right):
+            case ex.Binary(("==" | "!=" | "in"), left, right):
                 sides = (left, right)
-                yield from (one.name for one in sides if isinstance(one, Variable))
+                yield from (one.name for one in sides if isinstance(one, ex.Variable))

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
 from cheesebench.protocol import documents as doc
+from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import Arena, naming_position
-from cheesebench.protocol.expressions import NUMBER, Domain, RuntimeValue, Type
 from cheesebench.protocol.names import (
     RESERVED,
     Names,
@@ -19,8 +19,8 @@ from cheesebench.protocol.names import (
 )
 from cheesebench.source import Node, walk
 
-_ANY = frozenset[Domain]({"any"})
-_PLACE = frozenset[Domain]({"place"})
+_ANY = frozenset[ex.Domain]({"any"})
+_PLACE = frozenset[ex.Domain]({"place"})
 _Path = tuple[str | int, ...]
 
 
@@ -85,7 +85,7 @@ class _Declaring:
                     "Keep one.",
                 )
             if is_set:
-                kind = Type("set", kind.domains if values else _ANY)
+                kind = ex.Type("set", kind.domains if values else _ANY)
             self._declare(name, kind, "a variable", ("vars", name))
 
     def draws(self) -> None:
@@ -119,7 +119,7 @@ class _Declaring:
                 self._counter_is(counter, f"the name of {self._taken[counter]}")
             elif counter in RESERVED:
                 self._counter_is(counter, "a reserved word of the language")
-            self._names.variables.setdefault(counter, NUMBER)
+            self._names.variables.setdefault(counter, ex.NUMBER)
 
     def states_and_blocks(self) -> None:
         for kind, entries, where in (
@@ -164,7 +164,7 @@ class _Declaring:
         kind = self._type_of(values)
         if not permuted:
             self._only_places(column, cells, self._root.find(path))
-        kind = Type("set", kind.domains) if draw.pick else kind
+        kind = ex.Type("set", kind.domains) if draw.pick else kind
         self._declare(column, kind, "a column of a draw", path)
 
     def _dealt_columns(self, name: str, draw: doc.Draw) -> None:
@@ -173,18 +173,18 @@ class _Declaring:
         """
         names = self._names
         held = (
-            Type("set", _PLACE)
+            ex.Type("set", _PLACE)
             if draw.sample in names.arena.groups
-            else names.variables.get(draw.sample or "", Type("set", _ANY))
+            else names.variables.get(draw.sample or "", ex.Type("set", _ANY))
         )
-        kind = Type("name", held.domains) if held.domains else NUMBER
-        kind = Type("set", held.domains) if draw.pick else kind
+        kind = ex.Type("name", held.domains) if held.domains else ex.NUMBER
+        kind = ex.Type("set", held.domains) if draw.pick else kind
         for number, column in enumerate(draw.into):
             path = ("draw", name, "into", number)
             self._declare(column, kind, "a column of a draw", path)
 
     def _is_new_symbol(self, name: str, text: object) -> bool:
-        held = self._names.variables.get(name, NUMBER).domains
+        held = self._names.variables.get(name, ex.NUMBER).domains
         return (
             isinstance(text, str)
             and text.isidentifier()
@@ -194,7 +194,7 @@ class _Declaring:
             and not self._names.domains(text)
         )
 
-    def _declare(self, name: str, kind: Type, what: str, path: _Path) -> None:
+    def _declare(self, name: str, kind: ex.Type, what: str, path: _Path) -> None:
         if name in RESERVED:
             self._is_reserved(name, self._position(path))
         elif name in self._taken:
@@ -228,18 +228,18 @@ class _Declaring:
     def _error(self, code: int, position: Position, sentence: str, remedy: str) -> None:
         self._diagnostics.error(code, position, sentence, remedy)
 
-    def _type_of(self, values: Sequence[RuntimeValue]) -> Type:
+    def _type_of(self, values: Sequence[ex.RuntimeValue]) -> ex.Type:
         """Return the type of a column; words that are no places become symbols."""
         words = [value for value in values if isinstance(value, str)]
         if not words:
             named = all(value is None for value in values)
-            return Type("name", _ANY) if named else NUMBER
+            return ex.Type("name", _ANY) if named else ex.NUMBER
         symbols = [word for word in words if word not in self._names.places]
         self.symbols |= dict.fromkeys(symbols)
-        domains: set[Domain] = {"symbol"} if symbols else set()
+        domains: set[ex.Domain] = {"symbol"} if symbols else set()
         if len(symbols) < len(words):
             domains.add("place")
-        return Type("name", frozenset(domains))
+        return ex.Type("name", frozenset(domains))
 
     def _only_places(
         self, column: str, cells: Sequence[doc.Scalar], node: Node
@@ -271,6 +271,6 @@ def _counting_position(root: Node, counter: str) -> Position:
     return root.key_position("trial")
 
 
-def _mixed(values: Iterable[RuntimeValue]) -> bool:
+def _mixed(values: Iterable[ex.RuntimeValue]) -> bool:
     """Return whether numbers and names are mixed (``none`` counts as a name)."""
     return len({isinstance(value, str | None) for value in values}) > 1

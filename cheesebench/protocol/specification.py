@@ -12,9 +12,9 @@ from cheesebench.diagnostics import Diagnostic, Diagnostics, Position
 from cheesebench.errors import ProtocolError
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.lesions import LANDMARKS, TEXT, Lesion
+from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import Arena
 from cheesebench.protocol.documents import ProtocolDocument, Scope
-from cheesebench.protocol.expressions import Expression, RuntimeValue, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Assignment:
     """``set``, ``add`` or ``remove`` of one variable."""
 
     variable: str
-    value: Expression
+    value: ex.Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class EffectsSpec:
     add: tuple[Assignment, ...] = ()
     remove: tuple[Assignment, ...] = ()
     count: tuple[str, ...] = ()
-    reward: Expression | None = None
+    reward: ex.Expression | None = None
     place: Place | None = None
-    put: tuple[Expression, Expression] | None = None
+    put: tuple[ex.Expression, ex.Expression] | None = None
     """Column and row, as numbers of the map."""
 
     @property
@@ -66,10 +66,10 @@ class RuleSpec:
 
     trigger: str
     target: Place | None
-    after: Expression | None
+    after: ex.Expression | None
     action: int | None
-    guard: Expression | None
-    p: Expression | None
+    guard: ex.Expression | None
+    p: ex.Expression | None
     effects: EffectsSpec
     go: str | None
     end: str | None
@@ -106,8 +106,8 @@ class VariableSpec:
     """
 
     name: str
-    type: Type
-    initial: RuntimeValue
+    type: ex.Type
+    initial: ex.RuntimeValue
     per: Scope
 
 
@@ -119,11 +119,11 @@ class DrawSpec:
     per: Scope
     order: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[RuntimeValue, ...], ...]
+    rows: tuple[tuple[ex.RuntimeValue, ...], ...]
     pick: int | None
     copies: int
     max_run: int | None
-    keep_if: Expression | None
+    keep_if: ex.Expression | None
     sample: str | None = None
     """Group or set whose members are assigned to ``columns`` in random order (then
     ``rows`` is empty).
@@ -134,7 +134,7 @@ class DrawSpec:
 class GuardedName:
     """A state with its condition (None: always)."""
 
-    guard: Expression | None
+    guard: ex.Expression | None
     name: str
     position: Position
 
@@ -145,7 +145,7 @@ class FinishSpec:
     always), in any state.
     """
 
-    guard: Expression | None
+    guard: ex.Expression | None
     end: str | None
     go: str | None
     position: Position
@@ -165,7 +165,7 @@ class UntilSpec:
     outcomes: frozenset[str]
     count: int
     of: int
-    condition: Expression | None = None
+    condition: ex.Expression | None = None
 
     def met(self, noted: Iterable[str | None]) -> bool:
         """Return whether ``count`` of the last ``of`` trials in ``noted`` met the
@@ -201,7 +201,7 @@ class BlockSpec:
     sessions: int
     trials: int
     repeat: int
-    set: tuple[tuple[str, RuntimeValue], ...]
+    set: tuple[tuple[str, ex.RuntimeValue], ...]
     until: UntilSpec | None
     most: int | None = None
     ends: UntilSpec | None = None
@@ -327,7 +327,7 @@ class Specification(BaseSpecification):
     arena: Arena
     variables: Mapping[str, VariableSpec]
     draws: tuple[DrawSpec, ...]
-    columns: Mapping[str, Type]
+    columns: Mapping[str, ex.Type]
     counters: tuple[str, ...]
     start: StartSpec
     limit: int | str
@@ -337,9 +337,9 @@ class Specification(BaseSpecification):
     watch: tuple[RuleSpec, ...]
     finish: tuple[FinishSpec, ...]
     schedule: tuple[BlockSpec, ...]
-    success: Expression | None
-    where: Expression | None
-    measures: Mapping[str, Expression]
+    success: ex.Expression | None
+    where: ex.Expression | None
+    measures: Mapping[str, ex.Expression]
     outcomes: tuple[str, ...]
     references: tuple[ReferenceSpec, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()

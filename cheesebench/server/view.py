@@ -22,17 +22,8 @@ from cheesebench.experiment.log_file import find_runs
 from cheesebench.files import strict_json
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import CellPlan, TrialRecord
-from cheesebench.server import pages
+from cheesebench.server import pages, watch
 from cheesebench.server.http_guard import HEADERS, RequestGuard, Serving
-from cheesebench.server.watch import (
-    CellState,
-    ModelRate,
-    Overview,
-    RunLine,
-    RunState,
-    line_to_json,
-    stamp_of,
-)
 from cheesebench.statistics import CellResult
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.wording import abilities, standing, with_doubts
@@ -47,8 +38,8 @@ WIDTH, HEIGHT, EDGE = 300.0, 60.0, 6.0
 class Point:
     """One run: where it is drawn, and what it came to."""
 
-    line: RunLine
-    rate: ModelRate
+    line: watch.RunLine
+    rate: watch.ModelRate
     x: float
     y: float | None
     low: float | None
@@ -72,8 +63,8 @@ class Trend:
     """The curve in words."""
 
 
-def of_model(lines: Iterable[RunLine], model: str) -> list[Trend]:
-    found: dict[tuple[str, str, str], list[tuple[RunLine, ModelRate]]] = {}
+def of_model(lines: Iterable[watch.RunLine], model: str) -> list[Trend]:
+    found: dict[tuple[str, str, str], list[tuple[watch.RunLine, watch.ModelRate]]] = {}
     for line in sorted(lines, key=lambda line: (line.created, line.run_id)):
         for rate in line.rates:
             if rate.plan.model == model:
@@ -81,7 +72,9 @@ def of_model(lines: Iterable[RunLine], model: str) -> list[Trend]:
     return [_trend(key, runs) for key, runs in sorted(found.items())]
 
 
-def _trend(key: tuple[str, str, str], runs: list[tuple[RunLine, ModelRate]]) -> Trend:
+def _trend(
+    key: tuple[str, str, str], runs: list[tuple[watch.RunLine, watch.ModelRate]]
+) -> Trend:
     protocol, view, variant = key
     step = (WIDTH - 2 * EDGE) / max(1, len(runs) - 1)
     points = tuple(
@@ -127,7 +120,7 @@ def _y(proportion: float | None) -> float | None:
     )
 
 
-def to_json(state: RunState) -> dict[str, Any]:
+def to_json(state: watch.RunState) -> dict[str, Any]:
     """Return a run's state as the page shows it; seconds are whole, so that it changes
     once a second.
     """
@@ -170,7 +163,7 @@ def to_json(state: RunState) -> dict[str, Any]:
     }
 
 
-def _calls(state: RunState) -> dict[str, Any]:
+def _calls(state: watch.RunState) -> dict[str, Any]:
     """Return what the calls of a run took, and how their replies were read."""
     flight = state.flight
     counts = [
@@ -192,7 +185,7 @@ def _calls(state: RunState) -> dict[str, Any]:
     }
 
 
-def _latest(state: RunState) -> dict[str, int] | None:
+def _latest(state: watch.RunState) -> dict[str, int] | None:
     """Return the trial that was run last, while the run goes on."""
     if state.latest is None or state.status != "running":
         return None
@@ -201,7 +194,7 @@ def _latest(state: RunState) -> dict[str, int] | None:
     return {"cell": cell, "subject": subject, "trial": trial}
 
 
-def _cell(number: int, cell: CellState, state: RunState) -> dict[str, Any]:
+def _cell(number: int, cell: watch.CellState, state: watch.RunState) -> dict[str, Any]:
     plan, result = cell.plan, cell.result
     game, decided = result.game, not state.is_open(cell)
     return {
@@ -309,7 +302,7 @@ def compare(
     """Return the comparison of two runs, and whether they were replayed, which is done
     once for logs that stay as they are. Raises as ``compare_files`` does.
     """
-    stamps = stamp_of(first), stamp_of(second)
+    stamps = watch.stamp_of(first), watch.stamp_of(second)
     if None in stamps:
         return _compared(first, second, models)
     return _kept(first, second, models, stamps)
@@ -365,7 +358,7 @@ class Viewer:
     """
 
     def __init__(self, results: Path, plugins: PluginManager) -> None:
-        self._overview = Overview(results)
+        self._overview = watch.Overview(results)
         self._plugins = plugins
         self._busy = asyncio.Lock()
         self._streams = 0
@@ -507,10 +500,10 @@ class Viewer:
             here = set()
             while (line := await self._aside(lambda: next(lines, None))) is not None:
                 here.add(line.run_id)
-                text = json.dumps(line_to_json(line))
+                text = json.dumps(watch.line_to_json(line))
                 if sent.get(line.run_id) != text:
                     sent[line.run_id] = text
-                    await send("line", line_to_json(line))
+                    await send("line", watch.line_to_json(line))
             for gone in set(sent) - here:
                 del sent[gone]
                 await send("gone", gone)

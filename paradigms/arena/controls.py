@@ -9,11 +9,11 @@ from typing import Any
 
 from cheesebench.errors import StepAfterEndError
 from cheesebench.interfaces import RUNNING, TERMINATED, Scene, Tile, View
+from cheesebench.paradigms.arena import schedule
 from cheesebench.paradigms.arena.compiled import CompiledArena
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program, Rule, State
 from cheesebench.paradigms.arena.scenes import LANDMARK, LookKey
-from cheesebench.paradigms.arena.schedule import DrawSequence, Stream, dealt
 from cheesebench.protocol import Specification, expressions
 from cheesebench.protocol.arena import FLOOR, VOID, WALL
 from cheesebench.protocol.documents import Scope
@@ -63,7 +63,7 @@ class ShuffledCueSubject(ArenaSubject):
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
         super().__init__(program, view, seed, subject)
         specification = program.specification
-        self._chance = Stream(seed, f"{specification.paradigm}|cues", subject)
+        self._chance = schedule.Stream(seed, f"{specification.paradigm}|cues", subject)
         self._states = list(program.states.values())
         # Rows are independent between trials, whatever the protocol's order is.
         again = [
@@ -73,14 +73,14 @@ class ShuffledCueSubject(ArenaSubject):
             for draw in specification.draws
         ]
         self._other_draws = [
-            (draw, DrawSequence(draw, self._chance, subject)) for draw in again
+            (draw, schedule.DrawSequence(draw, self._chance, subject)) for draw in again
         ]
 
     def begin_trial(self) -> str | None:
         arena, chance = self._program.specification.arena, self._chance
         self._other: dict[str, Any] = {}
         for draw, sequence in self._other_draws:
-            row = sequence.next(dealt(draw, arena.groups, self._other))
+            row = sequence.next(schedule.dealt(draw, arena.groups, self._other))
             self._other.update(zip(draw.columns, row, strict=True))
         glyphs = chance.shuffled(
             [mark.glyph for mark in arena.landmarks], f"landmarks|{self._trial_number}"
@@ -131,7 +131,7 @@ class LabelsSwapped(CompiledArena):
 
     def __init__(self, specification: Specification, seed: int) -> None:
         super().__init__(specification)
-        chance = Stream(seed, f"{specification.paradigm}|labels", 0)
+        chance = schedule.Stream(seed, f"{specification.paradigm}|labels", 0)
         self._glyphs = _cycle(
             chance.shuffled([*_labels(specification), _fresh(specification)], "glyphs")
         )

@@ -17,17 +17,12 @@ from cheesebench.experiment.cells import (
 from cheesebench.family import Listing
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit import validity
+from cheesebench.protocol import validation
 from cheesebench.protocol.checks import check
 from cheesebench.protocol.csv_files import embed_animals, embed_tables
 from cheesebench.protocol.documents import ProtocolDocument
 from cheesebench.protocol.resolve import resolve
 from cheesebench.protocol.structure import read_structure
-from cheesebench.protocol.validation import (
-    SAID,
-    ability_scale,
-    construct_status,
-    doubts,
-)
 from cheesebench.published import why_not
 from cheesebench.statistics.ability import index
 from cheesebench.statistics.wording import on_scale
@@ -108,11 +103,16 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
             None if specification.reference is None else specification.reference.value
         )
         chance = document.chance.value if document.chance else None
-        scale = ability_scale(specification)
+        scale = validation.ability_scale(specification)
         scaled = None if scale is None or rodent is None else index(scale, rodent)
         construct = specification.construct
-        proved = construct is not None and next(doubts(specification), None) is None
-        validity = construct_status(specification) if proved else "not validated"
+        proved = (
+            construct is not None
+            and next(validation.doubts(specification), None) is None
+        )
+        validity = (
+            validation.construct_status(specification) if proved else "not validated"
+        )
         trials, limit = specification.planned_trials, specification.limit
         return Listing(
             values={
@@ -134,7 +134,7 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                 "ability": on_scale(scaled),
                 "validity": "not validated"
                 if validity == "not validated"
-                else SAID[validity],
+                else validation.SAID[validity],
             },
         )
 

@@ -26,6 +26,7 @@ from cheesebench.interfaces import (
     Value,
     View,
 )
+from cheesebench.paradigms.arena import schedule
 from cheesebench.paradigms.arena.program import (
     NEVER,
     Effects,
@@ -39,17 +40,9 @@ from cheesebench.paradigms.arena.program import (
     read_place,
 )
 from cheesebench.paradigms.arena.scenes import Gallery, Look, LookKey, squares_of
-from cheesebench.paradigms.arena.schedule import (
-    AlternativeStream,
-    DrawSequence,
-    Noted,
-    Schedule,
-    Stream,
-    dealt,
-)
 from cheesebench.paradigms.arena.tables import Geometry, Tables
+from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.documents import Scope
-from cheesebench.protocol.expressions import Recent, RuntimeValue
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import MET, BlockSpec
 
@@ -76,12 +69,12 @@ class ArenaSubject:
         self._program = program
         self._gallery = program.gallery(view)
         self._geometry = program.geometry
-        self._stream = Stream(seed, specification.paradigm, subject)
+        self._stream = schedule.Stream(seed, specification.paradigm, subject)
         self._draws = [
-            (draw, DrawSequence(draw, self._stream, subject))
+            (draw, schedule.DrawSequence(draw, self._stream, subject))
             for draw in specification.draws
         ]
-        self._schedule = Schedule(specification.schedule)
+        self._schedule = schedule.Schedule(specification.schedule)
         self._trial_number = -1
         self._session_number = 0
         self._start_at = read_place(specification.start.at)
@@ -97,7 +90,7 @@ class ArenaSubject:
         self.state = ""
         self.occupied: dict[str, str | None] = {}
         self._past: tuple[tuple[bool, ...], ...] = ((),) * len(program.recents)
-        self.noted: Noted = (None, None)
+        self.noted: schedule.Noted = (None, None)
         # The current trial.
         self.waiting = False
         self.outcome: str | None = None
@@ -200,7 +193,7 @@ class ArenaSubject:
                 continue
             keep_if = self._program.keep_if.get(draw.name)
             if not (sequence.count and keep_if is not None and keep_if(self)):
-                members = dealt(draw, self._geometry.arena.groups, self.values)
+                members = schedule.dealt(draw, self._geometry.arena.groups, self.values)
                 self.values.update(
                     zip(draw.columns, sequence.next(members), strict=True)
                 )
@@ -235,7 +228,7 @@ class ArenaSubject:
         else:
             self._place(self._start_at(self), f"start|{self._trial_number}")
 
-    def _place(self, name: RuntimeValue, key: str) -> None:
+    def _place(self, name: ex.RuntimeValue, key: str) -> None:
         cells = self._cells(name)
         if not cells:
             raise self._no_floor(plain_name(name))
@@ -509,7 +502,7 @@ class ArenaSubject:
     def is_success(self) -> bool:
         return bool(self.success())
 
-    def recent(self, what: Recent) -> int:
+    def recent(self, what: ex.Recent) -> int:
         """How many of the last trials had this ending; includes the present one once it
         has ended.
         """
@@ -656,7 +649,7 @@ class ArenaSubject:
         held["_considered"] = self._considered.copy()
         trace = held["_trace"] = self._trace.copy()
         held["_note"] = trace.entries.append
-        held["_schedule"] = Schedule(())
+        held["_schedule"] = schedule.Schedule(())
         return twin
 
     @property
@@ -671,7 +664,7 @@ class ArenaSubject:
         """From now on, draw every `p` from random stream ``number``; everything else
         stays the same.
         """
-        self._stream = AlternativeStream(self._stream, number)
+        self._stream = schedule.AlternativeStream(self._stream, number)
 
     # -- after the trial
 

@@ -25,14 +25,7 @@ from functools import partial
 from itertools import chain, filterfalse, pairwise
 
 from cheesebench.interfaces import Value
-from cheesebench.paradigms.dialogue.specification import (
-    ConditionSpec,
-    Form,
-    Item,
-    World,
-    as_told,
-    edges_of,
-)
+from cheesebench.paradigms.dialogue import specification as spec
 
 _NUMBERS = {
     word: number
@@ -242,7 +235,7 @@ class Answer:
         return not self.nodes and self.number is None and not self.several
 
 
-def read_answer(reply: str, lexicon: Lexicon, form: Form) -> Answer:
+def read_answer(reply: str, lexicon: Lexicon, form: spec.Form) -> Answer:
     """Return the answer in a whole reply; any text is allowed, and its last
     ``MAX_READ`` characters are read.
     """
@@ -499,7 +492,9 @@ def _sentences(tokens: Iterable[Token]) -> list[list[Token]]:
     return found
 
 
-def _named(tokens: list[Token], lexicon: Lexicon, form: Form, marked: bool) -> Answer:
+def _named(
+    tokens: list[Token], lexicon: Lexicon, form: spec.Form, marked: bool
+) -> Answer:
     sentences = list(filter(_names_a_node, _sentences(tokens)))
     if not sentences:
         # Other names in place of an answer; prose is not a name.
@@ -706,7 +701,7 @@ _BRACKETS = re.compile(r"[(\[{]([^()\[\]{}]+)[)\]}]")
 _PARTS = re.compile(r"[\n;]")
 
 
-def read_reply(reply: str, lexicon: Lexicon, form: Form) -> Answer:
+def read_reply(reply: str, lexicon: Lexicon, form: spec.Form) -> Answer:
     return (
         read_edges(reply, lexicon)
         if form == "edges"
@@ -747,7 +742,7 @@ def _names(text: str, lexicon: Lexicon) -> int:
 
 
 def score_edges(
-    answer: Answer, world: World, directed: bool
+    answer: Answer, world: spec.World, directed: bool
 ) -> tuple[bool, dict[str, Value]]:
     """Return whether a list has all edges and nothing else, and its flags; an edge may
     occur twice.
@@ -755,8 +750,8 @@ def score_edges(
     pairs = list(zip(answer.nodes[::2], answer.nodes[1::2], strict=True))
     complete = [(a, b) for a, b in pairs if a is not None and b is not None]
     listed, every = (
-        list(dict.fromkeys(as_told(complete, directed))),
-        set(edges_of(world, directed)),
+        list(dict.fromkeys(spec.as_told(complete, directed))),
+        set(spec.edges_of(world, directed)),
     )
     invented = sum(pair not in every for pair in listed)
     flags: dict[str, Value] = {
@@ -802,7 +797,9 @@ class Score:
     measures: Mapping[str, Value] = field(default_factory=dict)
 
 
-def score(answer: Answer, condition: ConditionSpec, item: Item, first: World) -> Score:
+def score(
+    answer: Answer, condition: spec.ConditionSpec, item: spec.Item, first: spec.World
+) -> Score:
     """Score an answer; ``first`` is the world before all edits, whose lost edges count
     as blocked.
     """
@@ -819,13 +816,13 @@ def score(answer: Answer, condition: ConditionSpec, item: Item, first: World) ->
 
 
 def _is_right(
-    path: tuple[str | None, ...], condition: ConditionSpec, item: Item
+    path: tuple[str | None, ...], condition: spec.ConditionSpec, item: spec.Item
 ) -> bool:
     complete = tuple(node for node in path if node is not None)
     return bool(path) and len(complete) == len(path) and condition.right(item, complete)
 
 
-def _score_number(answer: Answer, item: Item) -> Score:
+def _score_number(answer: Answer, item: spec.Item) -> Score:
     success = answer.number is not None and answer.number == item.number
     flags: dict[str, Value] = {
         "no_answer": int(answer.empty),
@@ -845,7 +842,7 @@ def _score_number(answer: Answer, item: Item) -> Score:
 
 
 def _path(
-    answer: Answer, condition: ConditionSpec, item: Item
+    answer: Answer, condition: spec.ConditionSpec, item: spec.Item
 ) -> tuple[tuple[str | None, ...], bool]:
     """Return the intended path with its start, and whether the answer has the wrong
     form.
@@ -863,9 +860,9 @@ def _path(
 def _flags(
     answer: Answer,
     path: tuple[str | None, ...],
-    condition: ConditionSpec,
-    item: Item,
-    first: World,
+    condition: spec.ConditionSpec,
+    item: spec.Item,
+    first: spec.World,
 ) -> dict[str, Value]:
     whole = condition.form == "path" and bool(path)
     recognised = [node for node in path if node is not None]

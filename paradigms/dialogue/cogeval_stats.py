@@ -30,24 +30,8 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.extras import install_command
 from cheesebench.files import read_bytes, written_whole
+from cheesebench.paradigms.dialogue import statistics as fits
 from cheesebench.paradigms.dialogue.life import NO_VIEW
-from cheesebench.paradigms.dialogue.statistics import (
-    KINDS,
-    OUTSIDE,
-    Coefficient,
-    DevianceTable,
-    Published,
-    Score,
-    Spread,
-    by,
-    contrast,
-    deviance_table,
-    failure_shares,
-    main_effects,
-    one_thread,
-    read_published,
-    scores_of,
-)
 from cheesebench.protocol import SUFFIX
 
 FAMILY = "cogeval"
@@ -109,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError(
             "Name runs, or one table of scores with --scores, not both. See 'cheesebench cogeval-stats -h'."
         )
-    published = read_published(installed_catalogue().folders[FAMILY])
+    published = fits.read_published(installed_catalogue().folders[FAMILY])
     scores = (
         read_scores(Path(options.scores), published)
         if options.scores
@@ -128,7 +112,7 @@ def run(options: argparse.Namespace) -> int:
     rows = {name: published.model(name) for name in options.published or ()}
     if options.figures:
         draw(scores, Path(options.figures))
-    with one_thread():
+    with fits.one_thread():
         text = (
             json.dumps(_collect(scores, rows, options.margin), indent=2) + "\n"
             if options.json
@@ -138,19 +122,19 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _of_runs(options: argparse.Namespace) -> Iterable[Score]:
+def _of_runs(options: argparse.Namespace) -> Iterable[fits.Score]:
     for name in options.runs:
         with RunLog.open_read_only(locate(Path(options.results), name)) as log:
             for plan in log.plans():
                 if plan.view == NO_VIEW:
-                    yield from scores_of(plan, log.trials(plan))
+                    yield from fits.scores_of(plan, log.trials(plan))
 
 
 #: Bytes of a file of scores; the paper's has less than a thousandth of it.
 _MOST_BYTES = 32 * 2**20
 
 
-def read_scores(path: Path, published: Published) -> list[Score]:
+def read_scores(path: Path, published: fits.Published) -> list[fits.Score]:
     """Return the scores of a CSV file with COLUMNS (others are ignored); OptionError
     names the line of a mistake.
     """
@@ -185,12 +169,12 @@ def read_scores(path: Path, published: Published) -> list[Score]:
             )
         condition = line["condition"]
         scores.append(
-            Score(
+            fits.Score(
                 model=line["model"],
                 graph=line["graph"],
                 domain=line["domain"],
                 condition=condition,
-                group=published.groups.get(condition, OUTSIDE[0]),
+                group=published.groups.get(condition, fits.OUTSIDE[0]),
                 temperature=line["temperature"],
                 successes=successes,
                 total=total,
@@ -218,7 +202,9 @@ def _asked() -> dict[str, int]:
     )
 
 
-def incomplete(scores: Iterable[Score], condition: str, model: str, graphs: int) -> str:
+def incomplete(
+    scores: Iterable[fits.Score], condition: str, model: str, graphs: int
+) -> str:
     """Return why a mean on a condition cannot be compared with one over all graphs and
     domains; empty if it can.
     """
@@ -236,17 +222,19 @@ def incomplete(scores: Iterable[Score], condition: str, model: str, graphs: int)
     )
 
 
-def _collect(scores: Sequence[Score], rows: _Rows, margin: float) -> dict[str, Any]:
-    deviance = deviance_table(scores)
+def _collect(
+    scores: Sequence[fits.Score], rows: _Rows, margin: float
+) -> dict[str, Any]:
+    deviance = fits.deviance_table(scores)
     return {
         "deviance": None if deviance is None else dataclasses.asdict(deviance),
-        "conditions": _plain(by(scores, "condition")),
-        "graphs": _plain(by(scores, "graph")),
-        "groups": _plain(by(scores, "group")),
-        "coefficients": [dataclasses.asdict(one) for one in main_effects(scores)],
-        "failures": failure_shares(scores),
-        "failures_by_condition": failure_shares(scores, "condition"),
-        "failures_by_graph": failure_shares(scores, "graph"),
+        "conditions": _plain(fits.by(scores, "condition")),
+        "graphs": _plain(fits.by(scores, "graph")),
+        "groups": _plain(fits.by(scores, "group")),
+        "coefficients": [dataclasses.asdict(one) for one in fits.main_effects(scores)],
+        "failures": fits.failure_shares(scores),
+        "failures_by_condition": fits.failure_shares(scores, "condition"),
+        "failures_by_graph": fits.failure_shares(scores, "graph"),
         "published": [
             {
                 "condition": condition,
@@ -256,18 +244,20 @@ def _collect(scores: Sequence[Score], rows: _Rows, margin: float) -> dict[str, A
                 **(
                     {"incomplete": why}
                     if why
-                    else dataclasses.asdict(contrast(own, row[condition][0], margin))
+                    else dataclasses.asdict(
+                        fits.contrast(own, row[condition][0], margin)
+                    )
                 ),
             }
             for name, row in rows.items()
-            for (condition, model), own in by(scores, "condition").items()
+            for (condition, model), own in fits.by(scores, "condition").items()
             if condition in row
             for why in [incomplete(scores, condition, model, _asked()[condition])]
         ],
     }
 
 
-def _plain(spreads: dict[tuple[str, str], Spread]) -> list[dict[str, Any]]:
+def _plain(spreads: dict[tuple[str, str], fits.Spread]) -> list[dict[str, Any]]:
     return [
         {"level": level, "model": model, **dataclasses.asdict(spread)}
         for (level, model), spread in spreads.items()
@@ -275,24 +265,24 @@ def _plain(spreads: dict[tuple[str, str], Spread]) -> list[dict[str, Any]]:
 
 
 def _text(
-    scores: Sequence[Score], rows: _Rows, published: Published, margin: float
+    scores: Sequence[fits.Score], rows: _Rows, published: fits.Published, margin: float
 ) -> str:
-    deviance = deviance_table(scores)
+    deviance = fits.deviance_table(scores)
     parts = [
         "Sequential analysis of deviance (binomial, logit; each term after those above it)",
         _deviance(deviance)
         if deviance is not None
         else "No factor varies, so there is nothing to compare.",
         "Main effects of all factors together: log odds relative to the first level",
-        _coefficients(main_effects(scores)),
+        _coefficients(fits.main_effects(scores)),
         "Right answers by group of conditions: mean over items (SD, SE, n)",
-        _spreads(by(scores, "group"), "group"),
+        _spreads(fits.by(scores, "group"), "group"),
         "Right answers by condition: mean over items (SD, SE, n)",
-        _spreads(by(scores, "condition"), "condition"),
+        _spreads(fits.by(scores, "condition"), "condition"),
         "Right answers by graph: mean over items (SD, SE, n)",
-        _spreads(by(scores, "graph"), "graph"),
+        _spreads(fits.by(scores, "graph"), "graph"),
     ]
-    if failures := failure_shares(scores):
+    if failures := fits.failure_shares(scores):
         parts += [
             "Kinds of failure: share of all answers (an answer may be of several kinds)",
             _failures(failures),
@@ -300,7 +290,7 @@ def _text(
         for factor in ("condition", "graph"):
             parts += [
                 f"Kinds of failure by {factor}",
-                _failures_by(failure_shares(scores, factor), factor),
+                _failures_by(fits.failure_shares(scores, factor), factor),
             ]
     for name, row in rows.items():
         heading = f"Compared with {name} as published ({published.source}; scored {published.scored}), margin {margin:g}"
@@ -308,7 +298,7 @@ def _text(
     return "\n\n".join(parts) + "\n"
 
 
-def _deviance(found: DevianceTable) -> str:
+def _deviance(found: fits.DevianceTable) -> str:
     lines: list[list[object]] = [
         ["(null)", "", "", "", found.null_df, f"{found.null:.2f}"]
     ]
@@ -340,7 +330,7 @@ def _p(value: float) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def _spreads(spreads: dict[tuple[str, str], Spread], what: str) -> str:
+def _spreads(spreads: dict[tuple[str, str], fits.Spread], what: str) -> str:
     models = list(dict.fromkeys(model for _, model in spreads))
     levels = list(dict.fromkeys(level for level, _ in spreads))
     lines = [
@@ -350,7 +340,7 @@ def _spreads(spreads: dict[tuple[str, str], Spread], what: str) -> str:
     return table([what, *map(one_line, models)], lines)
 
 
-def _spread(found: Spread | None) -> str:
+def _spread(found: fits.Spread | None) -> str:
     if found is None:
         return _NOTHING
     if found.sd is None or found.se is None:
@@ -361,7 +351,10 @@ def _spread(found: Spread | None) -> str:
 def _failures(shares: dict[str, dict[str, float]]) -> str:
     return table(
         ["", *map(one_line, shares)],
-        [[name, *(percent(own[name]) for own in shares.values())] for name in KINDS],
+        [
+            [name, *(percent(own[name]) for own in shares.values())]
+            for name in fits.KINDS
+        ],
     )
 
 
@@ -381,7 +374,7 @@ def _failures_by(shares: dict[str, dict[str, float]], factor: str) -> str:
     return table([factor, *_MODES.values()], lines)
 
 
-def _coefficients(found: Sequence[Coefficient]) -> str:
+def _coefficients(found: Sequence[fits.Coefficient]) -> str:
     lines = [
         [
             f"{one.factor}: {one.level}",
@@ -397,11 +390,11 @@ def _coefficients(found: Sequence[Coefficient]) -> str:
 
 
 def _published(
-    scores: Sequence[Score], row: dict[str, tuple[float, float]], margin: float
+    scores: Sequence[fits.Score], row: dict[str, tuple[float, float]], margin: float
 ) -> str:
     lines = []
     asked = _asked()
-    for (condition, model), own in by(scores, "condition").items():
+    for (condition, model), own in fits.by(scores, "condition").items():
         if condition not in row:
             continue
         mean, sd = row[condition]
@@ -411,7 +404,7 @@ def _published(
                 [condition, model, *means, _NOTHING, _NOTHING, f"not compared: {why}"]
             )
             continue
-        found = contrast(own, mean, margin)
+        found = fits.contrast(own, mean, margin)
         bounds = (
             _NOTHING if found.low is None else f"{found.low:+.2f} to {found.high:+.2f}"
         )
@@ -438,7 +431,7 @@ def _published(
 _TOGETHER = 0.8
 
 
-def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
+def draw(scores: Sequence[fits.Score], folder: Path) -> list[Path]:
     """Write ``by_graph.svg``, ``by_condition.svg`` and ``by_group.svg``, and the kinds
     of failure by graph and condition (the paper's Figure 3).
 
@@ -460,15 +453,16 @@ def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
         "font.size": 9,
     }
     with matplotlib.rc_context(settings):
-        grouped = [score for score in scores if score.group not in OUTSIDE]
+        grouped = [score for score in scores if score.group not in fits.OUTSIDE]
         drawn = {"graph": scores, "condition": scores, "group": grouped}
         right = [
-            _bars(_means(by(some, factor)), RIGHT, folder / f"by_{factor}.svg")
+            _bars(_means(fits.by(some, factor)), RIGHT, folder / f"by_{factor}.svg")
             for factor, some in drawn.items()
             if some
         ]
         shares = {
-            factor: failure_shares(scores, factor) for factor in ("graph", "condition")
+            factor: fits.failure_shares(scores, factor)
+            for factor in ("graph", "condition")
         }
         return right + [
             _bars(_shares(found), FAILED, folder / f"failures_by_{factor}.svg")
@@ -477,7 +471,7 @@ def draw(scores: Sequence[Score], folder: Path) -> list[Path]:
         ]
 
 
-def _means(spreads: Mapping[tuple[str, str], Spread]) -> _Heights:
+def _means(spreads: Mapping[tuple[str, str], fits.Spread]) -> _Heights:
     return {key: (spread.mean, spread.se or 0.0) for key, spread in spreads.items()}
 
 

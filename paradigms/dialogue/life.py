@@ -34,22 +34,8 @@ from cheesebench.experiment.subjects import (
 )
 from cheesebench.family import Design, WatchedTrial
 from cheesebench.interfaces import Paradigm, TaskEvent, TrialResult, Value
-from cheesebench.paradigms.dialogue.answers import (
-    Answer,
-    Lexicon,
-    Score,
-    read_reply,
-    score,
-)
-from cheesebench.paradigms.dialogue.specification import (
-    ConditionSpec,
-    DialogueSpecification,
-    Domain,
-    Item,
-    requests,
-    simple_paths,
-    variant_name,
-)
+from cheesebench.paradigms.dialogue import answers
+from cheesebench.paradigms.dialogue import specification as spec
 from cheesebench.records import CellPlan, Frame, ReplayedCall, TrialRecord, Variant
 
 if TYPE_CHECKING:
@@ -68,10 +54,10 @@ MAX_SHOWN = 200
 class GraphParadigm(Paradigm):
     """A compiled dialogue protocol."""
 
-    def __init__(self, specification: DialogueSpecification) -> None:
+    def __init__(self, specification: spec.DialogueSpecification) -> None:
         self.specification = specification
         self._lexicons = {
-            name: Lexicon(domain.names, domain.wording.nouns)
+            name: answers.Lexicon(domain.names, domain.wording.nouns)
             for name, domain in specification.domains.items()
         }
 
@@ -97,8 +83,8 @@ class GraphDialogue:
 
     def __init__(
         self,
-        specification: DialogueSpecification,
-        lexicon: Lexicon,
+        specification: spec.DialogueSpecification,
+        lexicon: answers.Lexicon,
         domain: str,
         condition: str,
         subject: int,
@@ -113,10 +99,10 @@ class GraphDialogue:
             self._chain.insert(0, specification.conditions[before])
         self._trial, self._turn = -1, 0
         self._questions: list[str] = []
-        self._answer: Answer | None = None
+        self._answer: answers.Answer | None = None
 
     @property
-    def _item(self) -> Item:
+    def _item(self) -> spec.Item:
         return self._items[self._trial]
 
     @property
@@ -148,7 +134,7 @@ class GraphDialogue:
         self._turn += 1
         if self._turn < len(self._questions):
             return self._questions[self._turn]
-        self._answer = read_reply(text, self._lexicon, self._condition.form)
+        self._answer = answers.read_reply(text, self._lexicon, self._condition.form)
         return None
 
     @property
@@ -165,7 +151,7 @@ class GraphDialogue:
             say=lambda path: answer_text(self._domain, condition, path),
         )
 
-    def _asked(self) -> tuple[ConditionSpec, Item]:
+    def _asked(self) -> tuple[spec.ConditionSpec, spec.Item]:
         condition = self._chain[min(self._turn, len(self._chain) - 1)]
         return (
             condition,
@@ -180,7 +166,7 @@ class GraphDialogue:
             raise StepAfterEndError(
                 "The conversation has not ended yet. Answer its questions first."
             )
-        scored = score(
+        scored = answers.score(
             self._answer, self._condition, self._item, self._specification.world
         )
         return TrialResult(
@@ -197,7 +183,7 @@ class GraphDialogue:
             events=(),
         )
 
-    def _variables(self, scored: Score) -> dict[str, Value]:
+    def _variables(self, scored: answers.Score) -> dict[str, Value]:
         assert self._answer is not None
         said = ["?" if node is None else node for node in self._answer.nodes]
         number = self._answer.number
@@ -213,11 +199,11 @@ class GraphDialogue:
         }
 
 
-def _walks(condition: ConditionSpec, item: Item) -> Sequence[Sequence[str]]:
+def _walks(condition: spec.ConditionSpec, item: spec.Item) -> Sequence[Sequence[str]]:
     """Return the paths that define chance; where edges are asked for, the steps of
     each, two nodes for each step.
     """
-    paths = simple_paths(condition.world, item.start)
+    paths = spec.simple_paths(condition.world, item.start)
     if condition.form != "edges":
         return paths
     return [[node for step in pairwise(path) for node in step] for path in paths]
@@ -227,10 +213,10 @@ def _walks(condition: ConditionSpec, item: Item) -> Sequence[Sequence[str]]:
 
 
 def questions(
-    specification: DialogueSpecification,
-    domain: Domain,
-    condition: ConditionSpec,
-    item: Item,
+    specification: spec.DialogueSpecification,
+    domain: spec.Domain,
+    condition: spec.ConditionSpec,
+    item: spec.Item,
 ) -> list[str]:
     """Return the user's turns: the description and the first question, then changes and
     the next question.
@@ -265,12 +251,14 @@ def listed(names: Sequence[str]) -> str:
 
 
 class _Writer:
-    def __init__(self, specification: DialogueSpecification, domain: Domain) -> None:
+    def __init__(
+        self, specification: spec.DialogueSpecification, domain: spec.Domain
+    ) -> None:
         self._graph = specification.document.arena.graph
         self._first = specification.world
         self._names = domain.names
         self._sentences = domain.wording.sentences
-        self._requests = requests()
+        self._requests = spec.requests()
 
     def _say(self, key: str, start: str | None = None, **slots: str) -> str:
         texts = self._requests if key not in self._sentences else self._sentences
@@ -316,7 +304,7 @@ class _Writer:
     def _reward(self, key: str, node: str, amount: float) -> str:
         return self._say(key, place=self._names[node], amount=f"{amount:g}")
 
-    def changes(self, condition: ConditionSpec) -> list[str]:
+    def changes(self, condition: spec.ConditionSpec) -> list[str]:
         edit = condition.edit
         assert edit is not None
         way = "_one_way" if self._graph.directed else ""
@@ -348,7 +336,7 @@ class _Writer:
     def _ends(self, a: str, b: str) -> dict[str, str]:
         return {"place": self._names[a], "other": self._names[b]}
 
-    def _outcomes(self, condition: ConditionSpec, node: str) -> str:
+    def _outcomes(self, condition: spec.ConditionSpec, node: str) -> str:
         chances = condition.world.chances[node].items()
         return listed(
             [
@@ -357,7 +345,7 @@ class _Writer:
             ]
         )
 
-    def question(self, condition: ConditionSpec, item: Item) -> list[str]:
+    def question(self, condition: spec.ConditionSpec, item: spec.Item) -> list[str]:
         sentences = []
         if condition.ask == "groups":
             sentences.append(self._say("groups"))
@@ -384,13 +372,15 @@ class _Writer:
         return [*sentences, self._say(request, item.start)]
 
 
-def _best(condition: ConditionSpec) -> str:
+def _best(condition: spec.ConditionSpec) -> str:
     if condition.form == "path":
         return "best_path"
     return "best_chance" if condition.world.chances else "best_first_step"
 
 
-def answer_text(domain: Domain, condition: ConditionSpec, path: Sequence[str]) -> str:
+def answer_text(
+    domain: spec.Domain, condition: spec.ConditionSpec, path: Sequence[str]
+) -> str:
     """Return a path as an answer in the required form; for edges, their nodes two by
     two.
     """
@@ -425,7 +415,7 @@ _Trials = tuple[TrialRecord, tuple[TaskEvent, ...]]
 
 
 def plan_dialogues(
-    specification: DialogueSpecification, request: CellRequest
+    specification: spec.DialogueSpecification, request: CellRequest
 ) -> Iterator[CellPlan]:
     """Yield the plans of all cells of a dialogue: every condition in every domain (at
     every temperature).
@@ -452,7 +442,7 @@ def plan_dialogues(
 
 
 def plan_dialogue(
-    specification: DialogueSpecification,
+    specification: spec.DialogueSpecification,
     model: str,
     domain: str,
     condition: str,
@@ -486,7 +476,7 @@ def plan_dialogue(
         protocol=specification.name,
         view=NO_VIEW,
         variant=Variant(
-            condition=variant_name(
+            condition=spec.variant_name(
                 domain, condition, temperature if in_variant else None
             )
         ),
@@ -738,7 +728,7 @@ def _recorded(
 
 
 def conversation(
-    log: RecordedRun, specification: DialogueSpecification, record: TrialRecord
+    log: RecordedRun, specification: spec.DialogueSpecification, record: TrialRecord
 ) -> str:
     """Return the last question of a failed trial, the parsed answer, and the correct
     answers.

@@ -33,14 +33,7 @@ from ray.exceptions import (
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cheesebench import installation
-from cheesebench.plugins.executors import ray_task
-from cheesebench.plugins.executors.pipes import (
-    end_session,
-    pack,
-    read_messages,
-    take_output,
-    write_all,
-)
+from cheesebench.plugins.executors import pipes, ray_task
 
 #: Target duration of a task's jobs in seconds (a task costs Ray milliseconds), and
 #: their largest number.
@@ -120,7 +113,7 @@ class Driver:
 
     def _say(self, *message: Any) -> None:
         try:
-            write_all(self._pipe, pack(message))
+            pipes.write_all(self._pipe, pipes.pack(message))
         except OSError:  # the session has ended
             self.over.set()
 
@@ -284,8 +277,8 @@ class Driver:
 
 def main(jobs: BinaryIO) -> None:
     """Connect as the first message says, then do jobs until ``jobs`` is closed."""
-    pipe = take_output()
-    options = pickle.loads(next(read_messages(jobs)))
+    pipe = pipes.take_output()
+    options = pickle.loads(next(pipes.read_messages(jobs)))
     inbox: Inbox = queue.SimpleQueue()
     # From here on, because a session may end while a cluster does not answer.
     threading.Thread(target=_receive, args=(jobs, inbox), daemon=True).start()
@@ -305,7 +298,9 @@ def main(jobs: BinaryIO) -> None:
             )
     except Exception as error:
         # ConnectionError, RuntimeError, ...: Ray has many errors for a missing cluster
-        write_all(pipe, pack(("refused", f"Ray cannot be reached: {_line(error)}")))
+        pipes.write_all(
+            pipe, pipes.pack(("refused", f"Ray cannot be reached: {_line(error)}"))
+        )
         _end()
     try:
         asyncio.run(_serve(Driver, pipe, options, inbox))
@@ -317,7 +312,7 @@ def main(jobs: BinaryIO) -> None:
 
 
 def _receive(jobs: BinaryIO, inbox: Inbox) -> None:
-    for content in read_messages(jobs):
+    for content in pipes.read_messages(jobs):
         inbox.put(content)
     _end_later()
     inbox.put(None)
@@ -330,9 +325,9 @@ def _limited(pipe: Any) -> Iterator[None]:
     """
 
     def give_up() -> None:
-        write_all(
+        pipes.write_all(
             pipe,
-            pack(
+            pipes.pack(
                 (
                     "refused",
                     f"Ray cannot be reached: no answer in {CONNECT_SECONDS:.0f} s.",
@@ -361,7 +356,7 @@ def _end() -> None:
     """End this process and all that it started: a starting worker waits long for a
     cluster that is gone.
     """
-    end_session(os.getpid())
+    pipes.end_session(os.getpid())
     os._exit(0)
 
 

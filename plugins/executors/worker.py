@@ -14,12 +14,7 @@ import threading
 from typing import BinaryIO
 
 from cheesebench import run_job
-from cheesebench.plugins.executors.pipes import (
-    pack,
-    read_messages,
-    take_output,
-    write_all,
-)
+from cheesebench.plugins.executors import pipes
 
 
 def main(jobs: BinaryIO) -> None:
@@ -28,22 +23,22 @@ def main(jobs: BinaryIO) -> None:
     """
     # An agent's output must not mix with the reports: it goes to standard error
     # (workers.log).
-    reports = take_output()
+    reports = pipes.take_output()
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(jobs, inbox), daemon=True).start()
     while True:
         messages = run_job(pickle.loads(inbox.get()))
         for report in messages:
             try:
-                packed = pack(report)
+                packed = pipes.pack(report)
             except Exception as error:
                 # A plugin's measure cannot be pickled: this ends the subject.
-                packed = pack(messages.throw(error))
-            write_all(reports, packed)
+                packed = pipes.pack(messages.throw(error))
+            pipes.write_all(reports, packed)
 
 
 def _receive(jobs: BinaryIO, inbox: queue.SimpleQueue[bytes]) -> None:
-    for message in read_messages(jobs):
+    for message in pipes.read_messages(jobs):
         inbox.put(message)
     # Nothing reads the reports any longer, whatever the main thread is doing.
     sys.stderr.flush()

@@ -5,7 +5,7 @@ agent looks up.
 from __future__ import annotations
 
 from cheesebench import HEADINGS, Scene
-from cheesebench.plugins.views.boards import Board, Boards, frame_of
+from cheesebench.plugins.views import boards
 
 #: The agent: it always looks up.
 AGENT = "↑"
@@ -47,14 +47,16 @@ class Ascii2DFpv:
     )
 
     def __init__(self) -> None:
-        self._boards = Boards()
+        self._boards = boards.Boards()
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
         import numpy as np
 
         board = self._boards[scene]
         squares, across, down = board.seen(column, row)
-        forward_across, forward_down, right_across, right_down = frame_of(heading)
+        forward_across, forward_down, right_across, right_down = boards.frame_of(
+            heading
+        )
         ahead = across * forward_across + down * forward_down
         before = ahead >= 0
         ahead, squares = ahead[before], squares[before]
@@ -84,7 +86,7 @@ class Ascii2DFpv:
         return "\n".join((f"facing {HEADINGS[heading]}\n", *rows)) + board.tail
 
     @staticmethod
-    def _fog(board: Board) -> int:
+    def _fog(board: boards.Board) -> int:
         return ord(OTHER_FOG if (board.glyphs == ord(FOG)).any() else FOG)
 
     def max_length(self, scene: Scene) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cheesebench import HEADINGS, Scene, Tile
-from cheesebench.plugins.views.boards import FORWARD_OF, OPAQUE, Board, Boards
+from cheesebench.plugins.views import boards
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +45,7 @@ Vector = tuple[float, float]
 
 def directions(heading: int) -> tuple[Vector, Vector]:
     """Return forward and right, (across, down) each, of length 1."""
-    across, down = FORWARD_OF[heading]
+    across, down = boards.FORWARD_OF[heading]
     length = math.hypot(across, down)
     return (across / length, down / length), (-down / length, across / length)
 
@@ -218,7 +218,7 @@ class Ascii3D:
     )
 
     def __init__(self) -> None:
-        self._boards = Boards()
+        self._boards = boards.Boards()
         self._stages: dict[int, _Stage] = {}
         self._optics: dict[int, Optics] = {}
         self._lenses: dict[tuple[int, int, int], Lens] = {}
@@ -238,7 +238,7 @@ class Ascii3D:
         )
 
     def _stage(self, scene: Scene) -> _Stage:
-        if len(self._stages) >= Boards.SCENES:
+        if len(self._stages) >= boards.Boards.SCENES:
             self._stages.clear()
         stage = self._stages[id(scene)] = _Stage(self._boards[scene])
         return stage
@@ -246,7 +246,7 @@ class Ascii3D:
     def _lens(self, heading: int, stride: int, reach: int) -> Lens:
         key = (heading, stride, reach)
         if key not in self._lenses:
-            if len(self._lenses) >= Boards.SCENES:
+            if len(self._lenses) >= boards.Boards.SCENES:
                 self._lenses.clear()
                 self._optics.clear()
             optics = self._optics[reach] = self._optics.get(reach) or Optics(reach)
@@ -259,7 +259,7 @@ class _Stage:
     drawn in any case.
     """
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: boards.Board) -> None:
         import numpy as np
 
         self.board = board
@@ -268,7 +268,7 @@ class _Stage:
         self.margin = self.reach + 1
         self.stride = board.width + 2 * self.margin
         shape = (board.height, board.width)
-        opaque = np.array([tile.kind in OPAQUE for tile in tiles]).reshape(shape)
+        opaque = np.array([tile.kind in boards.OPAQUE for tile in tiles]).reshape(shape)
         self._opaque = np.pad(opaque, self.margin).ravel()
         self._glyphs = np.pad(
             board.glyphs.reshape(shape), self.margin, constant_values=ord(" ")
@@ -277,7 +277,7 @@ class _Stage:
         common = floors.most_common(1)[0][0] if floors else ""
         #: Squares that have a character at their place in any case, and what they are.
         self._marked = np.array([_is_mark(tile, common) for tile in tiles])
-        self._upright = [tile.kind in OPAQUE for tile in tiles]
+        self._upright = [tile.kind in boards.OPAQUE for tile in tiles]
         self._tall = [tile.kind == "landmark" for tile in tiles]
         self._columns = np.arange(COLUMNS)
         self._levels = np.abs(np.arange(2 * HALF) - HALF + 0.5)[:, None]

@@ -16,8 +16,7 @@ from cheesebench.interfaces import (
     AuditSettings,
     View,
 )
-from cheesebench.paradigms.arena.audit import chances, lesions, memory, validity
-from cheesebench.paradigms.arena.audit.runs import Runner, Tally
+from cheesebench.paradigms.arena.audit import chances, lesions, memory, runs, validity
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 
 #: Parts that need a protocol with a 'success'.
@@ -44,7 +43,7 @@ def audit(
     """
     settings = replace(settings, seed=first_seed(settings.seed))
     tallies: list[
-        Tally
+        runs.Tally
     ] = []  # all that were played: the rule on rewards uses them, too
     intact = cache(lambda: lesions.intact(paradigm, settings))
     # The part on animals needs the statistical test: the caller of the audit adds it.
@@ -61,7 +60,7 @@ def audit(
             "there is no 'success', so what asks for a pass rate is left out",
             {},
         )
-    with Runner(paradigm, settings.processes) as runner:
+    with runs.Runner(paradigm, settings.processes) as runner:
         parts: dict[AuditPart, Callable[[], Iterable[AuditFinding]]] = {
             "chance": lambda: chances.audit_chances(
                 paradigm, settings, runner, tallies

@@ -17,21 +17,7 @@ from typing import NamedTuple
 
 from cheesebench.interfaces import FORWARD, ROTATE_LEFT, ROTATE_RIGHT, RUNNING, STAY
 from cheesebench.lesions import INTACT, Lesion
-from cheesebench.paradigms.arena.audit.beliefs import (
-    Belief,
-    Cloud,
-    Node,
-    Parts,
-    Plan,
-    Rest,
-    World,
-    cloud_of,
-    mistaken,
-    sampled,
-    signature,
-    tell_apart,
-)
-from cheesebench.paradigms.arena.audit.runs import NO_WAY, events_of, is_judged, ways_of
+from cheesebench.paradigms.arena.audit import beliefs, runs
 from cheesebench.paradigms.arena.audit.search import Search
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
@@ -101,7 +87,7 @@ class Course(NamedTuple):
 
     actions: tuple[int, ...] = ()
     manner: Manner = MANNERS[0]
-    leader: Node | None = None
+    leader: beliefs.Node | None = None
 
 
 BASE = Course()
@@ -114,13 +100,13 @@ class Decision:
     """
 
     actions: tuple[int, ...]
-    leader: Node | None
+    leader: beliefs.Node | None
 
 
 class Planner:
     """Decides for one subject with one lesion; equal beliefs get equal decisions."""
 
-    def __init__(self, world: World, effort: float = 1.0) -> None:
+    def __init__(self, world: beliefs.World, effort: float = 1.0) -> None:
         self.world, self.effort = world, effort
         self.plans, self._nodes = world.plans, world.nodes
         self._known: dict[Hashable, Course] = {}
@@ -151,12 +137,16 @@ class Planner:
 
     # -- following the likeliest
 
-    def base(self, cloud: Cloud, steps: int, manner: Manner = MANNERS[0]) -> Decision:
+    def base(
+        self, cloud: beliefs.Cloud, steps: int, manner: Manner = MANNERS[0]
+    ) -> Decision:
         """Return the decision without looking ahead."""
         leader, plan = self.leader(cloud, steps, manner)
         return Decision(plan.actions, leader)
 
-    def leader(self, cloud: Cloud, steps: int, manner: Manner) -> tuple[Node, Plan]:
+    def leader(
+        self, cloud: beliefs.Cloud, steps: int, manner: Manner
+    ) -> tuple[beliefs.Node, beliefs.Plan]:
         """Return the node to follow, and its plan: of a likely kind, near success."""
         if len(cloud) == 1:
             node = next(iter(cloud))
@@ -167,7 +157,7 @@ class Planner:
             manner,
         )
 
-    def _plan(self, node: Node, steps: int) -> Plan:
+    def _plan(self, node: beliefs.Node, steps: int) -> beliefs.Plan:
         if node.plans is None:
             node.plans = {}
         plan = node.plans.get(steps)
@@ -178,7 +168,12 @@ class Planner:
     # -- looking ahead
 
     def decide(
-        self, cloud: Cloud, steps: int, trials_left: int, *, is_settled: bool = False
+        self,
+        cloud: beliefs.Cloud,
+        steps: int,
+        trials_left: int,
+        *,
+        is_settled: bool = False,
     ) -> Decision:
         """Return the next decision; ``is_settled``: the last one is carried out, and
         nothing was learnt from it.
@@ -193,7 +188,7 @@ class Planner:
         ):
             return self.base(cloud, steps)
         key: tuple[Hashable, ...] = (
-            signature(cloud),
+            beliefs.signature(cloud),
             steps,
             min(trials_left, FULL_AFTER),
         )
@@ -211,7 +206,7 @@ class Planner:
         )
 
     def _best(
-        self, cloud: Cloud, steps: int, trials_left: int, *, is_settled: bool
+        self, cloud: beliefs.Cloud, steps: int, trials_left: int, *, is_settled: bool
     ) -> Course:
         """Return the best course: fewer and fewer candidates are tried on larger and
         larger samples of the belief.
@@ -223,7 +218,7 @@ class Planner:
         for number, (most, kept) in enumerate(ROUNDS, 1):
             if number > 1 and len(cloud) <= size:
                 break  # all of it has been used
-            sample, size = sampled(cloud, most), most
+            sample, size = beliefs.sampled(cloud, most), most
             courses = (
                 [BASE, *(course for _, course in ranked)]
                 if ranked
@@ -245,14 +240,14 @@ class Planner:
         return ranked[0][1] if ranked[0][0] > base + BETTER else BASE
 
     def _worth(
-        self, cloud: Cloud, steps: int, course: Course, learning: float
+        self, cloud: beliefs.Cloud, steps: int, course: Course, learning: float
     ) -> float:
         whole = sum(cloud.values())
         worth = self.play(cloud, steps, course, whole)
         return round((worth.success + learning * worth.learnt) / whole, 9)
 
     def _candidates(
-        self, cloud: Cloud, steps: int, is_settled: bool
+        self, cloud: beliefs.Cloud, steps: int, is_settled: bool
     ) -> Iterator[Course]:
         given: set[tuple[int, ...]] = {()}
         yield from (Course(manner=manner) for manner in MANNERS)  # the first is BASE
@@ -266,19 +261,19 @@ class Planner:
         yield from self._doubts(cloud, steps)
         yield from map(Course, self._macros)
 
-    def _doubts(self, cloud: Cloud, steps: int) -> Iterator[Course]:
+    def _doubts(self, cloud: beliefs.Cloud, steps: int) -> Iterator[Course]:
         leader, plan = self.leader(cloud, steps, MANNERS[0])
         if not plan.success or self.world.relevance.trace:
             # Where the whole path matters, no node is met twice.
             return
-        sample = sampled(cloud, ROUNDS[0][0])
-        for rival in mistaken(
+        sample = beliefs.sampled(cloud, ROUNDS[0][0])
+        for rival in beliefs.mistaken(
             self._nodes, sample, leader, plan.actions, steps, self._is_alive
         )[:RIVALS]:
             pair = leader.state, leader.kind, rival.kind
             if self._in_vain.get(pair, 0) == IN_VAIN:
                 continue
-            actions, spent = tell_apart(
+            actions, spent = beliefs.tell_apart(
                 self._nodes, (leader, rival), steps, self._is_alive
             )
             self.world.work += spent
@@ -287,16 +282,20 @@ class Planner:
             else:
                 self._in_vain[pair] = self._in_vain.get(pair, 0) + 1
 
-    def _is_alive(self, node: Node, steps: int) -> bool:
+    def _is_alive(self, node: beliefs.Node, steps: int) -> bool:
         return self._plan(node, steps).success
 
-    def _step(self, cloud: Cloud, action: int, steps: int) -> dict[int, Cloud]:
+    def _step(
+        self, cloud: beliefs.Cloud, action: int, steps: int
+    ) -> dict[int, beliefs.Cloud]:
         self.world.work += len(cloud)
         parts = self._nodes.step(cloud, action, steps)
         self._nodes.release(cloud)
         return parts
 
-    def play(self, cloud: Cloud, steps: int, course: Course, whole: float) -> Worth:
+    def play(
+        self, cloud: beliefs.Cloud, steps: int, course: Course, whole: float
+    ) -> Worth:
         """Return the value of a course, after which each part of the belief follows its
         likeliest hypothesis.
         """
@@ -332,13 +331,15 @@ class Planner:
                     worth.add(self._follow_best(there, steps + done + 1, whole))
         return worth
 
-    def _follow_best(self, cloud: Cloud, steps: int, whole: float) -> Worth:
+    def _follow_best(self, cloud: beliefs.Cloud, steps: int, whole: float) -> Worth:
         if len(cloud) == 1 or sum(cloud.values()) < LIKELY * whole:
             return self.follow(cloud, steps, whole, MANNERS[0])
         values = [self.follow(cloud, steps, whole, manner) for manner in MANNERS]
         return max(values, key=lambda worth: (worth.success, worth.learnt))
 
-    def follow(self, cloud: Cloud, steps: int, whole: float, manner: Manner) -> Worth:
+    def follow(
+        self, cloud: beliefs.Cloud, steps: int, whole: float, manner: Manner
+    ) -> Worth:
         """Return the value of following the likeliest hypothesis."""
         worth, pending, nodes = Worth(), [(cloud, steps)], self._nodes
         while pending:
@@ -374,13 +375,13 @@ class Planner:
         return worth
 
 
-def ended(cloud: Cloud) -> Worth:
+def ended(cloud: beliefs.Cloud) -> Worth:
     return Worth(
         sum(weight for node, weight in cloud.items() if node.success), certainty(cloud)
     )
 
 
-def certainty(cloud: Cloud) -> float:
+def certainty(cloud: beliefs.Cloud) -> float:
     """Return how often the likeliest guess at what lasts is right, as a weight."""
     kinds: dict[int, float] = {}
     for node, weight in cloud.items():
@@ -389,12 +390,12 @@ def certainty(cloud: Cloud) -> float:
 
 
 def _nearest(
-    choices: Sequence[tuple[float, Node, Plan]], manner: Manner
-) -> tuple[Node, Plan]:
+    choices: Sequence[tuple[float, beliefs.Node, beliefs.Plan]], manner: Manner
+) -> tuple[beliefs.Node, beliefs.Plan]:
     """Return the hypothesis to follow: one whose plan succeeds, then by weight and
     length as in the manner.
     """
-    best: tuple[tuple[bool, float], Node, Plan] | None = None
+    best: tuple[tuple[bool, float], beliefs.Node, beliefs.Plan] | None = None
     for weight, node, plan in choices:
         score = (
             plan.success,
@@ -406,13 +407,13 @@ def _nearest(
     return best[1], best[2]
 
 
-def _kinds(cloud: Cloud) -> list[tuple[float, Node]]:
+def _kinds(cloud: beliefs.Cloud) -> list[tuple[float, beliefs.Node]]:
     """Return weight and likeliest node of each kind (nodes with equal draws), the
     likeliest kind first.
 
     Kinds that differ only by rounding are in the order in which they were met.
     """
-    likeliest: dict[int, Node] = {}
+    likeliest: dict[int, beliefs.Node] = {}
     weights: dict[int, float] = {}
     whole = 0.0
     for node, weight in cloud.items():
@@ -446,7 +447,7 @@ TO_THE_END, PUSHED = 1_000_000, 1_000_000
 SEARCHED, POLISHED = 6_000, 200
 #: Weight of a hypothesis that is kept only because it is true.
 UNLIKELY = 1e-12
-_NONE: Rest = {}
+_NONE: beliefs.Rest = {}
 
 
 class Errand(NamedTuple):
@@ -478,7 +479,10 @@ def lived_trial(
     life: ArenaSubject, number: int, specification: Specification, reward: float = 0.0
 ) -> Lived:
     result = life.result()
-    judged, about = is_judged(result, specification) is not None, specification.judged
+    judged, about = (
+        runs.is_judged(result, specification) is not None,
+        specification.judged,
+    )
     value = (
         result.measures.get(about.measure)
         if about is not None and about.better is not None
@@ -500,7 +504,7 @@ class Adversary:
     """One subject with a lesion, leading one life after the other."""
 
     def __init__(self, paradigm: ArenaParadigm, lesion: Lesion, effort: float) -> None:
-        self.world = World(paradigm, lesion)
+        self.world = beliefs.World(paradigm, lesion)
         self.planner = Planner(self.world, effort)
         self._paradigm, self._lesion = paradigm, lesion
         # Blocks after the last judged one decide nothing.
@@ -509,8 +513,8 @@ class Adversary:
             if lesion == INTACT
             else paradigm.specification.blocks_after_judged
         )
-        self._pushed: dict[Hashable, Parts] = {}
-        self._carried: dict[Hashable, Rest | None] = {}
+        self._pushed: dict[Hashable, beliefs.Parts] = {}
+        self._carried: dict[Hashable, beliefs.Rest | None] = {}
         #: Reward of the latest trial.
         self._earned = 0.0
         #: The least share of subjects that were followed to where something is
@@ -524,7 +528,7 @@ class Adversary:
         last judged block.
         """
         if self.world.relevance.subject:  # what the file reads, it may tell
-            self.world = World(self._paradigm, self._lesion, subject)
+            self.world = beliefs.World(self._paradigm, self._lesion, subject)
             self.planner = Planner(self.world, self.planner.effort)
             self._pushed, self._carried = {}, {}
         life = ArenaSubject(self._paradigm.program, self.world.view, seed, subject)
@@ -575,10 +579,10 @@ class Adversary:
     def _trial(
         self,
         life: ArenaSubject,
-        ensemble: Mapping[int | None, Belief],
+        ensemble: Mapping[int | None, beliefs.Belief],
         percept: int,
         prescribed: Sequence[int] | None = None,
-    ) -> tuple[list[int], Rest]:
+    ) -> tuple[list[int], beliefs.Rest]:
         """Live one trial, doing what is prescribed (then waiting); return the actions,
         and the belief at its end.
         """
@@ -646,7 +650,7 @@ class Adversary:
         """Decide; an action before something is forgotten must be one that other
         subjects would have taken, too.
         """
-        cloud = cloud_of(progress.belief)
+        cloud = beliefs.cloud_of(progress.belief)
         if is_pushed:
             return self.planner.base(cloud, progress.steps)
         left = (
@@ -659,8 +663,8 @@ class Adversary:
         )
 
     def entries(
-        self, root: Parts, steps: int, states: frozenset[str], state: str
-    ) -> Parts:
+        self, root: beliefs.Parts, steps: int, states: frozenset[str], state: str
+    ) -> beliefs.Parts:
         """Return how subjects that act as this one can enter a state, by percept.
 
         They start from ``root``, ``steps`` into the trial. Early and late entries are
@@ -672,12 +676,12 @@ class Adversary:
         return self._pushed[key]
 
     def _push(
-        self, root: Parts, steps: int, states: frozenset[str], state: str
-    ) -> Parts:
+        self, root: beliefs.Parts, steps: int, states: frozenset[str], state: str
+    ) -> beliefs.Parts:
         """Follow the largest groups of subjects that have perceived the same first, as
         far as the effort goes.
         """
-        entries: Parts = {}
+        entries: beliefs.Parts = {}
         for _, percept, part in self.arrivals(root, steps, states, state):
             _add(entries.setdefault(percept, {}), part)
         return {
@@ -687,8 +691,8 @@ class Adversary:
         }
 
     def arrivals(
-        self, root: Parts, steps: int, states: frozenset[str], state: str
-    ) -> Iterator[tuple[int, int, Belief]]:
+        self, root: beliefs.Parts, steps: int, states: frozenset[str], state: str
+    ) -> Iterator[tuple[int, int, beliefs.Belief]]:
         """Yield how each group of subjects that have perceived the same enters a state:
         the number of those that had perceived the same before, and the percept.
 
@@ -736,12 +740,12 @@ class Adversary:
 
     def carried(
         self,
-        ensemble: Mapping[int | None, Belief],
+        ensemble: Mapping[int | None, beliefs.Belief],
         actions: Sequence[int] = (),
-        real: Rest = _NONE,
+        real: beliefs.Rest = _NONE,
         *,
         is_errand: bool = False,
-    ) -> Rest:
+    ) -> beliefs.Rest:
         """Return the belief about the end of a trial that is forgotten: how it ends for
         subjects that act as this one.
 
@@ -764,12 +768,15 @@ class Adversary:
         # forgotten.
         return found | {one: UNLIKELY for one in real if one not in found}
 
-    def _to_the_end(self, root: Parts) -> Rest | None:
+    def _to_the_end(self, root: beliefs.Parts) -> beliefs.Rest | None:
         """Let all subjects that begin so decide for themselves until their trials end;
         None: too many ways.
         """
         self.planner.begin_trial()
-        ended, most = Belief(), self.world.spent + TO_THE_END * self.planner.effort
+        ended, most = (
+            beliefs.Belief(),
+            self.world.spent + TO_THE_END * self.planner.effort,
+        )
         pending = [Progress(part) for part in root.values()]
         while pending:
             if self.world.spent > most:
@@ -792,8 +799,8 @@ class Adversary:
             further.go_on(self.world, action, percept, part)
             yield percept, further
 
-    def _repeated(self, root: Parts, actions: Sequence[int]) -> Rest:
-        belief, ended = _together(root), Belief()
+    def _repeated(self, root: beliefs.Parts, actions: Sequence[int]) -> beliefs.Rest:
+        belief, ended = _together(root), beliefs.Belief()
         steps, rest = 0, iter(actions)
         while belief:
             parts = self.world.step(belief, next(rest, STAY), steps)
@@ -809,19 +816,21 @@ class Progress:
     out.
     """
 
-    belief: Belief
+    belief: beliefs.Belief
     steps: int = 0
     decision: Decision | None = None
     place: int = 0
     size: int = 0
-    leader: Node | None = None
+    leader: beliefs.Node | None = None
 
     def copy(self) -> Progress:
         return Progress(
             self.belief, self.steps, self.decision, self.place, self.size, self.leader
         )
 
-    def go_on(self, world: World, action: int, percept: int, belief: Belief) -> None:
+    def go_on(
+        self, world: beliefs.World, action: int, percept: int, belief: beliefs.Belief
+    ) -> None:
         """Continue after a step, with the belief that follows from it."""
         if self.leader is not None:
             _, expected, there = world.nodes.leads(self.leader, action, self.steps)[0]
@@ -851,14 +860,14 @@ class Progress:
         return 2 * len(self.belief) < self.size
 
 
-def begun(ensemble: Mapping[int | None, Belief]) -> Parts:
+def begun(ensemble: Mapping[int | None, beliefs.Belief]) -> beliefs.Parts:
     """Return the ways in which a trial begins, without those of subjects that have no
     trial left.
     """
     return {percept: part for percept, part in ensemble.items() if percept is not None}
 
 
-def possible(parts: Parts, percept: int) -> Belief:
+def possible(parts: beliefs.Parts, percept: int) -> beliefs.Belief:
     """Return the belief after a percept."""
     belief = parts.get(percept)
     assert belief, (
@@ -867,19 +876,19 @@ def possible(parts: Parts, percept: int) -> Belief:
     return belief
 
 
-def _together(parts: Parts) -> Belief:
-    belief = Belief()
+def _together(parts: beliefs.Parts) -> beliefs.Belief:
+    belief = beliefs.Belief()
     for part in parts.values():
         _add(belief, part)
     return belief
 
 
-def _add(belief: Belief, other: Belief) -> None:
+def _add(belief: beliefs.Belief, other: beliefs.Belief) -> None:
     for grain, weight in other.items():
         belief[grain] = belief.get(grain, 0.0) + weight
 
 
-def _signature(parts: Parts) -> Hashable:
+def _signature(parts: beliefs.Parts) -> Hashable:
     return frozenset(
         [
             (percept, one.number, past, round(w, 9))
@@ -911,11 +920,11 @@ class Climber:
     def __init__(
         self, paradigm: ArenaParadigm, lesion: Lesion, effort: float, seed: str
     ) -> None:
-        self.view = World(paradigm, lesion).view
+        self.view = beliefs.World(paradigm, lesion).view
         self._program = paradigm.program
         self._ways, self._events = (
-            ways_of(paradigm.program),
-            events_of(paradigm.program),
+            runs.ways_of(paradigm.program),
+            runs.events_of(paradigm.program),
         )
         self._chance = random.Random(seed)
         self._left = STEPS * effort
@@ -990,11 +999,11 @@ class Climber:
                     )
                     led = way.actions[life.pose >> 2]
                     action = STAY
-                    if not life.waiting and led != NO_WAY:
+                    if not life.waiting and led != runs.NO_WAY:
                         action = table.setdefault(observation, led)
                     elif not life.waiting:
                         action = table.setdefault(observation, STAY)
-                    if led == NO_WAY or way.last[life.pose >> 2]:
+                    if led == runs.NO_WAY or way.last[life.pose >> 2]:
                         target = (target + 1) % len(order)
                     observation, _, status = life.step(action)
                 self._left -= life.steps
@@ -1024,7 +1033,7 @@ class Climber:
                         life.tables, self._program.states[life.state].listen, target
                     )
                     led = way.actions[life.pose >> 2]
-                    if led == NO_WAY:
+                    if led == runs.NO_WAY:
                         target = None
                     else:
                         action = other[observation] = led

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cheesebench.paradigms.arena.audit.runs import NO_WAY, events_of, ways_of
+from cheesebench.paradigms.arena.audit import runs
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.scenes import canvas_of
@@ -82,8 +82,8 @@ class Places:
         program = paradigm.program
         self.geometry, self.states = program.geometry, program.states
         self.judged = paradigm.specification.judged_blocks
-        self.ways = ways_of(program)
-        events, arena = events_of(program), self.geometry.arena
+        self.ways = runs.ways_of(program)
+        events, arena = runs.events_of(program), self.geometry.arena
         inside = {name for members in arena.groups.values() for name in members}
         alone = tuple(name for name in events.everywhere if name not in inside)
         self.groups: list[tuple[str, tuple[str, ...]]] = [
@@ -255,7 +255,8 @@ class Moment:
             self._open[group] = [
                 name
                 for name in places.groups[group][1]
-                if places.ways.to(life.tables, listen, name).actions[near] != NO_WAY
+                if places.ways.to(life.tables, listen, name).actions[near]
+                != runs.NO_WAY
                 and own not in places.cells[name]
             ]
         return self._open[group]

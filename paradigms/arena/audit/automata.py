@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from cheesebench.interfaces import RUNNING, STAY
+from cheesebench.paradigms.arena.audit import runs
 from cheesebench.paradigms.arena.audit.aims import (
     Aim,
     Edge,
@@ -26,26 +27,9 @@ from cheesebench.paradigms.arena.audit.aims import (
     Places,
     manners,
 )
-from cheesebench.paradigms.arena.audit.runs import (
-    DARKNESS,
-    NO_WAY,
-    Z99,
-    is_judged,
-    lives_for,
-    rate,
-)
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
-from cheesebench.protocol.expressions import (
-    Binary,
-    BuiltIn,
-    Constant,
-    Expression,
-    Number,
-    Recent,
-    Unary,
-    walk,
-)
+from cheesebench.protocol import expressions as ex
 
 #: Moments of each kind in which aims are compared (at most two of a life), and in which
 #: they are carried out; numbers of aims and of kinds that are kept.
@@ -148,7 +132,7 @@ class Experience:
         and not with others.
         """
         most = max(self._trials, LIVES * self.specification.planned_trials)
-        return list(lives_for(self.specification, most, self._seed))
+        return list(runs.lives_for(self.specification, most, self._seed))
 
     def _collect(self) -> None:
         taken: Counter[tuple[Kind, int]] = Counter()
@@ -162,7 +146,7 @@ class Experience:
         self, seed: int, subject: int, number: int, taken: Counter[tuple[Kind, int]]
     ) -> Iterator[Moment | Edge]:
         """Lead a life at random; yield how its trials begin."""
-        life = ArenaSubject(self.paradigm.program, DARKNESS, seed, subject)
+        life = ArenaSubject(self.paradigm.program, runs.DARKNESS, seed, subject)
         judged = 0
         while judged < JUDGED and (found := self.begin(life)) is not None:
             yield self._kept(found) if isinstance(found, Moment) else found
@@ -278,8 +262,8 @@ class Experience:
             second.block,
         ):
             return False
-        aims = self.aims[self.number[one.kind]] if one.kind in self.number else [Aim()]
-        some = self._chance.sample(aims, min(4, len(aims)))
+        known = self.aims[self.number[one.kind]] if one.kind in self.number else [Aim()]
+        some = self._chance.sample(known, min(4, len(known)))
         return all(self._course(one, aim) == self._course(other, aim) for aim in some)
 
     def _course(self, moment: Moment, aim: Aim) -> list[object]:
@@ -332,18 +316,18 @@ class Experience:
                 return known
         if (known := moment.waited.get(targets)) is not None:
             return known
-        walk = Walk(self, moment, self._twin(moment))
-        edge = walk.go(targets)
-        if walk.followed is None:
+        course = Walk(self, moment, self._twin(moment))
+        edge = course.go(targets)
+        if course.followed is None:
             moment.waited[targets] = edge
         else:
-            moment.happened[targets[: walk.followed]] = edge
+            moment.happened[targets[: course.followed]] = edge
         return edge
 
     def score(self, life: ArenaSubject) -> float | None:
         """Return what the trial that has ended counts; None: it is not judged."""
         if self.measure is None:
-            success = is_judged(life.result(), self.specification)
+            success = runs.is_judged(life.result(), self.specification)
             return None if success is None else float(success)
         result = life.result()
         value = result.measures.get(self.measure)
@@ -509,7 +493,7 @@ class Experience:
         self, automaton: Automaton, seed: int, subject: int, used: Counter[Situation]
     ) -> tuple[float, int]:
         """Lead a real life, step by step; return score and number of judged trials."""
-        life = ArenaSubject(self.paradigm.program, DARKNESS, seed, subject)
+        life = ArenaSubject(self.paradigm.program, runs.DARKNESS, seed, subject)
         state, scores = 0, list[float]()
         self.spent += TRIAL * self.specification.planned_trials
         while (found := self.begin(life)) is not None:
@@ -578,18 +562,18 @@ class Outcomes:
         self.last = outcome
         self._ended.append(outcome)
 
-    def recent(self, what: Recent) -> int:
+    def recent(self, what: ex.Recent) -> int:
         return self._ended[-what.trials :].count(what.outcome or "")
 
 
-def _reads_outcomes(success: Expression | None) -> bool:
-    nodes = list(walk(success))
+def _reads_outcomes(success: ex.Expression | None) -> bool:
+    nodes = list(ex.walk(success))
     plain = all(
-        isinstance(one, Recent | Binary | Unary | Number | Constant)
-        or one == BuiltIn("last")
+        isinstance(one, ex.Recent | ex.Binary | ex.Unary | ex.Number | ex.Constant)
+        or one == ex.BuiltIn("last")
         for one in nodes
     )
-    return plain and any(isinstance(one, Recent) for one in nodes)
+    return plain and any(isinstance(one, ex.Recent) for one in nodes)
 
 
 class Walk:
@@ -647,7 +631,7 @@ class Walk:
         while self._goes_on:
             way = places.ways.to(life.tables, listen, name)
             near = life.pose >> 2
-            if way.actions[near] == NO_WAY:
+            if way.actions[near] == runs.NO_WAY:
                 return
             self._step(way.actions[near])
             if way.last[near]:
@@ -686,7 +670,7 @@ class Search:
         self._ranks = [*range(NOWHERE, max(members, default=0))]
         self._lives = [
             (seed, subject)
-            for seed, subject, _ in lives_for(
+            for seed, subject, _ in runs.lives_for(
                 world.specification, JUDGED * LIVES, seed, judged=True
             )
         ][:24]
@@ -903,7 +887,9 @@ def confirmed(
     """
     groups: dict[int, list[tuple[float, int]]] = {}
     most = world.spent + CONFIRMED
-    for own, subject, _ in lives_for(world.specification, FRESH, seed, judged=True):
+    for own, subject, _ in runs.lives_for(
+        world.specification, FRESH, seed, judged=True
+    ):
         if own not in groups and world.spent > most and len(groups) >= FEWEST:
             break
         groups.setdefault(own, []).append(world.live(automaton, own, subject, used))
@@ -912,8 +898,12 @@ def confirmed(
     ]
     value, trials = _share(counts), sum(n for _, n in counts)
     if world.measure is None:
-        there = rate([(round(p), n) for p, n in counts], Z99)
+        there = runs.rate([(round(p), n) for p, n in counts], runs.Z99)
         return Fresh(value, there.low, there.high, trials)
     means = [p / n for p, n in counts if n]
-    error = Z99 * statistics.stdev(means) / len(means) ** 0.5 if len(means) > 1 else 1e9
+    error = (
+        runs.Z99 * statistics.stdev(means) / len(means) ** 0.5
+        if len(means) > 1
+        else 1e9
+    )
     return Fresh(value, value - error, value + error, trials)

@@ -17,15 +17,9 @@ from typing import TypeVar
 
 from cheesebench.interfaces import RUNNING, STAY, Scene, View
 from cheesebench.lesions import MOST_SCENES, Lesion
+from cheesebench.paradigms.arena.audit import search
 from cheesebench.paradigms.arena.audit.hypotheses import History, Hypothesis, Script
 from cheesebench.paradigms.arena.audit.relevance import Relevance
-from cheesebench.paradigms.arena.audit.search import (
-    WAIT,
-    Found,
-    Move,
-    Search,
-    SearchNode,
-)
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import NEVER, Program
@@ -59,7 +53,7 @@ class Plan:
     success: bool
 
 
-class Solver(Search):
+class Solver(search.Search):
     """The search of the audit; hypotheses themselves say whether a trial is a
     success.
     """
@@ -72,10 +66,10 @@ class Solver(Search):
             if len(group) > 2
         ]
 
-    def look(self, life: ArenaSubject, effort: int, polish: int) -> Found:
-        return self._descend(life, Found(), effort, polish)
+    def look(self, life: ArenaSubject, effort: int, polish: int) -> search.Found:
+        return self._descend(life, search.Found(), effort, polish)
 
-    def keep_on(self, life: ArenaSubject, found: Found) -> None:
+    def keep_on(self, life: ArenaSubject, found: search.Found) -> None:
         """Add what repeating one action through the trial leads to; if that succeeds
         nowhere, what going round does.
         """
@@ -83,18 +77,18 @@ class Solver(Search):
         if found.shortest is None:
             self._go_round(life, found)
 
-    def _go_round(self, life: ArenaSubject, found: Found) -> None:
+    def _go_round(self, life: ArenaSubject, found: search.Found) -> None:
         """Visit the members of each group in turn, from each one, in both directions,
         until the trial ends.
         """
         for members in self._groups:
             for first, step in itertools.product(range(len(members)), (1, -1)):
-                node, place = SearchNode(life.twin()), first
+                node, place = search.SearchNode(life.twin()), first
                 while node.status == RUNNING:
                     if self.follow(node, ("go to", members[place % len(members)])):
                         place += step
                     else:
-                        self.follow(node, WAIT)
+                        self.follow(node, search.WAIT)
                 if self.judged(node.life):
                     found.add(node.ending(), True)
 
@@ -118,18 +112,18 @@ class Plans:
         #: What was spent on searching, in steps of hypotheses.
         self.work = 0
         #: Circumstances -> lists of moves that led to success, the latest first.
-        self._moves: dict[Hashable, list[tuple[Move, ...]]] = {}
+        self._moves: dict[Hashable, list[tuple[search.Move, ...]]] = {}
         #: State -> lists of moves by the names of variables instead of their values,
         #: for other circumstances.
-        self._general: dict[str, list[tuple[Move, ...]]] = {}
+        self._general: dict[str, list[tuple[search.Move, ...]]] = {}
         #: Stage -> the fewest steps from there to success, ways to fail, and the number
         #: of failed searches.
         self._soonest: dict[Hashable, int] = {}
-        self._failures: dict[Hashable, list[tuple[Move, ...]]] = {}
+        self._failures: dict[Hashable, list[tuple[search.Move, ...]]] = {}
         self._searched_in_vain: dict[Hashable, int] = {}
         #: Circumstances -> the step from which success is not searched for any more,
         #: and the best failure.
-        self._hopeless: dict[Hashable, tuple[int, tuple[Move, ...]]] = {}
+        self._hopeless: dict[Hashable, tuple[int, tuple[search.Move, ...]]] = {}
 
     def of(self, life: Hypothesis) -> Plan:
         """Return the plan for a hypothesis, which is left unchanged.
@@ -215,7 +209,7 @@ class Plans:
             else self._wait(life)
         )
 
-    def _search(self, life: Hypothesis) -> Found:
+    def _search(self, life: Hypothesis) -> search.Found:
         found = self._solver.look(life, EFFORT, POLISH)
         self.work += PER_STEP * self._solver.spent
         is_vain = self._searched_in_vain.get(life.stage, 0) >= IN_VAIN
@@ -237,13 +231,13 @@ class Plans:
                 return plan
         return self._wait(life)
 
-    def _follow(self, life: Hypothesis, moves: tuple[Move, ...]) -> Plan | None:
-        node = SearchNode(life.twin())
+    def _follow(self, life: Hypothesis, moves: tuple[search.Move, ...]) -> Plan | None:
+        node = search.SearchNode(life.twin())
         for move in moves:
             if (
                 node.status != RUNNING
                 or move[0].startswith("always")
-                or (move != WAIT and move[1] not in self._places)
+                or (move != search.WAIT and move[1] not in self._places)
                 or not self._solver.follow(node, move)
             ):
                 break
@@ -261,7 +255,9 @@ class Plans:
         return Plan((STAY,) * actions, twin.is_success())
 
 
-def _generalised(moves: tuple[Move, ...], life: Hypothesis) -> tuple[Move, ...]:
+def _generalised(
+    moves: tuple[search.Move, ...], life: Hypothesis
+) -> tuple[search.Move, ...]:
     """Return moves with the (marked) names of variables in place of the places that
     they hold now.
     """
@@ -275,7 +271,9 @@ def _generalised(moves: tuple[Move, ...], life: Hypothesis) -> tuple[Move, ...]:
     )
 
 
-def _instance(moves: tuple[Move, ...], life: Hypothesis) -> tuple[Move, ...]:
+def _instance(
+    moves: tuple[search.Move, ...], life: Hypothesis
+) -> tuple[search.Move, ...]:
     named = life.named
     return tuple(
         (kind, str(named.get(place[1:])) if place.startswith("=") else place)

@@ -15,28 +15,10 @@ from cheesebench.interfaces import (
     AuditVerdict,
 )
 from cheesebench.lesions import Lesion
-from cheesebench.paradigms.arena.audit.policies import (
-    CYCLE,
-    cycles,
-    judged,
-    mutated,
-    spelt,
-    variations,
-)
-from cheesebench.paradigms.arena.audit.runs import (
-    Z99,
-    Order,
-    Runner,
-    Tally,
-    always_first,
-    differ,
-    event_random,
-    shown,
-    walk_subjects,
-)
+from cheesebench.paradigms.arena.audit import policies, runs
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import Specification
-from cheesebench.protocol.expressions import Variable, walk
+from cheesebench.protocol import expressions as ex
 
 #: Default ceiling of blind policies, and the highest that a choice may justify.
 CEILING, HIGHEST_CEILING = 0.25, 0.5
@@ -146,23 +128,23 @@ def _read(trees: Iterable[Any], target: Any) -> set[str]:
     """Return the columns and variables in expressions, and in a place that a rule
     names.
     """
-    nodes = (node for tree in trees for node in walk(tree))
-    read = {node.name for node in nodes if isinstance(node, Variable)}
+    nodes = (node for tree in trees for node in ex.walk(tree))
+    read = {node.name for node in nodes if isinstance(node, ex.Variable)}
     return read | {target.name} if target is not None and target.variable else read
 
 
 def audit_chances(
     paradigm: ArenaParadigm,
     settings: AuditSettings,
-    runner: Runner,
-    chances: list[Tally],
+    runner: runs.Runner,
+    chances: list[runs.Tally],
 ) -> Iterator[AuditFinding]:
     trials, seed, document = (
         settings.trials,
         settings.seed,
         paradigm.specification.document,
     )
-    (uniform,) = runner.run([Order("uniform", trials, seed)])
+    (uniform,) = runner.run([runs.Order("uniform", trials, seed)])
     chances.append(uniform)
     measured = uniform.rate()
     yield AuditFinding(
@@ -178,8 +160,8 @@ def audit_chances(
         text = f"no chance is stated; write {lines}"
         yield AuditFinding("chance: as stated", "note", text, measured.numbers())
     else:
-        wrong = differ(measured, stated.value * stated.trials, stated.trials)
-        text = f"stated {shown(stated.value)} of {stated.trials} trials, measured {measured}"
+        wrong = runs.differ(measured, stated.value * stated.trials, stated.trials)
+        text = f"stated {runs.shown(stated.value)} of {stated.trials} trials, measured {measured}"
         numbers = measured.numbers() | {
             "stated": stated.value,
             "stated_trials": stated.trials,
@@ -188,11 +170,11 @@ def audit_chances(
             "chance: as stated", "FAIL" if wrong else "ok", text, numbers
         )
     for name, choice in (
-        ("event-random", event_random),
-        ("always-first", lambda _: always_first),
+        ("event-random", runs.event_random),
+        ("always-first", lambda _: runs.always_first),
     ):
-        tally = walk_subjects(
-            paradigm, name, choice, Order(name, max(1, trials // 2), seed + APART)
+        tally = runs.walk_subjects(
+            paradigm, name, choice, runs.Order(name, max(1, trials // 2), seed + APART)
         )
         chances.append(tally)
         yield AuditFinding(
@@ -200,18 +182,18 @@ def audit_chances(
         )
 
 
-def _of_trials(tally: Tally) -> str:
+def _of_trials(tally: runs.Tally) -> str:
     rate = tally.rate()
     if rate.trials:
         return f"{rate} of {rate.trials} trials"
     return f"{NOT_JUDGED}: the estimand counts none of {tally.outcomes.total()} trials, even over complete subjects"
 
 
-def under(finalists: Sequence[Tally], most: float) -> tuple[AuditVerdict, str]:
+def under(finalists: Sequence[runs.Tally], most: float) -> tuple[AuditVerdict, str]:
     """Return the verdict on a ceiling; where the trials are too few to tell, also what
     would settle it.
     """
-    rates = [tally.rate(Z99) for tally in finalists]
+    rates = [tally.rate(runs.Z99) for tally in finalists]
     if any(rate.low > most for rate in rates):
         return "FAIL", ""
     fewest = min(
@@ -226,8 +208,8 @@ def under(finalists: Sequence[Tally], most: float) -> tuple[AuditVerdict, str]:
 def audit_blind(
     paradigm: ArenaParadigm,
     settings: AuditSettings,
-    runner: Runner,
-    chances: list[Tally],
+    runner: runs.Runner,
+    chances: list[runs.Tally],
 ) -> Iterator[AuditFinding]:
     specification = paradigm.specification
     finalists = contest(settings, runner, chances)
@@ -235,26 +217,29 @@ def audit_blind(
     most, reason = ceiling(specification)
     verdict, unsettled = under(finalists, most)
     rate, tried = (
-        best.rate(Z99),
+        best.rate(runs.Z99),
         sum(
-            tally.name in judged() or tally.name.startswith(CYCLE) for tally in chances
+            tally.name in policies.judged() or tally.name.startswith(policies.CYCLE)
+            for tally in chances
         ),
     )
-    text = f"best of {tried} policies: {best.name} {rate}; ceiling {shown(most)} ({reason}){unsettled}"
+    text = f"best of {tried} policies: {best.name} {rate}; ceiling {runs.shown(most)} ({reason}){unsettled}"
     if verdict == "FAIL":
         text += f". {blind_remedy(specification, most, rate.value)}"
     numbers = rate.numbers() | {
         "policy": best.name,
         "ceiling": most,
         "policies": tried,
-        "finalists": {tally.name: tally.rate(Z99).numbers() for tally in finalists},
+        "finalists": {
+            tally.name: tally.rate(runs.Z99).numbers() for tally in finalists
+        },
     }
     yield AuditFinding("blind ceiling", verdict, text, numbers)
     yield from _under_the_rodent(specification, best)
 
 
 def _under_the_rodent(
-    specification: Specification, best: Tally
+    specification: Specification, best: runs.Tally
 ) -> Iterator[AuditFinding]:
     reference = specification.reference
     if reference is None:
@@ -262,9 +247,9 @@ def _under_the_rodent(
             "blind, below the rodent", "note", "there is no reference for 'success'", {}
         )
         return
-    rate, most = best.rate(Z99), reference.value - specification.document.margin
+    rate, most = best.rate(runs.Z99), reference.value - specification.document.margin
     verdict, unsettled = under([best], most)
-    text = f"{best.name} {rate}; the rodent {shown(reference.value)} less the margin is {shown(most)}{unsettled}"
+    text = f"{best.name} {rate}; the rodent {runs.shown(reference.value)} less the margin is {runs.shown(most)}{unsettled}"
     numbers = rate.numbers() | {
         "policy": best.name,
         "reference": reference.value,
@@ -274,8 +259,8 @@ def _under_the_rodent(
 
 
 def contest(
-    settings: AuditSettings, runner: Runner, chances: list[Tally]
-) -> list[Tally]:
+    settings: AuditSettings, runner: runs.Runner, chances: list[runs.Tally]
+) -> list[runs.Tally]:
     """Return the best blind policies, best first, with rates from lives on which
     nothing was selected.
     """
@@ -283,10 +268,10 @@ def contest(
     # Fixed cycles learn nothing, so a few trials of every subject are as informative as
     # complete lives.
     few, some = max(16, trials // 40), max(16, trials // 6)
-    orders = [Order(name, some, seed + 2 * APART) for name in judged()]
+    orders = [runs.Order(name, some, seed + 2 * APART) for name in policies.judged()]
     orders += [
-        Order(name, few, seed + 2 * APART)
-        for name in cycles(seed, max(FEWEST_CYCLES, trials // 4))
+        runs.Order(name, few, seed + 2 * APART)
+        for name in policies.cycles(seed, max(FEWEST_CYCLES, trials // 4))
     ]
     report = settings.progress or (lambda _: None)
     first = runner.run(
@@ -298,51 +283,58 @@ def contest(
     names = [tally.name for tally in _ranked(first)[:SEMIFINAL]]
     report("the best blind policies again, on other subjects")
     second = runner.run(
-        [Order(name, max(32, trials // 4), seed + 3 * APART) for name in names]
+        [runs.Order(name, max(32, trials // 4), seed + 3 * APART) for name in names]
     )
     names = [tally.name for tally in _ranked(second)[:FINAL]]
-    final = runner.run([Order(name, trials, seed + 4 * APART) for name in names])
+    final = runner.run([runs.Order(name, trials, seed + 4 * APART) for name in names])
     chances += final
     return _ranked(final)
 
 
 def climb(
-    first: Sequence[Tally], settings: AuditSettings, runner: Runner, trials: int
-) -> list[Tally]:
+    first: Sequence[runs.Tally],
+    settings: AuditSettings,
+    runner: runs.Runner,
+    trials: int,
+) -> list[runs.Tally]:
     """Hill climbing over fixed strings with a bounded effort, starting from good and
     random ones.
     """
     chance, seed = random.Random(f"{settings.seed}|climb"), settings.seed + 2 * APART
-    strings = variations(settings.seed)
+    strings = policies.variations(settings.seed)
     names = [
-        CYCLE + spelt(next(strings))
+        policies.CYCLE + policies.spelt(next(strings))
         for _ in range(1 + settings.trials // PER_BEGINNING)
     ]
-    found = runner.run([Order(name, trials, seed) for name in names])
+    found = runner.run([runs.Order(name, trials, seed) for name in names])
     best = _ranked(
-        [*found, *(tally for tally in first if tally.name.startswith(CYCLE))]
+        [*found, *(tally for tally in first if tally.name.startswith(policies.CYCLE))]
     )[:PARENTS]
     for generation in range(1 + settings.trials // PER_GENERATION):
         parents = [
-            [ACTION_LETTERS.index(letter) for letter in tally.name.removeprefix(CYCLE)]
+            [
+                ACTION_LETTERS.index(letter)
+                for letter in tally.name.removeprefix(policies.CYCLE)
+            ]
             for tally in best
         ]
         names = [tally.name for tally in best]
         names += [
-            CYCLE + spelt(mutated(chance.choice(parents), chance))
+            policies.CYCLE
+            + policies.spelt(policies.mutated(chance.choice(parents), chance))
             for _ in range(OFFSPRING)
         ]
         # Each generation uses other lives: the best strings of the last one were partly
         # lucky.
         orders = [
-            Order(name, 2 * trials, seed + 1000 * (generation + 1))
+            runs.Order(name, 2 * trials, seed + 1000 * (generation + 1))
             for name in dict.fromkeys(names)
         ]
         best = _ranked(runner.run(orders))[:PARENTS]
     return best
 
 
-def _ranked(tallies: Sequence[Tally]) -> list[Tally]:
+def _ranked(tallies: Sequence[runs.Tally]) -> list[runs.Tally]:
     """Best first; ties are broken by reward, which may indicate partial solutions."""
     return sorted(
         tallies,
@@ -354,7 +346,7 @@ def _ranked(tallies: Sequence[Tally]) -> list[Tally]:
 
 
 def audit_limit(
-    paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner
+    paradigm: ArenaParadigm, settings: AuditSettings, runner: runs.Runner
 ) -> Iterator[AuditFinding]:
     limit = paradigm.specification.limit
     if not isinstance(limit, int):
@@ -368,11 +360,12 @@ def audit_limit(
     trials = max(16, settings.trials // 2)
     limits = (max(1, limit // 2), limit, 2 * limit)
     tallies = runner.run(
-        [Order("uniform", trials, settings.seed, steps) for steps in limits]
+        [runs.Order("uniform", trials, settings.seed, steps) for steps in limits]
     )
     rates = {steps: tally.rate() for steps, tally in zip(limits, tallies, strict=True)}
     text = "; ".join(
-        f"{steps} steps: uniform {shown(rate.value)}" for steps, rate in rates.items()
+        f"{steps} steps: uniform {runs.shown(rate.value)}"
+        for steps, rate in rates.items()
     )
     numbers = {str(steps): rate.numbers() for steps, rate in rates.items()}
     yield AuditFinding("step limit", "note", text, numbers)

@@ -31,39 +31,12 @@ from functools import reduce
 from typing import cast
 
 from cheesebench.interfaces import STAY
+from cheesebench.paradigms.arena.audit import beliefs, walks
 from cheesebench.paradigms.arena.audit.adversary import Adversary, begun
-from cheesebench.paradigms.arena.audit.beliefs import (
-    Cloud,
-    Node,
-    Parts,
-    Rest,
-    World,
-    cloud_of,
-    normalised,
-    signature,
-)
 from cheesebench.paradigms.arena.audit.hypotheses import GRADED
 from cheesebench.paradigms.arena.audit.relevance import holds_of, operands
-from cheesebench.paradigms.arena.audit.walks import (
-    EQUAL,
-    TooManyError,
-    Walks,
-    shares,
-    succeeded,
-    without_deadlines,
-)
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
-from cheesebench.protocol.expressions import (
-    ARITHMETIC_SIGNS,
-    Binary,
-    BuiltIn,
-    Constant,
-    Expression,
-    Number,
-    Recent,
-    Variable,
-    walk,
-)
+from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import ReferenceSpec
 
@@ -93,7 +66,7 @@ class Option:
     goes.
     """
 
-    cloud: Cloud
+    cloud: beliefs.Cloud
     gains: list[float] = field(default_factory=list)
     leads: list[list[tuple[float, int]]] = field(default_factory=list)
     value: float = 0.0
@@ -131,7 +104,7 @@ def upper_bound(
             replace(specification, success=worth, measures={GRADED: worth})
         )
         bound = _least(Adversary(worthy, adversary.world.lesion, effort), effort, asked)
-        if bound is None or bound > asked + EQUAL:
+        if bound is None or bound > asked + walks.EQUAL:
             return None
     adversary = of_this_trial(adversary, effort)
     if _selects(specification.where):
@@ -159,22 +132,23 @@ def of_this_trial(adversary: Adversary, effort: float) -> Adversary:
     ]
     if kept == conjuncts or not kept:
         return adversary
-    success = reduce(lambda left, right: Binary("and", left, right), kept)
+    success = reduce(lambda left, right: ex.Binary("and", left, right), kept)
     return Adversary(
         ArenaParadigm(replace(specification, success=success)), world.lesion, effort
     )
 
 
-def _implied(condition: Expression, kept: Collection[str]) -> Expression | None:
+def _implied(condition: ex.Expression, kept: Collection[str]) -> ex.Expression | None:
     """Return what a condition says of this trial alone; None: nothing that is known."""
     match condition:
-        case Binary("==" | ">=", Recent(str(outcome), trials), Number(number)) if (
-            number >= trials
-        ):
-            return Binary("==", BuiltIn("last"), Constant(outcome))
+        case ex.Binary(
+            "==" | ">=", ex.Recent(str(outcome), trials), ex.Number(number)
+        ) if number >= trials:
+            return ex.Binary("==", ex.BuiltIn("last"), ex.Constant(outcome))
     earlier = any(
-        isinstance(one, Recent) or (isinstance(one, Variable) and one.name in kept)
-        for one in walk(condition)
+        isinstance(one, ex.Recent)
+        or (isinstance(one, ex.Variable) and one.name in kept)
+        for one in ex.walk(condition)
     )
     return None if earlier else condition
 
@@ -191,24 +165,24 @@ def _share(adversary: Adversary, effort: float, at_most: float) -> float | None:
     assert specification.success is not None
     assert specification.where is not None
     succeeds, counts = _truth(specification.success), _truth(specification.where)
-    fails = Binary("-", Number(1), counts)
-    worth = Binary(
-        "+", Binary("*", succeeds, counts), Binary("*", Number(at_most), fails)
+    fails = ex.Binary("-", ex.Number(1), counts)
+    worth = ex.Binary(
+        "+", ex.Binary("*", succeeds, counts), ex.Binary("*", ex.Number(at_most), fails)
     )
     worthy = replace(specification, success=worth, measures={GRADED: worth}, where=None)
     worthy_one = Adversary(ArenaParadigm(worthy), adversary.world.lesion, effort)
     bound = _least(worthy_one, effort, at_most)
-    return at_most if bound is not None and bound <= at_most + EQUAL else None
+    return at_most if bound is not None and bound <= at_most + walks.EQUAL else None
 
 
-def _truth(condition: Expression) -> Expression:
+def _truth(condition: ex.Expression) -> ex.Expression:
     """Return 1 where a condition holds, and 0 elsewhere."""
-    return Binary("!=", condition, Number(0))
+    return ex.Binary("!=", condition, ex.Number(0))
 
 
 def _worth(
-    measure: Expression, about: ReferenceSpec, fixed: Sequence[str]
-) -> tuple[Expression, float]:
+    measure: ex.Expression, about: ReferenceSpec, fixed: Sequence[str]
+) -> tuple[ex.Expression, float]:
     """Return what a measure is worth, from 0 to 1, and what the verdict asks for; what
     is ``fixed`` hangs on the date.
 
@@ -216,17 +190,17 @@ def _worth(
     date says that it has none.
     """
     low, high = about.range or (0.0, 0.0)
-    value, counts = measure, cast(Expression, Number(1))
+    value, counts = measure, cast(ex.Expression, ex.Number(1))
     match measure:
-        case Binary("/", part, Binary(sign) as has) if (
-            sign not in ARITHMETIC_SIGNS and not _selects(has, fixed)
+        case ex.Binary("/", part, ex.Binary(sign) as has) if (
+            sign not in ex.ARITHMETIC_SIGNS and not _selects(has, fixed)
         ):
             value, counts = part, has
     if about.better == "lower":
-        value, low, high = Binary("-", Number(0), value), -high, -low
+        value, low, high = ex.Binary("-", ex.Number(0), value), -high, -low
     bar = about.bar if about.better == "higher" else -about.bar
-    share = Binary("/", Binary("-", value, Number(low)), Number(high - low))
-    return Binary("*", share, counts), (bar - low) / (high - low)
+    share = ex.Binary("/", ex.Binary("-", value, ex.Number(low)), ex.Number(high - low))
+    return ex.Binary("*", share, counts), (bar - low) / (high - low)
 
 
 def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
@@ -234,7 +208,7 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
     specification = world.program.specification
     if _hangs_on_the_past(world) or _selects(specification.where):
         return None
-    hasty = without_deadlines(specification)
+    hasty = walks.without_deadlines(specification)
     unhurried = (
         adversary
         if hasty is specification
@@ -251,12 +225,12 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
         ways += [(_told_all, unhurried), (_informed, adversary), (_told_all, adversary)]
     bounds = []
     for bound, one in dict.fromkeys(ways):
-        with suppress(TooManyError, RecursionError):
+        with suppress(walks.TooManyError, RecursionError):
             value = bound(one, effort)
             if one.world.is_partial:
                 continue
             bounds.append(value)
-            if value <= at_most + EQUAL:
+            if value <= at_most + walks.EQUAL:
                 break
     return min(bounds, default=None)
 
@@ -266,7 +240,7 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
 Bound = Callable[[Adversary, float], float]
 
 
-def _forgets(world: World) -> bool:
+def _forgets(world: beliefs.World) -> bool:
     """Return whether nothing that other trials tell is known: what is forgotten at a
     state is of this trial alone.
     """
@@ -278,8 +252,8 @@ def _of_one_trial(adversary: Adversary, effort: float) -> float:
 
 
 def _told_all(adversary: Adversary, effort: float) -> float:
-    beliefs = Beliefs(adversary.world, effort)
-    return max(beliefs.mean(ways) for ways in _told(adversary, effort))
+    space = Beliefs(adversary.world, effort)
+    return max(space.mean(ways) for ways in _told(adversary, effort))
 
 
 def _informed(adversary: Adversary, effort: float) -> float:
@@ -292,9 +266,9 @@ def _informed(adversary: Adversary, effort: float) -> float:
     known: dict[Hashable, tuple[float, list[dict[int, float]]]] = {}
     most, rests = 0.0, [world.prior()]
     if world.relevance.kept:
-        raise TooManyError
+        raise walks.TooManyError
     for _ in range(specification.planned_trials):
-        further: dict[Hashable, Rest] = {}
+        further: dict[Hashable, beliefs.Rest] = {}
         for rest in rests:
             parts = begun(world.begin(rest))
             if (
@@ -304,14 +278,14 @@ def _informed(adversary: Adversary, effort: float) -> float:
                 return most
             key = _signature(parts)
             if key not in known:
-                beliefs = Beliefs(world, effort, tells=True)
-                value = beliefs.best([parts])
+                space = Beliefs(world, effort, tells=True)
+                value = space.best([parts])
                 if world.lesion.forgets_at and block in judged:
                     value = Beliefs(world, effort).best([_entered(adversary, parts)])
-                known[key] = value, list(beliefs.told.values())
+                known[key] = value, list(space.told.values())
             value, told = known[key]
             most = max(most, value) if block in judged else most
-            before = _lasting(map(cloud_of, parts.values()))
+            before = _lasting(map(beliefs.cloud_of, parts.values()))
             for after in told:
                 whole = [
                     grain
@@ -329,7 +303,7 @@ def _informed(adversary: Adversary, effort: float) -> float:
                     frozenset((one, round(weight, 9)) for one, weight in later.items())
                 ] = later
             if max(len(known), len(further)) > KNOWN or most > CERTAIN:
-                raise TooManyError
+                raise walks.TooManyError
         rests = list(further.values())
     return most
 
@@ -339,20 +313,20 @@ def from_anywhere(adversary: Adversary, effort: float) -> float:
     reads the way, or the trial hangs on earlier ones.
     """
     if adversary.world.relevance.way:
-        raise TooManyError
+        raise walks.TooManyError
     return _relaxed(adversary, Stages(adversary.world, effort).value, effort)
 
 
 def by_walks(adversary: Adversary, effort: float) -> float:
     """Return the bound of ``Walks``."""
-    return _relaxed(adversary, Walks(adversary.world, effort).value, effort)
+    return _relaxed(adversary, walks.Walks(adversary.world, effort).value, effort)
 
 
 def _relaxed(
-    adversary: Adversary, value: Callable[[Parts], float], effort: float
+    adversary: Adversary, value: Callable[[beliefs.Parts], float], effort: float
 ) -> float:
     if _hangs_on_the_past(adversary.world):
-        raise TooManyError
+        raise walks.TooManyError
     if _forgets(adversary.world):
         return max(map(value, _beginnings(adversary, effort)))
     means, values = [], dict[int, float]()
@@ -365,7 +339,7 @@ def _relaxed(
     return max(means)
 
 
-def _hangs_on_the_past(world: World) -> bool:
+def _hangs_on_the_past(world: beliefs.World) -> bool:
     """Return whether what a trial can be depends on what was done in earlier ones, or
     on what no belief holds.
     """
@@ -390,19 +364,20 @@ def _hangs_on_the_past(world: World) -> bool:
     )
 
 
-def _selects(where: Expression | None, fixed: Sequence[str] = ()) -> bool:
+def _selects(where: ex.Expression | None, fixed: Sequence[str] = ()) -> bool:
     """Return whether the trials that are judged may be better ones: a bound on all of
     them is none on these.
     """
     # A subject's number may stand for its row.
-    dates = [*map(BuiltIn, ("block", "session", "trial")), *map(Variable, fixed)]
-    nodes = () if where is None else walk(where)
+    dates = [*map(ex.BuiltIn, ("block", "session", "trial")), *map(ex.Variable, fixed)]
+    nodes = () if where is None else ex.walk(where)
     return not all(
-        isinstance(one, Binary | Constant | Number) or one in dates for one in nodes
+        isinstance(one, ex.Binary | ex.Constant | ex.Number) or one in dates
+        for one in nodes
     )
 
 
-def _stands_alone(world: World) -> bool:
+def _stands_alone(world: beliefs.World) -> bool:
     draws = world.program.specification.draws
     alone = all(
         one.per == "trial" and one.order in ("random", "cycle") and not one.max_run
@@ -411,7 +386,7 @@ def _stands_alone(world: World) -> bool:
     return alone and not any(draw.keep_if for draw in draws)
 
 
-def _priors(adversary: Adversary) -> Iterator[Rest]:
+def _priors(adversary: Adversary) -> Iterator[beliefs.Rest]:
     """Yield the belief before each judged trial of a subject that has been told
     nothing.
     """
@@ -430,7 +405,7 @@ def _priors(adversary: Adversary) -> Iterator[Rest]:
         rest = adversary.carried(parts)
 
 
-def _entered(adversary: Adversary, parts: Parts) -> Parts:
+def _entered(adversary: Adversary, parts: beliefs.Parts) -> beliefs.Parts:
     """Return how the state is entered at which all is forgotten, in trials that begin
     so; or the same parts.
     """
@@ -439,31 +414,33 @@ def _entered(adversary: Adversary, parts: Parts) -> Parts:
     return parts
 
 
-def _beginnings(adversary: Adversary, effort: float) -> list[Parts]:
-    known: dict[Hashable, Parts] = {}
+def _beginnings(adversary: Adversary, effort: float) -> list[beliefs.Parts]:
+    known: dict[Hashable, beliefs.Parts] = {}
     most = adversary.world.spent + BEGUN * effort
     for rest in _priors(adversary):
         parts = _entered(adversary, begun(adversary.world.begin(rest)))
         known.setdefault(_signature(parts), parts)
         if len(known) > BEGINNINGS or adversary.world.spent > most:
-            raise TooManyError
+            raise walks.TooManyError
     return list(known.values())
 
 
-def _told(adversary: Adversary, effort: float) -> Iterator[list[tuple[float, Parts]]]:
+def _told(
+    adversary: Adversary, effort: float
+) -> Iterator[list[tuple[float, beliefs.Parts]]]:
     """Yield, for each trial, how it can begin for a subject that knows all that earlier
     trials tell, and how often.
     """
     seen: set[Hashable] = set()
     keys: dict[int, Hashable] = {}
-    known: dict[Hashable, Parts] = {}
+    known: dict[Hashable, beliefs.Parts] = {}
     most = adversary.world.spent + BEGUN * effort
     for rest in _priors(adversary):
         ways: dict[Hashable, float] = defaultdict(float)
         for number, weight in rest.items():
             if number not in keys:
                 if adversary.world.spent > most:
-                    raise TooManyError
+                    raise walks.TooManyError
                 parts = begun(adversary.world.begin({number: 1.0}))
                 key = keys[number] = _signature(parts)
                 if key not in known:
@@ -475,10 +452,14 @@ def _told(adversary: Adversary, effort: float) -> Iterator[list[tuple[float, Par
             yield [(weight, known[key]) for key, weight in ways.items()]
 
 
-def _signature(parts: Parts) -> Hashable:
+def _signature(parts: beliefs.Parts) -> Hashable:
     whole = sum(sum(part.values()) for part in parts.values())
     return frozenset(
-        (percept, signature(cloud_of(part)), round(sum(part.values()) / whole, 9))
+        (
+            percept,
+            beliefs.signature(beliefs.cloud_of(part)),
+            round(sum(part.values()) / whole, 9),
+        )
         for percept, part in parts.items()
     )
 
@@ -486,7 +467,9 @@ def _signature(parts: Parts) -> Hashable:
 class Beliefs:
     """The beliefs that can be reached, and their values."""
 
-    def __init__(self, world: World, effort: float, *, tells: bool = False) -> None:
+    def __init__(
+        self, world: beliefs.World, effort: float, *, tells: bool = False
+    ) -> None:
         self._nodes, self._tells = world.nodes, tells
         self._left, self._room, self._most_lives = (
             STEPS * effort,
@@ -501,11 +484,11 @@ class Beliefs:
         success = world.program.specification.success
         self._ends_at_the_limit = tells or holds_of(success, TIMEOUT) is not False
 
-    def best(self, beginnings: Sequence[Parts]) -> float:
+    def best(self, beginnings: Sequence[beliefs.Parts]) -> float:
         """Return the value of the best beginning."""
         return max(self._values([(1.0, parts) for parts in beginnings]))
 
-    def mean(self, ways: list[tuple[float, Parts]]) -> float:
+    def mean(self, ways: list[tuple[float, beliefs.Parts]]) -> float:
         """Return the value of beginnings by their weights."""
         whole = sum(weight for weight, _ in ways)
         return (
@@ -516,7 +499,7 @@ class Beliefs:
             / whole
         )
 
-    def _values(self, ways: list[tuple[float, Parts]]) -> list[float]:
+    def _values(self, ways: list[tuple[float, beliefs.Parts]]) -> list[float]:
         roots = []
         for number, (_, parts) in enumerate(ways):
             before, room = self._left, len(self._options)
@@ -530,7 +513,7 @@ class Beliefs:
                 rest * (before - self._left) > HOPEFUL * self._left
                 and len(self._options) - room
             ):
-                raise TooManyError
+                raise walks.TooManyError
         self._iterate()
         values = []
         for root in roots:
@@ -539,13 +522,15 @@ class Beliefs:
             values.append(min(1.0, value + max(0.0, 1.0 - entered)))
         return values
 
-    def _number(self, cloud: Cloud) -> int:
-        key = signature(cloud)
+    def _number(self, cloud: beliefs.Cloud) -> int:
+        key = beliefs.signature(cloud)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self._options)
             self._options.append(
-                Option(cloud if sum(cloud.values()) > TINY else normalised(cloud))
+                Option(
+                    cloud if sum(cloud.values()) > TINY else beliefs.normalised(cloud)
+                )
             )
             self._pending.append(number)
         return number
@@ -557,7 +542,7 @@ class Beliefs:
                 or self._left < 0
                 or self._nodes.lives > self._most_lives
             ):
-                raise TooManyError
+                raise walks.TooManyError
             # A belief is first reached with the fewest steps, and so with the most
             # steps left.
             option = self._options[self._pending.popleft()]
@@ -574,7 +559,7 @@ class Beliefs:
                         leads.append((share, self._number(part)))
                         continue
                     self._tell(part)
-                    gain += succeeded(part) / whole
+                    gain += walks.succeeded(part) / whole
                 option.gains.append(gain)
                 option.leads.append(leads)
                 if self._ends_at_the_limit:
@@ -583,10 +568,10 @@ class Beliefs:
                     )
                     for part in ends:
                         self._tell(part)
-                    option.gains.append(sum(map(succeeded, ends)) / whole)
+                    option.gains.append(sum(map(walks.succeeded, ends)) / whole)
                     option.leads.append([])
 
-    def _tell(self, ended: Cloud) -> None:
+    def _tell(self, ended: beliefs.Cloud) -> None:
         if self._tells:
             lasting = _lasting([ended])
             self.told.setdefault(
@@ -594,14 +579,14 @@ class Beliefs:
                 lasting,
             )
             if len(self.told) > KNOWN:
-                raise TooManyError
+                raise walks.TooManyError
 
     def _iterate(self) -> None:
         """Set the value of every belief to the largest chance of success (value
         iteration, the last beliefs first).
         """
         options, change = self._options, 1.0
-        while change > EQUAL:
+        while change > walks.EQUAL:
             change = 0.0
             for option in reversed(options):
                 best = option.value
@@ -615,15 +600,15 @@ class Beliefs:
                     option.value = best
 
 
-def _last_step(cloud: Cloud) -> int:
+def _last_step(cloud: beliefs.Cloud) -> int:
     return max(node.limit for node in cloud)
 
 
-def _clouds(parts: Parts, *, by_limit: bool) -> list[Cloud]:
+def _clouds(parts: beliefs.Parts, *, by_limit: bool) -> list[beliefs.Cloud]:
     """Return what is believed as trials begin; with ``by_limit``, by subjects that are
     told when time is up.
     """
-    clouds = [cloud_of(part) for part in parts.values()]
+    clouds = [beliefs.cloud_of(part) for part in parts.values()]
     if not by_limit:
         return clouds
     limits = [dict.fromkeys(node.limit for node in cloud) for cloud in clouds]
@@ -640,7 +625,7 @@ class Stage:
     likely each is.
     """
 
-    cloud: Cloud
+    cloud: beliefs.Cloud
     gains: list[float] = field(default_factory=list)
     leads: list[list[tuple[float, float, int]]] = field(default_factory=list)
     """For each step the weights that go on, the largest chance with which they do, and
@@ -663,32 +648,32 @@ class Stages:
     belief in it, because no step gains more from fewer hypotheses.
     """
 
-    def __init__(self, world: World, effort: float) -> None:
+    def __init__(self, world: beliefs.World, effort: float) -> None:
         self._world, self._nodes = world, world.nodes
         self._left, self._room = FREE_STEPS * effort, STAGES * effort
         self._values: dict[Hashable, float] = {}
         self._steps: dict[Hashable, list[int]] = {}
-        self._somewhere: dict[Hashable, Node] = {}
-        self._leads: dict[tuple[int, int], list[tuple[float, int, Node]]] = {}
+        self._somewhere: dict[Hashable, beliefs.Node] = {}
+        self._leads: dict[tuple[int, int], list[tuple[float, int, beliefs.Node]]] = {}
         self._waits_for_success = (
             holds_of(world.program.specification.success, TIMEOUT) is not False
         )
         self._has_doors = bool(world.program.specification.arena.doors)
 
-    def value(self, parts: Parts) -> float:
+    def value(self, parts: beliefs.Parts) -> float:
         """Return the bound for one way to begin a trial."""
         clouds = _clouds(parts, by_limit=self._waits_for_success)
         whole = sum(sum(cloud.values()) for cloud in clouds)
         if not self._waits_for_success:
             return min(1.0, self._begun(clouds) + max(0.0, 1.0 - whole))
-        by_limit: dict[int, list[Cloud]] = defaultdict(list)
+        by_limit: dict[int, list[beliefs.Cloud]] = defaultdict(list)
         for cloud in clouds:
             by_limit[_last_step(cloud)].append(cloud)
         return min(
             1.0, sum(map(self._begun, by_limit.values())) + max(0.0, 1.0 - whole)
         )
 
-    def _begun(self, clouds: list[Cloud]) -> float:
+    def _begun(self, clouds: list[beliefs.Cloud]) -> float:
         """Return how much of the weight succeeds, at most, in trials with one limit (or
         that fail at it).
         """
@@ -702,30 +687,32 @@ class Stages:
                 most = max(
                     most, total + sum(self._at_the_limit(one, STAY) for one in waiting)
                 )
-            further: dict[Hashable, Cloud] = {}
+            further: dict[Hashable, beliefs.Cloud] = {}
             total += sum(self._waited(one, further) for one in waiting)
             clouds = list(further.values())
         return max(most, total)
 
-    def _waited(self, cloud: Cloud, further: dict[Hashable, Cloud]) -> float:
+    def _waited(
+        self, cloud: beliefs.Cloud, further: dict[Hashable, beliefs.Cloud]
+    ) -> float:
         """Take a step in which there is nothing to decide: what is perceived is not
         forgotten.
         """
         self._left -= len(cloud)
         if self._left < 0:
-            raise TooManyError
+            raise walks.TooManyError
         parts, gain = self._nodes.step(cloud, STAY, 0), 0.0
         for percept, part in parts.items():
             if percept < 0:
-                gain += succeeded(part)
+                gain += walks.succeeded(part)
             elif part != cloud and any(part.values()):  # otherwise it waits in vain
-                there = further.setdefault(signature(part), {})
+                there = further.setdefault(beliefs.signature(part), {})
                 for node, weight in part.items():
                     there[node] = there.get(node, 0.0) + weight
         return gain
 
-    def _decided(self, cloud: Cloud) -> float:
-        groups: dict[tuple[int, Hashable, Hashable], Cloud] = {}
+    def _decided(self, cloud: beliefs.Cloud) -> float:
+        groups: dict[tuple[int, Hashable, Hashable], beliefs.Cloud] = {}
         for node, weight in cloud.items():
             # Later pictures are told at once: what is left does not depend on which
             # they are.
@@ -738,7 +725,7 @@ class Stages:
             for (_, pictures, key), group in groups.items()
         )
 
-    def _value_of(self, key: Hashable, doors: Hashable, cloud: Cloud) -> float:
+    def _value_of(self, key: Hashable, doors: Hashable, cloud: beliefs.Cloud) -> float:
         """Return how much of the weight succeeds, at most: as much of it as in a cloud
         with the same shares.
         """
@@ -746,7 +733,9 @@ class Stages:
         alike = (
             key,
             doors,
-            shares((told(node.origin)[0], weight) for node, weight in cloud.items()),
+            walks.shares(
+                (told(node.origin)[0], weight) for node, weight in cloud.items()
+            ),
         )
         if alike not in self._values:
             self._values[alike] = self._solved(
@@ -754,7 +743,7 @@ class Stages:
             )
         return self._values[alike] * whole
 
-    def _apart(self, node: Node) -> tuple[Node, Hashable]:
+    def _apart(self, node: beliefs.Node) -> tuple[beliefs.Node, Hashable]:
         """Return the node wherever it is, and what hypotheses that are not told apart
         share with it.
         """
@@ -762,11 +751,11 @@ class Stages:
         here = self._somewhere.setdefault((node.circumstances, clocks), node.bare)
         return here, (node.waiting, clocks, node.origin.shared, id(node.origin.tables))
 
-    def _solved(self, key: Hashable, cloud: Cloud) -> float:
+    def _solved(self, key: Hashable, cloud: beliefs.Cloud) -> float:
         stages, numbers, pending = [Stage(cloud)], {key: 0}, deque([0])
         while pending:
             if self._left < 0 or len(stages) > self._room:
-                raise TooManyError
+                raise walks.TooManyError
             stage = stages[pending.popleft()]
             stage.gains, stage.leads, stage.is_pending = [], [], False
             for entry in self._entries(stage.cloud):
@@ -781,7 +770,7 @@ class Stages:
                     for node, weight in group.items():
                         # No belief weighs more than the one at the beginning.
                         share = min(1.0, weight / most)
-                        if share > there.cloud.get(node, 0.0) + EQUAL:
+                        if share > there.cloud.get(node, 0.0) + walks.EQUAL:
                             there.cloud[node] = share
                             pending += [] if there.is_pending else [number]
                             there.is_pending = True
@@ -789,7 +778,7 @@ class Stages:
                     stage.gains.append(self._at_the_limit(stage.cloud, entry))
                     stage.leads.append([])
         change = 1.0
-        while change > EQUAL:
+        while change > walks.EQUAL:
             change = 0.0
             for stage in reversed(stages):
                 values = [
@@ -807,31 +796,33 @@ class Stages:
                 )
         return stages[0].value
 
-    def _at_the_limit(self, cloud: Cloud, entry: int) -> float:
+    def _at_the_limit(self, cloud: beliefs.Cloud, entry: int) -> float:
         there = cloud if next(iter(cloud)).waiting else self._placed(cloud, entry)
         return sum(
             map(
-                succeeded,
+                walks.succeeded,
                 self._nodes.step(there, entry & 3, _last_step(there)).values(),
             )
         )
 
-    def _placed(self, cloud: Cloud, entry: int) -> Cloud:
-        there = Cloud()
+    def _placed(self, cloud: beliefs.Cloud, entry: int) -> beliefs.Cloud:
+        there = beliefs.Cloud()
         for node, weight in cloud.items():
             placed = self._nodes.moved(node, entry & ~3, node.ahead)
             there[placed] = there.get(placed, 0.0) + weight
         return there
 
     def _step(
-        self, cloud: Cloud, entry: int
-    ) -> tuple[float, dict[tuple[Hashable, Hashable], tuple[float, dict[Node, float]]]]:
+        self, cloud: beliefs.Cloud, entry: int
+    ) -> tuple[
+        float, dict[tuple[Hashable, Hashable], tuple[float, dict[beliefs.Node, float]]]
+    ]:
         """Return the weight that succeeds; by what is told and shared, the largest
         chance and what is left.
         """
         gain, groups = (
             0.0,
-            dict[tuple[Hashable, Hashable], tuple[float, dict[Node, float]]](),
+            dict[tuple[Hashable, Hashable], tuple[float, dict[beliefs.Node, float]]](),
         )
         self._left -= len(cloud)
         for node, weight in cloud.items():
@@ -849,7 +840,9 @@ class Stages:
                 groups[told] = max(most, often[told]), group
         return gain, groups
 
-    def _led(self, node: Node, entry: int) -> Sequence[tuple[float, int, Node]]:
+    def _led(
+        self, node: beliefs.Node, entry: int
+    ) -> Sequence[tuple[float, int, beliefs.Node]]:
         found = self._leads.get((node.number, entry))
         if found is None:
             placed = self._nodes.moved(node, entry & ~3, node.ahead)
@@ -858,7 +851,7 @@ class Stages:
             )
         return found
 
-    def _entries(self, cloud: Cloud) -> list[int]:
+    def _entries(self, cloud: beliefs.Cloud) -> list[int]:
         """Return poses and actions, one for each way in which something can happen to
         any of these.
         """
@@ -891,7 +884,7 @@ class Stages:
         return self._steps[key]
 
 
-def _lasting(clouds: Iterable[Cloud]) -> dict[int, float]:
+def _lasting(clouds: Iterable[beliefs.Cloud]) -> dict[int, float]:
     weights: dict[int, float] = defaultdict(float)
     for cloud in clouds:
         for node, weight in cloud.items():

@@ -13,7 +13,7 @@ from cheesebench.paradigms.arena.audit.adversary import Adversary, begun
 from cheesebench.paradigms.arena.audit.walks import shares
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import Specification
-from cheesebench.protocol.expressions import Constant, Expression, Number
+from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.specification import ConstructSpec, RuleSpec
 
 #: Trials of a life in which it is looked for what has been told before a state.
@@ -129,5 +129,5 @@ def _answers(rule: RuleSpec) -> bool:
     return acts and (aims or not all(map(_is_plain, reads)))
 
 
-def _is_plain(tree: Expression | None) -> bool:
-    return tree is None or isinstance(tree, Number | Constant)
+def _is_plain(tree: ex.Expression | None) -> bool:
+    return tree is None or isinstance(tree, ex.Number | ex.Constant)

@@ -13,25 +13,10 @@ from dataclasses import dataclass, replace
 
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
 from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
+from cheesebench.paradigms.arena.audit import runs
 from cheesebench.paradigms.arena.audit.adversary import Adversary, Errand, Lived, Table
 from cheesebench.paradigms.arena.audit.exact import upper_bound
 from cheesebench.paradigms.arena.audit.forgetting import earlier_amnesias
-from cheesebench.paradigms.arena.audit.runs import (
-    DARKNESS,
-    Z95,
-    Z99,
-    Z_MANY,
-    Rate,
-    Runner,
-    Tally,
-    Walker,
-    event_random,
-    lives_for,
-    rate,
-    shown,
-    subjects,
-    walk,
-)
 from cheesebench.paradigms.arena.audit.search import EQUAL
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
@@ -82,9 +67,9 @@ class Ceiling:
     """
 
     @property
-    def found(self) -> Rate:
+    def found(self) -> runs.Rate:
         """The pass rate over judged trials."""
-        return rate(
+        return runs.rate(
             [_counted([one for one in life if one.judged]) for life in self.lives]
         )
 
@@ -93,8 +78,9 @@ class Ceiling:
         """Lower end of a 99 % interval, as many lesions of many protocols are
         judged.
         """
-        return rate(
-            [_counted([one for one in life if one.judged]) for life in self.lives], Z99
+        return runs.rate(
+            [_counted([one for one in life if one.judged]) for life in self.lives],
+            runs.Z99,
         ).low
 
     def verdict(self, at_most: float) -> AuditVerdict:
@@ -120,9 +106,9 @@ class Ceiling:
         """Whether more was found than is proved to be possible: then the proof is
         wrong, or the planner.
         """
-        found = rate(
+        found = runs.rate(
             [_counted([one for one in life if one.judged]) for life in self.lives],
-            Z_MANY,
+            runs.Z_MANY,
         )
         return self.proven is not None and found.low > self.proven + 1e-9
 
@@ -155,14 +141,14 @@ class Ceiling:
             return None
         mean = statistics.mean(means)
         error = (
-            Z95 * statistics.stdev(means) / len(means) ** 0.5
+            runs.Z95 * statistics.stdev(means) / len(means) ** 0.5
             if len(means) > 1
             else math.inf
         )
         return mean, mean - error, mean + error
 
     @property
-    def at_last(self) -> Rate:
+    def at_last(self) -> runs.Rate:
         """The pass rate over the last third of each life's judged trials, when learning
         is over.
         """
@@ -170,7 +156,7 @@ class Ceiling:
         for life in self.lives:
             judged = [one for one in life if one.judged]
             counts.append(_counted(judged[-max(1, len(judged) // 3) :]))
-        return rate(counts)
+        return runs.rate(counts)
 
     @property
     def by_session(self) -> dict[int, float]:
@@ -234,7 +220,7 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
         order.lesion.hide,
     )
     planned = paradigm.specification.planned_trials
-    group = subjects(paradigm.specification)
+    group = runs.subjects(paradigm.specification)
     number = max(
         2, min(max(LIVES, group if group <= 2 * LIVES else 0), order.trials // planned)
     )
@@ -344,7 +330,7 @@ def ceilings(
     lesions: Sequence[Lesion],
     limits: Mapping[Lesion, float],
     settings: AuditSettings,
-    runner: Runner,
+    runner: runs.Runner,
 ) -> list[Ceiling]:
     """Return the ceilings under these lesions, in parallel where there are processes;
     ``limits``: what may be left under some.
@@ -379,13 +365,13 @@ def _targets(paradigm: ArenaParadigm, seed: int) -> tuple[str, ...]:
     """
     specification = paradigm.specification
     entered: set[str] = set()
-    for own_seed, subject, count in lives_for(specification, WANDERED, seed):
-        walker = Walker(
+    for own_seed, subject, count in runs.lives_for(specification, WANDERED, seed):
+        walker = runs.Walker(
             paradigm.program,
-            event_random(random.Random(f"{own_seed}|{subject}|states")),
+            runs.event_random(random.Random(f"{own_seed}|{subject}|states")),
         )
-        life = ArenaSubject(paradigm.program, DARKNESS, own_seed, subject)
-        for _ in walk(
+        life = ArenaSubject(paradigm.program, runs.DARKNESS, own_seed, subject)
+        for _ in runs.walk(
             life,
             walker,
             specification,
@@ -462,7 +448,7 @@ NOT_VALIDATED = "not validated: the protocol names no `construct`"
 
 
 def audit_lesions(
-    paradigm: ArenaParadigm, settings: AuditSettings, runner: Runner
+    paradigm: ArenaParadigm, settings: AuditSettings, runner: runs.Runner
 ) -> Iterator[AuditFinding]:
     """Yield what is left under each lesion, and whether the construct allows it."""
     construct = paradigm.specification.construct
@@ -497,7 +483,7 @@ def _finding(
     found, lesion = ceiling.found, ceiling.lesion
     text = f"found {found} in {found.trials} trials{ceiling.how}"
     text += (
-        f", proven at most {shown(ceiling.proven)}"
+        f", proven at most {runs.shown(ceiling.proven)}"
         if ceiling.proven is not None
         else ""
     )
@@ -508,22 +494,22 @@ def _finding(
             "FAIL" if lesion == INTACT else "note",
         )
     elif lesion == INTACT:
-        text += f"; at last {shown(ceiling.at_last.value)}"
+        text += f"; at last {runs.shown(ceiling.at_last.value)}"
         verdict = "note" if not is_void else "FAIL"
         if is_void:
             text += ": even a subject that knows all rules may fail, or --effort is too low; no `ok` below counts"
     elif at_most is not None:
         verdict, remark = _abolished(ceiling, at_most, is_void)
-        text += f"; at most {shown(at_most)} may remain{remark}"
+        text += f"; at most {runs.shown(at_most)} may remain{remark}"
     elif is_spared:
         verdict = (
             "ok"
             if found.value >= SPARED or ceiling.at_last.value >= INTACT_AT_LAST
             else "FAIL"
         )
-        text += f"; must not matter ({shown(SPARED)})"
+        text += f"; must not matter ({runs.shown(SPARED)})"
     if ceiling.followed < WHOLE:
-        text += f"; {shown(ceiling.followed)} of the subjects were followed to where they forget"
+        text += f"; {runs.shown(ceiling.followed)} of the subjects were followed to where they forget"
     if ceiling.measured is not None and ceiling.asked is not None:
         mean, low, high = ceiling.measured
         text += f"; the measure is {mean:.3g} [{low:.3g}, {high:.3g}], the verdict asks for {ceiling.asked.bar:.3g}"
@@ -552,7 +538,7 @@ def _abolished(
 
 
 def _curve(ceiling: Ceiling) -> str:
-    values = [shown(value) for value in ceiling.by_session.values()]
+    values = [runs.shown(value) for value in ceiling.by_session.values()]
     return " ".join(values if len(values) <= 12 else [*values[:6], "...", *values[-4:]])
 
 
@@ -569,7 +555,7 @@ def intact(paradigm: ArenaParadigm, settings: AuditSettings) -> Ceiling:
 def audit_life_rewards(
     paradigm: ArenaParadigm,
     settings: AuditSettings,
-    tallies: Sequence[Tally],
+    tallies: Sequence[runs.Tally],
     passing: Ceiling,
 ) -> Iterator[AuditFinding]:
     """Yield whether a subject that fails can earn more over its life than one that
@@ -588,7 +574,7 @@ def audit_life_rewards(
         return
     mean, error = (
         statistics.mean(earned),
-        Z99 * statistics.stdev(earned) / len(earned) ** 0.5,
+        runs.Z99 * statistics.stdev(earned) / len(earned) ** 0.5,
     )
     failing = [one for one in tallies if one.rate().trials and one.rate().high < bar]
     best = max(
@@ -628,7 +614,7 @@ def audit_decidable(
         for state in paradigm.specification.states.values()
         for rule in state.rules
     )
-    text = f"a subject that knows the rules but not the draws succeeds in {shown(ceiling.found.value)}, at last {at_last}"
+    text = f"a subject that knows the rules but not the draws succeeds in {runs.shown(ceiling.found.value)}, at last {at_last}"
     verdict: AuditVerdict = "ok"
     if at_last.value < INTACT_AT_LAST:
         verdict = "note" if lucky else "FAIL"

@@ -8,19 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
-from cheesebench.paradigms.arena.audit.aims import Kind, Moment
-from cheesebench.paradigms.arena.audit.automata import (
-    NOWHERE,
-    Automaton,
-    Experience,
-    Fresh,
-    Memory,
-    Search,
-    Situation,
-    confirmed,
-)
+from cheesebench.paradigms.arena.audit import aims, automata, runs
 from cheesebench.paradigms.arena.audit.chances import APART
-from cheesebench.paradigms.arena.audit.runs import shown
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol.validation import FORBIDDEN, MEMORY
 
@@ -45,55 +34,62 @@ def audit_memory(
         return
     bar = paradigm.specification.bar
     share = settings.effort * min(1.0, settings.trials / FULL)
-    world = Experience(paradigm, settings.seed + 15 * APART, KEPT)
-    found: list[tuple[float, Automaton]] = []
+    world = automata.Experience(paradigm, settings.seed + 15 * APART, KEPT)
+    found: list[tuple[float, automata.Automaton]] = []
     spent, every = 0.0, classes(world)
     for number, memory in enumerate(every, 1):
         allowed = STEPS * share * (FIRST + (1 - FIRST) * number / len(every))
         begun, begin = world.spent, _smaller(found, memory)
-        search = Search(world, memory, settings.seed, allowed - spent, begin)
+        search = automata.Search(world, memory, settings.seed, allowed - spent, begin)
         score, automaton = search.find()
         spent += world.spent - begun
         found.append((score, automaton))
-        used: Counter[Situation] = Counter()
-        fresh = confirmed(world, automaton, settings.seed + 16 * APART, used)
+        used: Counter[automata.Situation] = Counter()
+        fresh = automata.confirmed(world, automaton, settings.seed + 16 * APART, used)
         finding = _finding(world, automaton, fresh, bar, used, search.tried)
         if settings.progress:
-            settings.progress(f"{finding.rule}: {shown(fresh.value)}")
+            settings.progress(f"{finding.rule}: {runs.shown(fresh.value)}")
         yield finding
 
 
-def classes(world: Experience) -> list[Memory]:
+def classes(world: automata.Experience) -> list[automata.Memory]:
     """Return the classes that are searched; those within a trial where it takes more
     than one decision.
     """
     places = max((len(one) for _, one in world.places.groups), default=0)
-    found = [Memory("nothing"), Memory("outcome", 2), Memory("place", 2)]
-    found += [Memory("any", 2)]
-    found += [Memory("place", 4)] if places > 2 else []
+    found = [
+        automata.Memory("nothing"),
+        automata.Memory("outcome", 2),
+        automata.Memory("place", 2),
+    ]
+    found += [automata.Memory("any", 2)]
+    found += [automata.Memory("place", 4)] if places > 2 else []
     if any(
         edge.next is not None
         for roots in world.lives[:20]
         for root in roots[:1]
-        if isinstance(root, Moment)
+        if isinstance(root, aims.Moment)
         for edge in (world.edge(root, number) for number in _first(world, root))
     ):
-        found += [Memory("any", 2, "trial"), Memory("any", 4, "trial")]
-        found += [Memory("nothing", within=True)]
-    return [*found, Memory("any", 4)]
+        found += [
+            automata.Memory("any", 2, "trial"),
+            automata.Memory("any", 4, "trial"),
+        ]
+        found += [automata.Memory("nothing", within=True)]
+    return [*found, automata.Memory("any", 4)]
 
 
-def _first(world: Experience, root: Moment) -> range:
+def _first(world: automata.Experience, root: aims.Moment) -> range:
     kind = world.number.get(root.kind)
     return range(1 if kind is None else len(world.aims[kind]))
 
 
 def _smaller(
-    found: Sequence[tuple[float, Automaton]], memory: Memory
-) -> list[Automaton]:
+    found: Sequence[tuple[float, automata.Automaton]], memory: automata.Memory
+) -> list[automata.Automaton]:
     """Return automata that one of this class may begin with, the best one last."""
 
-    def fits(one: Memory) -> bool:
+    def fits(one: automata.Memory) -> bool:
         same = one.states == memory.states or memory.name == "any"
         return (one.name == "nothing" or (one.clock == memory.clock and same)) and (
             one.states <= memory.states and one.within <= memory.within
@@ -103,7 +99,7 @@ def _smaller(
     return [automaton for _, automaton in ranked if fits(automaton.memory)]
 
 
-def name_of(memory: Memory) -> str:
+def name_of(memory: automata.Memory) -> str:
     bits = memory.states.bit_length() - 1
     name = "nothing" if memory.name == "nothing" else f"{memory.name}, {bits} bit"
     name += "s" if bits > 1 else ""
@@ -112,20 +108,20 @@ def name_of(memory: Memory) -> str:
 
 
 def _finding(
-    world: Experience,
-    automaton: Automaton,
-    fresh: Fresh,
+    world: automata.Experience,
+    automaton: automata.Automaton,
+    fresh: automata.Fresh,
     bar: float | None,
-    used: Counter[Situation],
+    used: Counter[automata.Situation],
     tried: int,
 ) -> AuditFinding:
     memory = automaton.memory
-    interval = f"[{shown(fresh.low)}, {shown(fresh.high)}]"
-    text = f"found {shown(fresh.value)} {interval} in {fresh.trials} fresh trials"
+    interval = f"[{runs.shown(fresh.low)}, {runs.shown(fresh.high)}]"
+    text = f"found {runs.shown(fresh.value)} {interval} in {fresh.trials} fresh trials"
     verdict: AuditVerdict = "note"
     passes = bar is not None and fresh.value > bar
     if bar is not None:
-        text += f"; PASS from {shown(bar)}: {'PASS' if passes else 'no PASS'}"
+        text += f"; PASS from {runs.shown(bar)}: {'PASS' if passes else 'no PASS'}"
     if memory.name in FORBIDDEN and not memory.within and fresh.low > (bar or 1):
         construct = world.specification.construct
         is_allowed = construct is not None and memory.name in construct.allows
@@ -145,7 +141,11 @@ def _finding(
 # -- the rule in words
 
 
-def words(world: Experience, automaton: Automaton, used: Counter[Situation]) -> str:
+def words(
+    world: automata.Experience,
+    automaton: automata.Automaton,
+    used: Counter[automata.Situation],
+) -> str:
     """Return what the subject does, and when it changes its state."""
     states = range(automaton.memory.states)
     does = [_does(world, automaton, state) for state in states]
@@ -155,7 +155,7 @@ def words(world: Experience, automaton: Automaton, used: Counter[Situation]) -> 
     return f"{text}. Next state: {_next(world, automaton, used)}"
 
 
-def _does(world: Experience, automaton: Automaton, state: int) -> str:
+def _does(world: automata.Experience, automaton: automata.Automaton, state: int) -> str:
     """Return what it does in a state; pictures at which it does the same are named
     together.
     """
@@ -169,7 +169,7 @@ def _does(world: Experience, automaton: Automaton, state: int) -> str:
     return ", ".join(f"{does} at {' and '.join(at)}" for does, at in pictures.items())
 
 
-def _looks(kind: Kind) -> str:
+def _looks(kind: aims.Kind) -> str:
     closed, shown_here, text = kind
     parts = [f"{closed} shut"] if closed else []
     parts += [f"{glyph} x{number}" for glyph, number in shown_here]
@@ -177,7 +177,11 @@ def _looks(kind: Kind) -> str:
     return f"[{', '.join(parts) or 'plain'}]"
 
 
-def _next(world: Experience, automaton: Automaton, used: Counter[Situation]) -> str:
+def _next(
+    world: automata.Experience,
+    automaton: automata.Automaton,
+    used: Counter[automata.Situation],
+) -> str:
     told = {code: what for what, code in world.codes.items()}
     name, zero = automaton.memory.name, world.zeros[automaton.zero]
     ways: dict[tuple[str, str, int], list[str]] = {}
@@ -186,7 +190,7 @@ def _next(world: Experience, automaton: Automaton, used: Counter[Situation]) -> 
         outcome = " ".join([what, *said]) if name != "place" else ""
         before = f"from {state + 1}" if name == "any" else ""
         following = automaton.table.get((state, code, rank), state) + 1
-        place = "nowhere" if rank == NOWHERE else str(rank + 1)
+        place = "nowhere" if rank == automata.NOWHERE else str(rank + 1)
         places = ways.setdefault((before, outcome, following), [])
         if name != "outcome" and place not in places:
             places.append(place)

@@ -21,32 +21,9 @@ from cheesebench.interfaces import View
 from cheesebench.lesions import INTACT, Lesion
 from cheesebench.paradigms.arena.program import Program, compile_expression, names_in
 from cheesebench.paradigms.arena.scenes import LookKey
-from cheesebench.protocol.expressions import (
-    ARITHMETIC_SIGNS,
-    Binary,
-    BuiltIn,
-    Call,
-    Compute,
-    Constant,
-    Expression,
-    Members,
-    Number,
-    Recent,
-    Variable,
-    parts,
-    reads_clock,
-    reads_trace,
-    walk,
-)
+from cheesebench.protocol import expressions as ex
+from cheesebench.protocol import specification as spec
 from cheesebench.protocol.names import TIMEOUT
-from cheesebench.protocol.specification import (
-    DrawSpec,
-    EffectsSpec,
-    FinishSpec,
-    RuleSpec,
-    Specification,
-    StateSpec,
-)
 
 #: Built-in names that do not change within a trial (``last``: except in what is asked
 #: when it has ended).
@@ -145,11 +122,11 @@ class Relevance:
             if name in draw.columns
         )
 
-    def _read_traces(self, trees: Sequence[Expression]) -> None:
+    def _read_traces(self, trees: Sequence[ex.Expression]) -> None:
         specification = self._specification
         #: Whether a rule, an end or success reads where the subject has been, or the
         #: steps of the trial.
-        self.trace = any(map(reads_trace, trees))
+        self.trace = any(map(ex.reads_trace, trees))
         #: Where a trace is only read for the time in some places, these steps are
         #: counted instead: place -> its number.
         self.timed_places: dict[tuple[str, ...], int] = {}
@@ -159,15 +136,15 @@ class Relevance:
             self.timed_places = {places: number for number, places in enumerate(timed)}
             inside = self._program.geometry.inside
             self.timed = [[bool(one) for one in inside(places)] for places in timed]
-        nodes = [node for tree in trees for node in walk(tree)]
-        self.clock = BuiltIn("steps") in nodes
+        nodes = [node for tree in trees for node in ex.walk(tree)]
+        self.clock = ex.BuiltIn("steps") in nodes
         self._visited = any(
-            isinstance(one, Call) and one.function == "where" for one in nodes
+            isinstance(one, ex.Call) and one.function == "where" for one in nodes
         )
         #: Whether in trials that are judged anything but the events tells where the
         #: subject is, was, or for how long.
         self.way = any(
-            reads_clock(tree)
+            ex.reads_clock(tree)
             for name in specification.judged_blocks
             for tree, _, _ in self._flow[name].asked
         )
@@ -215,19 +192,19 @@ class Relevance:
         repeated = [one.keep_if for one in specification.draws]
         # A draw that is repeated until it fits where the subject is hangs on how the
         # last trial ended.
-        by_state = [one for one in guards if BuiltIn("state") in walk(one)]
+        by_state = [one for one in guards if ex.BuiltIn("state") in ex.walk(one)]
         self.carry = specification.start.carry or any(
             map(_reads_where, [*repeated, *by_state])
         )
-        begun = [node for tree in (*guards, *repeated) for node in walk(tree)]
+        begun = [node for tree in (*guards, *repeated) for node in ex.walk(tree)]
         during = [
-            node for tree, _, is_end in asked if not is_end for node in walk(tree)
+            node for tree, _, is_end in asked if not is_end for node in ex.walk(tree)
         ]
-        self.last = BuiltIn("last") in begun or BuiltIn("last") in during
-        nodes = [*begun, *(node for tree, _, _ in asked for node in walk(tree))]
+        self.last = ex.BuiltIn("last") in begun or ex.BuiltIn("last") in during
+        nodes = [*begun, *(node for tree, _, _ in asked for node in ex.walk(tree))]
         #: Whether it matters how each of the earlier trials ended.
-        self.past = any(isinstance(node, Recent) for node in nodes)
-        read = {node.name for node in nodes if isinstance(node, BuiltIn)}
+        self.past = any(isinstance(node, ex.Recent) for node in nodes)
+        read = {node.name for node in nodes if isinstance(node, ex.BuiltIn)}
         #: Whether the subject's number is read, so that it may be known.
         self.subject = "subject" in read
         #: What is read of the trial's place in the schedule: it stays for the trial,
@@ -251,7 +228,7 @@ class Relevance:
             return False
         return all(effects.place is not None for effects in first)
 
-    def _stuck(self, trees: Sequence[Expression]) -> set[str]:
+    def _stuck(self, trees: Sequence[ex.Expression]) -> set[str]:
         specification = self._specification
         is_told = (
             self.carry
@@ -348,7 +325,7 @@ class Relevance:
         pictures, vain = list[Tabulated](), list[Tabulated]()
         dates: list[str] = []
         for site in dict.fromkeys(sites):
-            if isinstance(site, StateSpec):
+            if isinstance(site, spec.StateSpec):
                 names = self._program.states[site.name].shows
                 fixed = [name for name in names if name not in changing]
                 still += fixed
@@ -389,7 +366,7 @@ class Relevance:
 
         return look
 
-    def _chance(self, state: StateSpec) -> tuple[int, bool]:
+    def _chance(self, state: spec.StateSpec) -> tuple[int, bool]:
         specification, program = self._specification, self._program
         pairs = [
             *zip(state.rules, program.states[state.name].rules, strict=True),
@@ -405,7 +382,7 @@ class Relevance:
                 by_itself = by_itself or not listening.mask
         return mask, by_itself
 
-    def _is_chancy(self, rule: RuleSpec) -> bool:
+    def _is_chancy(self, rule: spec.RuleSpec) -> bool:
         """Return whether chance plays a part when a rule fires, or in what follows from
         it at once.
         """
@@ -424,13 +401,13 @@ class Relevance:
 
 #: An expression, the members that `it` may be in it (none: as it is), and whether it is
 #: asked once the trial has ended.
-Asked = tuple[Expression, tuple[str, ...], bool]
-Site = Asked | StateSpec
+Asked = tuple[ex.Expression, tuple[str, ...], bool]
+Site = Asked | spec.StateSpec
 #: Names of states, and rules that fire in them.
-Ways = Sequence[tuple[str, RuleSpec]]
+Ways = Sequence[tuple[str, spec.RuleSpec]]
 
 
-def written_by(effects: EffectsSpec) -> tuple[str, ...]:
+def written_by(effects: spec.EffectsSpec) -> tuple[str, ...]:
     return *(one.variable for one in effects.assignments), *effects.count
 
 
@@ -469,14 +446,14 @@ class Flow:
             pass
         sites = self._sites()
         #: All expressions that may decide anything.
-        self.asked = [site for site in sites if not isinstance(site, StateSpec)]
+        self.asked = [site for site in sites if not isinstance(site, spec.StateSpec)]
         self.named = self._named(sites, passed_on)
 
     def _read_rules(self) -> None:
         """Find what may happen in this block, and what is asked when a trial ends."""
         specification, block = self._specification, self._block
 
-        def may_hold(one: RuleSpec | FinishSpec) -> bool:
+        def may_hold(one: spec.RuleSpec | spec.FinishSpec) -> bool:
             return not _is_false(one.guard, block)
 
         self._watch = [*filter(may_hold, specification.watch)]
@@ -535,11 +512,11 @@ class Flow:
         named = {name for one in self._entered() for name in self._before[one]}
         named -= passed_on
         for site in sites:
-            if not isinstance(site, StateSpec):
+            if not isinstance(site, spec.StateSpec):
                 named |= self._names(site[0])
         named -= {"it", "last"}
         for site in sites:
-            if isinstance(site, StateSpec):
+            if isinstance(site, spec.StateSpec):
                 named |= self._shown(site)
         named |= self._facing
         named.update(*(variables(one.guard) for one in specification.entry))
@@ -590,11 +567,11 @@ class Flow:
         ]
         first = self._chosen_rewards(ways) | ({None} if finishes else set())
         is_one = len(first) <= 1 and all(
-            isinstance(one, Number | Constant | None) for one in first
+            isinstance(one, ex.Number | ex.Constant | None) for one in first
         )
         return not self._pays or (is_one and not self._is_paid_more(state, ways))
 
-    def _chosen_rewards(self, ways: Ways) -> set[Expression | None]:
+    def _chosen_rewards(self, ways: Ways) -> set[ex.Expression | None]:
         """Return the rewards of rules by which a subject may choose to come. A state in
         which a trial begins, and which only waits, is not chosen.
         """
@@ -690,12 +667,12 @@ class Flow:
         sites += self._effect_sites(each, set().union(*self.live.values()), ())
         return sites, self._changing(state, entered)
 
-    def _rule_sites(self, rule: RuleSpec, state: str) -> Iterator[Site]:
+    def _rule_sites(self, rule: spec.RuleSpec, state: str) -> Iterator[Site]:
         members: tuple[str, ...] = ()
         if rule.target is not None:
             members = tuple(self._program.targets(rule.target, rule.trigger))
             if rule.target.variable:
-                yield Variable(rule.target.name), (), False
+                yield ex.Variable(rule.target.name), (), False
         for tree in (rule.guard, rule.p, rule.after):
             if tree is not None:
                 yield tree, members, False
@@ -718,7 +695,7 @@ class Flow:
         ]
         return {name for one in happens for name in written_by(one)}.union(*drawn)
 
-    def _first_read(self, draw: DrawSpec) -> str | None:
+    def _first_read(self, draw: spec.DrawSpec) -> str | None:
         """Return the last state before whose entry nothing asks for a draw; None: it is
         asked for at once.
         """
@@ -758,18 +735,18 @@ class Flow:
     def _behind(self, state: str) -> set[str]:
         return {state, *self._reachable(self._next[state])}
 
-    def _asked_by(self, rule: RuleSpec) -> list[Expression]:
+    def _asked_by(self, rule: spec.RuleSpec) -> list[ex.Expression]:
         target = (
-            [Variable(rule.target.name)]
+            [ex.Variable(rule.target.name)]
             if rule.target is not None and rule.target.variable
             else []
         )
         asked = [tree for tree in (rule.guard, rule.p, rule.after) if tree is not None]
         return [*target, *asked, *self._of_effects(rule.effects)]
 
-    def _of_effects(self, effects: EffectsSpec) -> list[Expression]:
+    def _of_effects(self, effects: spec.EffectsSpec) -> list[ex.Expression]:
         place = (
-            [Variable(effects.place.name)]
+            [ex.Variable(effects.place.name)]
             if effects.place is not None and effects.place.variable
             else []
         )
@@ -782,7 +759,7 @@ class Flow:
             *(one.value for one in effects.assignments),
         ]
 
-    def _read_in_state(self, state: StateSpec) -> set[str]:
+    def _read_in_state(self, state: spec.StateSpec) -> set[str]:
         trees = [
             tree for rule in self._rules[state.name] for tree in self._asked_by(rule)
         ]
@@ -800,8 +777,8 @@ class Flow:
         for one in self._specification.entry:
             if not _is_false(one.guard, self._block):
                 entered.append(one.name)
-            if one.guard is None or one.guard == Binary(
-                "==", BuiltIn("block"), Constant(self._block)
+            if one.guard is None or one.guard == ex.Binary(
+                "==", ex.BuiltIn("block"), ex.Constant(self._block)
             ):
                 break
         return entered
@@ -817,26 +794,26 @@ class Flow:
                 pending += self._next[name]
         return [name for name in self._specification.states if name in found]
 
-    def _names(self, tree: Expression | None) -> set[str]:
+    def _names(self, tree: ex.Expression | None) -> set[str]:
         names = set(_read_in(tree, self._block, self._is_plain))
         return names | {
             node.name
-            for node in walk(tree)
-            if isinstance(node, BuiltIn) and node.name in ("it", "last")
+            for node in ex.walk(tree)
+            if isinstance(node, ex.BuiltIn) and node.name in ("it", "last")
         }
 
-    def _shown(self, state: StateSpec) -> set[str]:
+    def _shown(self, state: spec.StateSpec) -> set[str]:
         doors = {place.name for place in (*state.close, *state.open) if place.variable}
         return doors | (
             {*self._program.states[state.name].shows} if self._sees else set()
         )
 
-    def _after(self, rule: RuleSpec, state: str) -> set[str]:
+    def _after(self, rule: spec.RuleSpec, state: str) -> set[str]:
         if rule.end is not None:  # the last picture is of this state
             return self._at_end | self._shown(self._specification.states[state])
         return self._before[rule.go] if rule.go is not None else self.live[state]
 
-    def _in_state(self, state: StateSpec) -> set[str]:
+    def _in_state(self, state: spec.StateSpec) -> set[str]:
         found = self._at_end | self._shown(state)
         found.update(*map(self._names, self._finish))
         for effects in (state.each, self._specification.each):
@@ -849,7 +826,7 @@ class Flow:
                 found |= self._by_rule(rule, state.name)
         return found
 
-    def _by_rule(self, rule: RuleSpec, state: str) -> set[str]:
+    def _by_rule(self, rule: spec.RuleSpec, state: str) -> set[str]:
         """Return what may be read from before a rule is tried on."""
         read = self._back(rule.effects, self._after(rule, state))
         read.update(*map(self._names, (rule.guard, rule.p, rule.after)))
@@ -858,7 +835,7 @@ class Flow:
         # It becomes the member that the rule is about.
         return (read - {"it"}) | ({rule.target.name} if rule.target.variable else set())
 
-    def _is_idle(self, rule: RuleSpec, live: set[str]) -> bool:
+    def _is_idle(self, rule: spec.RuleSpec, live: set[str]) -> bool:
         if rule.go or rule.end or rule not in self._watch or self._specification.finish:
             return False
         effects = rule.effects
@@ -868,7 +845,7 @@ class Flow:
             and not {*written_by(effects)} & live
         )
 
-    def _back(self, effects: EffectsSpec, after: set[str]) -> set[str]:
+    def _back(self, effects: spec.EffectsSpec, after: set[str]) -> set[str]:
         """Return what may be read from before effects on."""
         read = after | {
             name for tree in self._outcomes(effects) for name in self._names(tree)
@@ -884,17 +861,17 @@ class Flow:
             n for tree in values for n in self._names(tree)
         }
 
-    def _outcomes(self, effects: EffectsSpec) -> list[Expression]:
+    def _outcomes(self, effects: spec.EffectsSpec) -> list[ex.Expression]:
         reward = [effects.reward] if effects.reward is not None and self._pays else []
         return [*reward, *(effects.put or ())]
 
     def _effect_sites(
-        self, effects: EffectsSpec, after: set[str], members: tuple[str, ...]
+        self, effects: spec.EffectsSpec, after: set[str], members: tuple[str, ...]
     ) -> Iterator[Site]:
         outcomes, place = self._outcomes(effects), effects.place
         if place is not None and place.variable and place.name != "it":
-            outcomes.append(Variable(place.name))
-        outcomes += [Variable(name) for name in self._facing if place is not None]
+            outcomes.append(ex.Variable(place.name))
+        outcomes += [ex.Variable(name) for name in self._facing if place is not None]
         read = {name for tree in outcomes for name in self._names(tree)}
         values = [
             one.value for one in effects.assignments if one.variable in after | read
@@ -903,15 +880,15 @@ class Flow:
             yield tree, members, False
 
 
-def _repeating(specification: Specification) -> list[str]:
+def _repeating(specification: spec.Specification) -> list[str]:
     """Return what decides whether a draw is repeated, and the columns of such draws."""
     repeated = [draw for draw in specification.draws if draw.keep_if is not None]
     read = [name for draw in repeated for name in variables(draw.keep_if)]
     return [*read, *(column for draw in repeated for column in draw.columns)]
 
 
-def _dates(tree: Expression) -> list[str]:
-    names = [node.name for node in walk(tree) if isinstance(node, BuiltIn)]
+def _dates(tree: ex.Expression) -> list[str]:
+    names = [node.name for node in ex.walk(tree) if isinstance(node, ex.BuiltIn)]
     return [name for name in names if name in DATES]
 
 
@@ -919,11 +896,11 @@ def _value_of(name: str) -> Tabulated:
     return lambda life: _plain(life.values.get(name))
 
 
-def _table(tree: Expression, members: Sequence[str]) -> Tabulated:
-    if isinstance(tree, Variable):
+def _table(tree: ex.Expression, members: Sequence[str]) -> Tabulated:
+    if isinstance(tree, ex.Variable):
         return _value_of(tree.name)
     compute, names = compile_expression(tree), variables(tree)
-    has_members = bool(members) and BuiltIn("it") in walk(tree)
+    has_members = bool(members) and ex.BuiltIn("it") in ex.walk(tree)
 
     def table(life: Any) -> Hashable:
         found = []
@@ -944,40 +921,46 @@ def _plain(value: Any) -> Hashable:
 
 
 def _largest(
-    tree: Expression, changing: set[str], has_members: bool, *, is_end: bool
-) -> list[Expression]:
+    tree: ex.Expression, changing: set[str], has_members: bool, *, is_end: bool
+) -> list[ex.Expression]:
     """Return the largest parts of an expression whose values stay as they are until the
     end of the trial.
     """
 
-    def is_still(node: Expression) -> bool:
+    def is_still(node: ex.Expression) -> bool:
         match node:
-            case Variable(name):
+            case ex.Variable(name):
                 return name not in changing
-            case BuiltIn("it"):
+            case ex.BuiltIn("it"):
                 return has_members
-            case BuiltIn(name):
+            case ex.BuiltIn(name):
                 return name in DATES and not (is_end and name == "last")
-            case Recent():
+            case ex.Recent():
                 return False
-            case Call(function, _):
+            case ex.Call(function, _):
                 return function in ("size", "column", "row") and all(
-                    map(is_still, parts(node))
+                    map(is_still, ex.parts(node))
                 )
-        return all(map(is_still, parts(node)))
+        return all(map(is_still, ex.parts(node)))
 
-    def found(node: Expression) -> list[Expression]:
+    def found(node: ex.Expression) -> list[ex.Expression]:
         if is_still(node):
             return (
                 [node]
-                if any(isinstance(one, Variable | BuiltIn) for one in walk(node))
+                if any(
+                    isinstance(one, ex.Variable | ex.BuiltIn) for one in ex.walk(node)
+                )
                 else []
             )
-        if isinstance(node, Binary) and node.operator in ("and", "or"):
+        if isinstance(node, ex.Binary) and node.operator in ("and", "or"):
             conditions = list(operands(node, node.operator))
             still = [one for one in conditions if is_still(one)]
             whole = (
-                [reduce(lambda left, right: Binary(node.operator, left, right), still)]
+                [
+                    reduce(
+                        lambda left, right: ex.Binary(node.operator, left, right), still
+                    )
+                ]
                 if still
                 else []
             )
@@ -987,20 +970,20 @@ def _largest(
                     found(one) for one in conditions if one not in still
                 ),
             ]
-        return list(chain.from_iterable(map(found, parts(node))))
+        return list(chain.from_iterable(map(found, ex.parts(node))))
 
     return found(tree)
 
 
-def operands(tree: Expression, operator: str) -> Iterator[Expression]:
-    if isinstance(tree, Binary) and tree.operator == operator:
+def operands(tree: ex.Expression, operator: str) -> Iterator[ex.Expression]:
+    if isinstance(tree, ex.Binary) and tree.operator == operator:
         yield from operands(tree.left, operator)
         yield from operands(tree.right, operator)
     else:
         yield tree
 
 
-def _is_false(guard: Expression | None, block: str) -> bool:
+def _is_false(guard: ex.Expression | None, block: str) -> bool:
     """Return whether a guard holds nowhere in a block, because it names another one."""
     return guard is not None and any(
         _is_zero(one, block) for one in operands(guard, "and")
@@ -1008,21 +991,21 @@ def _is_false(guard: Expression | None, block: str) -> bool:
 
 
 def _timed_places(
-    trees: Sequence[Expression | None], specification: Specification
+    trees: Sequence[ex.Expression | None], specification: spec.Specification
 ) -> list[tuple[str, ...]] | None:
     """Return the places whose ``time`` is read, if nothing else of a trace is read;
     None where they are unknown.
     """
     places: dict[tuple[str, ...], None] = {}
-    for node in (node for tree in trees for node in walk(tree)):
-        if not isinstance(node, Call | BuiltIn) or not reads_trace(node):
+    for node in (node for tree in trees for node in ex.walk(tree)):
+        if not isinstance(node, ex.Call | ex.BuiltIn) or not ex.reads_trace(node):
             continue
         match node:
-            case Call("time", Constant(str(name))):
+            case ex.Call("time", ex.Constant(str(name))):
                 places[tuple(names_in(name))] = None
-            case Call("time", Members(values)):
+            case ex.Call("time", ex.Members(values)):
                 places[tuple(names_in(values))] = None
-            case Call("time", Variable(name)) if specification.drawn(
+            case ex.Call("time", ex.Variable(name)) if specification.drawn(
                 name
             ) and not _is_set(name, specification):
                 places.update(
@@ -1035,32 +1018,32 @@ def _timed_places(
     return list(places)
 
 
-def _reads_where(tree: Expression | None) -> bool:
+def _reads_where(tree: ex.Expression | None) -> bool:
     """Return whether an expression depends on where the subject is or was, or on its
     state.
     """
     visited = any(
-        node == BuiltIn("state")
-        or (isinstance(node, Call) and node.function == "where")
-        for node in walk(tree)
+        node == ex.BuiltIn("state")
+        or (isinstance(node, ex.Call) and node.function == "where")
+        for node in ex.walk(tree)
     )
-    return visited or reads_clock(tree)
+    return visited or ex.reads_clock(tree)
 
 
-def _is_stuck(state: StateSpec) -> bool:
+def _is_stuck(state: spec.StateSpec) -> bool:
     return state.freeze and all(
         rule.after is not None and rule.end and rule.guard is None and rule.p is None
         for rule in state.rules
     )
 
 
-def _is_set(column: str, specification: Specification) -> bool:
+def _is_set(column: str, specification: spec.Specification) -> bool:
     return any(
         draw.pick is not None for draw in specification.draws if column in draw.columns
     )
 
 
-def _scatters(effects: EffectsSpec, specification: Specification) -> bool:
+def _scatters(effects: spec.EffectsSpec, specification: spec.Specification) -> bool:
     """Return whether effects may put the subject in one of several poses."""
     place, start = effects.place, specification.start
     if place is None:
@@ -1076,7 +1059,7 @@ def _scatters(effects: EffectsSpec, specification: Specification) -> bool:
     )
 
 
-def _begins_anew(draw: DrawSpec, specification: Specification) -> bool:
+def _begins_anew(draw: spec.DrawSpec, specification: spec.Specification) -> bool:
     """Return whether the rows of a draw in one block say nothing about its rows in
     another.
 
@@ -1099,30 +1082,30 @@ def _begins_anew(draw: DrawSpec, specification: Specification) -> bool:
     )
 
 
-def _read_in(tree: Expression | None, block: str, is_plain: bool) -> Iterator[str]:
+def _read_in(tree: ex.Expression | None, block: str, is_plain: bool) -> Iterator[str]:
     """Yield the variables of an expression that matter in a block: not those of a
     product with a factor of 0.
     """
-    if isinstance(tree, Variable):
+    if isinstance(tree, ex.Variable):
         yield tree.name
     elif tree is not None and not _cancels(tree, block, is_plain):
-        for part in parts(tree):
+        for part in ex.parts(tree):
             yield from _read_in(part, block, is_plain)
 
 
-def _cancels(tree: Expression, block: str, is_plain: bool) -> bool:
+def _cancels(tree: ex.Expression, block: str, is_plain: bool) -> bool:
     """Return whether an expression is 0 in a block, whatever its variables hold."""
     match tree:
-        case Binary("and", left, right):
+        case ex.Binary("and", left, right):
             return _is_zero(left, block) or _is_zero(right, block)
-        case Binary("*", left, right) if is_plain:
+        case ex.Binary("*", left, right) if is_plain:
             return (_is_zero(left, block) and _is_defined(right)) or (
                 _is_zero(right, block) and _is_defined(left)
             )
     return False
 
 
-def _is_defined(tree: Expression, written: Collection[str] = ()) -> bool:
+def _is_defined(tree: ex.Expression, written: Collection[str] = ()) -> bool:
     """Return whether an expression always has a finite value: 0 times any other is
     undefined.
 
@@ -1130,45 +1113,45 @@ def _is_defined(tree: Expression, written: Collection[str] = ()) -> bool:
     or be a condition.
     """
     match tree:
-        case Call() | Compute() | Binary("/" | "%"):
+        case ex.Call() | ex.Compute() | ex.Binary("/" | "%"):
             return False
-        case Binary("+" | "-", left, right):
+        case ex.Binary("+" | "-", left, right):
             is_bounded = any(
                 {*written}.isdisjoint(variables(one)) for one in (left, right)
             )
-        case Binary("*", left, right):
+        case ex.Binary("*", left, right):
             is_bounded = _is_condition(left) or _is_condition(right)
         case _:
             is_bounded = True
-    return is_bounded and all(_is_defined(one, written) for one in parts(tree))
+    return is_bounded and all(_is_defined(one, written) for one in ex.parts(tree))
 
 
-def _is_condition(tree: Expression) -> bool:
-    return isinstance(tree, Binary) and tree.operator not in ARITHMETIC_SIGNS
+def _is_condition(tree: ex.Expression) -> bool:
+    return isinstance(tree, ex.Binary) and tree.operator not in ex.ARITHMETIC_SIGNS
 
 
-def _is_zero(tree: Expression, block: str) -> bool:
+def _is_zero(tree: ex.Expression, block: str) -> bool:
     """Return whether an expression only says that this is another block."""
     match tree:
-        case Binary("==", BuiltIn("block"), Constant(name)):
+        case ex.Binary("==", ex.BuiltIn("block"), ex.Constant(name)):
             return name != block
-        case Binary("!=", BuiltIn("block"), Constant(name)):
+        case ex.Binary("!=", ex.BuiltIn("block"), ex.Constant(name)):
             return name == block
     return False
 
 
-def variables(tree: Expression | None) -> list[str]:
-    return [node.name for node in walk(tree) if isinstance(node, Variable)]
+def variables(tree: ex.Expression | None) -> list[str]:
+    return [node.name for node in ex.walk(tree) if isinstance(node, ex.Variable)]
 
 
-def fails(rule: RuleSpec, specification: Specification) -> bool:
+def fails(rule: spec.RuleSpec, specification: spec.Specification) -> bool:
     """Return whether this rule leaves the state, and no trial in which it has fired is
     a success.
     """
     return bool(rule.go or rule.end) and _lose([rule], specification)
 
 
-def _lose(rules: Iterable[RuleSpec], specification: Specification) -> bool:
+def _lose(rules: Iterable[spec.RuleSpec], specification: spec.Specification) -> bool:
     """Return whether no trial is a success in which nothing but these rules can happen
     next.
     """
@@ -1187,15 +1170,15 @@ def _lose(rules: Iterable[RuleSpec], specification: Specification) -> bool:
     return all(holds_of(specification.success, name) is False for name in ends)
 
 
-def holds_of(tree: Expression | None, outcome: str) -> bool | None:
+def holds_of(tree: ex.Expression | None, outcome: str) -> bool | None:
     """Return whether this holds of every trial with this outcome; None: it depends."""
     match tree:
-        case Binary("==", BuiltIn("last"), Constant(name)):
+        case ex.Binary("==", ex.BuiltIn("last"), ex.Constant(name)):
             return name == outcome
-        case Binary("and", left, right):
+        case ex.Binary("and", left, right):
             both = holds_of(left, outcome), holds_of(right, outcome)
             return False if False in both else (None if None in both else True)
-        case Binary("or", left, right):
+        case ex.Binary("or", left, right):
             both = holds_of(left, outcome), holds_of(right, outcome)
             return True if True in both else (None if None in both else False)
     return None

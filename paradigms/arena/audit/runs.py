@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from cheesebench import interrupts
 from cheesebench.interfaces import FORWARD, RUNNING, STAY, Scene, TrialResult, View
-from cheesebench.paradigms.arena.audit.policies import Policy, policy
+from cheesebench.paradigms.arena.audit import policies
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program, Rule
@@ -220,7 +220,7 @@ def is_judged(result: TrialResult, specification: Specification) -> bool | None:
 
 def live(
     life: ArenaSubject,
-    lives_by: Policy,
+    lives_by: policies.Policy,
     specification: Specification,
     most_judged: int | None = None,
 ) -> Iterator[tuple[TrialResult, Trial]]:
@@ -240,7 +240,7 @@ def live(
         yield result, trial
 
 
-def _play(life: ArenaSubject, lives_by: Policy) -> float:
+def _play(life: ArenaSubject, lives_by: policies.Policy) -> float:
     step, act, feels = life.step, lives_by.act, lives_by.feels
     status, bumped, total, gained = RUNNING, False, 0.0, 0.0
     while status == RUNNING:
@@ -370,7 +370,9 @@ def carry_out(paradigm: ArenaParadigm, order: Order, view: View = DARKNESS) -> T
     ):
         chance = random.Random(f"{order.seed}|{seed}|{subject}|{order.name}")
         life = ArenaSubject(paradigm.program, view, seed, subject)
-        tally.add(list(live(life, policy(order.name, chance), specification, trials)))
+        tally.add(
+            list(live(life, policies.policy(order.name, chance), specification, trials))
+        )
     return tally
 
 

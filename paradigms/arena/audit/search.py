@@ -15,15 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from cheesebench.interfaces import ACTION_LETTERS, RUNNING, STAY
-from cheesebench.paradigms.arena.audit.runs import (
-    DARKNESS,
-    NO_WAY,
-    Z99,
-    events_of,
-    is_judged,
-    lives_for,
-    ways_of,
-)
+from cheesebench.paradigms.arena.audit import runs
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
@@ -49,7 +41,7 @@ def counts(life: ArenaSubject, specification: Specification) -> bool | None:
     """Return whether the trial is a success; None if it does not count for the pass
     rate.
     """
-    return is_judged(life.result(), specification)
+    return runs.is_judged(life.result(), specification)
 
 
 def is_success(life: ArenaSubject, _: Specification) -> bool | None:
@@ -136,8 +128,8 @@ class Search:
         self, program: Program, specification: Specification, judge: Judge = counts
     ) -> None:
         self._ways, self._events, self._specification = (
-            ways_of(program),
-            events_of(program),
+            runs.ways_of(program),
+            runs.events_of(program),
             specification,
         )
         self._states, self.spent, self._judge = program.states, 0, judge
@@ -308,7 +300,7 @@ class Search:
             return True
         way = self._ways.to(life.tables, self._states[life.state].listen, place)
         near = life.pose >> 2
-        return way.actions[near] != NO_WAY and not (
+        return way.actions[near] != runs.NO_WAY and not (
             kind == "stand before" and way.last[near]
         )
 
@@ -344,7 +336,7 @@ class Search:
         way = self._ways.to(tables, self._states[life.state].listen, place)
         while node.status == RUNNING and life.state == state and life.tables is tables:
             pose = life.pose >> 2
-            if way.actions[pose] == NO_WAY or (stop_before and way.last[pose]):
+            if way.actions[pose] == runs.NO_WAY or (stop_before and way.last[pose]):
                 return
             arriving = way.last[pose]
             self._step(node, way.actions[pose])
@@ -399,8 +391,10 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
     """
     specification, found = paradigm.specification, Solutions()
     search = Search(paradigm.program, specification, is_success)
-    for own_seed, subject, count in lives_for(specification, trials, seed, judged=True):
-        life = ArenaSubject(paradigm.program, DARKNESS, own_seed, subject)
+    for own_seed, subject, count in runs.lives_for(
+        specification, trials, seed, judged=True
+    ):
+        life = ArenaSubject(paradigm.program, runs.DARKNESS, own_seed, subject)
         for number in range(specification.planned_trials):
             if count == 0 or life.begin_trial() is None:
                 break
@@ -415,7 +409,7 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
             shortest = solutions.shortest
             # A success may need the trial before: "this press and the one before".
             _finish(life, shortest or solutions.best_failure)
-            if is_judged(life.result(), specification) is None:
+            if runs.is_judged(life.result(), specification) is None:
                 continue
             count -= 1
             found.trials += 1
@@ -467,8 +461,10 @@ def temptations(
     and at random.
     """
     specification = paradigm.specification
-    for own_seed, subject, count in lives_for(specification, trials, seed, judged=True):
-        life = ArenaSubject(paradigm.program, DARKNESS, own_seed, subject)
+    for own_seed, subject, count in runs.lives_for(
+        specification, trials, seed, judged=True
+    ):
+        life = ArenaSubject(paradigm.program, runs.DARKNESS, own_seed, subject)
         for number in range(specification.planned_trials):
             if count == 0 or life.begin_trial() is None:
                 break
@@ -524,7 +520,9 @@ def _gain(
         _earned(life, failure, number) - _earned(life, success, number)
         for number in range(STREAMS)
     ]
-    return statistics.mean(gains) - Z99 * statistics.stdev(gains) / math.sqrt(STREAMS)
+    return statistics.mean(gains) - runs.Z99 * statistics.stdev(gains) / math.sqrt(
+        STREAMS
+    )
 
 
 def _earned(life: ArenaSubject, ending: Ending, number: int) -> float:
@@ -543,7 +541,7 @@ def _earned(life: ArenaSubject, ending: Ending, number: int) -> float:
 def _repeat(
     search: Search, paradigm: ArenaParadigm, life: ArenaSubject, chance: random.Random
 ) -> Found:
-    places = list(events_of(paradigm.program).everywhere)
+    places = list(runs.events_of(paradigm.program).everywhere)
     pairs = [(one, other) for one in places for other in places]
     if len(pairs) > PAIRS:
         pairs = [(one, one) for one in places] + chance.sample(
@@ -566,5 +564,7 @@ def _repeat(
             ]
             if not any(led_on):  # no way leads there: time passes
                 search.follow(node, WAIT)
-        found.add(node.ending(), is_judged(node.life.result(), paradigm.specification))
+        found.add(
+            node.ending(), runs.is_judged(node.life.result(), paradigm.specification)
+        )
     return found

@@ -24,28 +24,8 @@ from cheesebench.interfaces import (
     Tile,
     View,
 )
+from cheesebench.paradigms.arena.audit import runs, search
 from cheesebench.paradigms.arena.audit.chances import APART, NOT_JUDGED
-from cheesebench.paradigms.arena.audit.runs import (
-    DARKNESS,
-    Z_MANY,
-    Rate,
-    Tally,
-    Walker,
-    event_random,
-    lives_for,
-    rate,
-    shown,
-    subjects,
-    tour,
-    walk,
-    wanderer,
-)
-from cheesebench.paradigms.arena.audit.search import (
-    EQUAL,
-    Temptation,
-    solve_subjects,
-    temptations,
-)
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject, plain_value
 from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey, canvas_of
@@ -71,7 +51,7 @@ def audit_solvable(
     paradigm: ArenaParadigm, settings: AuditSettings
 ) -> Iterator[AuditFinding]:
     """Yield whether a solver with full knowledge succeeds."""
-    found = solve_subjects(
+    found = search.solve_subjects(
         paradigm, max(16, settings.trials // 10), settings.seed + 5 * APART
     )
     if not found.trials:
@@ -82,7 +62,7 @@ def audit_solvable(
         return
     share, in_half = found.solved / found.trials, found.in_half / found.trials
     fails = in_half < SOLVABLE
-    text = f"{shown(share)} of {found.trials} trials solved, {shown(in_half)} within half of the limit"
+    text = f"{runs.shown(share)} of {found.trials} trials solved, {runs.shown(in_half)} within half of the limit"
     if found.in_half_with_clocks < found.in_half:
         text += " (waiting for the protocol's clocks not counted)"
     if found.unsolved:
@@ -155,7 +135,9 @@ def audit_leaks(
 def _judged_leak(rule: str, check: Check, samples: Sequence[Sample]) -> AuditFinding:
     seen, stood = best_guess(samples, check.at, check.hidden)
     worst = max(seen, stood, key=lambda guess: guess.rate.low)
-    text = f"guessed {worst.rate} from {worst.source}; chance {shown(check.chance)}"
+    text = (
+        f"guessed {worst.rate} from {worst.source}; chance {runs.shown(check.chance)}"
+    )
     numbers: dict[str, object] = {
         "chance": check.chance,
         "seen": seen.rate.numbers(),
@@ -201,7 +183,8 @@ def audit_draws(
         yield AuditFinding("draws", "note", "nothing is drawn", {})
         return
     lives = sample_draws(
-        paradigm, lives_for(specification, settings.trials, settings.seed + 7 * APART)
+        paradigm,
+        runs.lives_for(specification, settings.trials, settings.seed + 7 * APART),
     )
     beginnings = sample_beginnings(
         paradigm, max(BEGINNINGS, settings.trials // 4), settings.seed + 8 * APART
@@ -224,9 +207,9 @@ def audit_draws(
 
 
 def _about(column: Column, unbalanced: bool, foreseen: bool) -> str:
-    fair = shown(1 / column.values)
+    fair = runs.shown(1 / column.values)
     parts = [
-        f"{column.values} values per {column.per}; commonest {column.commonest} {shown(column.share.value)}"
+        f"{column.values} values per {column.per}; commonest {column.commonest} {runs.shown(column.share.value)}"
     ]
     if unbalanced:
         parts[0] += f", UNBALANCED (fair: {fair})"
@@ -234,7 +217,7 @@ def _about(column: Column, unbalanced: bool, foreseen: bool) -> str:
         parts.append(f"longest run {column.longest_run}")
     if column.predicted is not None:
         parts.append(
-            f"best guess, {column.best_predictor}, {shown(column.predicted.value)}"
+            f"best guess, {column.best_predictor}, {runs.shown(column.predicted.value)}"
         )
         if foreseen:
             parts[-1] += " FORESEEABLE"
@@ -242,11 +225,13 @@ def _about(column: Column, unbalanced: bool, foreseen: bool) -> str:
 
 
 def audit_rewards(
-    paradigm: ArenaParadigm, settings: AuditSettings, chances: Sequence[Tally]
+    paradigm: ArenaParadigm, settings: AuditSettings, chances: Sequence[runs.Tally]
 ) -> Iterator[AuditFinding]:
     """Yield whether failing can earn more than succeeding."""
     found = list(
-        temptations(paradigm, max(8, settings.trials // 80), settings.seed + 9 * APART)
+        search.temptations(
+            paradigm, max(8, settings.trials // 80), settings.seed + 9 * APART
+        )
     )
     worst = max(found, key=lambda one: one.gain)
     solved = [one.success.reward for one in found if one.success]
@@ -254,7 +239,9 @@ def audit_rewards(
     least = min(
         [*solved, *(tally.least_success for tally in chances)], default=math.inf
     )
-    blind = max(chances, key=lambda tally: tally.best_failure, default=Tally("none"))
+    blind = max(
+        chances, key=lambda tally: tally.best_failure, default=runs.Tally("none")
+    )
     numbers: dict[str, object] = {
         "best_success": _finite(most), "least_success": _finite(least),
         "best_blind_failure": _finite(blind.best_failure), "policy": blind.name, "gain": _finite(worst.gain),
@@ -263,9 +250,9 @@ def audit_rewards(
         yield AuditFinding(
             "reward and success", "note", "no trial was a success", numbers
         )
-    elif worst.gain > EQUAL:
+    elif worst.gain > search.EQUAL:
         yield AuditFinding("reward and success", "FAIL", _tempting(worst), numbers)
-    elif blind.best_failure > most + EQUAL:
+    elif blind.best_failure > most + search.EQUAL:
         text = f"{blind.name} earns {blind.best_failure:g} in a failed trial; the best success earns {most:g}"
         yield AuditFinding("reward and success", "FAIL", text, numbers)
     else:
@@ -296,15 +283,17 @@ def audit_same_event(
             {},
         )
         return
-    for seed, subject, each in lives_for(
+    for seed, subject, each in runs.lives_for(
         specification, settings.trials // 2, settings.seed + 13 * APART, judged=True
     ):
-        walker = Walker(
+        walker = runs.Walker(
             paradigm.program,
-            (event_random, wanderer, tour)[subject % 3](random.Random(seed + subject)),
+            (runs.event_random, runs.wanderer, runs.tour)[subject % 3](
+                random.Random(seed + subject)
+            ),
         )
-        for result, trial in walk(
-            ArenaSubject(paradigm.program, DARKNESS, seed, subject),
+        for result, trial in runs.walk(
+            ArenaSubject(paradigm.program, runs.DARKNESS, seed, subject),
             walker,
             specification,
             each,
@@ -332,7 +321,7 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _tempting(worst: Temptation) -> str:
+def _tempting(worst: search.Temptation) -> str:
     assert worst.failure is not None
     assert worst.success is not None
     plan = ", ".join(
@@ -346,13 +335,13 @@ def _tempting(worst: Temptation) -> str:
 
 
 def _agreeing(
-    found: Sequence[Temptation], most: float, least: float, blind: float
+    found: Sequence[search.Temptation], most: float, least: float, blind: float
 ) -> str:
     failure = max([blind, *(one.failure.reward for one in found if one.failure)])
     text = f"failing never pays more; successes earn {least:g} to {most:g}, failures at most {failure:g}"
-    if abs(failure - least) < EQUAL and abs(most - least) < EQUAL:
+    if abs(failure - least) < search.EQUAL and abs(most - least) < search.EQUAL:
         return f"every trial earns the same, {most:g}, whether it succeeds or fails"
-    if failure > least + EQUAL:
+    if failure > least + search.EQUAL:
         text += " (a slow or wasteful success can earn less than a failure elsewhere)"
     return text
 
@@ -417,10 +406,10 @@ class Column:
     is_answer: bool
     values: int
     commonest: str
-    share: Rate
+    share: runs.Rate
     longest_run: int
     best_predictor: str
-    predicted: Rate | None
+    predicted: runs.Rate | None
 
 
 #: The values of all draws, trial by trial, life by life.
@@ -429,7 +418,7 @@ Lives = list[list[dict[str, Hashable]]]
 
 def sample_beginnings(paradigm: ArenaParadigm, lives: int, seed: int) -> Lives:
     """Return the values of all draws in the first trial of many lives."""
-    group = subjects(paradigm.specification)
+    group = runs.subjects(paradigm.specification)
     seeds = range(seed, seed - (-lives // group))
     return sample_draws(
         paradigm,
@@ -446,7 +435,7 @@ def sample_draws(
     names = [name for draw in paradigm.specification.draws for name in draw.columns]
     lives = []
     for own_seed, subject, count in orders:
-        life = ArenaSubject(paradigm.program, DARKNESS, own_seed, subject)
+        life = ArenaSubject(paradigm.program, runs.DARKNESS, own_seed, subject)
         lived: list[dict[str, Hashable]] = []
         for _ in range(count):
             if life.begin_trial() is None:
@@ -523,7 +512,9 @@ def _column(
         itertools.chain.from_iterable(count.elements() for count in counts)
     )
     commonest = max(total, key=lambda value: (total[value], str(value)))
-    share = rate([(count[commonest], sum(count.values())) for count in counts], Z_MANY)
+    share = runs.rate(
+        [(count[commonest], sum(count.values())) for count in counts], runs.Z_MANY
+    )
     longest_run = max(
         len(list(run)) for values in series for _, run in itertools.groupby(values)
     )
@@ -611,19 +602,19 @@ def _predict(
     series: Sequence[Sequence[Hashable]],
     possible: Sequence[Hashable],
     predictor: Predictor,
-) -> Rate:
+) -> runs.Rate:
     counts: dict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for life, values in enumerate(series):
         right = sum(
             predictor(values[:n], possible) == values[n] for n in range(1, len(values))
         )
         counts[life] = (right, max(0, len(values) - 1))
-    return rate(counts.values(), Z_MANY)
+    return runs.rate(counts.values(), runs.Z_MANY)
 
 
 def _best_predictor(
     series: Sequence[Sequence[Hashable]], possible: Sequence[Hashable]
-) -> tuple[str, Rate | None]:
+) -> tuple[str, runs.Rate | None]:
     rates = {
         name: _predict(series, possible, predictor)
         for name, predictor in PREDICTORS.items()
@@ -666,7 +657,7 @@ class Guess:
 
     state: str
     hidden: str
-    rate: Rate
+    rate: runs.Rate
     source: str
 
     def __str__(self) -> str:
@@ -730,7 +721,7 @@ def collect(
     per_fold = -(-trials // FOLDS)
     number = 0
     for fold in range(FOLDS):
-        for own_seed, subject, count in lives_for(
+        for own_seed, subject, count in runs.lives_for(
             specification, per_fold, seed + 1000 * fold
         ):
             number += 1
@@ -739,10 +730,10 @@ def collect(
             # At random, not alternately, because rows of a draw may alternate over
             # subjects.
             rests = chance.random() < 0.5
-            choice = wanderer(chance) if rests else event_random(chance)
-            walker = Walker(paradigm.program, choice, everywhere=rests)
+            choice = runs.wanderer(chance) if rests else runs.event_random(chance)
+            walker = runs.Walker(paradigm.program, choice, everywhere=rests)
             observer = _Observer(found, columns, geometry, fold, number)
-            for _ in walk(
+            for _ in runs.walk(
                 life, walker, specification, count, observer, every_block=True
             ):
                 observer.entered.clear()
@@ -759,7 +750,7 @@ def _forced(
         column for draw in paradigm.specification.draws for column in draw.columns
     ]
     found: dict[str, list[Sample]] = {name: [] for name in states}
-    orders = lives_for(paradigm.specification, FORCED, seed) if states else ()
+    orders = runs.lives_for(paradigm.specification, FORCED, seed) if states else ()
     for number, (own_seed, subject, count) in enumerate(orders):
         life = ArenaSubject(paradigm.program, view, own_seed, subject)
         for _ in range(count):
@@ -849,7 +840,9 @@ def _best(
         for sample, is_right in zip(samples, right, strict=True):
             passed, trials = lives[sample.life]
             lives[sample.life] = (passed + is_right, trials + 1)
-        guesses.append(Guess(state, hidden, rate(lives.values(), Z_MANY), source))
+        guesses.append(
+            Guess(state, hidden, runs.rate(lives.values(), runs.Z_MANY), source)
+        )
     # The guess that is significantly above chance, not one that a few samples favour.
     return max(guesses, key=lambda guess: (guess.rate.low, guess.rate.value))
 
@@ -929,7 +922,7 @@ def readable(
 
 def described(guesses: Sequence[Guess]) -> str:
     return "; ".join(
-        f"'{g.hidden}' at '{g.state}' {shown(g.rate.value)} from {g.source}"
+        f"'{g.hidden}' at '{g.state}' {runs.shown(g.rate.value)} from {g.source}"
         for g in guesses
     )
 
@@ -973,11 +966,13 @@ def looks(paradigm: ArenaParadigm, trials: int, seed: int) -> dict[LookKey, Met]
         )
         _spread(met.poses, life.pose, life.tables.moves)
 
-    for own_seed, subject, count in lives_for(paradigm.specification, trials, seed):
+    for own_seed, subject, count in runs.lives_for(
+        paradigm.specification, trials, seed
+    ):
         chance = random.Random(f"{own_seed}|{subject}|looks")
-        life = ArenaSubject(program, DARKNESS, own_seed, subject)
-        walker = Walker(program, wanderer(chance), everywhere=True)
-        for _ in walk(
+        life = ArenaSubject(program, runs.DARKNESS, own_seed, subject)
+        walker = runs.Walker(program, runs.wanderer(chance), everywhere=True)
+        for _ in runs.walk(
             life, walker, paradigm.specification, count, note, every_block=True
         ):
             pass
@@ -1000,7 +995,7 @@ def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterat
     """Yield the cues: landmarks, glyphs of zones and solids, and those of each look."""
     arena = paradigm.program.geometry.arena
     gallery = Gallery(paradigm.program.geometry, view)
-    scenes = [gallery.scene(closed, shown, text) for closed, _, shown, text in met]
+    scenes = [gallery.scene(doors, zones, text) for doors, _, zones, text in met]
     anywhere = sorted(set().union(*(one.poses for one in met.values())))
     canvas = canvas_of(arena)
     for mark in (one for one in arena.landmarks if one.glyph != VOID):

@@ -9,14 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from cheesebench.interfaces import STAY
-from cheesebench.paradigms.arena.audit.beliefs import (
-    Cloud,
-    Node,
-    Parts,
-    World,
-    cloud_of,
-    signature,
-)
+from cheesebench.paradigms.arena.audit import beliefs
 from cheesebench.paradigms.arena.audit.hypotheses import Hypothesis
 from cheesebench.paradigms.arena.audit.relevance import fails, holds_of
 from cheesebench.protocol.names import TIMEOUT
@@ -60,7 +53,7 @@ def shares(weights: Iterable[tuple[Hashable, float]]) -> Hashable:
     )
 
 
-def succeeded(cloud: Cloud) -> float:
+def succeeded(cloud: beliefs.Cloud) -> float:
     """Return the weight of successes among trials that have ended."""
     return sum(weight * node.success for node, weight in cloud.items())
 
@@ -74,7 +67,7 @@ class Walks:
     clock strikes before the end of the way have failed.
     """
 
-    def __init__(self, world: World, effort: float) -> None:
+    def __init__(self, world: beliefs.World, effort: float) -> None:
         self._world, self._nodes = world, world.nodes
         self._most = self._nodes.work + WALKED * effort
         self._values: dict[Hashable, float] = {}
@@ -90,13 +83,13 @@ class Walks:
             bool(counts_time) or holds_of(specification.success, TIMEOUT) is not False
         )
 
-    def value(self, parts: Parts) -> float:
+    def value(self, parts: beliefs.Parts) -> float:
         """Return the bound for one way to begin a trial."""
         if self._is_unfit:
             raise TooManyError
         whole, total = sum(sum(part.values()) for part in parts.values()), 0.0
         for part in parts.values():
-            for group in self._alike(cloud_of(part)):
+            for group in self._alike(beliefs.cloud_of(part)):
                 weight = sum(group.values())
                 key = (
                     next(iter(group)).pose,
@@ -107,7 +100,7 @@ class Walks:
                 total += weight * self._begun[key]
         return min(1.0, total + max(0.0, 1.0 - whole))
 
-    def _matters(self, node: Node) -> tuple[Hashable, ...]:
+    def _matters(self, node: beliefs.Node) -> tuple[Hashable, ...]:
         """Return what decides how a trial goes on, without what is seen: that is the
         same in a group.
         """
@@ -119,8 +112,8 @@ class Walks:
             node.origin.clocks(node.ahead),
         )
 
-    def _alike(self, cloud: Cloud) -> Iterable[Cloud]:
-        groups: dict[Hashable, Cloud] = defaultdict(dict)
+    def _alike(self, cloud: beliefs.Cloud) -> Iterable[beliefs.Cloud]:
+        groups: dict[Hashable, beliefs.Cloud] = defaultdict(dict)
         for node, weight in cloud.items():
             one = node.origin
             key = (
@@ -133,15 +126,15 @@ class Walks:
             groups[key][node] = weight
         return groups.values()
 
-    def _value(self, cloud: Cloud) -> float:
+    def _value(self, cloud: beliefs.Cloud) -> float:
         """Return at most how much of the weight succeeds."""
         return sum(map(self._of, self._alike(cloud)))
 
-    def _of(self, cloud: Cloud) -> float:
+    def _of(self, cloud: beliefs.Cloud) -> float:
         first, whole = next(iter(cloud)), sum(cloud.values())
         if first.waiting:
             return self._waited(cloud)
-        key = signature(cloud)
+        key = beliefs.signature(cloud)
         if key in self._open or not self._fits(first.state):
             raise TooManyError  # ways may lead in a circle
         if key not in self._values:
@@ -152,7 +145,7 @@ class Walks:
             self._open.remove(key)
         return self._values[key] * whole
 
-    def _waited(self, cloud: Cloud) -> float:
+    def _waited(self, cloud: beliefs.Cloud) -> float:
         ended, groups = 0.0, [cloud]
         while len(groups) == 1 and next(iter(groups[0])).waiting:
             self._nodes.work += len(groups[0])
@@ -168,7 +161,9 @@ class Walks:
             groups = [group for part in further for group in self._alike(part)]
         return ended + sum(map(self._of, groups))
 
-    def _choices(self, cloud: Cloud, first: Node) -> Iterator[dict[int, Cloud]]:
+    def _choices(
+        self, cloud: beliefs.Cloud, first: beliefs.Node
+    ) -> Iterator[dict[int, beliefs.Cloud]]:
         """Yield what each event leads to that can be next, without those that another
         leads to as early.
         """
@@ -183,7 +178,7 @@ class Walks:
             self._nodes.work += len(cloud)
             if self._nodes.work > self._most:
                 raise TooManyError
-            there = Cloud()
+            there = beliefs.Cloud()
             for node, weight in cloud.items():
                 if steps < due[node]:
                     placed = self._nodes.moved(node, entry & ~3, node.ahead + steps)
@@ -213,10 +208,10 @@ class Walks:
                 before.append((steps, ends, left, self._ways_from(next(iter(rest)))[1]))
             yield parts
 
-    def _due(self, node: Node) -> int:
+    def _due(self, node: beliefs.Node) -> int:
         return self._told(node)[0] - node.ahead
 
-    def _told(self, node: Node) -> tuple[int, Hashable, Hashable]:
+    def _told(self, node: beliefs.Node) -> tuple[int, Hashable, Hashable]:
         """Return when a clock strikes, what rules may read, and which pictures may be
         seen.
         """
@@ -227,7 +222,7 @@ class Walks:
             )
         return self._known[node.origin]
 
-    def _after(self, parts: dict[int, Cloud]) -> float:
+    def _after(self, parts: dict[int, beliefs.Cloud]) -> float:
         return self._ended(parts) + sum(
             self._value(part)
             for percept, part in parts.items()
@@ -235,7 +230,7 @@ class Walks:
         )
 
     @staticmethod
-    def _ended(parts: dict[int, Cloud]) -> float:
+    def _ended(parts: dict[int, beliefs.Cloud]) -> float:
         return sum(succeeded(part) for percept, part in parts.items() if percept < 0)
 
     def _fits(self, name: str) -> bool:
@@ -260,7 +255,9 @@ class Walks:
             self._fit[name] = plain and lost and not state.busy
         return self._fit[name]
 
-    def _ways_from(self, node: Node) -> tuple[list[tuple[int, int]], dict[int, int]]:
+    def _ways_from(
+        self, node: beliefs.Node
+    ) -> tuple[list[tuple[int, int]], dict[int, int]]:
         """Return the events (a pose + an action) that can be next, and the fewest steps
         to them, and to each pose.
         """

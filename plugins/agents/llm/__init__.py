@@ -28,30 +28,7 @@ from cheesebench import (
     Part,
     did_you_mean,
 )
-from cheesebench.plugins.agents.llm.parsing import (
-    Parsed,
-    Spoken,
-    canonical,
-    parse,
-    separate_reasoning,
-)
-from cheesebench.plugins.agents.llm.prompts import (
-    PLACEHOLDERS,
-    Begun,
-    Event,
-    Freed,
-    PastPair,
-    Step,
-    conversation,
-    instructions,
-    messages,
-    notes_request,
-    system_prompt,
-    tell,
-    unknown_placeholders,
-    variants,
-    without_pictures,
-)
+from cheesebench.plugins.agents.llm import parsing, prompts
 
 #: What is done about a reply without a valid action.
 NOOP, RETRY, END_TRIAL = "noop", "retry-with-feedback", "end-trial"
@@ -180,10 +157,10 @@ def _rules() -> Mapping[str, _Rule]:
         ),
         "actions": _whole(1),
         "prompt": _Rule(
-            f"one of {', '.join(variants())}, a file (with a dot or a slash in its name), or a prompt of several words",
+            f"one of {', '.join(prompts.variants())}, a file (with a dot or a slash in its name), or a prompt of several words",
             lambda value: (
                 isinstance(value, str)
-                and (value in variants() or len(value.split()) > 1)
+                and (value in prompts.variants() or len(value.split()) > 1)
             ),
         ),
         "unparsed": _one_of(NOOP, RETRY, END_TRIAL),
@@ -231,18 +208,18 @@ def _check(settings: Mapping[str, Any], known: Mapping[str, Any]) -> None:
             )
         if not rules[name].holds(value):
             hint = (
-                did_you_mean(value, variants())
+                did_you_mean(value, prompts.variants())
                 if name == "prompt" and isinstance(value, str)
                 else ""
             )
             raise OptionError(
                 f"The setting {name} is {value!r}; it must be {rules[name].wanted}.{hint}"
             )
-        if name == "prompt" and (unknown := unknown_placeholders(value)):
-            filled = ", ".join(f"${one}" for one in PLACEHOLDERS)
+        if name == "prompt" and (unknown := prompts.unknown_placeholders(value)):
+            filled = ", ".join(f"${one}" for one in prompts.PLACEHOLDERS)
             raise OptionError(
                 f"The prompt has '${unknown[0]}', but nothing of that name is filled in."
-                f"{did_you_mean(unknown[0], PLACEHOLDERS)} Known: {filled}. For a dollar sign write $$."
+                f"{did_you_mean(unknown[0], prompts.PLACEHOLDERS)} Known: {filled}. For a dollar sign write $$."
             )
 
 
@@ -272,7 +249,9 @@ def reply_tokens(settings: Mapping[str, Any]) -> int:
     """
     actions: int = settings["actions"]
     learnings: int = settings["learnings"]
-    reasons = settings["prompt"] not in variants() or settings["prompt"] == "cot"
+    reasons = (
+        settings["prompt"] not in prompts.variants() or settings["prompt"] == "cot"
+    )
     asked = 7 * actions + learnings / 3 + 30
     return 16 * math.ceil((2 * asked if reasons else asked) / 16)
 
@@ -314,7 +293,7 @@ class LlmAgent:
         self._pictures: bool = settings["images_in_history"]
         self._changes: bool = settings["observations"] == CHANGES
         self._window = window(settings["history"])
-        text = system_prompt(
+        text = prompts.system_prompt(
             settings["prompt"],
             context.reading,
             self._most,
@@ -329,10 +308,10 @@ class LlmAgent:
         self._past: list[_Past] = []
         self._learnings = ""
         #: Events since the last call; without a history, those of the present stretch.
-        self._events: list[Event] = []
+        self._events: list[prompts.Event] = []
         #: Earlier stretches that were not told: notes are asked for before the next
         #: one.
-        self._untold: list[Event] = []
+        self._untold: list[prompts.Event] = []
         #: Actions of the last reply that have not been executed yet.
         self._pending: deque[int] = deque()
         #: Replies to the current prompt that had no action and were rejected.
@@ -354,14 +333,14 @@ class LlmAgent:
         self._pending.clear()
         self._counts.clear()
         self._end_stretch()
-        self._events.append(Begun(observation))
+        self._events.append(prompts.Begun(observation))
 
     def freed(self, observation: str) -> None:
         """The subject is free again after it was held or put elsewhere."""
         if not self._window.most and self._events:
             # The step belongs to what has ended, what is seen after it does not.
             self._end_stretch()
-            self._events.append(Freed(observation))
+            self._events.append(prompts.Freed(observation))
 
     def interrupted(self) -> bool:
         """Drop the rest of the plan, if there is one; a trial that is waited through
@@ -387,20 +366,20 @@ class LlmAgent:
         """
         learnings = self._learnings if self._room else None
         if self._untold:
-            return notes_request(
+            return prompts.notes_request(
                 self._system,
-                tell(self._untold, self._changes, closed=True),
+                prompts.tell(self._untold, self._changes, closed=True),
                 self._learnings,
             )
         past = [
-            PastPair(one.parts, "" if one.refused else self._remembered(one))
+            prompts.PastPair(one.parts, "" if one.refused else self._remembered(one))
             for one in self._past
         ]
-        return conversation(
+        return prompts.conversation(
             self._system,
             past,
             self._staying(),
-            tell(self._events, self._changes),
+            prompts.tell(self._events, self._changes),
             learnings,
             self._most,
             self._refused,
@@ -414,7 +393,7 @@ class LlmAgent:
         told = "\n".join(
             message.text for message in self.prompt() if message.role != "assistant"
         )
-        parsed = parse(spoken.text, self._most, self._room, told)
+        parsed = parsing.parse(spoken.text, self._most, self._room, told)
         cut_off = spoken.cut_off or reply.finish == "length"
         self._count(
             calls=1,
@@ -441,21 +420,21 @@ class LlmAgent:
         self._learn(parsed)
         return self._carried_out(parsed)
 
-    def _spoken(self, reply: ChatReply) -> Spoken:
+    def _spoken(self, reply: ChatReply) -> parsing.Spoken:
         if reply.finish == "unread":
-            return Spoken("", reply.reasoning, False)
-        spoken = separate_reasoning(reply.text)
+            return parsing.Spoken("", reply.reasoning, False)
+        spoken = parsing.separate_reasoning(reply.text)
         thought = reply.reasoning or spoken.reasoning
         if self._reasons and reply.finish == "length" and not thought:
             # Thoughts without a tag that were cut off: nothing in them is said.
-            return Spoken("", spoken.text, True)
+            return parsing.Spoken("", spoken.text, True)
         return spoken
 
     def _count(self, **counts: int) -> None:
         for name, count in counts.items():
             self._counts[name] += count
 
-    def _carried_out(self, parsed: Parsed) -> Sequence[int]:
+    def _carried_out(self, parsed: parsing.Parsed) -> Sequence[int]:
         self._silent = 0 if parsed.actions else self._silent + 1
         if self._patience and self._silent >= self._patience:
             return REST  # and nothing is pending, so these steps are shown as waiting
@@ -470,7 +449,7 @@ class LlmAgent:
         if asked is not None and self._past and not self._silent:
             self._past[-1].carried_out.append(asked)
             self._count(**{ACTIONS[asked]: 1})
-        self._events.append(Step(asked, reward, observation, ended))
+        self._events.append(prompts.Step(asked, reward, observation, ended))
 
     def tally(self) -> Mapping[str, int]:
         """Return the counts of the trial, all of them, in the order of ``COUNTS``."""
@@ -488,7 +467,7 @@ class LlmAgent:
             return pairs
         return 0 if self._window.slides else pairs - 1
 
-    def _learn(self, parsed: Parsed) -> None:
+    def _learn(self, parsed: parsing.Parsed) -> None:
         if parsed.learnings is not None:
             self._learnings = _storable(parsed.learnings)
 
@@ -507,9 +486,11 @@ class LlmAgent:
                 | ({} if past.learnings is None else {"learnings": past.learnings})
             )
         notes = [] if past.learnings is None else [f"LEARNINGS: {past.learnings}"]
-        return "\n".join([*notes, canonical(past.carried_out)])
+        return "\n".join([*notes, parsing.canonical(past.carried_out)])
 
-    def _commit(self, reply: ChatReply, spoken: Spoken, parsed: Parsed) -> None:
+    def _commit(
+        self, reply: ChatReply, spoken: parsing.Spoken, parsed: parsing.Parsed
+    ) -> None:
         """The present prompt becomes past."""
         said = ""
         if self._keeps_replies and parsed.actions:
@@ -522,9 +503,9 @@ class LlmAgent:
                 else spoken.text
             )
         learnings = None if parsed.learnings is None else _storable(parsed.learnings)
-        parts = tell(self._events, self._changes)
+        parts = prompts.tell(self._events, self._changes)
         if not self._pictures:
-            parts = without_pictures(parts)
+            parts = prompts.without_pictures(parts)
         said = _storable(said[:REPLY_LENGTH])
         self._past.append(_Past(parts, said, learnings, not parsed.actions))
         del self._past[: self._window.cut(len(self._past))]
@@ -561,7 +542,7 @@ def answer_form(settings: Mapping[str, Any]) -> AnswerForm:
             "maxLength": settings["learnings"],
         }
     schema["required"] = [*schema["properties"]]
-    text = messages()[
+    text = prompts.messages()[
         "tool" if settings["learnings"] else "tool_without_learnings"
     ].substitute(learnings=settings["learnings"])
     return AnswerForm(
@@ -590,7 +571,7 @@ LLM = ModelAgentSpec(
     check=check,
     readers={"history": read_history},
     memory="life",
-    instructions=instructions,
+    instructions=prompts.instructions,
     remembers=memory_line,
     reply_tokens=reply_tokens,
     summary="asks a language or vision model: observations in, learnings and actions out",

@@ -25,20 +25,7 @@ from typing import Any, NamedTuple
 from pydantic_core import from_json
 
 from cheesebench import ACTIONS
-from cheesebench.plugins.agents.llm.lists import (
-    BLANKS,
-    HEADING,
-    OPEN,
-    Item,
-    Line,
-    announcement,
-    bare_line,
-    is_bulleted,
-    labelled_line,
-    listed_line,
-    tokens,
-    word,
-)
+from cheesebench.plugins.agents.llm import lists
 from cheesebench.plugins.agents.llm.prompts import form_words, messages
 from cheesebench.plugins.agents.llm.turns import until_role, until_token
 
@@ -330,9 +317,9 @@ def _label_of(line: str) -> str:
     return _kind(label[1]) if label else ""
 
 
-def _kind(word: str) -> str:
-    word = word.lower()
-    return word if word == "reasoning" else word.rstrip("s") + "s"
+def _kind(label: str) -> str:
+    label = label.lower()
+    return label if label == "reasoning" else label.rstrip("s") + "s"
 
 
 def _sections(text: str) -> list[_Section]:
@@ -381,7 +368,7 @@ def _answers(section: _Section) -> bool:
     if section.kind != "actions":
         return False
     if section.begins_line:
-        line = section.text.partition("\n")[0].strip(BLANKS)
+        line = section.text.partition("\n")[0].strip(lists.BLANKS)
         if line and not line.lower().startswith(_form()):
             return True
     return bool(_labelled(section.text).actions)
@@ -423,7 +410,7 @@ def _replaces(sections: Sequence[_Section], chosen: int, number: int) -> bool:
     if not sections[chosen].begins_line:
         return sections[number].begins_line or not between
     said = [section.text for section in between if section.kind != "learnings"]
-    rest = sections[chosen].text.lstrip(BLANKS).partition("\n")[2]
+    rest = sections[chosen].text.lstrip(lists.BLANKS).partition("\n")[2]
     words = "\n".join((rest, *said, sections[number].label))
     return sections[number].begins_line and bool(_TAKES_BACK.search(words))
 
@@ -452,7 +439,7 @@ def _own_words(learnings: str) -> str:
     """Return learnings up to the first line that is the world's, or the form's."""
     told = (line for line in _world().finditer(learnings) if line["told"])
     end = next(told, None)
-    own = (learnings[: end.start()] if end else learnings).strip(BLANKS)
+    own = (learnings[: end.start()] if end else learnings).strip(lists.BLANKS)
     return "" if own.lower().startswith(_form()) else own
 
 
@@ -502,7 +489,7 @@ def _labelled(text: str) -> _Listed:
     first other one.
     """
     first, *below = text.split("\n")
-    line = labelled_line(first)
+    line = lists.labelled_line(first)
     if line.choice or not (line.items or _is_opening(first)):
         return _Listed((), line.unknown)
     lines = [line, *_lines_below(below, line)]
@@ -515,18 +502,18 @@ def _labelled(text: str) -> _Listed:
     return _Listed(() if menu else _expanded(found), unknown)
 
 
-def _lines_below(below: Iterable[str], line: Line) -> Iterator[Line]:
+def _lines_below(below: Iterable[str], line: lists.Line) -> Iterator[lists.Line]:
     """Yield the lines that go on with a list, or begin it where there is none yet."""
     found, blank = bool(line.items), False
     for text in below:
         if line.cut or line.choice:
             return
-        if not text.strip(BLANKS):
+        if not text.strip(lists.BLANKS):
             blank = True
             continue
-        if blank and found and not is_bulleted(text):
+        if blank and found and not lists.is_bulleted(text):
             return
-        line = listed_line(text)
+        line = lists.listed_line(text)
         if blank and found and not line.items:
             return
         yield line
@@ -540,21 +527,21 @@ def _unlabelled(text: str, listed: bool = False) -> tuple[int, ...]:
     sentence that announces.
     """
     paragraph = _last_paragraph(text)[1].split("\n")
-    lines = [line for line in paragraph if line.strip(BLANKS + "-#")]
+    lines = [line for line in paragraph if line.strip(lists.BLANKS + "-#")]
     found, above = _listed_at_the_end(lines)
     if not found:
         return _announced(lines[-1]) if lines and not listed else ()
     introduced = not above or (
-        not listed and _introduces(lines[above - 1], is_bulleted(lines[above]))
+        not listed and _introduces(lines[above - 1], lists.is_bulleted(lines[above]))
     )
     return _expanded(found) if introduced and not _is_menu(found) else ()
 
 
-def _listed_at_the_end(lines: Sequence[str]) -> tuple[list[Item], int]:
+def _listed_at_the_end(lines: Sequence[str]) -> tuple[list[lists.Item], int]:
     """Return the items of the last lines, and how many lines stand above them."""
-    found: list[Item] = []
+    found: list[lists.Item] = []
     above = len(lines)
-    while above and (items := bare_line(_after_heading(lines[above - 1])).items):
+    while above and (items := lists.bare_line(_after_heading(lines[above - 1])).items):
         found[:0] = items
         above -= 1
     return found, above
@@ -569,27 +556,31 @@ def _is_opening(line: str) -> bool:
     """Whether a list may begin below this: there is nothing yet, or a bracket, or "(in
     this order)".
     """
-    line = line.strip(BLANKS)
+    line = line.strip(lists.BLANKS)
     return line.startswith("(") or line.strip("[{").lower() in ("", "json", "text")
 
 
 def _after_heading(line: str) -> str:
     """Return what stands after "Your answer:", "Next action:" and their like."""
     head, colon, rest = line.partition(":")
-    words = [word(token) for token in tokens(head.split("(")[0]) if token.isalpha()]
-    return rest if colon and words and HEADING.issuperset(words) else line
+    words = [
+        lists.word(token)
+        for token in lists.tokens(head.split("(")[0])
+        if token.isalpha()
+    ]
+    return rest if colon and words and lists.HEADING.issuperset(words) else line
 
 
 def _introduces(line: str, bulleted: bool) -> bool:
     """Whether a list of actions may follow this line: "My next actions will be:", or,
     without bullets, a sentence.
     """
-    words = {word(token) for token in tokens(line)}
-    line = line.rstrip(BLANKS)
+    words = {lists.word(token) for token in lists.tokens(line)}
+    line = line.rstrip(lists.BLANKS)
     if line.endswith(":"):
         return bool(
             words & {"will", "ill", "next", "answer", "choose", "plan", "my"}
-        ) and OPEN.isdisjoint(words)
+        ) and lists.OPEN.isdisjoint(words)
     return not bulleted and line.endswith((".", "!"))
 
 
@@ -597,19 +588,19 @@ def _announced(line: str) -> tuple[int, ...]:
     """Read the last sentence if it says what the speaker does now: "I don't know, so
     I'll STAY.".
     """
-    sentence = re.split(r"[.!;] ", line.strip().rstrip(BLANKS + ".!"))[-1]
+    sentence = re.split(r"[.!;] ", line.strip().rstrip(lists.BLANKS + ".!"))[-1]
     if sentence.endswith("?"):
         return ()
-    found = bare_line(sentence).items
+    found = lists.bare_line(sentence).items
     if not (found and all(item.name.isupper() for item in found)):
-        found = announcement(sentence).items
+        found = lists.announcement(sentence).items
     return () if _is_menu(found) else _expanded(found)
 
 
-def _is_menu(found: Sequence[Item]) -> bool:
+def _is_menu(found: Sequence[lists.Item]) -> bool:
     """Whether these are the four actions as the prompt lists them."""
     return [item.actions for item in found] == [(0,), (1,), (2,), (3,)]
 
 
-def _expanded(found: Iterable[Item]) -> tuple[int, ...]:
+def _expanded(found: Iterable[lists.Item]) -> tuple[int, ...]:
     return tuple(action for item in found for action in item.actions)
