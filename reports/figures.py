@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.amounts import percent
@@ -515,35 +515,24 @@ def _reference_lines(axes: Axes, groups: Sequence[drawing.Group]) -> None:
     drawing.rates_on(axes.yaxis)
 
 
+def _rates_of(group: drawing.Group, protocols: Collection[str]) -> tuple[str, ...]:
+    """Return a model's row: its mean over all protocols, and its rate in each."""
+    rates = {}
+    for cell in group.cells:
+        said = (f"{words.rate(cell)} ({words.interval(cell)})", abilities(cell))
+        rates[cell.plan.protocol] = ", ".join(filter(None, said))
+    averaged = {cell.plan.protocol for cell in words.averaged(group.cells)}
+    overall = group.model.overall
+    is_whole = overall is not None and averaged == {*protocols}
+    mean = words.mean(overall) if overall is not None and is_whole else words.NOTHING
+    return group.label, mean, *(rates.get(name, words.NOTHING) for name in protocols)
+
+
 def _page(groups: Sequence[drawing.Group], shown: Mapping[str, str]) -> str:
     blocks = ["# Figures and tables"]
     blocks += [f"![{words.escape(alt)}]({name})" for name, alt in shown.items()]
     protocols = {cell.plan.protocol: cell for group in groups for cell in group.cells}
-    rows = []
-    for group in groups:
-        rates = {
-            cell.plan.protocol: ", ".join(
-                filter(
-                    None,
-                    (
-                        f"{words.rate(cell)} ({words.interval(cell)})",
-                        abilities(cell),
-                    ),
-                )
-            )
-            for cell in group.cells
-        }
-        complete = {cell.plan.protocol for cell in words.averaged(group.cells)} == set(
-            protocols
-        )
-        mean = (
-            words.mean(group.model.overall)
-            if group.model.overall is not None and complete
-            else words.NOTHING
-        )
-        rows.append(
-            (group.label, mean, *(rates.get(name, words.NOTHING) for name in protocols))
-        )
+    rows = [_rates_of(group, protocols) for group in groups]
     references = [words.rodent_rate(cell) for cell in protocols.values()]
     rodent = words.complete_mean(
         [None if reference is None else reference.value for reference in references]

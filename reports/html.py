@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cheesebench.behaviour import Behaviour
     from cheesebench.experiment.log import RunLog
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.records import CellPlan
+    from cheesebench.records import CellPlan, ReferenceValue
     from cheesebench.statistics import (
         CellResult,
         ControlResult,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         ModelSummary,
         RunSummary,
     )
-    from cheesebench.statistics.summary import ConditionCurve
+    from cheesebench.statistics.summary import Average, ConditionCurve
 
 #: Fewer dimensions than this make no area.
 LEAST_DIMENSIONS = 3
@@ -67,6 +67,22 @@ def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
     }
 
 
+def _curve_unit(cell: CellResult) -> str:
+    unit = words.clean(cell.curve_unit)
+    return unit if unit == "session" else f"groups of {unit}"
+
+
+def _animals_by_session(
+    cell: CellResult, rodents: ReferenceValue | None
+) -> tuple[Sequence[float], Sequence[float]]:
+    """Return the animals' curve and its standard deviations, where the model's curve
+    is by session, too.
+    """
+    if rodents is None or cell.curve_unit != "session":
+        return (), ()
+    return rodents.curve, rodents.curve_sd
+
+
 def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
     """Return the learning curve with its interval, and the animals' curve with its
     spread.
@@ -75,29 +91,24 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
     """
     if len(cell.curve) < 2:
         return None
-    by_session = cell.curve_unit == "session"
     rodents = words.rodent_rate(cell)
-    reference = rodents if by_session else None
-    animals, spread = (
-        ((), ()) if reference is None else (reference.curve, reference.curve_sd)
-    )
+    animals, spread = _animals_by_session(cell, rodents)
     last = max(max(point.session for point in cell.curve), len(animals))
-    points = {point.session: point for point in cell.curve}
     sessions = range(1, last + 1)
+
+    def along(side: str) -> list[float | None]:
+        known = {point.session: getattr(point, side) for point in cell.curve}
+        return [_percent(known.get(number)) for number in sessions]
+
+    rodent = [*map(_percent, animals), *[None] * (last - len(animals))]
     return {
         "kind": "curve",
-        "unit": "session"
-        if by_session
-        else f"groups of {words.clean(cell.curve_unit)}",
+        "unit": _curve_unit(cell),
         "labels": list(sessions),
-        "model": [_percent(points[n].rate) if n in points else None for n in sessions],
-        "low": [_percent(points[n].low) if n in points else None for n in sessions],
-        "high": [_percent(points[n].high) if n in points else None for n in sessions],
-        "rodent": [
-            _percent(animals[n - 1]) if n <= len(animals) else None for n in sessions
-        ]
-        if animals
-        else [],
+        "model": along("rate"),
+        "low": along("low"),
+        "high": along("high"),
+        "rodent": rodent if animals else [],
         "rodent_low": _edge(animals, spread, sessions, -1),
         "rodent_high": _edge(animals, spread, sessions, 1),
         "reference": None if rodents is None else _percent(rodents.value),
@@ -226,9 +237,8 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
     if len(curves) < 2 or len({cell.curve_unit for cell, _ in curves}) > 1:
         return None
     first = curves[0][0]
-    by_session = first.curve_unit == "session"
     reference = words.rodent_rate(first)
-    animals = reference.curve if reference is not None and by_session else ()
+    animals, _ = _animals_by_session(first, reference)
     last = max(
         len(animals), *(point.session for cell, _ in curves for point in cell.curve)
     )
@@ -247,9 +257,7 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
     return {
         "kind": "together",
         "title": words.clean(first.plan.title or first.plan.protocol),
-        "unit": "session"
-        if by_session
-        else f"groups of {words.clean(first.curve_unit)}",
+        "unit": _curve_unit(first),
         "labels": list(range(1, last + 1)),
         "models": sets,
         "rodent": [_percent(rate) for rate in animals],
@@ -257,6 +265,17 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
         "without": _without(first),
         "text": words.clean("; ".join(said)),
     }
+
+
+def _mean_with_ends(
+    mean: Average | None,
+) -> tuple[float | None, float | None, float | None]:
+    """Return a mean and the ends of its 95 % interval, %."""
+    if mean is None:
+        return None, None, None
+    half = 1.96 * mean.standard_error
+    low, high = max(0.0, mean.mean - half), min(1.0, mean.mean + half)
+    return _percent(mean.mean), _percent(low), _percent(high)
 
 
 def settings(models: Sequence[ModelSummary]) -> Chart | None:
@@ -274,27 +293,10 @@ def settings(models: Sequence[ModelSummary]) -> Chart | None:
             for at, one in zip(where, models, strict=True)
             if one.model == name
         }
-        rates = [
-            None if (mean := own.get(label)) is None else mean.mean for label in labels
-        ]
-        spread = [
-            0.0 if (mean := own.get(label)) is None else 1.96 * mean.standard_error
-            for label in labels
-        ]
-        pairs = list(zip(rates, spread, strict=True))
+        ends = [_mean_with_ends(own.get(label)) for label in labels]
+        rates, low, high = map(list, zip(*ends, strict=True))
         sets.append(
-            {
-                "name": words.clean(name),
-                "rates": [_percent(rate) for rate in rates],
-                "low": [
-                    None if rate is None else _percent(max(0.0, rate - half))
-                    for rate, half in pairs
-                ],
-                "high": [
-                    None if rate is None else _percent(min(1.0, rate + half))
-                    for rate, half in pairs
-                ],
-            }
+            {"name": words.clean(name), "rates": rates, "low": low, "high": high}
         )
     said = [
         f"{one['name']}: {', '.join(f'{label} {rate} %' for label, rate in zip(labels, one['rates'], strict=True))}"

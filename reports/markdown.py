@@ -150,19 +150,21 @@ def _curve(cell: CellResult) -> list[str]:
     if width > 1:
         lines.append("         " + " ".join(f"{number:^3}" for number in sessions))
     lines.append(_row("model", [rates.get(number) for number in sessions], width))
-    if animals:
-        values = (
-            [animals[k] if k < len(animals) else None for k in range(last)]
-            if by_session
-            else list(animals)
-        )
-        spread = " ".join(per_hundred(sd) for sd in rodents.curve_sd) if rodents else ""
+    if rodents is not None and animals:
+        longest = last if by_session else len(animals)
+        values = [*animals, *[None] * (longest - len(animals))]
         lines.append(
             _row("rodent", values, width)
-            + (f"  ± {spread} (SD between animals)" if spread else "")
+            + _spread(rodents)
             + ("" if by_session else "  (by session)")
         )
     return lines
+
+
+def _spread(rodents: ReferenceValue) -> str:
+    """Return the standard deviations between animals along their curve."""
+    said = " ".join(per_hundred(sd) for sd in rodents.curve_sd)
+    return f"  ± {said} (SD between animals)" if said else ""
 
 
 def _row(name: str, values: Sequence[float | None], width: int) -> str:
@@ -549,35 +551,16 @@ def _outcomes(cells: Sequence[CellResult]) -> str:
 
 
 def _measures(cells: Sequence[CellResult]) -> list[str]:
-    blocks = []
     own = [
         (cell.plan.label, measure.name, _mean(measure), str(measure.n))
         for cell in cells
         for measure in cell.measures
     ]
-    if own:
-        blocks += [
-            "### Measures",
-            table(
-                ("protocol", "measure", "mean ± sd", "trials"),
-                own,
-                ["mean ± sd", "trials"],
-            ),
-        ]
     classes = [
         (cell.plan.protocol, found.name, shares(found), str(sum(found.counts.values())))
         for cell in cells
         for found in cell.classes
     ]
-    if classes:
-        blocks += [
-            "### Classes",
-            table(
-                ("protocol", "measure", "share of trials", "trials"),
-                classes,
-                ["trials"],
-            ),
-        ]
     splits = [
         (
             cell.plan.protocol,
@@ -589,26 +572,41 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
         for cell in cells
         for one in cell.splits
     ]
-    if splits:
-        headers = ["protocol", "split by", "value", "rate", "trials"]
-        blocks += ["### By condition", table(headers, splits, right=headers[2:])]
+    means = ["protocol", "measure", "mean ± sd", "trials"]
+    parts = ["protocol", "measure", "share of trials", "trials"]
+    conditions = ["protocol", "split by", "value", "rate", "trials"]
+    return [
+        *_titled("### Measures", means, own, means[2:]),
+        *_titled("### Classes", parts, classes, parts[3:]),
+        *_titled("### By condition", conditions, splits, conditions[2:]),
+        *_movement(cells),
+    ]
+
+
+def _titled(
+    title: str,
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Sequence[str],
+) -> list[str]:
+    """Return a table with its heading; nothing for one without rows."""
+    return [title, table(headers, rows, right)] if rows else []
+
+
+def _movement(cells: Sequence[CellResult]) -> list[str]:
     names = list({measure.name: None for cell in cells for measure in cell.strategy})
-    if names:
-        headers = [
-            "protocol",
-            *(words.escape(name.replace("_", " ")) for name in names),
-        ]
-        rows = []
-        for cell in cells:
-            means = {measure.name: number(measure.mean) for measure in cell.strategy}
-            rows.append(
-                (cell.plan.label, *(means.get(name, words.NOTHING) for name in names))
-            )
-        blocks += [
-            "### Movement (means per trial)",
-            table(headers, rows, right=headers[1:]),
-        ]
-    return blocks
+    if not names:
+        return []
+    rows = []
+    for cell in cells:
+        means = {measure.name: number(measure.mean) for measure in cell.strategy}
+        rows.append(
+            (cell.plan.label, *(means.get(name, words.NOTHING) for name in names))
+        )
+    headers = [words.escape(name.replace("_", " ")) for name in names]
+    return _titled(
+        "### Movement (means per trial)", ["protocol", *headers], rows, headers
+    )
 
 
 def _calls(cells: Sequence[CellResult]) -> list[str]:

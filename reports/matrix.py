@@ -18,6 +18,7 @@ from cheesebench.statistics import Verdict
 from cheesebench.statistics.wording import on_scale, plural
 
 if TYPE_CHECKING:
+    from cheesebench.published import PublishedRow
     from cheesebench.records import CellKey
     from cheesebench.statistics import CellResult, ModelSummary, RunSummary
     from cheesebench.statistics.summary import BestOfViews
@@ -166,6 +167,16 @@ class Matrix:
         return [[line[at] for at in kept] for line in lines]
 
 
+def _of_published(row: PublishedRow, columns: Sequence[str]) -> Row:
+    return Row(
+        name=row.model,
+        where=row.where,
+        kind="published",
+        fields=tuple(Field(rate=row.rates.get(column)) for column in columns),
+        mean=row.overall,
+    )
+
+
 def matrix(summary: RunSummary) -> Matrix:
     """Return the matrix of a run: its models, best first, then the rodents and the
     published models under the same rules.
@@ -183,28 +194,16 @@ def matrix(summary: RunSummary) -> Matrix:
     ]
     if not grouped:
         rows += _of_plans(plain, columns, [model for model, _ in own])
+    source = ""
     if summary.published:
         # What was published over several views is the best of them: so is this, and no
         # row of one view.
         rows[len(own) : len(own)] = [
             _best(best, columns) for best in summary.best_of_views
         ]
-    for row in summary.published:
-        shown = tuple(Field(rate=row.rates.get(column)) for column in columns)
-        rows.append(
-            Row(
-                name=row.model,
-                where=row.where,
-                kind="published",
-                fields=shown,
-                mean=row.overall,
-            )
-        )
-    source = (
-        ". ".join(filter(None, (summary.published[0].how, summary.published[0].source)))
-        if summary.published
-        else ""
-    )
+        rows += [_of_published(row, columns) for row in summary.published]
+        first = summary.published[0]
+        source = ". ".join(filter(None, (first.how, first.source)))
     once = list({cell.plan.label: cell for cell in plain}.values())
     notes = [] if grouped else words.ability_footnotes(once)
     return Matrix(columns, _levelled(rows), source, (*_averaged(summary), *notes))

@@ -345,6 +345,24 @@ def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
     return {record.trial for record in enter_estimand(plan.estimand, life)}
 
 
+def _where(frames: Sequence[Frame]) -> dict[str, Any]:
+    """Return column, row and heading of every frame, and the goals from each step on
+    which they change; nothing where it is not an arena.
+    """
+    poses = [frame.at for frame in frames if frame.at is not None]
+    if len(poses) < len(frames):
+        return {}
+    changes = [
+        step
+        for step, frame in enumerate(frames)
+        if not step or frame.goals != frames[step - 1].goals
+    ]
+    return {
+        "at": [number for at in poses for number in (at.x, at.y, at.heading)],
+        "goals": [[step, sorted(frames[step].goals)] for step in changes],
+    }
+
+
 def _trial(
     log: RunLog,
     record: TrialRecord,
@@ -352,25 +370,9 @@ def _trial(
     known: dict[str, Any],
     enters: bool,
 ) -> dict[str, Any]:
-    where: dict[str, Any] = {}
-    if all(frame.at is not None for frame in frames):
-        # Column, row and heading of every frame; the goals from each step on which they
-        # change.
-        where["at"] = [
-            number
-            for frame in frames
-            if (at := frame.at)
-            for number in (at.x, at.y, at.heading)
-        ]
-        changes = [
-            step
-            for step, frame in enumerate(frames)
-            if not step or frame.goals != frames[step - 1].goals
-        ]
-        where["goals"] = [[step, sorted(frames[step].goals)] for step in changes]
     # What the agent counted, where there was something to count.
     counted = [(name, count) for name, count in record.tally.items() if count]
-    return where | {
+    return _where(frames) | {
         "subject": record.subject,
         "trial": record.trial + 1,
         "block": clean(record.block),

@@ -97,37 +97,13 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
         )
         gate = _filled(f"{cells.marked(model.gate)}: {model.gate_reason}", width)
         return f"{title}\n\n{_grid(by_graph, width)}\n\n{gate}"
-    undecided: dict[tuple[str, str], list[str]] = {}
-    for cell in own:
-        if cell.verdict == "ERROR" or (
-            cell.verdict == "INCONCLUSIVE" and (cell.plan.claims or not cell.planned)
-        ):
-            undecided.setdefault((cells.marked(cell.verdict), cell.reason), []).append(
-                cell.plan.label
-            )
-    reasons = [
-        f"{mark} {', '.join(labels)}: {reason}"
-        for (mark, reason), labels in undecided.items()
-    ]
-    paid = cells.with_controls(summary, own)
-    totals = cells.call_totals(paid)
-    calls = ""
-    if totals.calls:
-        numbers = zip(cells.CALL_HEADERS, cells.call_numbers(totals), strict=True)
-        calls = (
-            "Calls: " if len(paid) == len(own) else "Calls, controls included: "
-        ) + ", ".join(
-            f"{value} {name}"
-            for name, value in numbers
-            if value not in (cells.NOTHING, "0")
-        )
     parts = [
         _filled(f"{' in '.join(cells.whose(model))} ({cells.counts(own)})", width),
         _filled(cells.connected(own), width),
         _verdicts(own, width),
         _filled(cells.behaviour(str(summary.manifest.get("run_id", "")), own), width),
         "\n".join(_filled(note, width) for note in _notes(model, own)),
-        "\n".join(_filled(reason, width) for reason in reasons),
+        "\n".join(_filled(reason, width) for reason in _undecided(own)),
         "\n".join(
             _filled(f"{cell.plan.label}: {said}", width)
             for cell in own
@@ -138,10 +114,40 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
             for cell in own
             for said in map(_by, cell.conditions)
         ),
-        _filled(calls, width),
+        _filled(_calls(summary, own), width),
         _filled(f"{cells.marked(model.gate)}: {model.gate_reason}", width),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _undecided(own: Sequence[CellResult]) -> list[str]:
+    """Return why cells have no PASS or FAIL; what is said of several is said once."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for cell in own:
+        is_open = cell.verdict == "INCONCLUSIVE" and (
+            cell.plan.claims or not cell.planned
+        )
+        if cell.verdict == "ERROR" or is_open:
+            key = cells.marked(cell.verdict), cell.reason
+            found.setdefault(key, []).append(cell.plan.label)
+    return [
+        f"{mark} {', '.join(labels)}: {reason}"
+        for (mark, reason), labels in found.items()
+    ]
+
+
+def _calls(summary: RunSummary, own: Sequence[CellResult]) -> str:
+    """Return the line of calls and tokens; empty without a call."""
+    paid = cells.with_controls(summary, own)
+    totals = cells.call_totals(paid)
+    if not totals.calls:
+        return ""
+    what = "Calls: " if len(paid) == len(own) else "Calls, controls included: "
+    numbers = zip(cells.CALL_HEADERS, cells.call_numbers(totals), strict=True)
+    nothing = (cells.NOTHING, "0")
+    return what + ", ".join(
+        f"{value} {name}" for name, value in numbers if value not in nothing
+    )
 
 
 def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
