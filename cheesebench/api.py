@@ -429,7 +429,8 @@ def run(
         design: How many subjects and trials (``--design``); by default what suits the
             model.
         subjects: Number of subjects of each cell, instead of the design's.
-        seed: Seed of the run; by default it is drawn (``run.manifest``).
+        seed: Seed of the run; by default it is drawn
+            (``run.summary.manifest``).
         view: One view or several, instead of the design's own.
         results: Directory of the runs, ``results`` by default.
         plugins: Modules or objects with hooks (agents, backends, views), in addition to

@@ -183,6 +183,9 @@ def read_baseline(path: Path) -> CountedRun:
 def incomplete(run: CountedRun) -> Iterable[str]:
     """Yield sentences on what a run lacks to be a baseline."""
     for cell in run.cells:
+        if not any(subject.scored for subject in cell.subjects.values()):
+            yield f"nothing was measured on {cell.protocol} in {cell.view}"
+            continue
         missing = sum(subject.missing for subject in cell.subjects.values())
         if missing:
             yield f"{cell.protocol} in {cell.view} has {missing} missing trial{'s' * (missing > 1)}"

@@ -685,7 +685,7 @@ NOT_VALIDATED = "not validated"
 VALIDITY = SAID
 #: What each remark means; printed once below a table that uses it.
 MEANINGS = {
-    NOT_VALIDATED: "the protocol names no lesions that would show what it measures, so a score may be possible without "
+    NOT_VALIDATED: "the protocol does not name the lesions that would show what it measures, so a score may be possible without "
     "it",
     VALIDITY[
         "declared"

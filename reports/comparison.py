@@ -170,7 +170,7 @@ def answer(
         return (
             f"= {first} and {second} are identical: every subject did exactly the same."
         )
-    mark = MARKS["no loss" if _kept(model) else "undecided"]
+    mark = MARKS["undecided" if model.said == "undecided" else "no loss"]
     said = f"{mark} No difference between {first} and {second} can be shown: {size}."
     if overall.p_value is not None and overall.p_value < ALPHA:
         said += " That depends on missing trials."  # they could have made it large
@@ -179,29 +179,11 @@ def answer(
     return said
 
 
-def _kept(model: ModelComparison) -> str:
-    """Return the answer over all protocols if each of them excludes a loss, and so does
-    their mean; else nothing.
-    """
-    rated = [cell for cell in model.cells if not cell.measure]
-    kept = model.overall.answer == "undecided" and all(
-        cell.answer in ("no loss", "better") for cell in rated
-    )
-    return next(
-        (
-            f"{MARKS['no loss']} {cell.said}"
-            for cell in rated
-            if kept and cell.answer == "no loss"
-        ),
-        "",
-    )
-
-
 def rows(comparison: RunComparison, model: ModelComparison) -> list[tuple[str, ...]]:
     found = [_row(cell, sides(comparison)) for cell in model.cells]
     overall = model.overall
     pairs = str(overall.pairs)
-    said = _kept(model) or f"{MARKS[overall.answer]} {overall.answer}"
+    mark = MARKS.get(model.said, MARKS["no loss"])
     rated = [cell for cell in model.cells if not cell.measure]
     kinds = [clean(cell.measure) for cell in model.cells]
     if not rated:
@@ -212,7 +194,7 @@ def rows(comparison: RunComparison, model: ModelComparison) -> list[tuple[str, .
     )
     identical = all(cell.identical for cell in model.cells)
     numbers = _numbers(overall, identical=identical)
-    whole = (said, "all", first, second, *numbers, NOTHING, pairs, "")
+    whole = (f"{mark} {model.said}", "all", first, second, *numbers, NOTHING, pairs, "")
     return _levelled([*found, whole], [*kinds, ""])
 
 

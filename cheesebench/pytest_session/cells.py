@@ -102,7 +102,7 @@ class CellItem(pytest.Item):
             assert self.run.log is not None
             text = explanations.missing_trials(self.run, self.result)
             if self.result.reason.startswith(NEVER_ACTED):
-                show = f"cheesebench show {self.run.log.run_id} --call 1"
+                show = f"cheesebench show {self.run.log.run_id} --protocol {self.plan.protocol} --call 1"
                 remedy = "Another --prompt or a larger model may name actions."
                 text = f"{self.result.reason}\n\nRead a reply ({show}). {remedy}"
             raise NotMeasuredError(printable(text))

@@ -222,10 +222,10 @@ def comparison_properties(found: RunComparison) -> Properties:
         for cell in model.cells:
             name = f"{model.first_model}[{where}].{cell.protocol}.compared"
             pairs += [
-                (name, cell.answer),
+                (name, cell.said),
                 (f"{name}_difference", cell.paired.difference),
             ]
-        pairs.append((f"{model.first_model}[{where}].compared", model.overall.answer))
+        pairs.append((f"{model.first_model}[{where}].compared", model.said))
     pairs.append(("not_compared", list(found.unseen) or None))
     pairs.append(("comparison_warnings", " ".join(found.warnings)))
     return _properties(pairs)

@@ -485,6 +485,18 @@ class ModelComparison:
     def answers(self) -> tuple[Answer, ...]:
         return (self.overall.answer, *(cell.answer for cell in self.cells))
 
+    @property
+    def said(self) -> str:
+        """The answer over all protocols, in words: there is no loss, too, where the
+        mean decides nothing and each protocol excludes one.
+        """
+        rated = [cell for cell in self.cells if not cell.measure]
+        kept = [cell.said for cell in rated if cell.answer == "no loss"]
+        if self.overall.answer == "undecided" and kept:
+            if all(cell.answer in ("no loss", "better") for cell in rated):
+                return kept[0]
+        return self.overall.answer
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunComparison(Tabular):
