@@ -492,9 +492,9 @@ class ModelComparison:
         """
         rated = [cell for cell in self.cells if not cell.measure]
         kept = [cell.said for cell in rated if cell.answer == "no loss"]
-        if self.overall.answer == "undecided" and kept:
-            if all(cell.answer in ("no loss", "better") for cell in rated):
-                return kept[0]
+        is_kept = all(cell.answer in ("no loss", "better") for cell in rated)
+        if self.overall.answer == "undecided" and kept and is_kept:
+            return kept[0]
         return self.overall.answer
 
 

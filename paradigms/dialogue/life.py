@@ -503,7 +503,7 @@ def plan_dialogue(
     )
 
 
-def as_planned(specification: DialogueSpecification, plan: CellPlan) -> CellPlan:
+def as_planned(specification: spec.DialogueSpecification, plan: CellPlan) -> CellPlan:
     """Return a recorded plan with the bar that ``plan_dialogue`` gives it, and where it
     claims something all trials.
     """

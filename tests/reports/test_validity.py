@@ -77,7 +77,7 @@ def test_reports_say_what_was_validated(
         assert (
             "of the lesions that it does not name, amnesia=trial leaves 100 %" in report
         )
-        assert "names no lesions that would show what it measures" in report
+        assert "does not name the lesions that would show what it measures" in report
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html"])
