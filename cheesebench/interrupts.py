@@ -10,14 +10,20 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from types import FrameType
+from types import CodeType, FrameType
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 NOTHING_RUN = "cheesebench: interrupted before the run began; nothing was run."
 #: Exit code of an interrupted session, as pytest has it.
 INTERRUPTED = 2
-#: Seconds after which a signal is looked at again that arrived during an import: C
-#: extensions swallow exceptions.
+#: Seconds after which a signal is looked at again that arrived where C code would
+#: swallow its exception, or take it for an error of ours: in an import, and in what
+#: ``called_by_c`` marks.
 _AGAIN = 0.05
+_CALLED_BY_C = set[CodeType]()
 
 
 def _signals(*names: str) -> frozenset[signal.Signals]:
@@ -79,6 +85,14 @@ def install() -> Callable[[], None]:
             signal.signal(number, handler)
 
     return undo
+
+
+def called_by_c(function: Callable[P, T]) -> Callable[P, T]:
+    """Let signals wait until a Python function is over that C code calls back, such as
+    a function of SQLite.
+    """
+    _CALLED_BY_C.add(function.__code__)
+    return function
 
 
 @contextlib.contextmanager
@@ -175,7 +189,7 @@ def heard() -> Iterator[None]:
 def _handle(number: int, frame: FrameType | None) -> None:
     if _State.action is None:
         _end_at_once(number)
-    elif _imports(frame):
+    elif _is_called_by_c(frame):
         threading.Timer(_AGAIN, os.kill, (os.getpid(), number)).start()
     else:
         _State.action(signal.Signals(number).name)
@@ -193,9 +207,10 @@ def _end_at_once(number: int) -> None:
     os._exit(128 + number if _State.code is None else _State.code)
 
 
-def _imports(frame: FrameType | None) -> bool:
+def _is_called_by_c(frame: FrameType | None) -> bool:
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        code = frame.f_code
+        if code in _CALLED_BY_C or code.co_filename.startswith("<frozen importlib"):
             return True
         frame = frame.f_back
     return False

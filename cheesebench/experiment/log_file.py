@@ -23,6 +23,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from cheesebench import interrupts
 from cheesebench.amounts import duration
 from cheesebench.errors import (
     NOT_AS_WRITTEN,
@@ -272,12 +273,17 @@ def watch(connection: sqlite3.Connection, count: Callable[[int], None]) -> None:
     connection.execute("PRAGMA temp_store = MEMORY")
     # A row that is replaced is a row that is removed.
     connection.execute("PRAGMA recursive_triggers = ON")
-    connection.create_function(
-        "row_written", -1, lambda table, *values: count(row_digest(table, values))
-    )
-    connection.create_function(
-        "row_removed", -1, lambda table, *values: count(-row_digest(table, values))
-    )
+
+    @interrupts.called_by_c
+    def written(table: str, *values: object) -> None:
+        count(row_digest(table, values))
+
+    @interrupts.called_by_c
+    def removed(table: str, *values: object) -> None:
+        count(-row_digest(table, values))
+
+    connection.create_function("row_written", -1, written)
+    connection.create_function("row_removed", -1, removed)
     for table, columns in tables().items():
         for event, row, function in (
             ("INSERT", "NEW", "row_written"),

@@ -56,6 +56,35 @@ while not Path("go").exists():
 """
 
 
+#: A command that is told to end while SQLite has it digest a row.
+DIGESTS = """
+import os
+import signal
+import sqlite3
+import sys
+import time
+from cheesebench.interrupts import of_command
+
+with of_command():
+    from cheesebench import cli
+    from cheesebench.experiment import log_file
+
+    def told(digest):
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    def run(arguments):
+        connection = sqlite3.connect(":memory:")
+        connection.executescript(log_file.SCHEMA)
+        log_file.watch(connection, told)
+        connection.execute("INSERT INTO manifest VALUES ('one', '1')")
+        print("written", flush=True)
+        time.sleep(600)
+
+    cli._run = run
+    sys.exit(cli.main(["slow"]))
+"""
+
+
 def started(words: Sequence[str], place: Path) -> subprocess.Popen[str]:
     """Start a command in a group of its own, as a terminal does."""
     return subprocess.Popen(
@@ -96,6 +125,16 @@ def test_what_a_command_was_writing_is_as_it_was(tmp_path: Path, name: str) -> N
     assert (tmp_path / "old.txt").read_text() == "old"
     assert os.listdir(tmp_path / "parts") == []
     assert not [one for one in os.listdir(tmp_path) if one.endswith(".draft")]
+
+
+def test_a_signal_waits_until_sqlite_has_written_its_row(tmp_path: Path) -> None:
+    with started(["-c", DIGESTS], tmp_path) as process:
+        said, error = process.communicate(timeout=300)
+    assert (said, error) == (
+        "written\n",
+        "cheesebench: ended by SIGUSR1. No file is half-written.\n",
+    )
+    assert process.returncode == 128 + signal.SIGUSR1
 
 
 @pytest.mark.parametrize("name", ["INT", "HUP"])
