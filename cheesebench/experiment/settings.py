@@ -358,6 +358,13 @@ class Settings(CellSettings):
     """Where the value of each option comes from, by key."""
 
     @property
+    def seed_text(self) -> str:
+        """The seed, and where it comes from."""
+        origin = self.origins.get("seed", Origin.GIVEN)
+        where = "typed" if origin is Origin.GIVEN else f"from the {origin}"
+        return f"{self.seed} ({'drawn' if self.seed_drawn else where})"
+
+    @property
     def origins_text(self) -> list[str]:
         """What the command line does not say: ``from the profile: --subjects``."""
         elsewhere = (

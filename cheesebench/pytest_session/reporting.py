@@ -60,7 +60,7 @@ class Reporting:
         settings = self._run.settings
         lines = [
             f"cheesebench: {', '.join(settings.models)}; view {', '.join(settings.views)}; design {settings.design}; "
-            f"seed {settings.seed} ({'drawn' if settings.seed_drawn else 'typed'})"
+            f"seed {settings.seed_text}"
             + (f"; shard {settings.shard}" if settings.shard else "")
         ]
         if self._run.config.option.verbose > 0:

@@ -25,7 +25,7 @@ from cheesebench.baselines import (
     read_counted,
     replay_counted,
 )
-from cheesebench.errors import OptionError
+from cheesebench.errors import ComparisonError, OptionError
 from cheesebench.experiment.earlier import read_earlier
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
@@ -121,10 +121,20 @@ class Comparing:
 
     def check(self, plans: Iterable[CellPlan], seed: int) -> None:
         """Raise ComparisonError, before anything is run, if the cells cannot be
-        compared with the baseline.
+        compared with the baseline, or would fail the run because it lacks them.
         """
         cells = tuple(count_cell(plan, ()) for plan in plans)
-        match_runs(CountedRun(name=THIS_RUN, seed=seed, cells=cells), self._baseline)
+        run = CountedRun(name=THIS_RUN, seed=seed, cells=cells)
+        _, only = match_runs(run, self._baseline)
+        unseen = [what for what, side in only if side == 0]
+        if unseen and "undecided" in self._fails_if:
+            known = ",".join(
+                dict.fromkeys(one.protocol for one in self._baseline.cells)
+            )
+            raise ComparisonError(
+                f"{self._baseline.name} does not have {', '.join(unseen)}, so whether that is worse would be undecided, "
+                f"which fails this run. Run what it has (--protocols {known}), or bless a run that has the rest."
+            )
 
     @property
     def gates(self) -> bool:

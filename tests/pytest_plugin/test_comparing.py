@@ -129,6 +129,26 @@ def test_every_reader_of_the_pipeline_is_told_of_a_regression(
     )
 
 
+def test_what_could_only_end_undecided_is_refused_before_it_is_run(
+    project: pytest.Pytester, baseline: Path
+) -> None:
+    result = project.runpytest_inprocess(
+        *(
+            "--model",
+            "statue",
+            "--protocols=lab",
+            "--subjects=12",
+            "-k",
+            "east or west",
+        ),
+        *("--cheese-compare=main", "--compare-fail=worse,undecided"),
+    )
+    said = " ".join(" ".join([*result.outlines, *result.errlines]).split())
+    assert result.ret == 4
+    assert "main does not have west (ascii_2d)" in said
+    assert "Run what it has (--protocols east), or bless" in said
+
+
 @pytest.mark.parametrize("given", [(), ("-n1",)], ids=["alone", "xdist"])
 def test_where_the_comparison_gates_it_alone_fails_a_case(
     project: pytest.Pytester, given: tuple[str, ...]
