@@ -56,6 +56,8 @@ MOST_FLIPS = 9999
 #: The largest differences, whose signs are flipped one by one; the sum of the others is
 #: normal.
 FLIPPED = 1000
+#: What stands for the agent of a program, and before the name of a setting.
+NO_AGENT, SETTING = "none: a program", "setting "
 #: A loss of pass rate that is excluded where the answer is "no loss".
 LOSS = 0.3
 #: For a measure, a loss of this many margins (or of half of its range, if that is
@@ -1027,6 +1029,10 @@ def _changes(
         _facts(second, [b for _, b in pairs]),
     )
     names = dict.fromkeys((*before, *after))
+    agents = {before.get("agent"), after.get("agent")}
+    if len(agents) == 2 and NO_AGENT in agents:
+        # A program has none of the settings of a language model.
+        names = {name: None for name in names if not name.startswith(SETTING)}
     return tuple(
         (n, before.get(n, "-"), after.get(n, "-"))
         for n in names
@@ -1051,9 +1057,9 @@ def _facts(run: CountedRun, cells: Iterable[CellCounts]) -> dict[str, str]:
         )
     for cell in cells:
         facts["model"] = cell.model
-        facts["agent"] = cell.agent
+        facts["agent"] = cell.agent or NO_AGENT
         facts |= {
-            f"setting {name}": str(value) for name, value in cell.settings.items()
+            f"{SETTING}{name}": str(value) for name, value in cell.settings.items()
         }
     return facts
 

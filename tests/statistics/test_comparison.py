@@ -277,3 +277,21 @@ def test_false_alarms_of_a_lucky_baseline_are_more_frequent() -> None:
     scores = list(np.random.default_rng(0).binomial(20, 0.7, 20) / 20)
     assert false_alarms(scores, luck=0.0) <= 0.06
     assert false_alarms(scores, luck=2.0) > 0.1
+
+
+def test_of_a_program_and_a_language_model_the_settings_are_no_differences() -> None:
+    def run(name: str, agent: str, **settings: int) -> CountedRun:
+        cells = (cell(EVEN, agent=agent, settings=settings),)
+        return CountedRun(name=name, seed=0, cells=cells)
+
+    asked, program = run("new", "llm", history=3), run("old", "")
+    assert compare_runs(asked, program).changed == (
+        ("agent", "llm", "none: a program"),
+    )
+    other = run("old", "", rate=2)
+    assert compare_runs(run("new", "", rate=1), other).changed == (
+        ("setting rate", "1", "2"),
+    )
+    assert ("setting history", "3", "5") in compare_runs(
+        asked, run("old", "llm-tools", history=5)
+    ).changed
