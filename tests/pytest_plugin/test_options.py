@@ -406,7 +406,7 @@ def test_the_manifest_keeps_what_is_recorded_and_a_resumed_run_inherits_it(
     )
     resumed.stdout.fnmatch_lines(
         [
-            "cheesebench: walker; view ascii_2d; design paper; seed 3 (typed)",
+            "cheesebench: walker; view ascii_2d; design paper; seed 3 (from the manifest)",
             "Run: results/one",
         ]
     )
