@@ -5,7 +5,7 @@
 in an environment that has us, best in a fresh clone. FOLDER gets the example runs and
 what the commands write. Runs have the seed 0, and their success rates are kept, for the
 page. A command that is kept is not carried out again (but for ``--only TEXT``: all with
-this text, and no other). What is cut off after so many minutes is said, not kept.
+this text, and no other). A command that takes more minutes is cut off, and not kept.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ trial, lived again, comes out as it was recorded.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from cheesebench.errors import RunLogError, UnknownNameError
 from cheesebench.experiment.log import RunLog
@@ -19,7 +19,7 @@ from cheesebench.statistics.wording import plural
 def verify(log: RunLog) -> str:
     """Return what was verified. Raises RunLogError for a log that was changed."""
     rows = log.verify()
-    _check_calls(log)
+    _refuse(log, _uncalled(log))
     trials = replay(log, installed_plugins())
     return (
         f"Verified: {log.path} has the {rows:,} rows that were written. Replayed: {log.path}, "
@@ -89,10 +89,10 @@ def rows_only(log: RunLog, ranked: bool = False) -> str:
     if its rows are not those that were written; where models are ``ranked``, for a
     language model that was never called, too.
     """
-    rows = log.verify()
+    rows, uncalled = log.verify(), _uncalled(log)
     if ranked:
-        _check_calls(log)
-    models = dict.fromkeys(plan.model for plan in _uncalled(log))
+        _refuse(log, uncalled)
+    models = dict.fromkeys(plan.model for plan in uncalled)
     named = f"; there is not one call to {', '.join(models)}" if models else ""
     return (
         f"{log.path} has the {rows:,} rows that were written; its trials were not replayed "
@@ -100,8 +100,8 @@ def rows_only(log: RunLog, ranked: bool = False) -> str:
     )
 
 
-def _check_calls(log: RunLog) -> None:
-    for plan in _uncalled(log):
+def _refuse(log: RunLog, uncalled: Sequence[CellPlan]) -> None:
+    for plan in uncalled:
         raise RunLogError(
             f"{log.path} has trials of {plan.model}, but not one call to it. Leave the run out."
         )

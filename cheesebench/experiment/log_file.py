@@ -747,8 +747,8 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """Return a read-only connection. A session that ended left no write-ahead log: then
-    nothing is written beside a log that nobody runs.
+    """Return a read-only connection. A session that ended leaves no write-ahead
+    log; then reading it writes no file beside it.
     """
     if not (path.with_name(f"{path.name}-wal").exists() or is_claimed(path)):
         return connect(path, "ro&immutable=1")

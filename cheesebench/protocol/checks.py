@@ -663,12 +663,8 @@ class _Checks:
         return set(members(later.name)) <= set(members(earlier.name))
 
     def _all_effects(self) -> Iterator[EffectsSpec]:
-        yield self.spec.each
-        for state in self.spec.states.values():
-            yield state.entry
-            yield state.each
-            yield from (rule.effects for rule in state.rules)
-        yield from (rule.effects for rule in self.spec.watch)
+        for effects, _, _ in _effects(self.spec, self.root):
+            yield effects
 
     def rewards(self) -> None:
         """305: no positive reward."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cheesebench.family import Asker, CellRequest, Plugins, RecordedRun
     from cheesebench.records import CallRecord
 
-    #: The answer to a question: of this trial, the number so many there, from 0.
+    #: Answers a question, given its trial, its number there (both from 0) and its text.
     _Answer = Callable[[int, int, str], str]
 
 

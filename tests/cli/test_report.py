@@ -258,7 +258,7 @@ def test_every_command_tells_a_forged_log(
 def test_a_model_without_a_call_is_said_wherever_a_log_is_read(
     results: Path, run: Run, here: Path
 ) -> None:
-    """It may be a replay of a run, so that it is no error; but nobody publishes it."""
+    """A replay of a run looks like it, so it is no error; but it is not published."""
     with rewritten(results / RUN / "run.sqlite") as log:
         for table in ("cells", "trials", "events"):
             log.execute(f"UPDATE {table} SET model = 'gpt-5.4-mini'")
