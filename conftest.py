@@ -74,6 +74,14 @@ def _the_same_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secrets, "randbits", lambda bits: 0)
 
 
+@pytest.fixture(autouse=True)
+def _a_path_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what a script puts on ``sys.path`` within its test: with the checkout there,
+    its egg-info is a second distribution with our plugin.
+    """
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Start one worker more than there are processors: many tests wait for a server, a

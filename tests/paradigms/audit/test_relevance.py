@@ -346,8 +346,8 @@ FAULTS = {
         small(END, "success: last == good and b == 1"),
     ),
     "what has been counted when the trial has ended": (
-        "case Recent():\n                return False",
-        "case Recent():\n                return True",
+        "case ex.Recent():\n                return False",
+        "case ex.Recent():\n                return True",
         small(END, 'success: "recent(good, 1) == 1 and b == 1"'),
     ),
     "a product of nothing and what has no value": (
@@ -368,7 +368,7 @@ FAULTS = {
         small(END, "success: v == 1", more=", watch: [{act: FORWARD, set: {v: b}}]"),
     ),
     "how the trial before ended": (
-        'self.last = BuiltIn("last") in begun or BuiltIn("last") in during',
+        'self.last = ex.BuiltIn("last") in begun or ex.BuiltIn("last") in during',
         "self.last = False",
         small(f"{{act: FORWARD, if: last == good, reward: 1}}, {BY_LUCK}"),
     ),
