@@ -11,10 +11,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from cheesebench import arguments, tables
 from cheesebench.errors import OptionError, PluginError, UnknownNameError, did_you_mean
 from cheesebench.experiment.cells import Broken
 from cheesebench.experiment.earlier import read_earlier
@@ -31,13 +33,10 @@ from cheesebench.profiles import find_file, read_profile
 from cheesebench.redaction import redact
 from cheesebench.statistics.question import animals_interval
 from cheesebench.summaries import summarise_log
-from cheesebench.tables import import_pandas
 from cheesebench.tally import Tally
 from cheesebench.terminal import film_strip, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas
 
     from cheesebench.records import CellPlan, Frame, TrialRecord
@@ -123,13 +122,13 @@ def table_frame(
     if name not in TABLES:
         raise UnknownNameError("table", name, TABLES)
     table = TABLES[name]
-    import_pandas()  # before the log is read
+    tables.import_pandas()  # before the log is read
     source = Source(log, plugins, observations)
     return _frame([row for rows in source.rows(table) for row in rows], table.header)
 
 
 def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame:
-    pandas = import_pandas()
+    pandas = tables.import_pandas()
     columns = zip(*rows, strict=True) if rows else ([] for _ in kinds)
     return pandas.DataFrame(
         {
@@ -159,8 +158,15 @@ class TrialReporter(Protocol):
         ...
 
 
+class Frames(tuple["Frame", ...]):
+    """The frames of a trial, of which there may be hundreds."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} frames; print(trial) draws them>"
+
+
 class PlayedTrial:
-    """One recorded trial; ``record`` is what is in the log."""
+    """One recorded trial."""
 
     def __init__(
         self, path: Path, plugins: PluginManager, plan: CellPlan, record: TrialRecord
@@ -169,10 +175,15 @@ class PlayedTrial:
         self._path = path
         self._plugins = plugins
         self.plan = plan
-        self.record = record
+        self._record = record
 
     @property
-    def frames(self) -> Sequence[Frame]:
+    def record(self) -> TrialRecord:
+        """What is recorded of it, as in ``Run.trials``: its ``trial`` counts from 1."""
+        return replace(self._record, trial=self._record.trial + 1)
+
+    @property
+    def frames(self) -> Frames:
         """What happened step by step: action, observation and reward; the first frame
         is the start.
         """
@@ -180,10 +191,9 @@ class PlayedTrial:
             family = self._plugins.family(
                 recorded_protocol(log, self.plan, self._plugins)
             )
-            wanted = {self.record.subject: {self.record.trial}}
-            return next(
-                iter(family.watch(log, self._plugins, self.plan, wanted))
-            ).frames
+            wanted = {self._record.subject: {self._record.trial}}
+            watched = family.watch(log, self._plugins, self.plan, wanted)
+            return Frames(next(iter(watched)).frames)
 
     def html(self) -> str:
         """Return a standalone page with the player."""
@@ -194,7 +204,7 @@ class PlayedTrial:
             )
         with RunLog.open_read_only(self._path) as log:
             return reporter.render_trial(
-                log, self._plugins, self.plan, self.record.subject, self.record.trial
+                log, self._plugins, self.plan, self._record.subject, self._record.trial
             )
 
     def _repr_html_(self) -> str:
@@ -213,7 +223,7 @@ class PlayedTrial:
     def _title(self) -> str:
         one, plan = self.record, self.plan
         return printable(
-            f"{plan.model} on {plan.label}: subject {one.subject}, trial {one.trial + 1}, {one.outcome} "
+            f"{plan.model} on {plan.label}: subject {one.subject}, trial {one.trial}, {one.outcome} "
             f"after {one.steps} steps"
         )
 
@@ -326,6 +336,7 @@ class Run:
                 )
         return PlayedTrial(self._path, self._plugins, plan, record)
 
+    @arguments.named()
     def report(self, format: str = "markdown") -> str:
         """Return the report: markdown, text, json, html, or a format of a plugin."""
         with self._log() as log:
@@ -355,6 +366,7 @@ class Run:
             yield log
 
 
+@arguments.named()
 def open_run(
     run: str | os.PathLike[str], results: str | os.PathLike[str] | None = None
 ) -> Run:
@@ -399,10 +411,15 @@ Names = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 FOR_TESTS = frozenset(
     {"compare", "compare_fail", "exit_zero", "film", "html", "inconclusive", "markdown"}
 )
-#: Named arguments, by key.
-SETTINGS = {option.key: option for option in OPTIONS if option.key not in FOR_TESTS}
+#: Options by the arguments that stand for them.
+SETTINGS = {
+    arguments.name_of(option.key): option
+    for option in OPTIONS
+    if option.key not in FOR_TESTS
+}
 
 
+@arguments.named()
 def run(
     models: Names,
     protocols: Names = (),
@@ -439,7 +456,7 @@ def run(
             of it; by default it is shown
             on a terminal and in a notebook.
         options: Any other option of a run by its name in Python: ``max_cost=5``,
-            ``control="blind"``, ...
+            ``control="blind"``, ... (``models_file`` is ``--models``).
 
     Raises:
         CheeseBenchError: For a mistake in the arguments, before anything is run; the
@@ -465,15 +482,17 @@ async def run_async(models: Names, protocols: Names = (), **options: Any) -> Run
         tuple(options.pop("plugins", ())),
         _teller(options.pop("progress", None)),
     )
-    work = _Work(
-        given_options(models, protocols, options.pop("view", ()), **options),
-        plugins,
-        progress,
-        stopped,
-    )
+    with arguments.named():
+        work = _Work(
+            given_options(models, protocols, options.pop("view", ()), **options),
+            plugins,
+            progress,
+            stopped,
+        )
     task = asyncio.ensure_future(asyncio.to_thread(work.do))
     try:
-        return await asyncio.shield(task)
+        with arguments.named():
+            return await asyncio.shield(task)
     except asyncio.CancelledError:
         stopped.set()
         await asyncio.gather(task, return_exceptions=True)
@@ -547,24 +566,29 @@ def given_options(
     """
     profile = options.pop("profile", None)
     values = {
-        "model": names_of(models),
+        "models": names_of(models),
         "protocols": names_of(protocols),
         "view": names_of(view),
         **options,
     }
     typed: dict[str, Any] = {}
-    for key, value in values.items():
-        option = SETTINGS.get(key)
+    for name, value in values.items():
+        option = SETTINGS.get(name)
         if option is None:
-            known = "only for pytest" if key in FOR_TESTS else "not an option of a run"
-            raise OptionError(f"run(): {key}= is {known}.{did_you_mean(key, SETTINGS)}")
+            known = "only for pytest" if name in FOR_TESTS else "not an option of a run"
+            hint = did_you_mean(name, SETTINGS) or " Remove it."
+            raise OptionError(f"{name}= is {known}.{hint}")
         if value is not None and value != []:
-            typed[key] = _typed(option, value)
-    given = Given(typed, {key: key for key in BY_KEY})
+            typed[option.key] = _typed(option, value)
+    given = Given(typed, {key: arguments.name_of(key) for key in BY_KEY})
     if profile is None:
         return given
     found = read_profile(str(profile), find_file(Path.cwd()))
-    own = {key: _typed(BY_KEY[key], v) for key, v in found.items() if key in SETTINGS}
+    own = {
+        key: _typed(BY_KEY[key], value)
+        for key, value in found.items()
+        if key not in FOR_TESTS
+    }
     return given.filled_in(Origin.PROFILE, **own)
 
 
@@ -600,11 +624,11 @@ def _typed_one(option: Option, value: Any) -> Any:
     except (TypeError, ValueError, OverflowError):
         wanted = {int: "a whole number", float: "a number"}.get(option.type, "text")  # type: ignore[call-overload]
         raise OptionError(
-            f"run(): {option.key}={value!r}: expected {wanted}."
+            f"{arguments.name_of(option.key)}={value!r}: expected {wanted}."
         ) from None
     if option.choices and found not in option.choices:
         raise OptionError(
-            f"run(): {option.key}={value!r}: it is one of {', '.join(option.choices)}."
+            f"{arguments.name_of(option.key)}={value!r}: it is one of {', '.join(option.choices)}."
         )
     return found
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tabulate import tabulate
 
+from cheesebench import tables
 from cheesebench.amounts import number, percent
 from cheesebench.experiment.cells import reference_value
 from cheesebench.interfaces import AuditFinding, AuditSettings
@@ -18,7 +19,6 @@ from cheesebench.planning import simulation
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import arenas
 from cheesebench.protocol.validation import life_hash
-from cheesebench.tables import Tabular
 from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ FAIL = "FAIL"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AuditReport(Tabular):
+class AuditReport(tables.Tabular):
     """All findings on one protocol, with the settings of the audit."""
 
     protocol: str

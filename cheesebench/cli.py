@@ -85,7 +85,7 @@ def _outcome(arguments: list[str]) -> int:
     except FileError as error:
         return _mistake(*error.lines)
     except CheeseBenchError as error:
-        return _mistake(" ".join(str(error).split()))
+        return _mistake(" ".join(error.of_command.split()))
     except NOT_AS_WRITTEN as error:
         if (said := said_of_logs(error)) is None:
             raise

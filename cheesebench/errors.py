@@ -23,6 +23,14 @@ SHORT, NEAREST = 240, 5
 class CheeseBenchError(Exception):
     """Root of all errors that the user can fix; shown without a traceback."""
 
+    #: The message with options of the command line, where ``str()`` names arguments.
+    typed: str | None = None
+
+    @property
+    def of_command(self) -> str:
+        """The message for a command line."""
+        return str(self) if self.typed is None else self.typed
+
 
 #: Exceptions from reading values that no run writes: by JSON, by conversions, or by
 #: the types of the records.

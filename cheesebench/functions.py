@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.api import Names, Run, given_options, names_of
+from cheesebench import api, arguments
 from cheesebench.auditing import audit_specification
 from cheesebench.baselines import compare_files, locate_counted
 from cheesebench.commands.common import (
@@ -20,7 +20,7 @@ from cheesebench.commands.common import (
     installed_catalogue,
     load_protocol,
 )
-from cheesebench.errors import OptionError
+from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.cells import (
     Broken,
     cells_of,
@@ -31,8 +31,9 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.settings import cell_settings
 from cheesebench.extras import install_command
+from cheesebench.files import write_whole
 from cheesebench.hookspecs import FigureReporter
-from cheesebench.interfaces import AuditSettings, BaseSpecification
+from cheesebench.interfaces import AUDIT_PARTS, AuditSettings, BaseSpecification
 from cheesebench.models import known_models, user_models
 from cheesebench.planning import forecast
 from cheesebench.planning.asking import first_answers
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from cheesebench.statistics.comparison import RunComparison
 
 
+@arguments.named()
 def compare(
     first: str | os.PathLike[str],
     second: str | os.PathLike[str],
@@ -61,7 +63,7 @@ def compare(
     results: str | os.PathLike[str] = "results",
     baselines: str | os.PathLike[str] = "baselines",
     models: tuple[str | None, str | None] = (None, None),
-    protocols: Iterable[str] = (),
+    protocols: api.Names = (),
     tell: Callable[[str], None] = lambda line: None,
 ) -> RunComparison:
     """Compare two runs of the same protocols and seed, subject by subject; the answers
@@ -76,11 +78,28 @@ def compare(
         locate_counted(Path(results), os.fspath(one), Path(baselines))
         for one in (first, second)
     ]
-    return compare_files(*paths, models=models, protocols=tuple(protocols), tell=tell)
+    return compare_files(
+        *paths, models=models, protocols=api.names_of(protocols), tell=tell
+    )
 
 
 class Figures(dict[str, bytes]):
-    """Files by name; each picture is shown once, as what a browser draws best."""
+    """Files by name; in a notebook each picture is shown once, as what a browser draws
+    best.
+    """
+
+    def save(self, directory: str | os.PathLike[str] = "figures") -> list[Path]:
+        """Write all files into a directory, which is made, and return their paths."""
+        folder = Path(directory)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, content in self.items():
+                write_whole(folder / name, content)
+        except OSError as error:
+            raise OptionError(
+                f"{folder} cannot be written: {error.strerror}. Name another directory."
+            ) from error
+        return [folder / name for name in self]
 
     def __repr__(self) -> str:
         return f"<Figures: {', '.join(self) or 'nothing'}>"
@@ -103,14 +122,15 @@ def _check_drawing(formats: Sequence[str], width: float | None, dpi: int) -> Non
         raise OptionError(
             f"--format {','.join(formats)}: '{unknown[0]}' is not one of svg, png, pdf."
         )
-    if (width is not None and not 1 <= width <= 50) or not 10 <= dpi <= 1200:
-        raise OptionError(
-            "--width is between 1 and 50 inches, --dpi between 10 and 1200."
-        )
+    if width is not None and not 1 <= width <= 50:
+        raise OptionError(f"--width {width:g}: give 1 to 50 inches.")
+    if not 10 <= dpi <= 1200:
+        raise OptionError(f"--dpi {dpi}: give 10 to 1200 dots per inch.")
 
 
+@arguments.named()
 def figures(
-    runs: Names,
+    runs: api.Names,
     *,
     results: str | os.PathLike[str] = "results",
     formats: Sequence[str] = ("svg", "png"),
@@ -124,6 +144,7 @@ def figures(
     ``formats``: svg, png or pdf; ``width`` of every figure in inches (None: its own).
     ``tell`` is told what is known of each log. Needs the extra ``figures``. Raises
     OptionError for runs that have different protocols of the same name.
+    ``figures(run).save("figures")`` writes the files.
     """
     plugins = installed_plugins()
     reporter = plugins.reporter("figures")
@@ -142,7 +163,7 @@ def figures(
         with ExitStack() as stack:
             logs = [
                 stack.enter_context(RunLog.open_read_only(locate(Path(results), name)))
-                for name in names_of(runs)
+                for name in api.names_of(runs)
             ]
             for log in logs:
                 tell(rows_only(log))
@@ -180,14 +201,15 @@ def check_same_protocols(summaries: Sequence[RunSummary]) -> None:
                 )
 
 
-def lint(files: Names) -> Mapping[Path, Sequence[Diagnostic]]:
+@arguments.named()
+def lint(files: api.Names) -> Mapping[Path, Sequence[Diagnostic]]:
     """Return the errors, warnings and notes of every protocol file; directories are
     searched recursively.
     """
     catalogue = installed_catalogue()
     return {
         path: catalogue.inspect(path)[1]
-        for path in protocol_files(catalogue, names_of(files))
+        for path in protocol_files(catalogue, api.names_of(files))
     }
 
 
@@ -211,27 +233,63 @@ def protocol_files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]
                 yield path
 
 
+@arguments.named()
 def audit(
-    protocol: str | BaseSpecification,
+    protocol: str | os.PathLike[str] | BaseSpecification,
     *,
-    views: Sequence[str] | None = None,
-    **settings: Any,
+    views: api.Names = (),
+    trials: int = 2000,
+    seed: int = 0,
+    effort: float = 1.0,
+    parts: api.Names = (),
+    processes: int = 1,
+    progress: Callable[[str], None] | None = None,
 ) -> AuditReport:
     """Audit a protocol by name, file or specification: chance, leaks, draws, lesions,
     and whether it can be solved.
 
-    ``settings`` are fields of ``AuditSettings``: ``trials`` (2000), ``seed``,
-    ``effort``, ``parts``, ``processes``.
+    Parameters:
+        protocol: A name, a file, or what ``lint`` has found no error in.
+        views: In these views only.
+        trials: Trials for each chance level.
+        seed: Seed of the audit.
+        effort: How long to search for ways to succeed under lesions, as a multiple.
+        parts: These parts only, such as ``"lesions"``.
+        processes: Worker processes. Their number changes no finding.
+        progress: Called with the name of each part, and each verdict.
     """
-    specification = load_protocol(protocol) if isinstance(protocol, str) else protocol
-    return audit_specification(specification, AuditSettings(**settings), views)
+    for name, number in (
+        ("trials", trials),
+        ("effort", effort),
+        ("processes", processes),
+    ):
+        if not number > 0:
+            raise OptionError(f"--{name} {number:g}: give a number above 0.")
+    wanted = tuple(part for part in AUDIT_PARTS if part in api.names_of(parts))
+    for unknown in set(api.names_of(parts)) - set(AUDIT_PARTS):
+        raise UnknownNameError("part of the audit", unknown, AUDIT_PARTS)
+    settings = AuditSettings(
+        trials=trials,
+        seed=seed,
+        effort=effort,
+        parts=wanted or None,
+        processes=processes,
+        progress=progress,
+    )
+    specification = (
+        protocol
+        if isinstance(protocol, BaseSpecification)
+        else load_protocol(os.fspath(protocol))
+    )
+    return audit_specification(specification, settings, api.names_of(views))
 
 
+@arguments.named()
 def plan(
-    models: Names | Run,
-    protocols: Names = (),
+    models: api.Names | api.Run,
+    protocols: api.Names = (),
     *,
-    view: Names = (),
+    view: api.Names = (),
     icc: float | None = None,
     ask: bool = False,
     **options: Any,
@@ -243,13 +301,15 @@ def plan(
     ``icc``: intraclass correlation of a subject's trials; ``ask``: put the first
     questions to the model; ``options`` as for ``run``.
     """
-    if isinstance(models, Run):
+    if icc is not None and not 0 <= icc <= 1:
+        raise OptionError(f"--icc {icc:g}: give a number from 0 to 1.")
+    if isinstance(models, api.Run):
         plans = [cell.plan for cell in models.summary.cells]
         protocols = protocols or list(dict.fromkeys(one.protocol for one in plans))
         view = view or list(dict.fromkeys(one.view for one in plans))
         models = list(dict.fromkeys(one.model for one in plans))
     return forecast_of(
-        given_options(models, protocols, view, **options), icc=icc, ask=ask
+        api.given_options(models, protocols, view, **options), icc=icc, ask=ask
     )
 
 
@@ -264,7 +324,7 @@ def forecast_of(
     plugins, values = installed_plugins(), given.resolve()
     if not (values.model or values.study):
         raise OptionError(
-            "Say which model: --model NAME, or a --profile that names one."
+            "Say which model: --model NAME, or --profile NAME (one that names a model)."
         )
     settings = cell_settings(given, plugins, Path.cwd())
     for view in settings.views:

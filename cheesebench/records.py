@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Self, TypeGuard
 
+from cheesebench import tables
 from cheesebench.chat import ChatReply, FaultKind
 from cheesebench.interfaces import Memory, Pose, Value
 
@@ -121,8 +122,8 @@ class SetResult(NamedTuple):
     """Entry in the journal."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialRecord:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class TrialRecord(tables.Brief):
     """One trial of one subject.
 
     ``trial`` counts from 0 and ``session`` from 1, over the subject's whole schedule.
@@ -205,8 +206,8 @@ class CallTotals(Summable):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellCalls:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CellCalls(tables.Brief):
     """The calls of one cell: totals, and the model names that the server reported.
 
     ``counts`` is what the agent counted (``calls``, ``unparsed``, ...) in all recorded
@@ -234,8 +235,8 @@ class Measured:
     range: tuple[float, float] = (0.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceValue:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ReferenceValue(tables.Brief):
     """The animals' value that a cell is compared with, as declared by the protocol.
 
     It is a pass rate, or the mean of the measure that ``measured`` names: then value,
@@ -264,8 +265,8 @@ class ReferenceValue:
     measured: Measured | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Construct:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Construct(tables.Brief):
     """What a protocol claims to measure: lesions by name, each with the highest pass
     rate allowed under it.
 
@@ -322,8 +323,8 @@ class AbilityScale:
     ideal: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellPlan:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CellPlan(tables.Brief):
     """One planned cell of a run: a model on a protocol in a view.
 
     ``trials`` is the number planned per subject (an upper bound if a block has
@@ -437,8 +438,8 @@ class CellPlan:
         return (self.model, self.protocol, self.view, str(self.variant))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRecord:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CallRecord(tables.Brief):
     """One call of one subject: ``call`` counts from 0 in its trial.
 
     ``digest`` covers the whole prompt and every parameter; ``system`` and ``asked`` are
@@ -479,8 +480,8 @@ class CallRecord:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+@dataclass(frozen=True, slots=True, repr=False)
+class Frame(tables.Brief):
     """One frame of a film: the letter of the action that led to it ("" for the first),
     the observation, the reward.
 

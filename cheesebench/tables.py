@@ -1,10 +1,12 @@
-"""Results that are tables: they show themselves in a notebook, and become data
-frames.
+"""Results that are looked at: tables, which show themselves in a notebook and become
+data frames, and parts of results, whose ``repr`` is short.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from html import escape
+from reprlib import Repr
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,13 @@ if TYPE_CHECKING:
 
 #: Characters of a value where a result is printed; ``rows()`` has all of it.
 WIDEST = 40
+#: Characters of the ``repr`` of a part of a result.
+LONGEST = 200
+
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = WIDEST
+_SHORT.maxdict = _SHORT.maxtuple = _SHORT.maxlist = 3
+_SHORT.maxlevel = 2
 
 
 def import_pandas() -> Any:
@@ -67,6 +76,32 @@ class Tabular:
             if rows
             else "<p>nothing</p>"
         )
+
+
+class Brief:
+    """A dataclass that names only the fields whose values are no defaults, cut to
+    ``LONGEST`` characters: parts of a result hold protocols and sentences.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        said = ", ".join(
+            f"{one.name}={_SHORT.repr(getattr(self, one.name))}"
+            for one in dataclasses.fields(self)  # type: ignore[arg-type]
+            if getattr(self, one.name) != one.default
+        )
+        most = LONGEST - len(type(self).__name__) - 2
+        cut = said if len(said) <= most else f"{said[: most - 3]}..."
+        return f"{type(self).__name__}({cut})"
+
+
+class BriefDict(dict[str, object]):
+    """A dictionary of much, of which ``repr`` shows little."""
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name!r}: {_SHORT.repr(one)}" for name, one in self.items())
+        return f"{{{said}}}"
 
 
 def _shown(value: object) -> str:

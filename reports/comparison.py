@@ -161,8 +161,7 @@ def answer(
     if overall.difference is None:
         return f"{shown(overall.reason)}"
     p = _p(overall.p_value)
-    rated = [cell for cell in model.cells if not cell.measure]
-    where = f"over {plural(len(rated), 'protocol')} (p {p if p.startswith('<') else f'= {p}'})"
+    where = f"over {plural(len(model.rated), 'protocol')} (p {p if p.startswith('<') else f'= {p}'})"
     size = f"{points(overall.difference)} points {where}"
     if overall.answer != "undecided":
         return f"{MARKS[overall.answer]} {first} is {overall.answer} than {second}: {size}."
@@ -184,14 +183,10 @@ def rows(comparison: RunComparison, model: ModelComparison) -> list[tuple[str, .
     overall = model.overall
     pairs = str(overall.pairs)
     mark = MARKS.get(model.said, MARKS["no loss"])
-    rated = [cell for cell in model.cells if not cell.measure]
     kinds = [clean(cell.measure) for cell in model.cells]
-    if not rated:
+    if not model.rated:
         return _levelled(found, kinds)
-    first, second = (
-        _mean([getattr(cell, side) for cell in rated])
-        for side in ("first_rate", "second_rate")
-    )
+    first, second = map(_rate, model.rates)
     identical = all(cell.identical for cell in model.cells)
     numbers = _numbers(overall, identical=identical)
     whole = (f"{mark} {model.said}", "all", first, second, *numbers, NOTHING, pairs, "")
@@ -282,11 +277,6 @@ def _value(cell: CellComparison, value: float | None, *, named: bool = False) ->
 
 def _rate(value: float | None) -> str:
     return NOTHING if value is None else percent(value)
-
-
-def _mean(rates: Sequence[float | None]) -> str:
-    estimable = [rate for rate in rates if rate is not None]
-    return _rate(sum(estimable) / len(estimable) if estimable else None)
 
 
 def _p(value: float | None) -> str:

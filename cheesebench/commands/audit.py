@@ -64,11 +64,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--view",
         metavar="NAME",
         action="append",
+        default=[],
         help="a view, repeatable (default: all)",
     )
     parts = f"a part of the audit, repeatable (default: all): {', '.join(AUDIT_PARTS)}"
     parser.add_argument(
-        "--part", choices=AUDIT_PARTS, metavar="PART", action="append", help=parts
+        "--part",
+        choices=AUDIT_PARTS,
+        metavar="PART",
+        action="append",
+        default=[],
+        help=parts,
     )
     effort = "search N times as long for ways to succeed under lesions (default: 1)"
     parser.add_argument(
@@ -96,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
             trials=options.trials,
             seed=options.seed,
             effort=options.effort,
-            parts=tuple(options.part) if options.part else None,
+            parts=options.part,
             processes=options.processes or os.cpu_count() or 1,
             progress=_progress(specification.name),
         )

@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 
 from cheesebench.commands.common import add_option, describe, one_line
-from cheesebench.errors import OptionError
-from cheesebench.files import write_whole
 from cheesebench.functions import figures
 
 
@@ -65,15 +63,7 @@ def run(options: argparse.Namespace) -> int:
         dpi=options.dpi,
         tell=said.append,
     )
-    directory = Path(options.output)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            write_whole(directory / name, content)
-    except OSError as error:
-        raise OptionError(
-            f"--output {options.output}: cannot be written ({error.strerror}). Name another directory."
-        ) from error
-    print(f"{one_line(str(directory))}: {', '.join(files)}")
+    files.save(options.output)
+    print(f"{one_line(str(Path(options.output)))}: {', '.join(files)}")
     print("\n".join(said), file=sys.stderr)
     return 0

@@ -6,7 +6,13 @@ import argparse
 import dataclasses
 
 from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import add_json, add_output, describe, write_output
+from cheesebench.commands.common import (
+    add_json,
+    add_option,
+    add_output,
+    describe,
+    write_output,
+)
 from cheesebench.files import strict_json
 from cheesebench.interop.verdicts import verdict
 
@@ -17,15 +23,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Says of each task whether A is better or worse than B, or indistinguishable, with items paired, or whether "
         "the mean of A is above a value (PASS) or below it (FAIL). A and B are Inspect logs (.eval), samples_*.jsonl "
         "of lm-eval, *_samples.jsonl of Every Eval Ever, CSV files (subject, item, score, perhaps task), or "
-        "directories. Logs of 'inspect eval cheesebench/...' need neither: they are judged against the animals.",
+        "directories. Logs of 'inspect eval cheesebench/...' need neither: they are judged against the animals. So are "
+        "runs of our own, by their ids; A and B may be two of them.",
         "new.eval old.eval",
         "new/ old/ --score exact_match,strict-match --fail",
         "answers.csv --value 0.8",
         "logs",
     )
-    parser.add_argument("first", metavar="A", help="a log, or a directory of logs")
     parser.add_argument(
-        "second", metavar="B", nargs="?", help="the log that A is compared with"
+        "first", metavar="A", help="a log, a directory of logs, or a run"
+    )
+    parser.add_argument(
+        "second", metavar="B", nargs="?", help="the log or run that A is compared with"
     )
     parser.add_argument(
         "--value",
@@ -52,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fail", action="store_true", help="exit with 1 if a task is worse, or FAIL"
     )
+    add_option(parser, "results")
     add_json(parser)
     add_output(parser)
 
@@ -64,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
         score=options.score,
         cluster=options.cluster,
         limits=tuple(options.range),
+        results=options.results,
     )
     text = (
         strict_json(dataclasses.asdict(found), indent=2) if options.json else str(found)

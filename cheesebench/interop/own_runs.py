@@ -7,9 +7,9 @@ from os import PathLike
 from pathlib import Path
 
 from cheesebench.baselines import compare_files, replay_counted
-from cheesebench.errors import OptionError
+from cheesebench.errors import OptionError, RunLogError, did_you_mean
+from cheesebench.experiment import log_file
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.log_file import FILE_NAME
 from cheesebench.interop.answers import TaskVerdict
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.summaries import summarise_log
@@ -19,29 +19,50 @@ def judge_runs(
     first: str | PathLike[str],
     second: str | PathLike[str] | None,
     value: float | None,
+    results: Path,
 ) -> tuple[list[TaskVerdict], list[str]] | None:
-    """Return the verdicts on a run of our own (as such, by directory or by file), alone
-    or against another, and what was replayed; None if it is none.
+    """Return the verdicts on a run of our own (as such, by its id in ``results``,
+    directory or file), alone or against another, and what was replayed; None if there
+    is none.
+
+    Raises OptionError for what is not there, and for a run with anything but another
+    run.
     """
-    logs = [_log(one) for one in (first, second) if one is not None]
-    if (log := logs[0]) is None:
+    given = [one for one in (first, second) if one is not None]
+    logs = [_log(one, results) for one in given]
+    runs = [log for log in logs if log is not None]
+    if not runs:
         return None
-    if value is not None or None in logs:
+    if value is not None:
         raise OptionError(
-            "A run is judged against its animals, or against another run. Leave the value out."
+            f"--value {value:g}: a run of CheeseBench is judged against its animals, or against another run. Remove "
+            "--value."
         )
-    if len(logs) == 1:
-        said = [replay_counted(log)]
-        return list(_against_animals(log)), said
-    said, (_, other) = [], logs
-    assert other is not None
-    return list(_answers(compare_files(log, other, tell=said.append))), said
+    if len(runs) < len(given):
+        alone = given[logs.index(None)]
+        raise OptionError(
+            f"{runs[0].parent.name} is a run of CheeseBench, and {alone} is a log of another program. Give two runs, or "
+            "two logs."
+        )
+    said: list[str] = []
+    if len(runs) == 1:
+        return list(_against_animals(runs[0])), [replay_counted(runs[0])]
+    return list(_answers(compare_files(*runs, tell=said.append))), said
 
 
-def _log(given: str | PathLike[str]) -> Path | None:
-    path = Path(given)
-    found = path / FILE_NAME if path.is_dir() else path
-    return found if found.name == FILE_NAME and found.is_file() else None
+def _log(given: str | PathLike[str], results: Path) -> Path | None:
+    """Return the log of a run; None for a file or directory that is something else."""
+    path, name = Path(given), log_file.FILE_NAME
+    if path.exists():
+        found = path / name if path.is_dir() else path
+        return found if found.name == name and found.is_file() else None
+    try:
+        return log_file.locate(results, str(given))
+    except RunLogError:
+        hint = did_you_mean(str(given), log_file.find_runs(results))
+        raise OptionError(
+            f"There is no log {given}, and no run of that name in {results}.{hint}"
+        ) from None
 
 
 def _against_animals(path: Path) -> Iterator[TaskVerdict]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from cheesebench import arguments, tables
 from cheesebench.amounts import number, per_hundred, points
 from cheesebench.errors import NOT_AS_WRITTEN, OptionError
 from cheesebench.interop.answers import Answer, TaskVerdict
@@ -33,7 +34,6 @@ from cheesebench.statistics.comparison import ALPHA, compare_differences, holm
 from cheesebench.statistics.intervals import imagined_pair, quantile
 from cheesebench.statistics.summary import PairedComparison
 from cheesebench.statistics.wording import odds, plural
-from cheesebench.tables import Tabular
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,15 +48,28 @@ MOST_NEEDED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ScoreVerdict(Tabular):
+class ScoreVerdict(tables.Tabular):
     """The answers of all tasks, and what was left out."""
 
     tasks: tuple[TaskVerdict, ...]
     notes: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each task."""
-        return [asdict(one) for one in self.tasks]
+        """Return a row for each task; ``low`` and ``high`` are its interval."""
+        return [
+            {
+                "task": one.task,
+                "answer": one.answer,
+                "subjects": one.subjects,
+                "rate": one.rate,
+                "against": one.against,
+                "low": one.interval and one.interval[0],
+                "high": one.interval and one.interval[1],
+                "p": one.p_value,
+                "reason": one.reason,
+            }
+            for one in self.tasks
+        ]
 
     @property
     def worse(self) -> bool:
@@ -79,6 +92,7 @@ class ScoreVerdict(Tabular):
         )
 
 
+@arguments.named()
 def verdict(
     first: str | PathLike[str],
     second: str | PathLike[str] | None = None,
@@ -87,23 +101,25 @@ def verdict(
     score: str | None = None,
     cluster: str | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
+    results: str | PathLike[str] = "results",
 ) -> ScoreVerdict:
     """Return whether ``first`` is better or worse than ``second``, or than ``value``:
-    logs of other evaluations.
+    runs of our own, or logs of other evaluations.
 
-    Without both, the subjects of ``inspect eval cheesebench/...`` are judged against
-    their animals.
+    Without both, runs and the subjects of ``inspect eval cheesebench/...`` are judged
+    against their animals.
 
     Parameters:
         first: An Inspect log, lm-eval's ``samples_*.jsonl``, a ``*_samples.jsonl`` of
-            Every Eval Ever, a run of our own (as such, its directory or its file), a
-            CSV file with
-            the columns subject, item and score (and task), or a directory of such logs.
+            Every Eval Ever, a CSV file with
+            the columns subject, item and score (and task), a directory of such logs, or
+            a run of our own (as such, or by its id, directory or file).
         second: Another of these, with the same items.
         value: The number that the mean score is compared with instead.
         score: The score that is compared where items have several.
         cluster: Field of the items' metadata: items that share it are one subject.
         limits: The lowest and the highest score that an item can have.
+        results: Where runs are looked up by their ids.
 
     Raises:
         OptionError: For what cannot be read or paired; the message names a remedy.
@@ -115,10 +131,11 @@ def verdict(
     low, high = limits
     if not -math.inf < low < high < math.inf:
         raise OptionError(
-            f"--range {low:g} {high:g}: give two numbers, the lower one first."
+            f"The lowest score, {low:g}, is not below the highest, {high:g}. Change --range."
         )
 
-    if (own_runs := judge_runs(first, second, value)) is not None:
+    own_runs = judge_runs(first, second, value, Path(results))
+    if own_runs is not None:
         tasks, notes = own_runs
         return ScoreVerdict(tasks=tuple(tasks), notes=tuple(notes))
 

@@ -23,6 +23,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from cheesebench import tables
 from cheesebench.chat import (
     ChatReply,
     ChatRequest,
@@ -41,7 +42,6 @@ from cheesebench.planning.earlier import DENSITY, PICTURED, REPLY, Manner
 from cheesebench.records import Summable
 from cheesebench.statistics.question import question_of, scale_of
 from cheesebench.statistics.sample import enter_estimand
-from cheesebench.tables import Tabular
 from cheesebench.trial_loop import TrialLoop
 
 if TYPE_CHECKING:
@@ -95,8 +95,12 @@ class Spent(Summable):
         """Return all figures multiplied by a factor."""
         return Spent(**{name: getattr(self, name) * factor for name in self.__slots__})
 
-    def dollars(self, price: Price) -> float:
-        """Return the price at an API."""
+    def at(self, price: Price | None) -> float | None:
+        """Return the dollars at an API; None where the price of a call is unknown."""
+        if not self.calls:
+            return 0.0
+        if price is None:
+            return None
         return price.cost(
             Usage(
                 prompt=round(self.prompt),
@@ -142,8 +146,8 @@ def shipped_profiles() -> Mapping[str, tuple[str, Mapping[str, Profile]]]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Outlook(tables.Brief):
     """Forecast for one player in a cell."""
 
     passes: float
@@ -154,10 +158,19 @@ class Outlook:
     """Subjects that suffice for half of all runs, and for 95 %."""
     each: Spent
     """Expected use of one subject."""
+    dollar_each: float | None = None
+    """What that costs; None where the price of a call is unknown."""
+
+    @property
+    def dollars(self) -> tuple[float, float] | None:
+        """Dollars that suffice for half of all runs, and for 95 %."""
+        half, nearly_all = self.subjects
+        each = self.dollar_each
+        return None if each is None else (half * each, nearly_all * each)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellForecast:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CellForecast(tables.Brief):
     """One planned cell. ``outlooks`` are by player; a cell without a claim has one
     player, who runs all subjects.
     """
@@ -198,7 +211,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Forecast(Tabular):
+class Forecast(tables.Tabular):
     """A whole run; ``needs`` are by player."""
 
     cells: tuple[CellForecast, ...]
@@ -211,10 +224,11 @@ class Forecast(Tabular):
     """Date of the oldest price used for dollars."""
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each cell and player: how often which verdict comes, and the
-        subjects that half of all runs and 95 % take.
+        """Return a row for each cell and player, and of several cells one for the whole
+        run (``all``): how often which verdict comes, and the subjects and dollars that
+        half of all runs and 95 % take.
         """
-        return [
+        rows: list[dict[str, object]] = [
             {
                 "model": cell.plan.model,
                 "protocol": cell.plan.label,
@@ -225,10 +239,43 @@ class Forecast(Tabular):
                 "disagree": found.disagree,
                 "subjects": found.subjects[0],
                 "subjects_95": found.subjects[1],
+                **_dollars(found.dollars),
             }
             for cell in self.cells
             for player, found in cell.outlooks.items()
         ]
+        return rows + self._whole() if len(self.cells) > 1 else rows
+
+    def _whole(self) -> list[dict[str, object]]:
+        """Return a row of the whole run for each player; without a claim there is one
+        player.
+        """
+        players = dict.fromkeys(name for cell in self.cells for name in cell.outlooks)
+        models = dict.fromkeys(cell.plan.model for cell in self.cells)
+        views = dict.fromkeys(cell.plan.view for cell in self.cells)
+        chances = list(self.all_pass.values())
+        return [
+            {
+                "model": ", ".join(models),
+                "protocol": "all",
+                "view": ", ".join(views),
+                "player": player,
+                "passes": chances[0]
+                if player == "as the animals" and len(chances) == 1
+                else None,
+                "fails": None,
+                "disagree": None,
+                "subjects": self.needs[player].subjects[0],
+                "subjects_95": self.needs[player].subjects[1],
+                **_dollars(self.needs[player].dollars),
+            }
+            for player in players
+        ]
+
+
+def _dollars(spent: tuple[float, float] | None) -> dict[str, object]:
+    half, nearly_all = spent or (None, None)
+    return {"dollars": half, "dollars_95": nearly_all}
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +291,7 @@ class _Runs:
     @property
     def dollars(self) -> float | None:
         """Price of one subject; None where the price of a call is unknown."""
-        if not self.each.calls:
-            return 0.0
-        return None if self.price is None else self.each.dollars(self.price)
+        return self.each.at(self.price)
 
 
 def forecast(
@@ -432,6 +477,7 @@ def _cell_forecast(
             disagree=one.disagree,
             subjects=_percentiles(one.counted),
             each=cost.each[name],
+            dollar_each=cost.each[name].at(cost.price),
         )
         for name, one in verdicts.simulated.items()
     }
@@ -443,6 +489,7 @@ def _cell_forecast(
             disagree=0,
             subjects=(plan.subjects, plan.subjects),
             each=cost.each[alone],
+            dollar_each=cost.each[alone].at(cost.price),
         )
     return CellForecast(
         plan=plan,

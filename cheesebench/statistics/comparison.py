@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from cheesebench import tables
 from cheesebench.amounts import number, per_hundred, percent, points, signed
 from cheesebench.errors import ComparisonError
 from cheesebench.records import GOAL, CellCalls, CellKey, CellPlan, Measured
@@ -36,7 +37,6 @@ from cheesebench.statistics.summary import (
     Ranked,
 )
 from cheesebench.statistics.wording import doubts, never_acted, plural
-from cheesebench.tables import Tabular
 
 if TYPE_CHECKING:
     import numpy as np
@@ -417,8 +417,8 @@ def nothing_compared(reason: str) -> PairedComparison:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellComparison:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CellComparison(tables.Brief):
     """One protocol in one view: first - second. Rates are means over the paired
     subjects' own rates.
     """
@@ -469,8 +469,8 @@ class CellComparison:
         return (*lost, *(["identical"] if self.identical else []))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelComparison:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ModelComparison(tables.Brief):
     """A model of the first run against one of the second, in one view (and variant),
     over all shared protocols.
     """
@@ -488,20 +488,81 @@ class ModelComparison:
         return (self.overall.answer, *(cell.answer for cell in self.cells))
 
     @property
+    def rated(self) -> tuple[CellComparison, ...]:
+        """The protocols whose pass rate is compared: what all protocols together are
+        about.
+        """
+        return tuple(cell for cell in self.cells if not cell.measure)
+
+    @property
+    def rates(self) -> tuple[float | None, float | None]:
+        """Mean pass rates of the first and of the second over the protocols."""
+        first = [one.first_rate for one in self.rated if one.first_rate is not None]
+        second = [one.second_rate for one in self.rated if one.second_rate is not None]
+        return (
+            sum(first) / len(first) if first else None,
+            sum(second) / len(second) if second else None,
+        )
+
+    def rows(self) -> Iterator[dict[str, object]]:
+        """Yield a row for each protocol, and one for all whose pass rate is
+        compared.
+        """
+        for cell in self.cells:
+            yield self._row(
+                cell.protocol,
+                cell.said,
+                (cell.first_rate, cell.second_rate),
+                cell.paired,
+                cell.adjusted_p,
+                cell.reason,
+            )
+        if self.rated:
+            whole = self.overall
+            yield self._row("all", self.said, self.rates, whole, None, whole.reason)
+
+    def _row(
+        self,
+        protocol: str,
+        answer: str,
+        rates: tuple[float | None, float | None],
+        paired: PairedComparison,
+        adjusted: float | None,
+        reason: str,
+    ) -> dict[str, object]:
+        low, high = paired.interval or (None, None)
+        return {
+            "model": self.first_model,
+            "against": self.second_model,
+            "view": self.view,
+            "variant": self.variant,
+            "protocol": protocol,
+            "answer": answer,
+            "first": rates[0],
+            "second": rates[1],
+            "difference": paired.difference,
+            "low": low,
+            "high": high,
+            "p": paired.p_value,
+            "p_holm": adjusted,
+            "pairs": paired.pairs,
+            "reason": reason,
+        }
+
+    @property
     def said(self) -> str:
         """The answer over all protocols, in words: there is no loss, too, where the
         mean decides nothing and each protocol excludes one.
         """
-        rated = [cell for cell in self.cells if not cell.measure]
-        kept = [cell.said for cell in rated if cell.answer == "no loss"]
-        is_kept = all(cell.answer in ("no loss", "better") for cell in rated)
+        kept = [cell.said for cell in self.rated if cell.answer == "no loss"]
+        is_kept = all(cell.answer in ("no loss", "better") for cell in self.rated)
         if self.overall.answer == "undecided" and kept and is_kept:
             return kept[0]
         return self.overall.answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class RunComparison(Tabular):
+class RunComparison(tables.Tabular):
     """The comparison of everything that two runs have in common; every answer describes
     the first run.
     """
@@ -536,28 +597,8 @@ class RunComparison(Tabular):
         }
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each protocol that was compared."""
-        return [
-            {
-                "model": model.first_model,
-                "against": model.second_model,
-                "view": model.view,
-                "variant": model.variant,
-                "protocol": cell.protocol,
-                "answer": cell.answer,
-                "first": cell.first_rate,
-                "second": cell.second_rate,
-                "difference": cell.paired.difference,
-                "low": cell.paired.interval and cell.paired.interval[0],
-                "high": cell.paired.interval and cell.paired.interval[1],
-                "p": cell.paired.p_value,
-                "p_holm": cell.adjusted_p,
-                "pairs": cell.paired.pairs,
-                "reason": cell.reason,
-            }
-            for model in self.models
-            for cell in model.cells
-        ]
+        """Return a row for each protocol that was compared, and one for all of them."""
+        return [row for model in self.models for row in model.rows()]
 
     @property
     def worse(self) -> bool:

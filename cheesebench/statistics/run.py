@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from cheesebench import tables
 from cheesebench.amounts import points
 from cheesebench.published import published_rows
 from cheesebench.records import GOAL, CellCalls, CellKey, CellPlan, TrialRecord
@@ -126,7 +127,7 @@ def summarise_subjects(
     ]
     plain = [cell for cell in cells if not cell.plan.control]
     return RunSummary(
-        manifest=manifest,
+        manifest=tables.BriefDict(manifest),
         cells=tuple(cells),
         models=tuple(
             summarise_model(group) for group in _by_model_view_and_variant(plain)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Literal
 
+from cheesebench import tables
 from cheesebench.interfaces import Value
 from cheesebench.published import PublishedRow
 from cheesebench.records import CellCalls, CellPlan, Variant
@@ -215,8 +216,8 @@ class Game:
         return min(1.0, 1 / max(self.passing, self.failing, 1.0))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CellResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CellResult(tables.Brief):
     """A judged cell: a model on a protocol in a view.
 
     Counts are of trials that enter the estimand, including exact copies of subjects
@@ -333,8 +334,8 @@ class Average:
     protocols: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSummary:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ModelSummary(tables.Brief):
     """One model in one view (and variant) over all its protocols."""
 
     model: str
@@ -369,8 +370,8 @@ class ViewChoice:
     """None if there are too few trials to halve."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BestOfViews:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class BestOfViews(tables.Brief):
     """The paper's headline number for one model, and a number without its bias."""
 
     model: str
@@ -382,8 +383,8 @@ class BestOfViews:
     protocols: tuple[ViewChoice, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedComparison:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PairedComparison(tables.Brief):
     """Two runs with the same seeds: first - second over the paired subjects."""
 
     answer: Literal["better", "worse", "no loss", "undecided"]
@@ -428,8 +429,8 @@ class Gain:
     interval: tuple[float, float] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlResult:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ControlResult(tables.Brief):
     """A control and its plain cell, paired by subject. It makes no claim about the
     rodent.
     """
@@ -498,8 +499,8 @@ class ModelDifference:
     interval: tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leaderboard:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Leaderboard(tables.Brief):
     """The models of a run in one view, best first (``--design leaderboard``)."""
 
     view: str
@@ -517,8 +518,8 @@ class Leaderboard:
     failed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RunSummary(tables.Tabular):
     """The results of a whole run: the input of reporters."""
 
     manifest: Mapping[str, object]
@@ -544,6 +545,22 @@ class RunSummary:
     """Name of the frozen set that was run, with ``+`` if something was changed; empty
     if none was.
     """
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each cell; ``Run.verdicts`` has more columns."""
+        return [
+            {
+                "model": cell.plan.model,
+                "protocol": cell.plan.label,
+                "view": cell.plan.view,
+                "verdict": cell.verdict.value,
+                "rate": cell.rate if cell.judged is None else cell.judged.mean,
+                "rodent": cell.plan.reference and cell.plan.reference.value,
+                "difference": cell.difference,
+                "reason": cell.reason,
+            }
+            for cell in self.cells
+        ]
 
     def to_dict(self) -> dict[str, object]:
         """Return the summary as dictionaries, lists, strings and numbers, ready for

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import cheesebench
 import cheesebench.errors
+from cheesebench import arguments, tables
 from cheesebench.cli import main
 from tests.pytest_plugin.conftest import corridor
 
@@ -59,23 +62,26 @@ def test_a_run_is_planned_compared_and_drawn(
     [own] = cheesebench.verdict(runs[0]).tasks
     assert (own.answer, own.reason) == (cell.verdict.value, cell.reason)
     assert cheesebench.verdict(*runs).tasks[0].answer == "indistinguishable"
-    with pytest.raises(cheesebench.OptionError, match="Leave the value out"):
-        cheesebench.verdict(runs[0], value=0.5)
+    assert cheesebench.verdict("one").tasks == (own,)
+    assert cheesebench.verdict("one", "two").tasks[0].answer == "indistinguishable"
     assert cheesebench.plan(runs[0], lab, **SMALL).rows() == forecast.rows()
     shown = found._repr_html_()
     assert "<th>answer</th>" in shown
     assert f"<td>{found.rows()[0]['reason']}</td>" in shown
-    head, _, line = repr(found).splitlines()
+    head, _, line, whole = repr(found).splitlines()
     assert head.split() == list(found.rows()[0])
     assert line.startswith(str(found.rows()[0]["model"]))
+    assert " all " in whole
     pytest.importorskip("pandas")
-    assert list(found.frame()["protocol"]) == ["east"]
+    assert list(found.frame()["protocol"]) == ["east", "all"]
     pytest.importorskip("matplotlib")
     files = cheesebench.figures(runs, formats=["svg"])
     assert 'src="data:image/svg+xml;base64,' in files._repr_html_()
     assert repr(files) == f"<Figures: {', '.join(files)}>"
     assert main(["figures", "one", "two", "--format=svg"]) == 0
     assert set(files) == {path.name for path in Path("figures").iterdir()}
+    saved = files.save("elsewhere/figures")
+    assert [path.read_bytes() for path in saved] == list(files.values())
     with pytest.raises(
         cheesebench.OptionError, match="'gif' is not one of svg, png, pdf"
     ):
@@ -87,6 +93,14 @@ def test_completion_offers_what_the_reference_page_shows() -> None:
     shown = set(re.findall(r"^::: [\w.]+\.(\w+)$", page, re.MULTILINE))
     for members in re.findall(r"members: \[(.*?)\]", page):
         shown |= set(members.split(", "))
+    [agents] = re.findall(r"## Agents of a notebook\n(.*?)\n## ", page, re.DOTALL)
+    shown |= set(re.findall(r"`(\w+)`", agents))
+    for names in re.findall(
+        r"^from cheesebench import (.+)$",
+        (ROOT / "docs/how-to/python.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    ):
+        assert set(names.split(", ")) <= shown
     errors = {name for name in cheesebench.__all__ if name.endswith("Error")} & set(
         vars(cheesebench.errors)
     )
@@ -123,3 +137,149 @@ def test_protocols_are_linted_and_audited(
     assert [one["text"] for one in printed["findings"]] == [
         one.text for one in report.findings
     ]
+
+
+def test_all_protocols_together_have_a_row_and_answers_are_those_of_the_command(
+    lab: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    west = lab.with_name("west.protocol.yaml")
+    west.write_text(corridor("west", trials=4), encoding="utf-8")
+    again = cheesebench.run(
+        "random", [lab, west], run_id="again", progress=False, **(SMALL | {"seed": 5})
+    )
+    rows = cheesebench.compare(again, again).rows()
+    assert main(["compare", "again", "again"]) == 0
+    printed = capsys.readouterr().out
+    assert [row["protocol"] for row in rows] == ["east", "west", "all"]
+    for row in rows:
+        assert re.search(
+            rf"{re.escape(str(row['answer']))} +{row['protocol']} ", printed
+        )
+    assert rows[-1]["first"] == pytest.approx(
+        sum(float(str(row["first"])) for row in rows[:-1]) / 2
+    )
+    # The largest results say what they are in a line or a table.
+    assert len(repr(again.summary).splitlines()) == 4
+    cell = again.summary.cells[0]
+    parts = [cell, cell.plan, again.summary.models[0], again.trial("east").record]
+    assert all(len(repr(one)) <= tables.LONGEST for one in parts)
+    assert (
+        len(repr(again.summary.manifest)) < 1_000 < len(str({**again.summary.manifest}))
+    )
+    assert (
+        len(again.trial("east").frames)
+        > 1
+        == len(repr(again.trial("east").frames).splitlines())
+    )
+    # One numbering of trials.
+    assert again.trial("east", trial=3).record.trial == 3
+    pytest.importorskip("pandas")
+    assert list(again.trials()["trial"][:4]) == [1, 2, 3, 4]
+
+
+PRICED = """\
+models:
+  priced: {backend: openai, id: x, price: {prompt: 1, completion: 2, on: 2026-10-01}}
+  unpriced: {backend: openai, id: x}
+"""
+
+
+def test_a_plan_has_the_dollars_of_each_row_and_of_the_whole_run(lab: Path) -> None:
+    west, models = lab.with_name("west.protocol.yaml"), lab.with_name("m.yaml")
+    west.write_text(corridor("west", trials=4), encoding="utf-8")
+    models.write_text(PRICED, encoding="utf-8")
+    plan = cheesebench.plan("priced", [lab, west], models_file=models, **SMALL)
+    rows = plan.rows()
+    per_subject = plan.cells[0].outlooks["random"].dollar_each
+    assert per_subject is not None
+    assert rows[0]["dollars"] == pytest.approx(per_subject * 6)
+    whole = [row for row in rows if row["protocol"] == "all"]
+    for row in whole:
+        assert row["dollars"] == pytest.approx(
+            sum(
+                float(str(one["dollars"]))
+                for one in rows
+                if one["player"] == row["player"] and one["protocol"] != "all"
+            )
+        )
+    [alone] = {
+        row["dollars"]
+        for row in cheesebench.plan("unpriced", lab, models_file=models, **SMALL).rows()
+    }
+    assert alone is None
+
+
+#: Mistakes, and what is said of each.
+MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
+    "a bad number": (lambda: cheesebench.run("random", subjects=-3), "subjects=-3: a run needs"),
+    "a bad type": (lambda: cheesebench.plan("random", subjects="x"), "subjects='x': expected"),
+    "no model": (lambda: cheesebench.plan([]), "models=NAME, or profile=NAME"),
+    "no such path": (lambda: cheesebench.plan("random", "no/"), "protocols='no/': there is no"),
+    "an option of tests": (lambda: cheesebench.run("random", film=True), "film= is only for pytest"),
+    "no option": (lambda: cheesebench.run("random", subject=3), "Did you mean 'subjects'?"),
+    "an id that is taken": (
+        lambda: cheesebench.run("random", "east.protocol.yaml", run_id="taken"),
+        "resume='taken' to continue it, or choose another run_id=.",
+    ),
+    "a limit": (lambda: cheesebench.run("random", max_cost=-1), "max_cost"),
+    "no key": (lambda: cheesebench.run("openai/x", "t_maze"), "base_url= for your own server"),
+    "no log": (lambda: cheesebench.verdict("nowhere"), "no log nowhere, and no run"),
+    "a run and a value": (lambda: cheesebench.verdict("taken", value=0.5), "Remove value=."),
+    "a run and a log": (
+        lambda: cheesebench.verdict("taken", "scores.csv"),
+        "taken is a run of CheeseBench, and scores.csv is a log of another program",
+    ),
+    "nothing to compare": (lambda: cheesebench.verdict("scores.csv"), "a second log, or value=."),
+    "a bad value": (lambda: cheesebench.verdict("scores.csv", value=7), "value=7: no mean"),
+    "bad limits": (lambda: cheesebench.verdict("scores.csv", limits=(1, 0)), "Change limits=."),
+    "no score": (lambda: cheesebench.verdict("scores.csv", value=0.5, limits=(0, 0.6)), "limits="),
+    "a bad format": (lambda: cheesebench.figures("taken", formats=["gif"]), "formats='gif'"),
+    "a bad width": (lambda: cheesebench.figures("taken", width=99), "width=99: give"),
+    "no part": (lambda: cheesebench.audit("t_maze", parts="nothing"), "no part of the audit"),
+    "no trials": (lambda: cheesebench.audit("t_maze", trials=0), "trials=0: give"),
+    "a bad correlation": (lambda: cheesebench.plan("random", icc=7), "icc=7: give"),
+    "no run": (lambda: cheesebench.compare("taken", "nowhere"), "no baseline or run 'nowhere'"),
+    "no results": (lambda: cheesebench.open_run("nowhere"), "no run 'nowhere'"),
+}  # fmt: skip
+
+
+def test_errors_of_functions_name_arguments(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    cheesebench.run("random", lab, run_id="taken", progress=False, **SMALL)
+    Path("scores.csv").write_text(
+        "subject,item,score\na,1,1\nb,1,0\n", encoding="utf-8"
+    )
+    for name, (mistake, said) in MISTAKES.items():
+        with pytest.raises(cheesebench.CheeseBenchError) as caught:
+            mistake()
+        assert said in str(caught.value), name
+        assert " --" not in f" {caught.value}", name
+    with pytest.raises(cheesebench.OptionError, match="subjects=0: a run needs"):
+        asyncio.run(cheesebench.run_async("random", lab, subjects=0))
+
+
+def test_a_command_names_its_options(
+    lab: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["figures", "x", "--width=99"]) == 2
+    assert "--width 99: give 1 to 50 inches" in capsys.readouterr().err
+    assert main(["audit", str(lab), "--effort=0"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "spoken"),
+    [
+        ("--control memoryless.", "control='memoryless'."),
+        ("Give --max-tokens instead.", "Give max_tokens= instead."),
+        ("(--familywise corrects all)", "(familywise=True corrects all)"),
+        ("--backend-option a_b=NAME", "backend_option={'a_b': NAME}"),
+        ("run pytest --model NAME --resume x", "run pytest --model NAME --resume x"),
+        ("'cheesebench report RUN --verify'", "'cheesebench report RUN --verify'"),
+        ("pip install --upgrade x", "pip install --upgrade x"),
+        ("--cheese-seed 3; -- and --no-such 4", "seed=3; -- and --no-such 4"),
+    ],
+)
+def test_options_become_arguments(said: str, spoken: str) -> None:
+    assert arguments.in_python(said) == spoken

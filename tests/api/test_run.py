@@ -219,7 +219,7 @@ def test_an_agent_of_the_notebook_is_a_model(tmp_path: Path) -> None:
     [
         ({"subject": 3}, "subject= is not an option of a run. Did you mean 'subjects'"),
         ({"subjects": 2.5}, "subjects=2.5: expected a whole number"),
-        ({"subjects": 0}, "subjects 0: "),
+        ({"subjects": 0}, "subjects=0: "),
         ({"exit_zero": True}, "exit_zero= is only for pytest"),
         ({"ahead": "always"}, "it is one of auto, never"),
         ({"model": "x"}, "model"),
@@ -241,7 +241,9 @@ def test_mistakes_are_told_before_anything_is_run(
 
 
 def test_every_option_of_a_run_can_be_given() -> None:
-    assert {option.key for option in OPTIONS if option.recorded} <= set(SETTINGS)
+    assert {option.key for option in OPTIONS if option.recorded} <= {
+        option.key for option in SETTINGS.values()
+    }
 
 
 def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:

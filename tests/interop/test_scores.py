@@ -312,7 +312,7 @@ def test_mistakes_are_one_line(
         tmp_path / "samples_arc.jsonl", {"1": 1.0}, metrics=["acc", "f1"], f1=0.5
     )
     for arguments, said in (
-        ([good, tmp_path / "no.csv"], "No such file"),
+        ([good, tmp_path / "no.csv"], "There is no log"),
         ([good, bad], "File is not a zip file"),
         ([good, columns], "no column score"),
         ([good, sheet], "is not UTF-8. Save it as text in UTF-8."),
@@ -328,8 +328,11 @@ def test_mistakes_are_one_line(
         ([good], "Give a second log, or --value"),
         ([good, "--value", "1"], "Give a number between 0 and 1"),
         ([good, good, "--value", ".5"], "not both"),
-        ([good, good, "--range", "1", "0"], "the lower one first"),
-        ([good, tmp_path / "x"], "there is no such file"),
+        (
+            [good, good, "--range", "1", "0"],
+            "The lowest score, 1, is not below the highest, 0",
+        ),
+        ([good, tmp_path / "x"], "and no run of that name"),
     ):
         assert main(["verdict", *map(str, arguments)]) == 2, arguments
         (line,) = capsys.readouterr().err.splitlines()
