@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 import re
+import sqlite3
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+import cheesebench
 from benchmarks.random_rates import TASKS
 from cheesebench.experiment.cells import default_protocols, plan_cell
 from cheesebench.experiment.subjects import run_subject
@@ -85,6 +87,40 @@ def test_its_own_tests_pass(name: str) -> None:
     )
     assert len(reports) >= 2
     assert [str(report) for report in reports if not report.passed] == []
+
+
+#: Under this edition, a name with ``@paper`` and the bare one are the same agent.
+AGENTS = [name for name in installed_plugins().agents if "@paper" not in name]
+#: Mean over the paradigms of the rate in the view where it is highest, in percent.
+HEADLINE = """
+    SELECT 100 * avg(best), count(*) FROM (
+        SELECT max(rate) AS best FROM (
+            SELECT protocol, avg(success) AS rate FROM trials
+            WHERE compared GROUP BY protocol, view HAVING count(success)
+        ) GROUP BY protocol HAVING count(*) = 3
+    )
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", AGENTS)
+def test_every_agent_has_the_headline_of_nine_in_three_views(
+    agent: str, tmp_path: Path
+) -> None:
+    run = cheesebench.run(
+        agent, edition="paper", design="paper", seed=0, results=tmp_path, progress=False
+    )
+    with sqlite3.connect(run.directory / "run.sqlite") as log:
+        ((mean, protocols),) = log.execute(HEADLINE)
+    assert protocols == len(PACKAGE)
+    (best,) = run.summary.best_of_views
+    assert {one.protocol for one in best.protocols} == {
+        f"{one}@paper" for one in PACKAGE
+    }
+    assert 100 * best.best == pytest.approx(mean)
+    said = re.search(r"^Best of views \*\*(.+?) %\*\*", run.report(), re.MULTILINE)
+    assert said
+    assert float(said[1]) == pytest.approx(mean, abs=0.051)
 
 
 def random_rate(name: str, subjects: int) -> tuple[float, int]:
