@@ -233,6 +233,22 @@ def parts() -> dict[str, tuple[Path, str]]:
             PAPERS,
             twenty("pytest --model tabular-ql --edition paper", QL_LEARNS),
         ),
+        "bfs-oracle": (
+            PAPERS,
+            twenty("pytest --model bfs-oracle --edition paper", ["morris_water_maze"]),
+        ),
+        "hippocampal-ql": (
+            PAPERS,
+            twenty("pytest --model hippocampal-ql --edition paper"),
+        ),
+        "flat-15": (
+            PAPERS,
+            twenty("pytest --model random --design flat-15 --edition paper"),
+        ),
+        "view-modes": (
+            PAPERS,
+            best_of_views("pytest --model random --study view-modes --edition paper"),
+        ),
         "best of views": (
             PAPERS,
             best_of_views("pytest --model random --edition paper --design paper"),

@@ -206,8 +206,9 @@ def _cell_to_json(cell: CellCounts) -> dict[str, object]:
     )
     if cell.measured is None:
         del values["measured"], values["margin"], values["animals"]
-    if not cell.doubts:
-        del values["doubts"]
+    for rare in ("doubts", "untested"):
+        if not values[rare]:
+            del values[rare]
     values["subjects"] = [
         [n, s.passed, s.scored, s.missing, s.digest] for n, s in cell.subjects.items()
     ]

@@ -42,8 +42,7 @@ def render(summary: RunSummary) -> str:
         f'role="img" aria-label={quoteattr(said)} font-family="system-ui, Segoe UI, Helvetica, Arial, sans-serif">',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]
-    mean = "mean ability" if rows and rows[0].ability is not None else "mean"
-    for place, column in enumerate(["PASS", mean, *found.columns]):
+    for place, column in enumerate(["PASS", found.mean_name, *found.columns]):
         at = (left + COLUMN * (place + 0.5), HEAD - 8)
         name = escape(clean(column).replace("_", " "))
         parts.append(

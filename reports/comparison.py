@@ -87,9 +87,8 @@ def text(comparison: RunComparison) -> str:
             _filled(answer(comparison, model, clean)),
         ]
         parts += [
-            _filled(f"{cell.protocol}: {cell.reason}")
-            for cell in model.cells
-            if _needs_reason(cell)
+            _filled(f"{', '.join(names)}: {reason}")
+            for reason, names in reasons(model).items()
         ]
     parts += [_filled(f"Warning: {line}") for line in comparison.warnings]
     parts += [
@@ -108,12 +107,11 @@ def markdown(comparison: RunComparison) -> str:
             f"**{answer(comparison, model, escape)}**",
             markdown_table(names, rows(comparison, model), right=names[2:8]),
         ]
-        reasons = [
-            f"- {escape(cell.protocol)}: {escape(cell.reason)}"
-            for cell in model.cells
-            if _needs_reason(cell)
+        found = [
+            f"- {escape(', '.join(names))}: {escape(reason)}"
+            for reason, names in reasons(model).items()
         ]
-        parts += ["\n".join(reasons)] if reasons else []
+        parts += ["\n".join(found)] if found else []
     parts += [f"> **Warning:** {escape(line)}" for line in comparison.warnings]
     for note, lines in _notes(comparison, escape):
         parts.append(f"{note}\n\n" + "\n".join(f"- {line}" for line in lines))
@@ -159,7 +157,7 @@ def answer(
         names = model.first_model, model.second_model  # two models of one run
     first, second = map(shown, names)
     if overall.difference is None:
-        return f"{shown(overall.reason)}"
+        return f"{MARKS['undecided']} {shown(overall.reason)}"
     p = _p(overall.p_value)
     where = f"over {plural(len(model.rated), 'protocol')} (p {p if p.startswith('<') else f'= {p}'})"
     size = f"{points(overall.difference)} points {where}"
@@ -239,6 +237,17 @@ def _pairs(cell: CellComparison) -> str:
         if cell.paired.pairs == most
         else f"{cell.paired.pairs} of {most}"
     )
+
+
+def reasons(model: ModelComparison) -> dict[str, list[str]]:
+    """Return the sentences that rows need, each with its protocols; none that is the
+    answer over all.
+    """
+    found = dict[str, list[str]]()
+    for cell in model.cells:
+        if _needs_reason(cell) and cell.reason != model.overall.reason:
+            found.setdefault(cell.reason, []).append(cell.protocol)
+    return found
 
 
 def _needs_reason(cell: CellComparison) -> bool:

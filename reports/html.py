@@ -658,6 +658,10 @@ def _compared(found: RunComparison) -> dict[str, Any]:
                     "kept",
                 ),
                 "rows": comparison.rows(found, model),
+                "reasons": [
+                    f"{', '.join(names)}: {reason}"
+                    for reason, names in comparison.reasons(model).items()
+                ],
             }
             for model in found.models
         ],

@@ -127,6 +127,12 @@ class Matrix:
         return any(row.cost for row in self.rows)
 
     @property
+    def mean_name(self) -> str:
+        """What the means are: of abilities, or of rates where no row has one."""
+        own = any(row.ability is not None for row in self.rows)
+        return "mean ability" if own else "mean"
+
+    @property
     def is_several(self) -> bool:
         """Whether there is more than one model (or view) of this run to be compared."""
         return sum(row.kind == "model" for row in self.rows) > 1
@@ -141,7 +147,7 @@ class Matrix:
             [
                 "",
                 "PASS",
-                "mean",
+                self.mean_name.replace(" ", "\n"),
                 *(column.replace("_", "\n") for column in self.columns),
                 "cost",
             ]
@@ -333,7 +339,9 @@ def _of_plans(
         return []
     fields = tuple(_of_animals(own[column]) for column in columns)
     rates = [field.rate for field in fields]
-    means = {one.ability.rodent for one in models if one.ability is not None}
+    rated = [one.ability for one in models if one.ability is not None]
+    unrated = [one.animals for one in models if one.animals is not None]
+    means = {one.rodent for one in rated or unrated}
     return [
         Row(
             name="rodent",
@@ -370,7 +378,7 @@ def render(summary: RunSummary) -> str:
     found = matrix(summary)
     if not found.rows:
         return "No cell was run, so there is nothing to judge.\n"
-    headers = ["model", "PASS", "mean", *found.columns, "cost"]
+    headers = ["model", "PASS", found.mean_name, *found.columns, "cost"]
     body = [
         [
             f"**{_text(row.whose)}**"
@@ -546,8 +554,7 @@ def _upright(found: Matrix) -> str:
         for at, name in enumerate(found.columns)
     ]
     if len(found.columns) > 1:
-        name = "mean ability" if rows[0].ability is not None else "mean"
-        body.append([f"**{name}**", *(row.mean_shown for row in rows)])
+        body.append([f"**{found.mean_name}**", *(row.mean_shown for row in rows)])
     align = ["left", *("right" for _ in rows)]
     return tabulate(
         body, headers=headers, tablefmt="pipe", disable_numparse=True, colalign=align

@@ -140,7 +140,7 @@ class Reporting:
         self._say_unfinished(log, summary)
         self._say_where(log)
         ci.add_suite_properties(run.config, ci.suite_properties(summary))
-        whole = "\n".join(filter(None, (page, compared)))
+        whole = "\n".join(filter(None, (compared, page)))
         self._lines += _write_markdown(run, log.directory, whole)
         comment = _comment(run.plugins.reporter("comment").render(summary), compared)
         self._lines.append(_write(comment, log.directory / "comment.md"))

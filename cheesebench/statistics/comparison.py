@@ -36,7 +36,7 @@ from cheesebench.statistics.summary import (
     PairedComparison,
     Ranked,
 )
-from cheesebench.statistics.wording import doubts, never_acted, plural
+from cheesebench.statistics.wording import doubts, plural, untested
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +58,7 @@ MOST_FLIPS = 9999
 FLIPPED = 1000
 #: What stands for the agent of a program, and before the name of a setting.
 NO_AGENT, SETTING = "none: a program", "setting "
+UNPAIRED = "No subject was measured in both runs."
 #: A loss of pass rate that is excluded where the answer is "no loss".
 LOSS = 0.3
 #: For a measure, a loss of this many margins (or of half of its range, if that is
@@ -126,6 +127,15 @@ class CellCounts:
     """What makes its numbers doubtful, as reports say it: replies that are no answers,
     and missing trials.
     """
+    untested: str = ""
+    """Why nothing was measured, although the model was asked: it never acted."""
+
+    @property
+    def nothing(self) -> str:
+        """Why it has no subject to compare; empty where it has one."""
+        if any(one.scored for one in self.subjects.values()):
+            return ""
+        return self.untested or "No trial was measured."
 
     @property
     def loss(self) -> float:
@@ -174,7 +184,7 @@ def count_cell(
     """
     sample, measured = draw_sample(plan, trials), plan.measured
     counts = calls.counts if calls and calls.counts else sample.tally.agent_counts()
-    tested = not never_acted(counts)
+    never_acted = untested(counts, calls)
     missing, planned = sample.missing, sample.entered
     if not plan.sequential:
         missing, planned = missing + sample.not_run, planned + sample.not_run
@@ -192,7 +202,7 @@ def count_cell(
         agent=plan.agent,
         settings=plan.settings,
         subjects=count_subjects(
-            sample.per_subject if tested else (), of_measure=measured is not None
+            () if never_acted else sample.per_subject, of_measure=measured is not None
         ),
         measured=measured,
         margin=0.0 if measured is None else plan.margin,
@@ -200,8 +210,9 @@ def count_cell(
         if measured is None or plan.reference is None
         else plan.reference.value,
         doubts=doubts(sample.tally.agent_counts(), calls, missing, planned)
-        if sample.per_subject and tested
+        if sample.per_subject and not never_acted
         else (),
+        untested=never_acted,
     )
 
 
@@ -276,7 +287,7 @@ def compare_differences(
     """
     differences = possible[0]
     if not len(differences):
-        return nothing_compared("No subject was measured in both runs.")
+        return nothing_compared(UNPAIRED)
     p_values = [
         paired_p_value(values, seed=seed, imagined=imagined) for values in possible
     ]
@@ -739,7 +750,10 @@ def compare_runs(
     return RunComparison(
         first=first.name,
         second=second.name,
-        models=tuple(_compare_models(group, seed) for group in groups.values()),
+        models=tuple(
+            _compare_models(group, seed, (first.name, second.name))
+            for group in groups.values()
+        ),
         left_out=tuple(
             f"{what}: only in {(first, second)[side].name}" for what, side in only
         ),
@@ -882,30 +896,33 @@ def _check(
 
 
 def _compare_models(
-    group: Sequence[tuple[CellCounts, CellCounts]], seed: int
+    group: Sequence[tuple[CellCounts, CellCounts]], seed: int, runs: tuple[str, str]
 ) -> ModelComparison:
     possible = [paired_differences(a.subjects, b.subjects) for a, b in group]
     comparisons = [
         compare_differences(differences, seed=seed, shown=_shown(b))
-        for (_, b), differences in zip(group, possible, strict=True)
+        if differences[0]
+        else nothing_compared(_unpaired((a, b), runs))
+        for (a, b), differences in zip(group, possible, strict=True)
     ]
     adjusted = holm(
         [1.0 if one.p_worst is None else one.p_worst for one in comparisons]
     )
+    rated = [
+        differences
+        for (_, b), differences in zip(group, possible, strict=True)
+        if b.measured is None
+    ]
+    overall, reasons = _overall(rated, seed), {one.reason for one in comparisons}
+    if not any(one.pairs for one in comparisons) and len(reasons) == 1:
+        overall = nothing_compared(*reasons)
     first, second = group[0]
     return ModelComparison(
         first_model=first.model,
         second_model=second.model,
         view=first.view,
         variant=first.variant,
-        overall=_overall(
-            [
-                one
-                for (_, b), one in zip(group, possible, strict=True)
-                if b.measured is None
-            ],
-            seed,
-        ),
+        overall=overall,
         cells=tuple(
             _cell(a, b, one, p, len(group))
             for (a, b), one, p in zip(group, comparisons, adjusted, strict=True)
@@ -945,6 +962,16 @@ def _cell(
         doubts=(a.doubts, b.doubts),
         identical=bool(pairs) and all(x.digest and x == y for x, y in pairs),
     )
+
+
+def _unpaired(cells: tuple[CellCounts, CellCounts], runs: tuple[str, str]) -> str:
+    """Say which of two runs has no subject to compare, and why."""
+    found = [
+        f"{run[:1].upper()}{run[1:]} has no result. {cell.nothing}"
+        for run, cell in zip(runs, cells, strict=True)
+        if cell.nothing
+    ]
+    return " ".join(found) or UNPAIRED
 
 
 def _missing(pairs: Sequence[Pair]) -> tuple[int, int]:

@@ -267,6 +267,13 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
         variant=cells[0].plan.series,
         overall=average(cells),
         ability=mean_ability((cell.plan, cell.ability) for cell in cells),
+        animals=mean_ability(
+            (
+                cell.plan,
+                cell.ability and replace(cell.ability, model=cell.ability.rodent),
+            )
+            for cell in cells
+        ),
         profile={name: mean for name, mean in profile.items() if mean is not None},
         gate=gate,
         gate_reason=reason,

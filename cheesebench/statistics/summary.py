@@ -345,6 +345,8 @@ class ModelSummary(tables.Brief):
     """None if no cell has a rate."""
     ability: MeanAbility | None = None
     """Mean over the protocols with an ability scale; None if none has one."""
+    animals: MeanAbility | None = None
+    """Of the animals over the same protocols, whether the model has a rate or not."""
     profile: Mapping[str, Average]
     """By cognitive dimension, in the order of the plans."""
     gate: Verdict

@@ -465,24 +465,25 @@ def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
         agent_counts=calls.counts if calls and calls.counts else cell.agent_counts,
     )
     cell = replace(cell, warnings=(*warnings(cell), *own))
-    if not never_acted(cell.agent_counts):
-        return cell
-    asked = to_act(cell.agent_counts)
+    if reason := untested(cell.agent_counts, calls):
+        return replace(cell, verdict=Verdict.ERROR, reason=reason, subjects_needed=None)
+    return cell
+
+
+def untested(counts: Mapping[str, int], calls: CellCalls | None) -> str:
+    """Say that there were replies of which none named an action, so that the model has
+    not been tested; empty where that is not so.
+    """
+    asked = to_act(counts)
+    if not 0 < asked <= counts.get("unparsed", 0):
+        return ""
     first = f" The first: {calls.unread}." if calls and calls.unread else ""
-    reason = f"{NEVER_ACTED} ({plural(asked, 'call')}), so the model has not been tested.{first}"
-    return replace(cell, verdict=Verdict.ERROR, reason=reason, subjects_needed=None)
+    return f"{NEVER_ACTED} ({plural(asked, 'call')}), so the model has not been tested.{first}"
 
 
 def to_act(counts: Mapping[str, int]) -> int:
     """Return how many replies were to name an action, which notes are not."""
     return counts.get("calls", 0) - counts.get("notes", 0)
-
-
-def never_acted(counts: Mapping[str, int]) -> bool:
-    """Whether there were replies, and none named an action: the model has not been
-    tested.
-    """
-    return 0 < to_act(counts) <= counts.get("unparsed", 0)
 
 
 #: Doubt about trials of a language model that are not its own.

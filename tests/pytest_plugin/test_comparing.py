@@ -48,9 +48,8 @@ def test_a_better_run_is_green(project: pytest.Pytester, baseline: Path) -> None
         ]
     )
     directory = project.path / "results" / "new"
-    assert "\n# This run against main\n" in (directory / "report.md").read_text(
-        encoding="utf-8"
-    )
+    report = (directory / "report.md").read_text(encoding="utf-8")
+    assert report.startswith("# This run against main\n")
     # In the comment no heading is larger than its own.
     headings = re.findall(
         "^#+ .*", (directory / "comment.md").read_text(encoding="utf-8"), re.MULTILINE
@@ -172,6 +171,27 @@ def test_where_the_comparison_gates_it_alone_fails_a_case(
 
     assert failures() == (1, "1")
     assert failures("--cheese-exit-zero") == (0, "0")
+
+
+def test_of_a_model_that_never_acts_the_first_sentence_says_so(
+    project: pytest.Pytester, baseline: Path
+) -> None:
+    with FakeServer("I cannot") as server:
+        result = project.runpytest_inprocess(
+            *("--model=openai/mute", "--base-url", server.base_url, *RUN[2:]),
+            *("--cheese-compare=main", "--compare-fail=worse,undecided"),
+            *("--cheese-run-id=new", "--cheese-html=page.html"),
+        )
+    assert result.ret == 1
+    why = r"\? This run has no result\. No reply named an action \(\d+ calls\)"
+    directory = project.path / "results" / "new"
+    for text in (directory / "report.md", directory / "comment.md"):
+        first = re.search(r"^\*\*(.*)\*\*$", text.read_text(encoding="utf-8"), re.M)
+        assert first
+        assert re.match(why, first[1])
+    page = (project.path / "page.html").read_text(encoding="utf-8")
+    assert re.search(rf'<p class="compared undecided"><strong>{why}', page)
+    assert re.search(why, " ".join(result.outlines))
 
 
 def test_without_a_terminal_a_line_now_and_then_says_how_far_it_is(
