@@ -88,6 +88,8 @@ class Job:
             "GITHUB_ACTION_PATH": str(ROOT),
             "GITHUB_OUTPUT": str(self.output),
             "GITHUB_REPOSITORY": "lab/model",
+            "GITHUB_SERVER_URL": "https://forge.example",
+            "GITHUB_RUN_ID": GITHUB["run_id"],
             "ASKED": str(self.asked),
             "OWN": "",
             "PIP_NO_BUILD_ISOLATION": "0",  # pip reads: no isolation
@@ -128,6 +130,19 @@ def test_the_action_runs_resumes_and_comments(tmp_path: Path) -> None:
     assert first.startswith("api repos/lab/model/issues/5/comments --paginate")
     assert posted == "api repos/lab/model/issues/5/comments --field body=@results/ci-77/comment.md"  # fmt: skip
     assert patched == "api --method PATCH repos/lab/model/issues/comments/11 --field body=@results/ci-77/comment.md"  # fmt: skip
+
+
+def test_a_run_that_never_began_leaves_no_old_comment(tmp_path: Path) -> None:
+    options = "--base-url=http://127.0.0.1:9/v1"
+    job = Job(tmp_path, Path(sys.executable), model="openai/gone", options=options)
+    ran = job.step("Run", PYTHONPATH=str(ROOT), OPENAI_API_KEY="none")
+    assert ran.returncode == 4, ran.stdout + ran.stderr
+    assert job.step("Comment", OWN="11\n").returncode == 0
+    assert job.asked.read_text().endswith("/comments/11 --field body=@refused.md\n")
+    assert (tmp_path / "refused.md").read_text() == (
+        "<!-- cheesebench -->\n**CheeseBench could not run**, so nothing was tested: "
+        "[the job says why](https://forge.example/lab/model/actions/runs/77).\n"
+    )
 
 
 def test_a_value_with_code_in_it_is_only_a_value(tmp_path: Path) -> None:

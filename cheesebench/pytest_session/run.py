@@ -128,12 +128,14 @@ class Comparing:
         _, only = match_runs(run, self._baseline)
         unseen = [what for what, side in only if side == 0]
         if unseen and "undecided" in self._fails_if:
+            lacks = "model" if {cell.model for cell in cells} & {*unseen} else "protocol"
             known = ",".join(
-                dict.fromkeys(one.protocol for one in self._baseline.cells)
+                dict.fromkeys(getattr(one, lacks) for one in self._baseline.cells)
             )
+            option = {"model": "--model", "protocol": "--protocols"}[lacks]
             raise ComparisonError(
                 f"{self._baseline.name} does not have {', '.join(unseen)}, so whether that is worse would be undecided, "
-                f"which fails this run. Run what it has (--protocols {known}), or bless a run that has the rest."
+                f"which fails this run. Run what it has ({option} {known}), or bless a run that has the rest."
             )
 
     @property

@@ -146,6 +146,13 @@ def test_what_could_only_end_undecided_is_refused_before_it_is_run(
     assert result.ret == 4
     assert "main does not have west (ascii_2d)" in said
     assert "Run what it has (--protocols east), or bless" in said
+    several = project.runpytest_inprocess(
+        *RUN, "--model=statue", "--cheese-compare=main", "--compare-fail=undecided"
+    )
+    assert several.ret == 4
+    several.stderr.fnmatch_lines(
+        ["*main does not have statue*Run what it has (--model walker), or bless*"]
+    )
 
 
 @pytest.mark.parametrize("given", [(), ("-n1",)], ids=["alone", "xdist"])
