@@ -128,11 +128,13 @@ class Comparing:
         _, only = match_runs(run, self._baseline)
         unseen = [what for what, side in only if side == 0]
         if unseen and "undecided" in self._fails_if:
-            lacks = "model" if {cell.model for cell in cells} & {*unseen} else "protocol"
-            known = ",".join(
-                dict.fromkeys(getattr(one, lacks) for one in self._baseline.cells)
+            lacks_model = any(cell.model in unseen for cell in cells)
+            option, what = (
+                ("--model", "model") if lacks_model else ("--protocols", "protocol")
             )
-            option = {"model": "--model", "protocol": "--protocols"}[lacks]
+            known = ",".join(
+                dict.fromkeys(getattr(one, what) for one in self._baseline.cells)
+            )
             raise ComparisonError(
                 f"{self._baseline.name} does not have {', '.join(unseen)}, so whether that is worse would be undecided, "
                 f"which fails this run. Run what it has ({option} {known}), or bless a run that has the rest."
