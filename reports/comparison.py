@@ -149,13 +149,8 @@ def heading(model: ModelComparison, shown: Callable[[object], str]) -> str:
 def answer(
     comparison: RunComparison, model: ModelComparison, shown: Callable[[object], str]
 ) -> str:
-    overall, names = model.overall, (comparison.first, comparison.second)
-    if (
-        comparison.first == comparison.second
-        and model.first_model != model.second_model
-    ):
-        names = model.first_model, model.second_model  # two models of one run
-    first, second = map(shown, names)
+    overall = model.overall
+    first, second = map(shown, _who(comparison, model))
     if overall.difference is None:
         return f"{MARKS['undecided']} {shown(overall.reason)}"
     p = _p(overall.p_value)
@@ -168,7 +163,20 @@ def answer(
             f"= {first} and {second} are identical: every subject did exactly the same."
         )
     mark = MARKS["undecided" if model.said == "undecided" else "no loss"]
-    said = f"{mark} No difference between {first} and {second} can be shown: {size}."
+    no = f"No difference between {first} and {second} can be shown"
+    return f"{mark} {no}: {size}.{_reservations(overall)}"
+
+
+def _who(comparison: RunComparison, model: ModelComparison) -> tuple[str, str]:
+    """Return the runs that are compared, or the models where both are of one run."""
+    runs = comparison.first, comparison.second
+    models = model.first_model, model.second_model
+    return models if runs[0] == runs[1] and models[0] != models[1] else runs
+
+
+def _reservations(overall: PairedComparison) -> str:
+    """Return what remains to be said where no difference is shown."""
+    said = ""
     if overall.p_value is not None and overall.p_value < ALPHA:
         said += " That depends on missing trials."  # they could have made it large
     if overall.interval is not None and overall.interval[0] < 0:

@@ -339,9 +339,6 @@ def _of_plans(
         return []
     fields = tuple(_of_animals(own[column]) for column in columns)
     rates = [field.rate for field in fields]
-    rated = [one.ability for one in models if one.ability is not None]
-    unrated = [one.animals for one in models if one.animals is not None]
-    means = {one.rodent for one in rated or unrated}
     return [
         Row(
             name="rodent",
@@ -349,9 +346,19 @@ def _of_plans(
             kind="rodent",
             fields=fields,
             mean=words.complete_mean(rates),
-            ability=means.pop() if len(means) == 1 else None,
+            ability=_mean_of_animals(models),
         )
     ]
+
+
+def _mean_of_animals(models: Sequence[ModelSummary]) -> float | None:
+    """Return the animals' mean ability over what the models have in common, or over all
+    protocols where no model has a rate.
+    """
+    rated = [one.ability for one in models if one.ability is not None]
+    unrated = [one.animals for one in models if one.animals is not None]
+    means = {one.rodent for one in rated or unrated}
+    return means.pop() if len(means) == 1 else None
 
 
 def _of_animals(cell: CellResult) -> Field:

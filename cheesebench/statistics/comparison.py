@@ -900,34 +900,36 @@ def _compare_models(
 ) -> ModelComparison:
     possible = [paired_differences(a.subjects, b.subjects) for a, b in group]
     comparisons = [
-        compare_differences(differences, seed=seed, shown=_shown(b))
+        compare_differences(differences, seed=seed, shown=_shown(pair[1]))
         if differences[0]
-        else nothing_compared(_unpaired((a, b), runs))
-        for (a, b), differences in zip(group, possible, strict=True)
+        else nothing_compared(_unpaired(pair, runs))
+        for pair, differences in zip(group, possible, strict=True)
     ]
     adjusted = holm(
         [1.0 if one.p_worst is None else one.p_worst for one in comparisons]
     )
-    rated = [
-        differences
-        for (_, b), differences in zip(group, possible, strict=True)
-        if b.measured is None
-    ]
-    overall, reasons = _overall(rated, seed), {one.reason for one in comparisons}
-    if not any(one.pairs for one in comparisons) and len(reasons) == 1:
-        overall = nothing_compared(*reasons)
     first, second = group[0]
     return ModelComparison(
         first_model=first.model,
         second_model=second.model,
         view=first.view,
         variant=first.variant,
-        overall=overall,
+        overall=_one_reason(comparisons) or _overall(group, possible, seed),
         cells=tuple(
             _cell(a, b, one, p, len(group))
             for (a, b), one, p in zip(group, comparisons, adjusted, strict=True)
         ),
     )
+
+
+def _one_reason(comparisons: Sequence[PairedComparison]) -> PairedComparison | None:
+    """Return the comparison over all where nothing was paired for one and the same
+    reason.
+    """
+    reasons = {one.reason for one in comparisons}
+    if len(reasons) == 1 and not any(one.pairs for one in comparisons):
+        return nothing_compared(*reasons)
+    return None
 
 
 def _cell(
@@ -1031,7 +1033,9 @@ def _mean_rates(
 
 
 def _overall(
-    possible: Sequence[Sequence[Sequence[float]]], seed: int
+    group: Sequence[tuple[CellCounts, CellCounts]],
+    differences: Sequence[Sequence[Sequence[float]]],
+    seed: int,
 ) -> PairedComparison:
     """Compare over all protocols: the mean of their mean differences, with the signs of
     all pairs flipped together.
@@ -1040,18 +1044,29 @@ def _overall(
     Protocols that are compared by a measure are left
     out: their units differ.
     """
+    possible = [
+        one
+        for (_, b), one in zip(group, differences, strict=True)
+        if b.measured is None
+    ]
     if not possible:
         return nothing_compared(
             "Each protocol is compared by a measure of its own, so there is no mean over them."
         )
     cells = [cell for cell in possible if cell[0]]
-    scenarios = range(max((len(cell) for cell in cells), default=1))
-    weighted = [
-        _weighted([cell[number] if number < len(cell) else cell[0] for cell in cells])
-        for number in scenarios
-    ]
-    found = compare_differences(weighted, seed=seed)
+    found = compare_differences(_scenarios(cells), seed=seed)
     return _with_interval(found, [cell[0] for cell in cells])
+
+
+def _scenarios(cells: Sequence[Sequence[Sequence[float]]]) -> list[list[float]]:
+    """Return the weighted differences of all cells: as they are, and where trials are
+    missing with all of them in favour of either run.
+    """
+    most = max((len(cell) for cell in cells), default=1)
+    return [
+        _weighted([cell[number] if number < len(cell) else cell[0] for cell in cells])
+        for number in range(most)
+    ]
 
 
 def _weighted(cells: Sequence[Sequence[float]]) -> list[float]:

@@ -10,7 +10,7 @@ from cheesebench.amounts import points
 from cheesebench.published import published_rows
 from cheesebench.records import GOAL, CellCalls, CellKey, CellPlan, TrialRecord
 from cheesebench.statistics import wording
-from cheesebench.statistics.ability import mean_ability
+from cheesebench.statistics.ability import Ability, mean_ability
 from cheesebench.statistics.beside import against_published
 from cheesebench.statistics.betting import LIMIT, limits
 from cheesebench.statistics.by_answer import ByAnswer, by_answer
@@ -252,11 +252,6 @@ def _by_model_view_and_variant(cells: Iterable[CellResult]) -> list[list[CellRes
 
 
 def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
-    dimensions = dict.fromkeys(cell.plan.dimension for cell in cells)
-    profile = {
-        name: average([c for c in cells if c.plan.dimension == name])
-        for name in dimensions
-    }
     failed = e_bh(
         {c.plan.label: c.game.failing_at_stop for c in cells if c.game is not None}
     )
@@ -267,18 +262,26 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
         variant=cells[0].plan.series,
         overall=average(cells),
         ability=mean_ability((cell.plan, cell.ability) for cell in cells),
-        animals=mean_ability(
-            (
-                cell.plan,
-                cell.ability and replace(cell.ability, model=cell.ability.rodent),
-            )
-            for cell in cells
-        ),
-        profile={name: mean for name, mean in profile.items() if mean is not None},
+        animals=mean_ability((cell.plan, _of_animals(cell)) for cell in cells),
+        profile=_profile(cells),
         gate=gate,
         gate_reason=reason,
         failed=failed,
     )
+
+
+def _of_animals(cell: CellResult) -> Ability | None:
+    """Return the scale of a cell as if its animals had been run."""
+    return cell.ability and replace(cell.ability, model=cell.ability.rodent)
+
+
+def _profile(cells: Sequence[CellResult]) -> dict[str, Average]:
+    """Return the means by cognitive dimension."""
+    by_dimension = dict[str, list[CellResult]]()
+    for cell in cells:
+        by_dimension.setdefault(cell.plan.dimension, []).append(cell)
+    means = {name: average(own) for name, own in by_dimension.items()}
+    return {name: mean for name, mean in means.items() if mean is not None}
 
 
 def e_bh(evidence: Mapping[str, float]) -> tuple[str, ...]:
