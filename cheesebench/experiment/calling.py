@@ -37,7 +37,7 @@ from cheesebench.chat import (
 )
 from cheesebench.errors import CheeseBenchError, RunLogError
 from cheesebench.experiment.log import digest, readable
-from cheesebench.records import CallRecord, CallTotals, CellKey
+from cheesebench.records import CallRecord, CallTotals, CellKey, TrialRecord
 from cheesebench.redaction import quoted
 
 if TYPE_CHECKING:
@@ -461,6 +461,9 @@ class Hope:
     unread: int = 0
     subjects: set[int] = field(default_factory=set)
     was_read: bool = False
+    #: Recorded replies that are still to be given again, in whatever order: one of them
+    #: may be readable.
+    to_repeat: int = 0
     #: Whether the journal names the first reply that could not be read.
     noted: bool = False
 
@@ -474,6 +477,7 @@ class Hope:
     def gone(self) -> bool:
         return (
             not self.was_read
+            and self.to_repeat <= 0
             and self.unread >= HOPELESS_REPLIES
             and len(self.subjects) >= HOPELESS_SUBJECTS
         )
@@ -643,6 +647,12 @@ def _said_in(reply: ChatReply) -> str:
     return reply.text.strip() or reply.reasoning.strip()
 
 
+def _names_actions(record: TrialRecord) -> bool:
+    """Whether some reply of a trial could be read."""
+    counts = record.tally
+    return counts.get("calls", 0) - counts.get("notes", 0) > counts.get("unparsed", 0)
+
+
 @dataclass(slots=True)
 class Caller:
     """Makes the calls of one subject, and writes them into ``log``; those that
@@ -694,7 +704,13 @@ class Caller:
 
     @property
     def _hope(self) -> Hope:
-        return self.channel.hopes.setdefault(self.plan.key, Hope())
+        hopes, plan = self.channel.hopes, self.plan
+        if plan.key not in hopes:
+            hopes[plan.key] = Hope(
+                was_read=any(_names_actions(one) for one in self.log.trials(plan)),
+                to_repeat=self.log.calls.to_repeat(plan),
+            )
+        return hopes[plan.key]
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
         """Return the reply to the next call of ``trial``: the recorded one, or a new
@@ -711,6 +727,7 @@ class Caller:
         self._check_stopped()
         self._refused = known = self._find(trial, call, request_digest)
         if known is not None and known.fault is None:
+            self._hope.to_repeat -= 1
             self._said = _said_in(known.reply)
             return known.reply
         with self.channel.asks():

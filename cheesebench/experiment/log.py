@@ -107,6 +107,17 @@ class CallLog:
             )[0][0]
         )
 
+    def to_repeat(self, plan: CellPlan) -> int:
+        """Return how many replies a resumed run gives again, because their subjects are
+        not finished.
+        """
+        where, values = _selection(plan, None)
+        [(count,)] = self._log.select(
+            f"SELECT count(*) FROM calls{where} AND fault = '' AND subject NOT IN (SELECT subject FROM lives{where})",
+            (*values, *values),
+        )
+        return int(count)
+
     def find(
         self, plan: CellPlan, subject: int, trial: int, call: int
     ) -> CallRecord | None:

@@ -18,7 +18,13 @@ import pytest
 from cheesebench.chat import ChatReply, ModelEntry
 from cheesebench.errors import OptionError, RunLogError
 from cheesebench.experiment import calling
-from cheesebench.experiment.calling import Limiter, ModelChannel, Patience
+from cheesebench.experiment.calling import (
+    HOPELESS_REPLIES,
+    Limiter,
+    Limits,
+    ModelChannel,
+    Patience,
+)
 from cheesebench.experiment.cells import language_model, replayed_models
 from cheesebench.experiment.language_models import (
     CallOptions,
@@ -27,6 +33,7 @@ from cheesebench.experiment.language_models import (
 )
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import check_resumable
+from cheesebench.experiment.subjects import agent_seed, call_seed
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from tests.experiment.laboratory import ENTRY, SEED, Laboratory, errors, walk
 
@@ -225,6 +232,36 @@ def test_one_hopeless_subject_does_not_stop_the_others(
             assert (
                 len({record.subject for record in log.trials() if record.missing}) == 1
             )
+
+
+@pytest.mark.parametrize("tokens", [2500, 9000], ids=["first trial", "later"])
+def test_a_resumed_run_gives_up_no_model_that_it_has_read(
+    laboratory: Laboratory, tokens: int
+) -> None:
+    """Recorded replies come in another order than at first: all those of the first
+    subject, which never names an action, then those of the second, which does not
+    either, then those of the others.
+    """
+
+    def script(call: Call) -> str:
+        return "no" if call.body["seed"] in mute else "F"
+
+    with FakeServer(script) as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=6, names=("corridor",))
+        [plan] = cells
+        origins = [agent_seed(plan, SEED, subject) for subject in range(2)]
+        mute = {call_seed(one, number) for one in origins for number in range(400)}
+        laboratory.options = CallOptions(limits=Limits(tokens=tokens))
+        with laboratory.log("cut", cells) as log:
+            laboratory.run(log, model, cells)
+            asked = log.calls.totals().calls
+            assert asked > 2 * HOPELESS_REPLIES
+        laboratory.options = CallOptions()
+        with RunLog.open(laboratory.results / "cut") as log:
+            laboratory.run(log, model, cells)
+            assert len(log.completed_subjects(plan)) == 6
+            assert not [text for text in errors(log) if "could be read" in text]
 
 
 def test_a_fault_of_the_account_stops_everybody_at_once(laboratory: Laboratory) -> None:
