@@ -13,6 +13,7 @@ from statistics import fmean
 from pydantic import Field
 
 from cheesebench.amounts import points, rounded
+from cheesebench.canary import CANARY
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.cells import find_design
 from cheesebench.experiment.log import RunLog
@@ -78,19 +79,42 @@ class BoardRefusedError(CheeseBenchError):
 
 
 def board(logs: Sequence[RunLog]) -> str:
-    """Return the board of several runs in Markdown. Raises BoardRefusedError."""
+    """Return the board of several runs in Markdown. A run of twins alone belongs to the
+    entry of its model. Raises BoardRefusedError.
+    """
     entries: dict[Path, Entry] = {}
-    refusals = [
-        refusal for log in logs for refusal in _refusals(log, logs, entries)
-    ] or list(_together(logs))
+    held_out = [log for log in logs if _only_twins(log)]
+    public = [log for log in logs if log not in held_out]
+    # Trials are lived again only where nothing else is wrong: it takes minutes.
+    refusals = (
+        list(_by_reading(public, held_out, entries))
+        or list(_together(public))
+        or list(_by_living(logs))
+    )
     if refusals:
         raise BoardRefusedError(refusals)
     summary = summarise_logs(logs) if len(logs) > 1 else summarise_log(logs[0])
-    return _page(summary, _owners(logs), entries)
+    owners = {model: log for log in public for model in sorted(_models(log))}
+    return _page(summary, owners, entries)
 
 
-def _owners(logs: Iterable[RunLog]) -> dict[str, RunLog]:
-    return {plan.model: log for log in logs for plan in log.plans()}
+def _by_reading(
+    public: Sequence[RunLog], held_out: Sequence[RunLog], entries: dict[Path, Entry]
+) -> Iterator[Refusal]:
+    for log in public:
+        yield from _refusals(log, public, entries)
+    for log in held_out:
+        yield from _refused_twins(log, public)
+
+
+def _by_living(logs: Iterable[RunLog]) -> Iterator[Refusal]:
+    for log in logs:
+        yield from _broken(log, "replay", _not_as_lived(log))
+
+
+def _only_twins(log: RunLog) -> bool:
+    plans = log.plans()
+    return bool(plans) and all(plan.twin_of for plan in plans)
 
 
 def _name(log: RunLog) -> str:
@@ -100,17 +124,40 @@ def _name(log: RunLog) -> str:
 def _refusals(
     log: RunLog, logs: Sequence[RunLog], entries: dict[Path, Entry]
 ) -> Iterator[Refusal]:
-    """Yield what is wrong with one run."""
-    for rule, found in (
-        ("set", _other_than_set(log)),
-        ("design", _other_design(log)),
-        ("seed", _typed_seed(log)),
-        ("whole", _unfinished(log)),
-        ("told", _untold(log, entries)),
-        ("failed runs", _hidden_runs(log, logs, entries)),
-        ("replay", _not_as_lived(log)),
-    ):
-        yield from (Refusal(rule, _name(log), how) for how in found)
+    """Yield what is wrong with one run, without living its trials again."""
+    yield from _broken(log, "set", _other_than_set(log))
+    yield from _lived_otherwise(log)
+    yield from _broken(log, "told", _untold(log, entries))
+    yield from _broken(log, "failed runs", _hidden_runs(log, logs, entries))
+
+
+def _lived_otherwise(log: RunLog) -> Iterator[Refusal]:
+    yield from _broken(log, "design", _other_design(log))
+    yield from _broken(log, "seed", _typed_seed(log))
+    yield from _broken(log, "whole", _unfinished(log))
+
+
+def _broken(log: RunLog, rule: str, found: Iterable[str]) -> Iterator[Refusal]:
+    return (Refusal(rule, _name(log), how) for how in found)
+
+
+def _refused_twins(log: RunLog, public: Sequence[RunLog]) -> Iterator[Refusal]:
+    """Yield what is wrong with a run of twins alone, which whoever runs the board adds
+    to an entry.
+    """
+    entry = next((one for one in public if _models(one) >= _models(log)), None)
+    found = standing(entry.plans(), entry.manifest["protocols"]) if entry else None
+    if found is None:
+        how = "it has only twins, and no other run on the board has its models"
+        yield Refusal("set", _name(log), how)
+    else:
+        different = found.frozen.twin_differences(log.plans())
+        yield from _broken(log, "set", different)
+    yield from _lived_otherwise(log)
+
+
+def _models(log: RunLog) -> set[str]:
+    return {plan.model for plan in log.plans()}
 
 
 def _other_than_set(log: RunLog) -> Iterator[str]:
@@ -167,7 +214,7 @@ def _hidden_runs(
     entry = entries.get(log.path)
     told = {one.run for one in entry.failed_runs} if entry else set()
     shown = {other.path.resolve() for other in logs}
-    models = {plan.model for plan in log.plans()}
+    models = _models(log)
     own = standing(log.plans(), log.manifest["protocols"])
     for path in sorted(log.directory.parent.glob(f"*/{FILE_NAME}")):
         name = path.parent.name
@@ -186,10 +233,8 @@ def _hidden_runs(
 def _ran(path: Path, models: set[str], name: str) -> bool:
     """Return whether a log has one of the models on the set. Raises RunLogError."""
     with RunLog.open_read_only(path) as log:
-        plans = log.plans()
-        found = standing(plans, log.manifest["protocols"])
-    same = found is not None and str(found) == name
-    return same and bool(models & {plan.model for plan in plans})
+        found, own = standing(log.plans(), log.manifest["protocols"]), _models(log)
+    return found is not None and str(found) == name and bool(models & own)
 
 
 def _not_as_lived(log: RunLog) -> Iterator[str]:
@@ -207,7 +252,7 @@ def _together(logs: Sequence[RunLog]) -> Iterator[Refusal]:
     for log, own in zip(logs, sets, strict=True):
         if own != first:
             yield Refusal("set", _name(log), f"it is of {own}, the others of {first}")
-        for model in sorted({plan.model for plan in log.plans()}):
+        for model in sorted(_models(log)):
             if model in seen:
                 how = f"{model} is also in {seen[model]}; it enters once"
                 yield Refusal("once", _name(log), how)
@@ -231,7 +276,7 @@ HEADERS = (
 HOW = (
     "Ranks are those that the differences between models allow at 95 %; models that share a rank are not told apart. "
     "*Public - twins*: mean of the scores in the public protocols minus those in their held-out twins, where both were "
-    "run."
+    "run"
 )
 
 
@@ -253,7 +298,9 @@ def _page(
     rows.sort(key=lambda row: (-row[0], row[1][1]))
     lines = [HEADERS, ["---"] * len(HEADERS), *(row for _, row in rows)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"# {_title(summary)}\n\n{table}\n\n{HOW}\n"
+    held_out = sorted({one.plan.protocol for one in summary.cells if one.plan.twin_of})
+    twins = f" ({', '.join(held_out)})" * bool(held_out)
+    return f"# {_title(summary)}\n\n{table}\n\n{HOW}{twins}.\n\n<!-- {CANARY} -->\n"
 
 
 def _title(summary: RunSummary) -> str:

@@ -44,6 +44,18 @@ class FrozenSet:
     files: Mapping[str, str]
     """SHA-256 of each file of the folder, by name."""
 
+    def twin_differences(self, plans: Iterable[CellPlan]) -> Iterator[str]:
+        """Yield how held-out twins were run differently from what they are twins of.
+        Their rules are secret, and not compared.
+        """
+        for plan in plans:
+            kept = self.protocols.get(plan.twin_of)
+            if kept is None or plan.control:
+                yield f"{plan.label} is no twin of a protocol of {self.name}"
+            else:
+                public = replace(plan, protocol=plan.twin_of, sha256=kept["sha256"])
+                yield from _differences(self, [public])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:

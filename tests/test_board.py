@@ -18,6 +18,7 @@ from benchmarks.freeze import freeze
 from cheesebench import board as boards
 from cheesebench import frozen
 from cheesebench.board import ENTRY, Entry, board, gap
+from cheesebench.canary import CANARY
 from cheesebench.cli import main
 from cheesebench.experiment.log import RunLog
 from cheesebench.frozen import FrozenSet, standing
@@ -153,6 +154,41 @@ def test_the_command_writes_it_or_names_the_rule(
         assert "Traceback" not in told
     finally:
         shutil.rmtree(lab / "results" / "typed")
+
+
+def test_a_run_of_twins_alone_belongs_to_the_entry_of_its_model(lab: Path) -> None:
+    """Whoever runs the board has the twins; an entry never sees them."""
+    run(lab, "tabular-ql", "held_out", "held")
+    run(lab, "tabular-ql", "elsewhere", "held", view="ascii_3d")
+    (lab / "results" / "held_out" / ENTRY).unlink()
+    try:
+        text = made(lab, "learner", "held_out", "chance")
+        [row] = [line for line in text.splitlines() if "| tabular-ql |" in line]
+        assert re.search(r"\| [+-]?\d+(\.\d+)? \| nothing", row)
+        assert row.endswith("| learner |")
+        assert "were run (held)." in text
+        assert CANARY in text
+        told = refused(lab, "learner", "elsewhere")
+        assert "elsewhere: rule 'set': the view is ascii_3d, not ascii_2d" in told
+        assert "no other run on the board has its models" in refused(lab, "held_out")
+        told = refused(lab, "chance", "held_out")
+        assert "no other run on the board has its models" in told
+    finally:
+        shutil.rmtree(lab / "results" / "held_out")
+        shutil.rmtree(lab / "results" / "elsewhere")
+
+
+def test_trials_are_lived_again_only_where_nothing_else_is_wrong(
+    lab: Path, tmp_path: Path
+) -> None:
+    forged = tmp_path / "results" / "forged"
+    shutil.copytree(lab / "results" / "learner", forged)
+    (forged / ENTRY).unlink()
+    with sqlite3.connect(forged / "run.sqlite") as database:
+        database.execute("UPDATE trials SET success = 1")
+    told = refused(tmp_path, "forged")
+    assert "rule 'told'" in told
+    assert "rule 'replay'" not in told
 
 
 def test_a_second_run_of_a_model_is_shown_or_told(lab: Path) -> None:
@@ -323,8 +359,7 @@ def test_results_carry_the_name_of_the_set(lab: Path) -> None:
 
 def test_every_rule_has_a_section_and_every_key_a_line() -> None:
     source = Path(boards.__file__).read_text(encoding="utf-8")
-    rules = set(re.findall(r'^        \("([a-z ]+)", _', source, re.MULTILINE))
-    rules |= set(re.findall(r'Refusal\("([a-z ]+)"', source))
+    rules = set(re.findall(r'(?:Refusal\(|_broken\(log, )"([a-z ]+)"', source))
     assert rules == {"set", "design", "seed", "whole", "told", "failed runs", "replay", "once"}  # fmt: skip
     assert rules <= set(re.findall(r"^### (.+)$", PAGE, re.MULTILINE))
     block = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)

@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from cheesebench.canary import CANARY
 from cheesebench.errors import OptionError
 from cheesebench.interfaces import HEADINGS
 from cheesebench.protocol.documents import Turned, Twins
@@ -67,7 +68,8 @@ def twin(specification: Specification, secret: str) -> tuple[str, str]:
     body = yaml.safe_dump(head | kept, sort_keys=False)
     # Without a number that cannot be guessed, a published hash would tell which of few
     # variants this is.
-    return edition, f"# Twin of {name}; key {digest('published').hex()}\n{body}"
+    head_line = f"# Twin of {name}; key {digest('published').hex()}"
+    return edition, f"{head_line}\n{body}# {CANARY}\n"
 
 
 def _declared(specification: Specification) -> Twins:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench.canary import CANARY
 from cheesebench.cli import main
 from cheesebench.errors import OptionError
 from cheesebench.interfaces import (
@@ -348,6 +349,7 @@ def test_the_command_writes_the_file_and_prints_its_hash(
     import hashlib
 
     assert digest == f"sha256 {hashlib.sha256(Path(path).read_bytes()).hexdigest()}"
+    assert CANARY in Path(path).read_text(encoding="utf-8")
     assert main(["test", path]) == 0
     capsys.readouterr()
     assert main(["twin", "t_maze", "--seed", "short", "--output", str(tmp_path)]) == 2
