@@ -4,6 +4,9 @@ protocol's family.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +17,7 @@ from tabulate import tabulate
 from cheesebench import tables
 from cheesebench.amounts import number, percent
 from cheesebench.experiment.cells import reference_value
+from cheesebench.experiment.provenance import installation
 from cheesebench.interfaces import AuditFinding, AuditSettings
 from cheesebench.planning import simulation
 from cheesebench.plugin_manager import PluginManager, installed_plugins
@@ -74,10 +78,6 @@ def audit_specification(
         if view_names
         else list(plugins.views.values())
     )
-    if settings.progress:
-        # A name may stand for a shipped protocol or for a file in the working
-        # directory.
-        settings.progress(specification.path)
     findings = []
     for finding in plugins.compile(specification).audit(views, settings):
         findings.append(finding)
@@ -97,6 +97,20 @@ def audit_specification(
         seed=settings.seed,
         findings=tuple(findings),
     )
+
+
+def kept_in(specification: BaseSpecification) -> str:
+    """Return the directory in which what an audit of this protocol has found is kept:
+    of this user, of this code, and whatever the animals' numbers are.
+    """
+    place = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
+    arena = next(iter(arenas([specification])), None)
+    life = specification.sha256 if arena is None else life_hash(arena)
+    made_by = hashlib.blake2b(
+        json.dumps(installation()).encode(), digest_size=8
+    ).hexdigest()
+    folder = Path(place).expanduser() / "cheesebench" / "audits"
+    return str(folder / f"{life[:16]}-{made_by}")
 
 
 def audit_animal(

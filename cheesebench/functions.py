@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cheesebench import api, arguments
-from cheesebench.auditing import audit_specification
+from cheesebench.auditing import audit_specification, kept_in
 from cheesebench.baselines import compare_files, locate_counted
 from cheesebench.commands.common import (
     find_protocol,
@@ -248,6 +248,9 @@ def audit(
     """Audit a protocol by name, file or specification: chance, leaks, draws, lesions,
     and whether it can be solved.
 
+    Finished searches are kept in the user's cache: an audit that was ended, and one
+    with another reference, goes on with what was found.
+
     Parameters:
         protocol: A name, a file, or what ``lint`` has found no error in.
         views: In these views only.
@@ -268,6 +271,11 @@ def audit(
     wanted = tuple(part for part in AUDIT_PARTS if part in api.names_of(parts))
     for unknown in set(api.names_of(parts)) - set(AUDIT_PARTS):
         raise UnknownNameError("part of the audit", unknown, AUDIT_PARTS)
+    specification = (
+        protocol
+        if isinstance(protocol, BaseSpecification)
+        else load_protocol(os.fspath(protocol))
+    )
     settings = AuditSettings(
         trials=trials,
         seed=seed,
@@ -275,11 +283,7 @@ def audit(
         parts=wanted or None,
         processes=processes,
         progress=progress,
-    )
-    specification = (
-        protocol
-        if isinstance(protocol, BaseSpecification)
-        else load_protocol(os.fspath(protocol))
+        kept=kept_in(specification),
     )
     return audit_specification(specification, settings, api.names_of(views))
 

@@ -525,7 +525,8 @@ class AuditSettings:
     ``trials`` is the number of trials of a chance level; other parts use a fixed share
     of it. ``parts`` names the requested parts (None: all). ``effort`` scales the
     planning time for lesions. ``progress`` is called with the name of each part and the
-    verdict of each rule, as they come.
+    verdict of each rule, as they come. ``kept`` is a directory in which finished
+    searches are kept, for audits of the same protocol by the same code.
     """
 
     trials: int = 2000
@@ -534,6 +535,7 @@ class AuditSettings:
     parts: tuple[AuditPart, ...] | None = None
     effort: float = 1.0
     progress: Callable[[str], None] | None = None
+    kept: str = ""
 
 
 class Paradigm:

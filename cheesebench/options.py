@@ -598,7 +598,8 @@ VARIABLES = (
     EnvironmentVariable("PYTEST_ADDOPTS", "more options of pytest"),
     EnvironmentVariable(
         "XDG_CACHE_HOME",
-        "directory of cheesebench/weights, in which parts of a model's weights are joined (default: ~/.cache)",
+        "directory of cheesebench/weights, in which parts of a model's weights are joined, and of cheesebench/audits, in "
+        "which an audit keeps what it has finished (default: ~/.cache)",
     ),
     EnvironmentVariable(
         "XDG_STATE_HOME",

@@ -8,7 +8,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
+import threading
+import time
 from typing import Any
 
 from cheesebench.auditing import AuditReport, findings_table
@@ -30,12 +31,16 @@ from cheesebench.errors import OptionError
 from cheesebench.functions import audit
 from cheesebench.interfaces import AUDIT_PARTS, BaseSpecification
 
+#: Seconds between two lines where stderr is no terminal.
+EVERY = 60.0
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Checks chance levels, blind policies, leaks, random assignments (draws), rewards and cues, and whether the "
-        "protocol can be solved. The exit code is 1 if a rule fails.",
+        "protocol can be solved. The exit code is 1 if a rule fails. What is finished is kept: after an audit that was "
+        "ended, the same command goes on.",
         "my_maze.protocol.yaml",
         "t_maze dnms --trials 5000 --seed 1 --json",
         "--edition paper",
@@ -96,17 +101,17 @@ def run(options: argparse.Namespace) -> int:
     specifications = _chosen(options)
     reports = []
     for specification in specifications:
-        report = audit(
-            specification,
-            views=options.view,
-            trials=options.trials,
-            seed=options.seed,
-            effort=options.effort,
-            parts=options.part,
-            processes=options.processes or os.cpu_count() or 1,
-            progress=_progress(specification.name),
-        )
-        _clear_progress()
+        with _Progress(specification) as progress:
+            report = audit(
+                specification,
+                views=options.view,
+                trials=options.trials,
+                seed=options.seed,
+                effort=options.effort,
+                parts=options.part,
+                processes=options.processes or os.cpu_count() or 1,
+                progress=progress,
+            )
         reports.append(report)
         if not options.json:
             print(_as_text(report), end="\n\n", flush=True)
@@ -172,19 +177,48 @@ def _as_json(report: AuditReport) -> dict[str, Any]:
     }
 
 
-def _progress(name: str) -> Callable[[str], None]:
-    """Return a function that shows parts and verdicts as they come: on one line of a
-    terminal, else a line each.
+class _Progress:
+    """What an audit is at: on one line of a terminal, else a line a minute, because a
+    log is read afterwards and services end jobs that are silent.
     """
-    before, after = ("\r\x1b[K", "") if sys.stderr.isatty() else ("", "\n")
-    return lambda what: print(
-        f"{before}{one_line(name)}: {one_line(what)}",
-        end=after,
-        file=sys.stderr,
-        flush=True,
-    )
 
+    def __init__(self, specification: BaseSpecification) -> None:
+        self._name = one_line(specification.name)
+        self._at = shown_path(specification.path)
+        self._begun = time.monotonic()
+        self._last = ""
+        self._ended = threading.Event()
+        self._speaker = threading.Thread(target=self._speak, daemon=True)
 
-def _clear_progress() -> None:
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    def __enter__(self) -> _Progress:
+        if not sys.stderr.isatty():
+            self._speaker.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        else:
+            self._speaker.join()
+
+    def __call__(self, what: str) -> None:
+        first, self._last = not self._last, one_line(what)
+        if first:
+            # A name may stand for a shipped protocol or for a file that is here.
+            self._print(f"{self._name} ({one_line(self._at)}): {self._last}")
+        elif sys.stderr.isatty():
+            print(
+                f"\r\x1b[K{self._name}: {self._last}",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    def _speak(self) -> None:
+        while not self._ended.wait(EVERY):
+            minutes = (time.monotonic() - self._begun) / 60
+            self._print(f"{self._name}: {self._last} ({minutes:.0f} min)")
+
+    def _print(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)

@@ -5,12 +5,19 @@ authors' own tests.
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cheesebench.auditing import kept_in
+from cheesebench.commands import audit as audit_command
+from cheesebench.commands.common import load_protocol
+from cheesebench.paradigms.arena.audit import lesions
 from cheesebench.testing import assert_sound, audit_protocol
 
 Run = Callable[..., Any]
@@ -26,12 +33,72 @@ def test_a_table_with_a_verdict_for_every_rule(run: Run) -> None:
     assert "nothing is drawn" in result.out
     assert "blind" not in result.out
     assert result.out.endswith("1 protocol: 0 failures\n")
-    # The file that the name stands for; and, where stderr is no terminal, parts and
-    # verdicts as lines as they come.
-    lines = result.err.splitlines()
-    assert lines[0].startswith("little: ")
-    assert lines[0].endswith("little.protocol.yaml")
-    assert lines[1:3] == ["little: solvable", "little: solvable: ok"]
+    # The file that the name stands for; where stderr is no terminal, nothing more for a
+    # minute.
+    assert result.err == "little (little.protocol.yaml): solvable\n"
+
+
+def test_without_a_terminal_the_latest_is_said_from_time_to_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    monkeypatch.setattr(audit_command, "EVERY", 0.01)
+    with audit_command._Progress(load_protocol("little")) as progress:
+        for number in range(200):
+            progress(f"part {number}")
+        said = ""
+        while "part 199" not in said:
+            said += capsys.readouterr().err
+    lines = said.splitlines()
+    assert lines[0] == "little (little.protocol.yaml): part 0"
+    assert "little: part 199 (0 min)" in lines
+
+
+def test_what_is_finished_outlives_an_audit_that_is_killed(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    command = [sys.executable, "-m", "cheesebench", "audit", "little", "--part=lesions"]
+    arguments = [*command, "--processes=1"]
+    killed = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    while killed.poll() is None and not [*cache.rglob("*.json")]:
+        time.sleep(0.01)
+    killed.kill()
+    killed.communicate()
+    kept = {path: path.read_bytes() for path in cache.rglob("*.json")}
+    assert kept
+
+    again = run("audit", "little", "--part", "lesions", "--processes", 1, "--json")
+    assert "kept" in again.err
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    fresh = run("audit", "little", "--part", "lesions", "--processes", 1, "--json")
+    assert "kept" not in fresh.err
+    assert again.out == fresh.out
+    found = {path.name: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    assert all(found[path.name] == content for path, content in kept.items())
+    # Nothing is searched again, and what cannot be read is.
+    monkeypatch.setattr(lesions, "measure", None)
+    assert (
+        run("audit", "little", "--part", "lesions", "--processes", 1).code == again.code
+    )
+    next((tmp_path / "other").rglob("*.json")).write_text("{}", encoding="utf-8")
+    with pytest.raises(TypeError):
+        run("audit", "little", "--part", "lesions", "--processes", 1)
+
+
+def test_nothing_is_kept_of_another_life_or_where_nothing_can_be_written(
+    run: Run, here: Path, maze: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    little = load_protocol("little")
+    path = here / "little.protocol.yaml"
+    path.write_text(maze.replace("value: 0.75", "value: 0.8"), encoding="utf-8")
+    assert kept_in(load_protocol("little")) == kept_in(little)
+    path.write_text(maze.replace("limit: 9", "limit: 8"), encoding="utf-8")
+    assert kept_in(load_protocol("little")) != kept_in(little)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert run("audit", "little", "--part", "lesions", "--processes", 1).code in (0, 1)
 
 
 def test_a_failure_is_an_exit_code(run: Run, here: Path, maze: str) -> None:

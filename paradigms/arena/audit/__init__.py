@@ -60,6 +60,8 @@ def audit(
             "there is no 'success', so what asks for a pass rate is left out",
             {},
         )
+    if settings.progress and "lesions" in wanted:
+        settings.progress(lesions.outlook(paradigm, settings))
     with runs.Runner(paradigm, settings.processes) as runner:
         parts: dict[AuditPart, Callable[[], Iterable[AuditFinding]]] = {
             "chance": lambda: chances.audit_chances(

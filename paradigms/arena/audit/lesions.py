@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
 from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
-from cheesebench.paradigms.arena.audit import runs
+from cheesebench.paradigms.arena.audit import kept, runs
 from cheesebench.paradigms.arena.audit.adversary import Adversary, Errand, Lived, Table
 from cheesebench.paradigms.arena.audit.exact import upper_bound
 from cheesebench.paradigms.arena.audit.forgetting import earlier_amnesias
@@ -208,6 +208,29 @@ class Order:
     """States and outcomes that are worth an errand: what they lead to may be in a later
     trial.
     """
+    kept: str = ""
+    """Where what is found is kept; empty: nowhere."""
+
+
+def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
+    """Return the ceiling under a lesion: the one that is kept, if there is one."""
+    # As text: sets of names have another order in each process.
+    place = kept.place(
+        order.kept, (str(order.lesion), replace(order, lesion=INTACT, kept=""))
+    )
+    about = paradigm.specification.judged
+    asked = about if about is not None and about.better is not None else None
+    if (found := kept.read(place)) is not None:
+        return Ceiling(order.lesion, asked=asked, **found)
+    measured = measure(paradigm, order)
+    kept.write(
+        place,
+        measured.lives,
+        proven=measured.proven,
+        how=measured.how,
+        followed=measured.followed,
+    )
+    return measured
 
 
 def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
@@ -346,12 +369,13 @@ def ceilings(
             one not in asked,
             at_most=limits.get(one),
             targets=targets,
+            kept=settings.kept,
         )
         for one in lesions
     ]
     return shared(
         runner.map(
-            measure,
+            search,
             orders,
             settings.progress,
             lambda one: f"{one.lesion}: found {one.found}",
@@ -445,6 +469,16 @@ TOLD_LATER = (
     " if it is to be remembered, too, name this amnesia in `construct`"
 )
 NOT_VALIDATED = "not validated: the protocol names no `construct`"
+
+
+def outlook(paradigm: ArenaParadigm, settings: AuditSettings) -> str:
+    """Return what is known beforehand of how long the searches take."""
+    specification = paradigm.specification
+    if specification.construct is None and settings.parts is None:
+        return "a minute or so (no lesion is searched without a 'construct')"
+    number, known = len(battery(specification)), kept.count(settings.kept)
+    said = f"{number} lesions to search, seconds to several minutes each"
+    return f"{said}; {known} searches of earlier audits are kept" if known else said
 
 
 def audit_lesions(
@@ -544,10 +578,15 @@ def _curve(ceiling: Ceiling) -> str:
 
 def intact(paradigm: ArenaParadigm, settings: AuditSettings) -> Ceiling:
     """Return what a subject does that lacks nothing, but does not know the draws."""
-    return measure(
+    return search(
         paradigm,
         Order(
-            INTACT, settings.effort, settings.seed, True, min(TRIALS, settings.trials)
+            INTACT,
+            settings.effort,
+            settings.seed,
+            True,
+            min(TRIALS, settings.trials),
+            kept=settings.kept,
         ),
     )
 

@@ -1,0 +1,58 @@
+"""What an audit has found is kept, one file for each search, so that an audit that was
+ended goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cheesebench.files import read_bytes, write_whole
+from cheesebench.paradigms.arena.audit.adversary import Lived
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SUFFIX = ".json"
+#: Larger files are not read.
+MAX_BYTES = 50_000_000
+
+
+def place(folder: str, search: object) -> Path | None:
+    """Return the file of a search, which its ``repr`` describes completely; None where
+    nothing is kept.
+    """
+    name = hashlib.blake2b(repr(search).encode(), digest_size=16).hexdigest()
+    return Path(folder, name + SUFFIX) if folder else None
+
+
+def count(folder: str) -> int:
+    """Return how many searches are kept."""
+    return len(list(Path(folder).glob(f"*{SUFFIX}"))) if folder else 0
+
+
+def read(path: Path | None) -> dict[str, Any] | None:
+    """Return what is kept of a search; None if nothing, or nothing that can be read."""
+    if path is None:
+        return None
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        found = json.loads(read_bytes(path, MAX_BYTES))
+        lives = [[Lived(*trial) for trial in life] for life in found["lives"]]
+        return {**found, "lives": tuple(map(tuple, lives))}
+    return None
+
+
+def write(
+    path: Path | None, lives: Iterable[Iterable[Lived]], **values: object
+) -> None:
+    """Keep a search; where nothing can be written, it is not kept."""
+    if path is None:
+        return
+    rows = [[list(asdict(trial).values()) for trial in life] for life in lives]
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps({**values, "lives": rows}))
