@@ -575,9 +575,7 @@ def given_options(
     for name, value in values.items():
         option = SETTINGS.get(name)
         if option is None:
-            known = "only for pytest" if name in FOR_TESTS else "not an option of a run"
-            hint = did_you_mean(name, SETTINGS) or " Remove it."
-            raise OptionError(f"{name}= is {known}.{hint}")
+            raise _no_option(name)
         if value is not None and value != []:
             typed[option.key] = _typed(option, value)
     given = Given(typed, {key: arguments.name_of(key) for key in BY_KEY})
@@ -590,6 +588,12 @@ def given_options(
         if key not in FOR_TESTS
     }
     return given.filled_in(Origin.PROFILE, **own)
+
+
+def _no_option(name: str) -> OptionError:
+    known = "only for pytest" if name in FOR_TESTS else "not an option of a run"
+    hint = did_you_mean(name, SETTINGS) or " Remove it."
+    return OptionError(f"{name}= is {known}.{hint}")
 
 
 def names_of(given: Names) -> list[str]:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,8 +66,11 @@ def audit_specification(
     settings: AuditSettings,
     view_names: Sequence[str] | None = None,
     plugins: PluginManager | None = None,
+    *,
+    is_kept: bool = False,
 ) -> AuditReport:
-    """Audit a protocol in all views (or those that are named).
+    """Audit a protocol in all views (or those that are named). If it ``is_kept``, what
+    is finished need not be searched again.
 
     Raises UnsuitableError when the protocol's family has no audit, UnknownNameError for
     an unknown view.
@@ -78,6 +81,8 @@ def audit_specification(
         if view_names
         else list(plugins.views.values())
     )
+    if is_kept:
+        settings = replace(settings, kept=kept_in(specification))
     findings = []
     for finding in plugins.compile(specification).audit(views, settings):
         findings.append(finding)

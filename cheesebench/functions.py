@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cheesebench import api, arguments
-from cheesebench.auditing import audit_specification, kept_in
+from cheesebench.auditing import audit_specification
 from cheesebench.baselines import compare_files, locate_counted
 from cheesebench.commands.common import (
     find_protocol,
@@ -21,6 +21,7 @@ from cheesebench.commands.common import (
     load_protocol,
 )
 from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.experiment import settings as run_settings
 from cheesebench.experiment.cells import (
     Broken,
     cells_of,
@@ -29,11 +30,15 @@ from cheesebench.experiment.cells import (
 )
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
-from cheesebench.experiment.settings import cell_settings
 from cheesebench.extras import install_command
 from cheesebench.files import write_whole
 from cheesebench.hookspecs import FigureReporter
-from cheesebench.interfaces import AUDIT_PARTS, AuditSettings, BaseSpecification
+from cheesebench.interfaces import (
+    AUDIT_PARTS,
+    AuditPart,
+    AuditSettings,
+    BaseSpecification,
+)
 from cheesebench.models import known_models, user_models
 from cheesebench.planning import forecast
 from cheesebench.planning.asking import first_answers
@@ -47,7 +52,7 @@ from cheesebench.verification import rows_only
 if TYPE_CHECKING:
     from cheesebench.auditing import AuditReport
     from cheesebench.diagnostics import Diagnostic
-    from cheesebench.experiment.settings import CellSettings, Given
+    from cheesebench.experiment.settings import Given
     from cheesebench.planning import Forecast
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
@@ -225,12 +230,24 @@ def protocol_files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]
         )
         if not found:
             raise OptionError(
-                f"There is no file *{SUFFIX} in the directory {name}. Name another."
+                f"There is no file *{SUFFIX} in the directory '{name}'. Name a protocol, or another directory."
             )
         for path in found:
             if real_path(path) not in seen:
                 seen.add(real_path(path))
                 yield path
+
+
+def _check_positive(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not number > 0:
+            raise OptionError(f"--{name} {number:g}: give a number above 0.")
+
+
+def _parts(names: Sequence[str]) -> tuple[AuditPart, ...] | None:
+    for unknown in set(names) - set(AUDIT_PARTS):
+        raise UnknownNameError("part of the audit", unknown, AUDIT_PARTS)
+    return tuple(part for part in AUDIT_PARTS if part in names) or None
 
 
 @arguments.named()
@@ -261,16 +278,7 @@ def audit(
         processes: Worker processes. Their number changes no finding.
         progress: Called with the name of each part, and each verdict.
     """
-    for name, number in (
-        ("trials", trials),
-        ("effort", effort),
-        ("processes", processes),
-    ):
-        if not number > 0:
-            raise OptionError(f"--{name} {number:g}: give a number above 0.")
-    wanted = tuple(part for part in AUDIT_PARTS if part in api.names_of(parts))
-    for unknown in set(api.names_of(parts)) - set(AUDIT_PARTS):
-        raise UnknownNameError("part of the audit", unknown, AUDIT_PARTS)
+    _check_positive(trials=trials, effort=effort, processes=processes)
     specification = (
         protocol
         if isinstance(protocol, BaseSpecification)
@@ -280,12 +288,13 @@ def audit(
         trials=trials,
         seed=seed,
         effort=effort,
-        parts=wanted or None,
+        parts=_parts(api.names_of(parts)),
         processes=processes,
         progress=progress,
-        kept=kept_in(specification),
     )
-    return audit_specification(specification, settings, api.names_of(views))
+    return audit_specification(
+        specification, settings, api.names_of(views), is_kept=True
+    )
 
 
 @arguments.named()
@@ -330,7 +339,7 @@ def forecast_of(
         raise OptionError(
             "Say which model: --model NAME, or --profile NAME (one that names a model)."
         )
-    settings = cell_settings(given, plugins, Path.cwd())
+    settings = run_settings.cell_settings(given, plugins, Path.cwd())
     for view in settings.views:
         plugins.view(view)
     cells = list(_planned(plugins, settings))
@@ -353,7 +362,7 @@ def forecast_of(
 
 
 def _planned(
-    plugins: PluginManager, settings: CellSettings
+    plugins: PluginManager, settings: run_settings.CellSettings
 ) -> Iterator[tuple[CellPlan, BaseSpecification]]:
     for one in selected_protocols(
         Catalogue(plugins.protocol_directories),

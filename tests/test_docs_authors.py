@@ -8,8 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from cheesebench.cli import main
+from cheesebench.commands.new import protocol_text
 from cheesebench.commands.new_plugin import KINDS
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
@@ -57,6 +59,14 @@ def test_the_actions_walk_to_the_food(
     for actions in played:
         assert main(["trace", "my_maze", "--actions", actions]) == 0
         assert "The trial ends: correct, success." in capsys.readouterr().out
+
+
+def test_the_construct_is_the_templates() -> None:
+    [shown] = re.findall(
+        r"^```yaml\n(construct:.*?)^```$", AUTHORS, re.MULTILINE | re.DOTALL
+    )
+    template = yaml.safe_load(protocol_text("maze", "my_maze"))
+    assert yaml.safe_load(shown)["construct"] == template["construct"]
 
 
 def test_the_light_gives_the_task_away(

@@ -20,15 +20,13 @@ from cheesebench.commands.common import (
     counted,
     describe,
     installed_catalogue,
-    load_protocol,
     one_line,
     paragraph,
     positive_number,
     shown_path,
     whole_number,
 )
-from cheesebench.errors import OptionError
-from cheesebench.functions import audit
+from cheesebench.functions import audit, protocol_files
 from cheesebench.interfaces import AUDIT_PARTS, BaseSpecification
 
 #: Seconds between two lines where stderr is no terminal.
@@ -45,7 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "t_maze dnms --trials 5000 --seed 1 --json",
         "--edition paper",
     )
-    parser.add_argument("protocols", nargs="*", metavar="PROTOCOL", help=PROTOCOL)
+    parser.add_argument(
+        "protocols",
+        nargs="*",
+        metavar="PROTOCOL",
+        help=f"{PROTOCOL}, or a directory of them (default: this directory)",
+    )
     parser.add_argument(
         "--edition",
         metavar="NAME",
@@ -125,16 +128,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(options: argparse.Namespace) -> list[BaseSpecification]:
-    """Return the named protocols, or all of the edition; raises OptionError if neither
-    is given.
-    """
+    """Return the named protocols, or all of the edition."""
+    catalogue = installed_catalogue()
     if options.edition is not None:
-        return installed_catalogue().select(options.protocols, options.edition)
-    if not options.protocols:
-        raise OptionError(
-            "cheesebench audit: no protocol given. Name one or more, or give --edition."
-        )
-    return [load_protocol(name) for name in options.protocols]
+        return catalogue.select(options.protocols, options.edition)
+    files = protocol_files(catalogue, options.protocols or ["."])
+    return [catalogue.load(file) for file in files]
 
 
 def _what_is_open(report: AuditReport) -> str:

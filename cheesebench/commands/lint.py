@@ -20,7 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strict -q my_protocols/",
     )
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help=f"{PROTOCOL}, or a directory of them"
+        "files",
+        nargs="*",
+        metavar="FILE",
+        default=["."],
+        help=f"{PROTOCOL}, or a directory of them (default: this directory)",
     )
     parser.add_argument(
         "--strict", action="store_true", help="treat warnings as errors"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -167,11 +168,20 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError(f"It would not load from there: {'; '.join(map(str, found))}")
     write_files(path.parent, {path.name: text})
     shown = one_line(path)
-    then = f"pytest --model random --protocols {shown}"
-    print(
-        f"{shown}\n\nNext: cheesebench lint {shown}, render, play, test, audit; then {then}"
-    )
+    print("\n".join([shown, "", "Next:", *_next(specification, shlex.quote(shown))]))
     return 0
+
+
+def _next(specification: BaseSpecification, file: str) -> Iterator[str]:
+    """Yield the commands for what was written, those that take longest last."""
+    is_stepwise = installed_plugins().compile(specification).is_stepwise
+    yield f"  cheesebench lint {file}"
+    if is_stepwise:
+        yield f"  cheesebench trace {file} --actions FFRFF"
+        yield f"  cheesebench test {file}"
+    yield f"  pytest --model random --protocols {file} --design smoke --exit-zero"
+    if is_stepwise:
+        yield f"  cheesebench audit {file}"
 
 
 def _paradigm(options: argparse.Namespace) -> tuple[str, str]:

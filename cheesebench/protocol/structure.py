@@ -8,7 +8,7 @@ import contextlib
 import re
 import types
 import typing
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,12 +32,16 @@ _Document = TypeVar("_Document", bound=BaseModel)
 
 
 def read_structure(
-    root: Node, diagnostics: Diagnostics, model: type[_Document]
+    root: Node,
+    diagnostics: Diagnostics,
+    model: type[_Document],
+    look_up: Callable[[_Document, Diagnostics], object] | None = None,
 ) -> _Document | None:
     """Validate a (merged) protocol against ``model``.
 
     Unknown keys are reported and removed, so that names can be checked in the same
-    pass; any other error makes the result None.
+    pass; any other error makes the result None. With ``look_up``, which looks up the
+    names of a document, unknown ones are reported nevertheless.
     """
     version = root.child("version")
     if (
@@ -50,6 +54,8 @@ def read_structure(
     document = read_shape(root, without_nulls(root.plain()), diagnostics, model)
     unfit = {finding.position for finding in diagnostics.errors}
     _report_nulls(root, unfit, diagnostics)
+    if document is None and look_up is not None:
+        _report_names(root, model, look_up, diagnostics)
     return document
 
 
@@ -85,6 +91,99 @@ def read_shape(
                 _remove(data, place, str(detail["loc"][-1]))
                 mended.add(place)
     return None
+
+
+#: Codes of errors about names, expressions and rates, which no value elsewhere causes.
+_OF_NAMES = frozenset((*range(130, 140), 201, 217))
+#: A name that no file has.
+STAND_IN = "stand_in_for_a_name"
+#: Values that stand in for one that does not fit.
+_STAND_INS: tuple[object, ...] = (1, STAND_IN, True, 0.5)
+#: More mistakes of shape than this are mended first: each takes some validations.
+_MOST_MENDED = 20
+#: Where names are made up, which would be unknown elsewhere.
+_NAMING = {"arena", "end", "count", "[key]"}
+
+
+def _report_names(
+    root: Node,
+    model: type[_Document],
+    look_up: Callable[[_Document, Diagnostics], object],
+    diagnostics: Diagnostics,
+) -> None:
+    """Report the unknown names, too, of a file in which some values do not fit, so that
+    its author needs one pass.
+    """
+    unfit = {one.position for one in diagnostics.errors}
+    document, found = _read_despite(root, model), Diagnostics()
+    if document is None:
+        return
+    with contextlib.suppress(EnoughFindingsError):
+        look_up(document, found)
+    for one in found.errors:
+        is_own = one.position not in unfit and STAND_IN not in one.sentence
+        if is_own and one.code in _OF_NAMES:
+            diagnostics.error(one.code, one.position, one.sentence, one.remedy)
+
+
+def _read_despite(root: Node, model: type[_Document]) -> _Document | None:
+    """Return a document in which something stands in for each value that does not fit;
+    None where names might be lost with what is wrong.
+    """
+    data, tried = without_nulls(root.plain()), set[_Path]()
+    while len(tried) <= _MOST_MENDED:
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            found = _of_one_member(data, error.errors(include_url=False))
+        path = tuple(found[0]["loc"])
+        if path in tried or _NAMING & {*path}:
+            return None
+        tried.add(path)
+        if not _mended(data, found[0], model):
+            return None
+    return None
+
+
+def _mended(data: Any, detail: ErrorDetails, model: type[BaseModel]) -> bool:
+    """Remove an unknown key, or put a value that fits in the place of one that does
+    not, or of a missing one; return whether that is possible.
+    """
+    place, last = _real_path(data, detail["loc"]), detail["loc"][-1:]
+    if detail["type"] == "extra_forbidden":
+        _remove(data, place[:-1], str(last[0]))
+        return True
+    path = (*place, *last) if detail["type"] == "missing" else place
+    return bool(path) and _put(data, path, _expected(detail), model)
+
+
+def _put(data: Any, path: _Path, expected: str, model: type[BaseModel]) -> bool:
+    *above, key = path
+    holder: Any = data
+    for step in above:
+        holder = holder[step]
+    if _inside_data(holder, key) and isinstance(holder[key], dict | list):
+        return False  # there may be names in it
+    listed = re.findall(r"'([^']+)'", expected) if "one of " in expected else []
+    for value in (*listed[:1], *_STAND_INS):
+        holder[key] = value
+        if not _complains(data, path, model):
+            return True
+    return False
+
+
+def _complains(data: Any, place: _Path, model: type[BaseModel]) -> bool:
+    """Return whether something at this place, or in it, still does not fit."""
+    try:
+        model.model_validate(data)
+    except ValidationError as error:
+        found = _of_one_member(data, error.errors(include_url=False))
+        return any(
+            _real_path(data, one["loc"])[: len(place)] == place
+            for one in found
+            if one["type"] != "extra_forbidden"
+        )
+    return False
 
 
 def _is_version(value: object) -> bool:

@@ -68,7 +68,12 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         tree = embed_animals(tree, diagnostics)
         if self._is_strange(tree, diagnostics):
             return None
-        document = read_structure(tree, diagnostics, self.document)
+        document = read_structure(
+            tree,
+            diagnostics,
+            self.document,
+            lambda other, found: resolve(other, tree, path, ancestors, found),
+        )
         resolved = document and resolve(document, tree, path, ancestors, diagnostics)
         return check(*resolved, tree, diagnostics) if resolved else None
 

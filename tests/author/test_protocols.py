@@ -4,16 +4,21 @@ and measure what they name.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from cheesebench.auditing import audit_specification
+from cheesebench.commands import audit
 from cheesebench.commands.new import TEMPLATES, edition_text, protocol_text
 from cheesebench.errors import OptionError
+from cheesebench.interfaces import AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.author_tests import run_tests
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification, with_arena
+from cheesebench.protocol.validation import construct_status
 from cheesebench.testing import assert_sound
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
@@ -51,6 +56,23 @@ def test_it_passes_the_audit(template: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.protocol.yaml"
     path.write_text(protocol_text(template, "mine"), encoding="utf-8")
     assert_sound(path)
+
+
+@pytest.mark.parametrize("template", ["maze", "touchscreen"])
+def test_its_construct_is_validated_by_an_audit_beside_it(
+    template: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.protocol.yaml"
+    path.write_text(protocol_text(template, "mine"), encoding="utf-8")
+    specification = with_arena(CATALOGUE.load(path))
+    assert construct_status(specification) == "declared"
+    report = audit_specification(
+        specification, AuditSettings(parts=("lesions",), effort=0.02)
+    )
+    (tmp_path / "mine.audit.json").write_text(
+        json.dumps([audit._as_json(report)]), encoding="utf-8"
+    )
+    assert construct_status(specification) == "validated"
 
 
 def test_an_edition_inherits_what_it_does_not_say() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,38 @@ from .conftest import Run
 def test_new_writes_what_lint_and_test_accept(here: Path, run: Run) -> None:
     written = run("new", "chamber", "my_box")
     assert written.code == 0
-    assert written.out.startswith(
-        "my_box.protocol.yaml\n\nNext: cheesebench lint my_box.protocol.yaml"
-    )
+    name, _, head, *commands = written.out.splitlines()
+    assert (name, head) == ("my_box.protocol.yaml", "Next:")
+    words = [shlex.split(line) for line in commands]
+    assert [line[:2] for line in words] == [
+        ["cheesebench", "lint"],
+        ["cheesebench", "trace"],
+        ["cheesebench", "test"],
+        ["pytest", "--model"],
+        ["cheesebench", "audit"],
+    ]
+    # What is suggested works; the run and the audit are tested elsewhere.
+    assert [run(*line[1:]).code for line in words[:3]] == [0, 0, 0]
     assert run("lint", "--strict", "my_box.protocol.yaml").code == 0
     assert run("test", "my_box.protocol.yaml").out.endswith("4 tests: 0 failed\n")
     assert run("new", "chamber", "my_box").code == 2
+    assert "trace" not in run("new", "dialogue", "my_graph").out
+
+
+def test_without_a_file_it_is_those_of_this_directory(
+    here: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "inside").mkdir()
+    run("new", "maze", "two", "--output", "inside/two.protocol.yaml")
+    for command, *words in (("lint",), ("test",), ("audit", "--part=draws")):
+        assert run(command, *words).out == run(command, ".", *words).out
+    assert run("lint").out.startswith("2 files: ")
+    (here / "empty").mkdir()
+    monkeypatch.chdir(here / "empty")
+    for command in ("lint", "test", "audit"):
+        result = run(command)
+        assert result.code == 2
+        assert "There is no file *.protocol.yaml in the directory '.'" in result.err
 
 
 def test_new_edition_and_diff(here: Path, run: Run) -> None:

@@ -72,7 +72,7 @@ def test_every_help_text_has_examples_that_can_be_typed(
         ("trace litle --actions F", "There is no protocol 'litle'"),
         ("lint litle.protocol.yaml", "There is no file litle.protocol.yaml"),
         ("lint ./nowhere/", "There is no file ./nowhere/"),
-        ("lint empty", "There is no file *.protocol.yaml in the directory empty"),
+        ("lint empty", "There is no file *.protocol.yaml in the directory 'empty'"),
         ("render empty", "empty is a directory"),
         ("render little --state rn", "Did you mean 'run'?"),
         ("render little --view ascii_2e", "Did you mean 'ascii_2d'?"),

@@ -4,17 +4,23 @@ in the author's words.
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import BaseModel
 
+from cheesebench.commands.new import protocol_text
 from cheesebench.diagnostics import Diagnostic, Diagnostics
-from cheesebench.protocol import Specification, documents
+from cheesebench.plugin_manager import installed_plugins
+from cheesebench.protocol import Catalogue, Specification, documents
+from cheesebench.protocol.structure import STAND_IN
 from cheesebench.source import read_text
 from tests.arenas import examine_text
 
@@ -277,3 +283,69 @@ def test_long_values_are_cut_in_messages(examine: Examine) -> None:
     )
     assert found
     assert all(len(str(d)) < 400 for d in found)
+
+
+SIX = [
+    ("L: left", "L: lft", 201),
+    ("face: random", "face: sideways", 201),
+    ("trials: 10", "trials: ten", 123),
+    ("order: balanced", "order: balancd", 123),
+    ("latency: steps", "latency: stepz", 131),
+    ("value: 0.80", "value: 80", 217),
+    ("species: C57BL/6\n\n", "specis: C57BL/6\n\n", 121),
+]
+
+
+def test_mistakes_of_shape_hide_no_mistaken_names() -> None:
+    text = protocol_text("maze", "mine")
+    for right, wrong, _ in SIX:
+        assert right in text
+        text = text.replace(right, wrong, 1)
+    found = Catalogue().inspect_text(text, "mine.protocol.yaml")[1]
+    for _, wrong, code in SIX:
+        said = [str(one) for one in found if one.code == code]
+        word = wrong.strip().split(": ")
+        assert any(one in text for one in word for text in said), wrong
+    assert STAND_IN not in "".join(map(str, found))
+    other = text.replace("version: 1", "version: 7")
+    assert [one.code for one in Catalogue().inspect_text(other)[1]] == [120]
+
+
+#: Values that no leaf of a protocol takes, or nearly none.
+UNFIT: list[object] = ["@@", -3, [1, 2], True]
+
+
+@pytest.mark.parametrize("name", ["t_maze", "barnes_maze", "operant_chamber"])
+def test_a_value_that_does_not_fit_makes_no_other_mistakes(name: str) -> None:
+    catalogue = Catalogue(installed_plugins().protocol_directories)
+    path = Path(catalogue.files[name])
+    random, whole = Random(name), yaml.safe_load(path.read_text(encoding="utf-8"))
+    tried = 0
+    for place in random.sample(sorted(_leaves(whole), key=str), 60):
+        spoilt = copy.deepcopy(whole)
+        holder: Any = spoilt
+        for step in place[:-1]:
+            holder = holder[step]
+        holder[place[-1]] = random.choice(UNFIT)
+        text = yaml.safe_dump(spoilt, sort_keys=False)
+        found = catalogue.inspect_text(text, str(path.with_name("x.protocol.yaml")))[1]
+        codes = {one.code for one in found if one.severity == "error"}
+        if codes & {122, 123} and place[:1] != ("reference",):
+            tried += 1
+            assert codes <= {121, 122, 123}, (place, *map(str, found))
+    assert tried > 20
+
+
+def _leaves(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    children = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else None
+    )
+    if children is None:
+        yield place
+        return
+    for key, child in children:
+        yield from _leaves(child, (*place, key))

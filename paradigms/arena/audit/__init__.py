@@ -60,8 +60,7 @@ def audit(
             "there is no 'success', so what asks for a pass rate is left out",
             {},
         )
-    if settings.progress and "lesions" in wanted:
-        settings.progress(lesions.outlook(paradigm, settings))
+    _announce(wanted, paradigm, settings)
     with runs.Runner(paradigm, settings.processes) as runner:
         parts: dict[AuditPart, Callable[[], Iterable[AuditFinding]]] = {
             "chance": lambda: chances.audit_chances(
@@ -90,6 +89,13 @@ def audit(
             if settings.progress:
                 settings.progress(part)
             yield from parts[part]()
+
+
+def _announce(
+    parts: Sequence[AuditPart], paradigm: ArenaParadigm, settings: AuditSettings
+) -> None:
+    if settings.progress and "lesions" in parts:
+        settings.progress(lesions.outlook(paradigm, settings))
 
 
 def first_seed(seed: int) -> int:
