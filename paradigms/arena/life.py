@@ -4,8 +4,9 @@ language page.
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -651,6 +652,25 @@ class ArenaSubject:
         held["_note"] = trace.entries.append
         held["_schedule"] = schedule.Schedule(())
         return twin
+
+    def heir(self) -> Self:
+        """Return an independent copy that can begin further trials."""
+        heir = self.twin()
+        heir._schedule = self._schedule.copy()
+        heir._draws = [(draw, copy.copy(sequence)) for draw, sequence in self._draws]
+        return heir
+
+    def carried(self) -> Hashable:
+        """Return what the rest of the life depends on, where a trial has just begun."""
+        values = tuple(sorted(self.values.items()))
+        return self._schedule.key(), values, self.last, self._past, self.pose
+
+    def course(self) -> Hashable:
+        """Return what the rest of a trial depends on, but for its path."""
+        told = tuple(sorted(self.values.items())), tuple(sorted(self.occupied.items()))
+        before = self.last, self._past, tuple(sorted(self._considered.items()))
+        now = self.state, self._pose, self.steps, self._entered, self.it
+        return now, told, before
 
     @property
     def happenings(self) -> int:

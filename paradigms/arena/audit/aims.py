@@ -9,24 +9,40 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from cheesebench.lesions import INTACT, Lesion
 from cheesebench.paradigms.arena.audit import runs
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
-from cheesebench.paradigms.arena.scenes import canvas_of
+from cheesebench.paradigms.arena.scenes import canvas_of, hidden_by
 
 #: Glyphs of floor and walls, which point nowhere.
 PLAIN = "#. ~"
 #: What follows when the first member is reached: nothing, or the others in a direction.
 WAITS, CLOCKWISE, ANTICLOCKWISE = "=", "+", "-"
 NORTH, AHEAD, OWN_SIDE = "north", "straight ahead", "its own side"
+#: Ranks by distance: from a glyph (which follows), or from the subject.
+NEAR = "near "
+#: How long it may wait, in steps; and how often it may do the same.
+DELAYS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64)
+ROUNDS = (2, 3, 4, 5, 6, 8, 10, 15, 30)
 #: A direction shorter than this, in cells, is none.
 AT_THE_MIDDLE = 0.3
 #: What is seen at a moment: closed doors, shown glyphs and their numbers, text.
 Kind = tuple[int, tuple[tuple[str, int], ...], tuple[str, ...]]
+#: The kind with where things are shown, and then also with where it stands.
+Sight = tuple[tuple[object, ...], tuple[object, ...]]
+Seen = tuple[frozenset[str], tuple[tuple[str, str], ...], tuple[str, ...]]
 Square = tuple[int, int]
+
+
+class Stop(NamedTuple):
+    """A place that is gone to ("": where it is), and steps that are spent there."""
+
+    place: str
+    steps: int
 
 
 class Aim(NamedTuple):
@@ -45,25 +61,46 @@ class Aim(NamedTuple):
     """Only members that show this glyph, if there are any."""
     past: str = ""
     """Only members visited in this trial (``old``), or only others (``new``)."""
+    before: int = 0
+    """Steps that it waits first."""
+    stay: int = 0
+    """Steps that it spends at each of them."""
+    rounds: int = 1
+    """How often it goes to all of them."""
+    onward: Aim | None = None
+    """What it does then."""
 
-    def words(self, name: str) -> str:
-        if self.group < 0:
-            return "waits"
-        zero = self.zero
-        zero = zero if zero in (NORTH, AHEAD, OWN_SIDE) else f"glyph {zero}"
+    def words(self, names: Sequence[str]) -> str:
+        """Return what it does; ``names`` are those of the groups."""
+        said = f"waits {self.before} steps, then " if self.before else ""
+        said += self._goes(names[self.group]) if self.group >= 0 else "waits"
+        said += f", {self.rounds} times" if self.rounds > 1 else ""
+        said += f", staying {self.stay} steps" if self.stay else ""
+        return said + (f"; then {self.onward.words(names)}" if self.onward else "")
+
+    def _goes(self, name: str) -> str:
         name = " ".join(filter(None, [self.past, name]))
         name += f" that shows {self.lit}" if self.lit else ""
+        counted = _counted_from(self.zero)
         if self.then.isdigit():
             return (
                 f"goes to the nearest {name} of {self.then} from number "
-                f"{self.first + 1} on, clockwise from {zero}, then to the others"
+                f"{self.first + 1} on, {counted}, then to the others"
             )
         after = {
             WAITS: "and waits",
             CLOCKWISE: "then on clockwise",
             ANTICLOCKWISE: "then on anticlockwise",
         }[self.then]
-        return f"goes to {name} {self.first + 1}, clockwise from {zero}, {after}"
+        return f"goes to {name} {self.first + 1}, {counted}, {after}"
+
+
+def _counted_from(zero: str) -> str:
+    if zero.startswith(NEAR):
+        glyph = zero.removeprefix(NEAR)
+        return f"by distance from {f'glyph {glyph}' if glyph else 'itself'}"
+    known = zero in (NORTH, AHEAD, OWN_SIDE)
+    return f"clockwise from {zero if known else f'glyph {zero}'}"
 
 
 def manners(members: int) -> list[str]:
@@ -78,8 +115,9 @@ class Places:
     are.
     """
 
-    def __init__(self, paradigm: ArenaParadigm) -> None:
+    def __init__(self, paradigm: ArenaParadigm, lesion: Lesion = INTACT) -> None:
         program = paradigm.program
+        self._lesion, self._hidden = lesion, hidden_by(lesion, paradigm.specification)
         self.geometry, self.states = program.geometry, program.states
         self.judged = paradigm.specification.judged_blocks
         self.ways = runs.ways_of(program)
@@ -134,15 +172,34 @@ class Places:
         look = life.look
         if look.key not in self._glyphs:
             found: dict[str, set[Square]] = {}
-            for row, tiles in enumerate(look.scene.tiles):
-                for column, tile in enumerate(tiles):
-                    if tile.glyph not in PLAIN:
-                        square = column + self._canvas.left, row + self._canvas.top
-                        found.setdefault(tile.glyph, set()).add(square)
+            for square, glyph in self._tiles(life):
+                found.setdefault(glyph, set()).add(square)
             self._glyphs[look.key] = {one: frozenset(at) for one, at in found.items()}
             for glyph, squares in self._glyphs[look.key].items():
                 self.seen.setdefault(glyph, set()).add(squares)
         return self._glyphs[look.key]
+
+    def _tiles(self, life: ArenaSubject) -> Iterator[tuple[Square, str]]:
+        """Yield what the lesion leaves of the glyphs of the picture."""
+        if self._lesion.sees_nothing or self._lesion.sees_pose_only:
+            return
+        left, top = self._canvas.left, self._canvas.top
+        for row, tiles in enumerate(self._hidden.filtered(life.look.scene).tiles):
+            for column, tile in enumerate(tiles):
+                if tile.glyph not in PLAIN:
+                    yield (column + left, row + top), tile.glyph
+
+    def seen_of(self, life: ArenaSubject) -> Seen:
+        """Return closed doors, what is shown where, and the text, as far as the lesion
+        leaves them.
+        """
+        closed, _, shown, text = life.look.key
+        if not self._lesion.changes_the_picture:
+            return closed, shown, text
+        tiles = tuple((str(square), glyph) for square, glyph in self._tiles(life))
+        blind = self._lesion.sees_nothing or self._lesion.sees_pose_only
+        said = () if blind else self._hidden.filtered(life.look.scene).text
+        return frozenset(), tiles, said
 
     def zeros(self) -> list[str]:
         """Return what ranks may be counted from, with the glyphs that are not always at
@@ -150,12 +207,9 @@ class Places:
         """
         sizes = {glyph: max(map(len, at)) for glyph, at in self.seen.items()}
         moving = [glyph for glyph, at in self.seen.items() if len(at) > 1]
-        return [
-            NORTH,
-            AHEAD,
-            OWN_SIDE,
-            *sorted(moving, key=lambda one: (sizes[one], one)),
-        ]
+        moving.sort(key=lambda one: (sizes[one], one))
+        near = [NEAR + glyph for glyph in ["", *moving]]
+        return [NORTH, AHEAD, OWN_SIDE, *moving, *near]
 
     def here(self, life: ArenaSubject) -> set[str]:
         cell = self.geometry.cell(life.pose)
@@ -175,6 +229,8 @@ class Moment:
     __slots__ = (
         "_open",
         "_orders",
+        "at",
+        "begun",
         "edges",
         "happened",
         "judged",
@@ -182,6 +238,7 @@ class Moment:
         "life",
         "memo",
         "places",
+        "sight",
         "steps",
         "told",
         "visited",
@@ -189,20 +246,30 @@ class Moment:
     )
 
     def __init__(
-        self, places: Places, life: ArenaSubject, visited: frozenset[str]
+        self,
+        places: Places,
+        life: ArenaSubject,
+        visited: frozenset[str],
+        at: tuple[int, int] | None = None,
     ) -> None:
-        self.places, self.life, self.visited = places, life, visited
-        closed, _, shown, text = life.look.key
+        self.places, self.life, self.visited, self.at = places, life, visited, at
+        closed, shown, text = places.seen_of(life)
         often = Counter(glyph for _, glyph in shown)
         self.kind: Kind = len(closed), tuple(sorted(often.items())), text
+        #: The same from ever nearer: what is shown where, and where it stands.
+        here = tuple(sorted(places.here(life)))
+        where = tuple(sorted(closed)), shown
+        self.sight: Sight = (self.kind, *where), (self.kind, *where, here)
         self.judged = life.block in places.judged
+        #: What was paid and said before there was something to decide, if anything.
+        self.begun: tuple[float, tuple[str, ...]] | None = None
         #: Aim -> where it leads; aims of a state -> how the trial goes; aim -> how the
         #: next step of an automaton goes.
         self.edges: dict[int, Edge] = {}
-        #: Places gone to in order, up to where something happened -> where they lead;
-        #: and places at which nothing did.
-        self.happened: dict[tuple[str, ...], Edge] = {}
-        self.waited: dict[tuple[str, ...], Edge] = {}
+        #: Stops in order, up to where something happened -> where they lead; and stops
+        #: at which nothing did.
+        self.happened: dict[tuple[Stop, ...], Edge] = {}
+        self.waited: dict[tuple[Stop, ...], Edge] = {}
         self.memo: dict[tuple[int, ...], Passed] = {}
         self.steps: dict[int, tuple[Moment | None, int, tuple[int, ...], Edge]] = {}
         #: Where a trial ended -> its ranks, one for each zero.
@@ -211,23 +278,37 @@ class Moment:
         self._open: dict[int, list[str]] = {}
 
     def ranks(self, group: int, zero: str) -> dict[str, int]:
-        """Return each member's rank, clockwise from a zero (from north, where it is
-        not seen).
+        """Return each member's rank: clockwise from a zero, or by distance (from north,
+        where the zero is not seen).
         """
         key = group, zero
         if key not in self._orders:
-            places = self.places
-            start = self._direction(group, zero) or 0.0
-
-            def clockwise(name: str) -> tuple[float, float]:
-                way = places.bearing(group, places.middle[name]) or 0.0
-                turned = round(way - start, 2) % 360
-                apart = places.from_centre(group, name)
-                return 0.0 if turned > 359.9 else turned, apart
-
-            order = sorted(places.groups[group][1], key=clockwise)
+            near = zero.startswith(NEAR)
+            by = self._by_distance(zero) if near else self._clockwise(group, zero)
+            order = sorted(self.places.groups[group][1], key=by)
             self._orders[key] = {name: number for number, name in enumerate(order)}
         return self._orders[key]
+
+    def _by_distance(self, zero: str) -> Callable[[str], float]:
+        middle, geometry = self.places.middle, self.places.geometry
+        own = geometry.arena.cells[geometry.cell(self.life.pose)]
+        squares = self.places.glyphs(self.life).get(zero.removeprefix(NEAR), ())
+        points = [own] if zero == NEAR else sorted(squares)
+        return lambda name: round(
+            min((math.dist(middle[name], one) for one in points), default=0.0), 2
+        )
+
+    def _clockwise(self, group: int, zero: str) -> Callable[[str], tuple[float, float]]:
+        places = self.places
+        start = self._direction(group, zero) or 0.0
+
+        def clockwise(name: str) -> tuple[float, float]:
+            way = places.bearing(group, places.middle[name]) or 0.0
+            turned = round(way - start, 2) % 360
+            apart = places.from_centre(group, name)
+            return 0.0 if turned > 359.9 else turned, apart
+
+        return clockwise
 
     def _direction(self, group: int, zero: str) -> float | None:
         places, geometry, pose = self.places, self.places.geometry, self.life.pose
@@ -260,6 +341,13 @@ class Moment:
                 and own not in places.cells[name]
             ]
         return self._open[group]
+
+    def stops(self, aim: Aim) -> tuple[Stop, ...]:
+        """Return the places that are gone to, in order."""
+        first = (Stop("", aim.before),) if aim.before else ()
+        every = tuple(Stop(name, aim.stay) for name in self.targets(aim))
+        then = self.stops(aim.onward) if aim.onward is not None else ()
+        return (*first, *every * aim.rounds, *then)
 
     def targets(self, aim: Aim) -> tuple[str, ...]:
         """Return the places that are gone to, in order."""
@@ -310,15 +398,17 @@ class Edge(NamedTuple):
     score: float | None
     """What the trial counts, once it has ended and if it is judged."""
     outcome: str = ""
+    following: Moment | Edge | None = None
+    """How the next trial begins, where that depends on this one."""
 
 
 class Passed(NamedTuple):
     """A trial: its score, the code of what was told, ranks of where it ended (one for
-    each zero), and the number of decisions.
+    each zero), how far it got, and how the next one begins.
     """
 
     score: float | None
     code: int
     ranks: tuple[int, ...]
-    depth: int
-    outcome: str
+    depth: float
+    following: Moment | Edge | None

@@ -1,60 +1,60 @@
-"""Searches subjects with a few states of memory: how well does the best one do?
+"""Subjects with a few states of memory, and how they fare in kept trials.
 
-An automaton has one aim for each state and each kind of picture. Its next state may
-depend on what a trial paid and said (``outcome``), on where it ended (``place``), on
-all of this and its present state (``any``), or on nothing. Rules are scored on trials
-whose beginnings are kept: from each, each aim is walked once. What is reported is the
-rate of other lives, led step by step.
+An automaton has one aim for each state and each sight. Its next state may depend on
+what a trial paid and said (``outcome``), on where it ended (``place``), on all of this
+and its present state (``any``), or on nothing. Rules are scored on trials whose
+beginnings are kept: from each, each aim is walked once. Where a trial depends on what
+was done in earlier ones, how it begins after each is kept, too.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
-import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from cheesebench.interfaces import RUNNING, STAY
-from cheesebench.paradigms.arena.audit import runs
-from cheesebench.paradigms.arena.audit.aims import (
-    Aim,
-    Edge,
-    Kind,
-    Moment,
-    Passed,
-    Places,
-    manners,
-)
+from cheesebench.lesions import INTACT, Lesion
+from cheesebench.paradigms.arena.audit import aims, runs
+from cheesebench.paradigms.arena.audit.relevance import Relevance
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
-from cheesebench.protocol import expressions as ex
 
-#: Moments of each kind in which aims are compared (at most two of a life), and in which
-#: they are carried out; numbers of aims and of kinds that are kept.
-SAMPLE, TRIED, MOST_AIMS, MOST_KINDS = 60, 40, 260, 8
+#: Moments of each kind in which aims are compared (of a life two judged ones and one
+#: other at most), and in which they are carried out; aims, kinds and sights that
+#: are kept.
+SAMPLE, TRIED, MOST_AIMS, MOST_KINDS, MOST_SIGHTS = 60, 40, 260, 12, 12
+#: Moments in which longer aims are tried, and in which the first of them show whether
+#: any does anything new; how many these are, the most in all, and that are kept.
+PROBED, PROBING, PROBES, LONGER, MOST_LONGER = 10, 3, 300, 1200, 100
+#: The most aims that longer ones are made of, and are put together of.
+STEMS, LEGS = 24, 10
 #: Minimum numbers of lives, and of judged trials of each; lives that are run twice.
 LIVES, JUDGED, TWICE = 36, 10, 4
 #: Rewards nearer to 0 are none.
 WIN = 0.05
-#: A trial that gets farther counts a little more: where two decisions must be right,
-#: the first one is found so.
+#: A trial that gets farther, or is paid, counts a little more: where two decisions must
+#: be right, the first one is found so.
 PROGRESS = 1e-4
-#: A rule that is so much behind on a quarter of the lives is given up; and options of
-#: one change.
-FAR, OPTIONS = 0.06, 50
-#: Attempts without gain after which a rule without memory is taken as the best.
-IN_VAIN = 8
-#: Costs in steps of a life: of a copy of a life, and of looking a trial up.
-COPY, LOOK_UP = 4.0, 0.1
-#: Trials of fresh lives, the steps for them, and the fewest balanced groups.
-FRESH, CONFIRMED, FEWEST = 4000, 450_000, 4
-#: Cost of a trial that is really run, beside its steps.
-TRIAL = 15.0
+#: Costs in steps of a life: of a copy of a life, of the beginning of a trial, and of
+#: looking one up.
+COPY, BEGIN, LOOK_UP = 10.0, 40.0, 1.0
+#: Cost of a trial that is really run, beside its steps; and of each rule that watches,
+#: in a step.
+TRIAL, WATCHED = 15.0, 2.0
+#: The most behaviours of a repertoire.
+BEHAVIOURS = 12
 NOWHERE = -1
 #: What the next state depends on: state, code of what was told, rank of the place.
 Situation = tuple[int, int, int]
+Root = aims.Moment | aims.Edge
+#: One aim for each sight.
+Row = tuple[int, ...]
 
 
 class Memory(NamedTuple):
@@ -67,10 +67,21 @@ class Memory(NamedTuple):
     within: bool = False
     """Whether it also knows which members it has visited in this trial."""
 
+    def holds(self, smaller: Memory) -> bool:
+        """Return whether subjects of the other class are of this one."""
+        clocks = smaller.states == 1 or smaller.clock == self.clock
+        named = smaller.name in ("nothing", self.name) or self.name == "any"
+        return (
+            clocks
+            and named
+            and smaller.states <= self.states
+            and smaller.within <= self.within
+        )
+
 
 @dataclass(slots=True)
 class Automaton:
-    """One subject: ``aims[kind][state]`` are numbers of aims; ``rules`` give the next
+    """One subject: ``aims[sight][state]`` are numbers of aims; ``rules`` give the next
     state by what its class knows, and ``table`` spells them out.
     """
 
@@ -84,7 +95,7 @@ class Automaton:
         rows = [list(row) for row in self.aims]
         return replace(self, aims=rows, rules=dict(self.rules), table={})
 
-    def of_state(self) -> list[tuple[int, ...]]:
+    def of_state(self) -> list[Row]:
         return [
             tuple(row[one] for row in self.aims) for one in range(self.memory.states)
         ]
@@ -95,35 +106,51 @@ class Experience:
     there.
     """
 
-    def __init__(self, paradigm: ArenaParadigm, seed: int, trials: int) -> None:
+    def __init__(
+        self,
+        paradigm: ArenaParadigm,
+        seed: int,
+        trials: int,
+        lesion: Lesion = INTACT,
+        *,
+        counts: bool = True,
+    ) -> None:
+        """``counts``: aims may count steps and rounds, which takes memory."""
         self.paradigm, self.specification = paradigm, paradigm.specification
-        self.places = Places(paradigm)
+        self.places = aims.Places(paradigm, lesion)
         about = self.specification.judged
         measured = about is not None and about.better is not None
         self.measure = about.measure if about is not None and measured else None
-        #: Whether success reads how earlier trials ended, and nothing else of them.
-        self.reads_outcomes = _reads_outcomes(self.specification.success)
-        self.spent = 0.0
+        #: What a step costs: rules that watch are looked at on each.
+        self.spent, self.step = 0.0, 1.0 + WATCHED * len(paradigm.program.watch)
         self._chance = random.Random(f"{seed}|memory")
-        self._seed, self._trials = seed, trials
-        self.lives: list[list[Moment | Edge]] = []
-        self._without_choice: dict[int, Passed] = {}
+        self._seed, self._trials, self._counts = seed, trials, counts
+        self.lives: list[list[Root]] = []
+        self._without_choice: dict[int, aims.Passed] = {}
         self._coded: dict[tuple[float, tuple[str, ...]], int] = {}
-        self.samples: dict[Kind, list[Moment]] = {}
+        self.samples: dict[aims.Kind, list[aims.Moment]] = {}
         self.codes: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._sights: list[Counter[tuple[object, ...]]] = [Counter(), Counter()]
+        #: Whether no trial depends on what was done in earlier ones.
+        self.is_independent = True
         self._collect()
-        by_number = sorted(self.samples, key=lambda kind: -len(self.samples[kind]))
-        kept = by_number[:MOST_KINDS]
-        self.number = {
-            kind: number
-            for number, kind in enumerate(one for one in self.samples if one in kept)
-        }
+        self._number_sights()
         self.zeros = self.places.zeros()
         self.aims = [self._aims(self.samples[kind]) for kind in self.number]
         rewards = [edge.reward for edge in self._tried()]
         self._best, self._worst = max([0.0, *rewards]), min([0.0, *rewards])
-        #: Whether no trial depends on what was done in earlier ones.
         self.is_independent = self._is_independent()
+        #: Life, number of the trial and what the rest of it depends on -> the moment.
+        self._met: dict[object, aims.Moment] = {}
+        relevance = Relevance(paradigm.program, lesion)
+        reads_path = relevance.trace or relevance.timed_places
+        #: Whether ways to one moment may be forgotten in it.
+        self._merges = not reads_path and self.measure is None
+        #: Life, number of the trial and what it depends on -> how it begins.
+        self._begun: dict[object, Root | None] = {}
+        #: What subjects without memory did -> what each trial of a quarter of the lives
+        #: then counted.
+        self._known: dict[Row, tuple[float, ...]] = {}
 
     # -- collecting
 
@@ -135,52 +162,117 @@ class Experience:
         return list(runs.lives_for(self.specification, most, self._seed))
 
     def _collect(self) -> None:
-        taken: Counter[tuple[Kind, int]] = Counter()
+        taken: Counter[tuple[aims.Kind, int, bool]] = Counter()
         for number, (seed, subject, _) in enumerate(self._seeds()):
-            roots = list(self._lead(seed, subject, number, taken))
-            self.lives.append(roots)
+            self.lives.append(list(self._lead(seed, subject, number, taken)))
         # A quarter of the lives is one of each row of a balanced draw.
         self.lives = [one for first in range(4) for one in self.lives[first::4]]
+        for number, roots in enumerate(self.lives):
+            for trial, root in enumerate(roots):
+                if isinstance(root, aims.Moment):
+                    root.at = number, trial
 
     def _lead(
-        self, seed: int, subject: int, number: int, taken: Counter[tuple[Kind, int]]
-    ) -> Iterator[Moment | Edge]:
+        self,
+        seed: int,
+        subject: int,
+        number: int,
+        taken: Counter[tuple[aims.Kind, int, bool]],
+    ) -> Iterator[Root]:
         """Lead a life at random; yield how its trials begin."""
         life = ArenaSubject(self.paradigm.program, runs.DARKNESS, seed, subject)
         judged = 0
         while judged < JUDGED and (found := self.begin(life)) is not None:
-            yield self._kept(found) if isinstance(found, Moment) else found
-            while isinstance(found, Moment):
+            yield self._kept(found) if isinstance(found, aims.Moment) else found
+            while isinstance(found, aims.Moment):
                 self._take(found, number, taken)
                 edge = self._wander(found, life)
                 found = edge.next or edge
             judged += found.score is not None
 
     def _take(
-        self, moment: Moment, number: int, taken: Counter[tuple[Kind, int]]
+        self,
+        moment: aims.Moment,
+        number: int,
+        taken: Counter[tuple[aims.Kind, int, bool]],
     ) -> None:
         self.places.glyphs(moment.life)
-        taken[moment.kind, number] += 1
+        for often, sight in zip(self._sights, moment.sight, strict=True):
+            often[sight] += 1
+        key = moment.kind, number, moment.judged
+        taken[key] += 1
         sample = self.samples.setdefault(moment.kind, [])
-        if len(sample) < SAMPLE and taken[moment.kind, number] <= 2:
+        # What an aim is worth shows in judged trials.
+        if len(sample) < SAMPLE and taken[key] <= 1 + moment.judged:
             sample.append(self._kept(moment))
 
-    def _kept(self, moment: Moment) -> Moment:
-        return Moment(self.places, moment.life.twin(), moment.visited)
+    def _kept(self, moment: aims.Moment) -> aims.Moment:
+        kept = aims.Moment(self.places, moment.life.heir(), moment.visited)
+        kept.begun = moment.begun
+        return kept
 
-    def _wander(self, moment: Moment, life: ArenaSubject) -> Edge:
+    def _wander(self, moment: aims.Moment, life: ArenaSubject) -> aims.Edge:
         group = self._chance.choice(self.places.of_state[life.state] or [0])
         names = moment.reachable(group) if self.places.groups else []
         order = self._chance.sample(names, len(names))
         goes = self._chance.random() < 0.8
-        return self.walk(moment, tuple(order) if goes else (), life)
+        stops = tuple(aims.Stop(name, 0) for name in order)
+        return self.walk(moment, stops if goes else (), life)
 
-    def _aims(self, sample: Sequence[Moment]) -> list[Aim]:
+    def _number_sights(self) -> None:
+        """Keep the commonest kinds, and sights as near as they are not too many."""
+        by_number = sorted(self.samples, key=lambda kind: -len(self.samples[kind]))
+        kept = by_number[:MOST_KINDS]
+        #: Kind -> number of its aims.
+        self.number = {
+            kind: number
+            for number, kind in enumerate(one for one in self.samples if one in kept)
+        }
+        self._near = next(
+            (n for n in (1, 0) if len(self._sights[n]) <= MOST_SIGHTS), None
+        )
+        if self._near is None:
+            found: list[tuple[object, ...]] = list(self.number)
+        else:
+            found = [one for one in self._sights[self._near] if one[0] in self.number]
+        #: Sight -> its number in an automaton.
+        self.sights = {sight: number for number, sight in enumerate(found)}
+        self._named = found
+        #: Number of a sight -> number of its kind; and the other way round.
+        self.kind_of = [
+            self.number[sight if self._near is None else sight[0]]  # type: ignore[index]
+            for sight in found
+        ]
+        self.of_kind: list[list[int]] = [
+            [n for n, one in enumerate(self.kind_of) if one == kind]
+            for kind in range(len(self.number))
+        ]
+
+    def sight(self, moment: aims.Moment) -> int:
+        """Return the number of what is seen, or of what it resembles most."""
+        seen = moment.kind if self._near is None else moment.sight[self._near]
+        found = self.sights.get(seen)
+        if found is not None:
+            return found
+        kind = self.number.get(moment.kind)
+        if kind is None:
+            texts = [n for one, n in self.number.items() if one[2] == moment.kind[2]]
+            kind = texts[0] if texts else 0
+        found = self.sights[seen] = self.of_kind[kind][0]
+        return found
+
+    def shown(self) -> list[tuple[tuple[object, ...], int]]:
+        """Return the sights that were met at first, with their numbers."""
+        return [(sight, n) for n, sight in enumerate(self._named)]
+
+    # -- aims
+
+    def _aims(self, sample: Sequence[aims.Moment]) -> list[aims.Aim]:
         """Return aims that differ in these moments: in the places, then in effects."""
-        known: dict[object, Aim] = {}
+        known: dict[object, aims.Aim] = {}
         for aim in self._options(sample):
-            known.setdefault(tuple(one.targets(aim) for one in sample), aim)
-        different: dict[object, Aim] = {}
+            known.setdefault(tuple(one.stops(aim) for one in sample), aim)
+        different: dict[object, aims.Aim] = {}
         for aim in known.values():
             different.setdefault(
                 tuple(self._effect(one, aim) for one in sample[:TRIED]), aim
@@ -188,32 +280,32 @@ class Experience:
         found = list(different.values())
         if len(found) > MOST_AIMS:
             found = found[:1] + self._chance.sample(found[1:], MOST_AIMS - 1)
-        return found
+        return [*found, *(self._longer(sample, found) if self._counts else [])]
 
-    def _effect(self, moment: Moment, aim: Aim) -> object:
+    def _effect(self, moment: aims.Moment, aim: aims.Aim) -> object:
         edge = self.walked(moment, aim)
         pose = None if edge.next is None else edge.next.life.pose
         return edge.reward, edge.ended, edge.score, pose
 
-    def _options(self, sample: Sequence[Moment]) -> Iterator[Aim]:
-        yield Aim()
+    def _options(self, sample: Sequence[aims.Moment]) -> Iterator[aims.Aim]:
+        yield aims.Aim()
         groups = {g for one in sample for g in self.places.of_state[one.life.state]}
         pasts = ("", "new", "old") if any(one.visited for one in sample) else ("",)
         for group in sorted(groups):
             members = len(self.places.groups[group][1])
-            for past in pasts:
-                for lit in self._lit(sample, group):
-                    for then in manners(members):
-                        for zero in self.zeros:
-                            for first in range(members):
-                                yield Aim(group, zero, first, then, lit, past)
+            for past, lit in itertools.product(pasts, self._lit(sample, group)):
+                for zero in self.zeros:
+                    near = zero.startswith(aims.NEAR)
+                    for then in [aims.WAITS] if near else aims.manners(members):
+                        for first in range(members):
+                            yield aims.Aim(group, zero, first, then, lit, past)
 
-    def _lit(self, sample: Sequence[Moment], group: int) -> list[str]:
+    def _lit(self, sample: Sequence[aims.Moment], group: int) -> list[str]:
         """Return glyphs that some members of a group show and others do not."""
         places = self.places
         members = places.groups[group][1]
 
-        def tells(moment: Moment, glyph: str) -> bool:
+        def tells(moment: aims.Moment, glyph: str) -> bool:
             squares = places.glyphs(moment.life).get(glyph, frozenset())
             return (
                 0
@@ -223,11 +315,74 @@ class Experience:
 
         return [g for g in places.seen if any(tells(m, g) for m in sample[:8])] + [""]
 
-    def _tried(self) -> Iterator[Edge]:
+    def _longer(
+        self, sample: Sequence[aims.Moment], plain: Sequence[aims.Aim]
+    ) -> list[aims.Aim]:
+        """Return aims with waits, repetitions and continuations that lead to what none
+        of the plain ones leads to.
+        """
+        some = self._chance.sample(sample, min(PROBED, len(sample)))
+        known = [{self._end(one, aim) for aim in plain} for one in some]
+        kept: dict[object, aims.Aim] = {}
+
+        def new(aim: aims.Aim, moments: int = PROBED) -> bool:
+            pairs = zip(some[:moments], known, strict=False)
+            return any(self._end(one, aim) not in before for one, before in pairs)
+
+        for family in self._families(plain):
+            tried = self._chance.sample(family, min(LONGER, len(family)))
+            if not any(new(aim, PROBING) for aim in tried[:PROBES]):
+                continue
+            for aim in filter(new, tried):
+                ends = tuple(self._end(one, aim) for one in some)
+                key = ends, aim.before, aim.stay, aim.rounds
+                kept[key] = min(kept.get(key, aim), aim, key=_simplicity)
+        found = list(kept.values())
+        if len(found) > MOST_LONGER:
+            found = self._chance.sample(found, MOST_LONGER)
+        return found
+
+    def _families(self, plain: Sequence[aims.Aim]) -> Iterator[list[aims.Aim]]:
+        stems = self._mixed([aim for aim in plain if aim.group >= 0], STEMS)
+        legs = sorted(stems, key=_simplicity)[:LEGS]
+        again = [stem._replace(rounds=n) for stem in stems for n in aims.ROUNDS]
+        stays = [stem._replace(stay=n) for stem in stems for n in aims.DELAYS]
+        yield [stem._replace(before=n) for stem in stems for n in aims.DELAYS]
+        yield again
+        yield stays
+        for first in ([*legs], again, stays):
+            firsts = [one for one in first if one._replace(rounds=1, stay=0) in legs]
+            yield [one._replace(onward=leg) for one in firsts for leg in legs]
+
+    def _mixed(self, found: Sequence[aims.Aim], number: int) -> list[aims.Aim]:
+        """Return some aims, half of them the simplest."""
+        ranked = sorted(found, key=_simplicity)
+        first, rest = ranked[: number // 2], ranked[number // 2 :]
+        return first + self._chance.sample(rest, min(number - len(first), len(rest)))
+
+    def _end(self, moment: aims.Moment, aim: aims.Aim) -> object:
+        """Return what an aim leads to, roughly."""
+        edge = self.walked(moment, aim)
+        seen = None if edge.next is None else edge.next.sight[1]
+        return edge.outcome, edge.score, edge.said, round(2 * edge.reward), seen
+
+    def _tried(self) -> Iterator[aims.Edge]:
         for kind, number in self.number.items():
             for moment in self.samples[kind][:20]:
                 for aim in self.aims[number][:TRIED]:
                     yield self.walked(moment, aim)
+
+    def promise(self, kind: int) -> list[float]:
+        """Return how well each aim of a kind did in the moments of the sample."""
+        (name,) = [one for one, number in self.number.items() if number == kind]
+        sample = self.samples[name][:PROBED]
+        promises = []
+        for aim in self.aims[kind]:
+            edges = [self.walked(moment, aim) for moment in sample]
+            promises.append(
+                sum((one.score or 0.0) + _paid(one.reward) for one in edges)
+            )
+        return promises
 
     def _is_independent(self) -> bool:
         """Return whether trials of lives that were led otherwise begin, and go on, as
@@ -235,7 +390,7 @@ class Experience:
         """
         chance, again = self._chance, random.Random(f"{self._seed}|again")
         seeds = self._seeds()[:TWICE]
-        one: list[list[Moment | Edge]] = []
+        one: list[list[Root]] = []
         for stream in (chance, again):
             self._chance = stream
             one.append(
@@ -252,9 +407,9 @@ class Experience:
         pairs = zip(first, second, strict=False)
         return all(self._alike(root, other) for root, other in pairs)
 
-    def _alike(self, one: Moment | Edge, other: Moment | Edge) -> bool:
-        if isinstance(one, Edge) or isinstance(other, Edge):
-            return isinstance(one, Edge) and isinstance(other, Edge)
+    def _alike(self, one: Root, other: Root) -> bool:
+        if isinstance(one, aims.Edge) or isinstance(other, aims.Edge):
+            return isinstance(one, aims.Edge) and isinstance(other, aims.Edge)
         first, second = one.life, other.life
         if (first.pose, first.look.key, first.block) != (
             second.pose,
@@ -262,28 +417,27 @@ class Experience:
             second.block,
         ):
             return False
-        known = self.aims[self.number[one.kind]] if one.kind in self.number else [Aim()]
+        known = self.aims[self.kind_of[self.sight(one)]]
         some = self._chance.sample(known, min(4, len(known)))
         return all(self._course(one, aim) == self._course(other, aim) for aim in some)
 
-    def _course(self, moment: Moment, aim: Aim) -> list[object]:
+    def _course(self, moment: aims.Moment, aim: aims.Aim) -> list[object]:
         """Return what follows if one aim is followed by the first member, each time."""
         done: list[object] = []
-        reached: Moment | None = moment
+        reached: aims.Moment | None = moment
         while reached is not None:
             edge = self.walked(reached, aim)
-            score = None if self.reads_outcomes else edge.score
-            done.append((edge.reward, edge.said, edge.ended, edge.outcome, score))
-            reached, aim = edge.next, Aim(0)
+            done.append((edge.reward, edge.said, edge.ended, edge.outcome, edge.score))
+            reached, aim = edge.next, aims.Aim(0)
         return done
 
     # -- moving
 
-    def _twin(self, moment: Moment) -> ArenaSubject:
+    def _copy(self, moment: aims.Moment) -> ArenaSubject:
         self.spent += COPY
-        return moment.life.twin()
+        return moment.life.twin() if self.is_independent else moment.life.heir()
 
-    def begin(self, life: ArenaSubject) -> Moment | Edge | None:
+    def begin(self, life: ArenaSubject) -> Root | None:
         """Begin a trial and wait until there is something to decide; None: the judged
         part of the schedule is over.
         """
@@ -292,37 +446,75 @@ class Experience:
             or life.block in self.specification.blocks_after_judged
         ):
             return None
-        moment = Moment(self.places, life, frozenset(self.places.here(life)))
+        moment = aims.Moment(self.places, life, frozenset(self.places.here(life)))
         if not life.waiting:
             return moment
         edge = self.walk(moment, (), life)
+        if edge.next is not None:
+            edge.next.begun = edge.reward, edge.said
         return edge.next or edge
 
-    def walk(
-        self, moment: Moment, targets: tuple[str, ...], life: ArenaSubject
-    ) -> Edge:
-        """Go to places in order, then wait, up to the next moment or the end."""
-        return Walk(self, moment, life).go(targets)
+    def following(self, edge: aims.Edge, at: tuple[int, int]) -> Root | None:
+        """Return how the trial after one begins that ended so; None: none is kept."""
+        if not self.is_independent:
+            return edge.following
+        life, trial = at
+        roots = self.lives[life]
+        return roots[trial + 1] if trial + 1 < len(roots) else None
 
-    def walked(self, moment: Moment, aim: Aim) -> Edge:
+    def _next_of(self, life: ArenaSubject, at: tuple[int, int]) -> Root | None:
+        """Begin the trial after one that has ended."""
+        number, trial = at[0], at[1] + 1
+        if trial >= len(self.lives[number]):
+            return None
+        self.spent += BEGIN
+        found = self.begin(life)
+        key = number, trial, life.carried()
+        if key not in self._begun:
+            if isinstance(found, aims.Moment):
+                found.at = number, trial
+            elif found is not None:
+                found = found._replace(following=self._next_of(life, (number, trial)))
+            self._begun[key] = found
+        return self._begun[key]
+
+    def walk(
+        self, moment: aims.Moment, stops: Sequence[aims.Stop], life: ArenaSubject
+    ) -> aims.Edge:
+        """Go to places in order, then wait, up to the next moment or the end."""
+        return Walk(self, moment, life).go(stops)
+
+    def walked(self, moment: aims.Moment, aim: aims.Aim) -> aims.Edge:
         """Return where an aim leads from a copy of the moment.
 
-        Aims that begin with the same places, up to where something happens, lead to the
+        Aims that begin with the same stops, up to where something happens, lead to the
         same: that is walked once.
         """
-        targets = moment.targets(aim)
-        for number in range(1, len(targets) + 1):
-            if (known := moment.happened.get(targets[:number])) is not None:
+        stops = moment.stops(aim)
+        for number in range(1, len(stops) + 1):
+            if (known := moment.happened.get(stops[:number])) is not None:
                 return known
-        if (known := moment.waited.get(targets)) is not None:
+        if (known := moment.waited.get(stops)) is not None:
             return known
-        course = Walk(self, moment, self._twin(moment))
-        edge = course.go(targets)
+        life = self._copy(moment)
+        course = Walk(self, moment, life)
+        edge = course.go(stops)
+        if edge.next is None and not self.is_independent and moment.at is not None:
+            edge = edge._replace(following=self._next_of(life, moment.at))
+        edge = self._merged(edge)
         if course.followed is None:
-            moment.waited[targets] = edge
+            moment.waited[stops] = edge
         else:
-            moment.happened[targets[: course.followed]] = edge
+            moment.happened[stops[: course.followed]] = edge
         return edge
+
+    def _merged(self, edge: aims.Edge) -> aims.Edge:
+        """Return an edge to a moment that other ways have led to, if there is one."""
+        following = edge.next
+        if following is None or following.at is None or not self._merges:
+            return edge
+        key = following.at, following.life.course(), following.visited
+        return edge._replace(next=self._met.setdefault(key, following))
 
     def score(self, life: ArenaSubject) -> float | None:
         """Return what the trial that has ended counts; None: it is not judged."""
@@ -353,25 +545,25 @@ class Experience:
             what = "unpaid"
         return self.codes.setdefault((what, said), len(self.codes))
 
-    def edge(self, moment: Moment, number: int) -> Edge:
+    def edge(self, moment: aims.Moment, number: int) -> aims.Edge:
         found = moment.edges.get(number)
         if found is None:
             found = moment.edges[number] = self.walked(moment, self.aim(moment, number))
         return found
 
-    def aim(self, moment: Moment, number: int) -> Aim:
-        kind = self.number.get(moment.kind)
-        return Aim() if kind is None else self.aims[kind][number]
+    def aim(self, moment: aims.Moment, number: int) -> aims.Aim:
+        return self.aims[self.kind_of[self.sight(moment)]][number]
 
-    def choice(self, moment: Moment, aims: Sequence[int]) -> int:
-        kind = self.number.get(moment.kind)
-        return 0 if kind is None else aims[kind]
+    def choice(self, moment: aims.Moment, row: Row) -> int:
+        return row[self.sight(moment)]
 
     @property
     def ranks_of_nowhere(self) -> tuple[int, ...]:
         return (NOWHERE,) * len(self.zeros)
 
-    def ranks(self, moment: Moment, ended: tuple[int, str] | None) -> tuple[int, ...]:
+    def ranks(
+        self, moment: aims.Moment, ended: tuple[int, str] | None
+    ) -> tuple[int, ...]:
         """Return where it ended, from each zero."""
         if ended is None:
             return self.ranks_of_nowhere
@@ -384,98 +576,84 @@ class Experience:
 
     # -- scoring
 
-    def trial(self, root: Moment, aims: tuple[int, ...]) -> Passed:
+    def trial(self, root: aims.Moment, row: Row) -> aims.Passed:
         """Return a trial in which the aims are those of one state."""
-        found = root.memo.get(aims)
+        found = root.memo.get(row)
         if found is None:
-            total, ended, depth = 0.0, None, 0
-            moment: Moment | None = root
+            total, ended, depth = root.begun[0] if root.begun else 0.0, None, 0
+            moment: aims.Moment | None = root
             while moment is not None:
-                edge = self.edge(moment, self.choice(moment, aims))
+                edge = self.edge(moment, self.choice(moment, row))
                 total, depth = total + edge.reward, depth + 1
                 ended, moment = edge.ended or ended, edge.next
             ranks = self.ranks(root, ended)
             code = self.code(total, edge.said)
-            found = Passed(edge.score, code, ranks, depth, edge.outcome)
-            root.memo[aims] = found
+            following = self.following(edge, root.at) if root.at else None
+            far = depth + _paid(total)
+            found = aims.Passed(edge.score, code, ranks, far, following)
+            root.memo[row] = found
         return found
 
-    def play(self, automaton: Automaton) -> Iterator[tuple[float, int]]:
-        """Yield score and number of the judged trials of each life, by look-ups."""
-        lives = self._trials_of if automaton.memory.clock == "trial" else self._life_of
+    def play(self, automaton: Automaton) -> Iterator[list[float]]:
+        """Yield what the judged trials of each life count, by look-ups."""
+        lead = self._trials_of if automaton.memory.clock == "trial" else self._life_of
         for roots in self.lives:
             self.spent += LOOK_UP * len(roots)
-            yield lives(automaton, roots)
+            yield list(lead(automaton, roots[0])) if roots else []
 
-    def _life_of(
-        self, automaton: Automaton, roots: Sequence[Moment | Edge]
-    ) -> tuple[float, int]:
-        state, aims, zero = 0, automaton.of_state(), automaton.zero
-        following, earlier = automaton.table.get, Outcomes()
-        total, judged = 0.0, 0
-        for root in roots:
-            if isinstance(root, Edge):
+    def _life_of(self, automaton: Automaton, root: Root | None) -> Iterator[float]:
+        state, rows, zero = 0, automaton.of_state(), automaton.zero
+        following = automaton.table.get
+        while root is not None:
+            if isinstance(root, aims.Edge):
                 passed = self._untouched(root)
             else:
-                passed = root.memo.get(aims[state]) or self.trial(root, aims[state])
-            score = passed.score
-            if self.reads_outcomes:
-                score = self._with(earlier, passed.outcome, score)
-            if score is not None:
-                total += score + PROGRESS * passed.depth
-                judged += 1
+                passed = root.memo.get(rows[state]) or self.trial(root, rows[state])
+            if passed.score is not None:
+                yield passed.score + PROGRESS * passed.depth
             state = following((state, passed.code, passed.ranks[zero]), state)
-        return total, judged
+            root = passed.following
 
-    def _untouched(self, root: Edge) -> Passed:
+    def _untouched(self, root: aims.Edge) -> aims.Passed:
         """Return a trial in which there is nothing to decide."""
         found = self._without_choice.get(id(root))
         if found is None:
             code = self.code(root.reward, root.said)
-            found = Passed(root.score, code, self.ranks_of_nowhere, 0, root.outcome)
+            following = root.following if not self.is_independent else self._after(root)
+            found = aims.Passed(root.score, code, self.ranks_of_nowhere, 0, following)
             self._without_choice[id(root)] = found
         return found
 
-    def _with(
-        self, earlier: Outcomes, outcome: str, score: float | None
-    ) -> float | None:
-        """Return the score of a trial that follows these."""
-        earlier.add(outcome)
-        success = self.paradigm.program.success
-        return None if score is None or success is None else float(success(earlier))
+    def _after(self, root: aims.Edge) -> Root | None:
+        for roots in self.lives:
+            for number, one in enumerate(roots[:-1]):
+                if one is root:
+                    return roots[number + 1]
+        return None
 
-    def _trials_of(
-        self, automaton: Automaton, roots: Sequence[Moment | Edge]
-    ) -> tuple[float, int]:
-        aims, earlier = automaton.of_state(), Outcomes()
-        total, judged = 0.0, 0
-        for root in roots:
-            if isinstance(root, Moment) and not (root.judged or self.reads_outcomes):
-                continue
-            edge, depth = self._trial_of(automaton, aims, root)
-            score = edge.score
-            if self.reads_outcomes:
-                score = self._with(earlier, edge.outcome, score)
+    def _trials_of(self, automaton: Automaton, root: Root | None) -> Iterator[float]:
+        rows = automaton.of_state()
+        while root is not None:
+            if isinstance(root, aims.Edge):
+                passed = self._untouched(root)
+                score, depth, root = passed.score, 0.0, passed.following
+            else:
+                edge, depth = self._trial_of(automaton, rows, root)
+                score, at = edge.score, root.at
+                root = self.following(edge, at) if at else None
             if score is not None:
-                total += score + PROGRESS * depth
-                judged += 1
-        return total, judged
+                yield score + PROGRESS * depth
 
     def _trial_of(
-        self,
-        automaton: Automaton,
-        aims: Sequence[tuple[int, ...]],
-        root: Moment | Edge,
-    ) -> tuple[Edge, int]:
+        self, automaton: Automaton, rows: Sequence[Row], root: aims.Moment
+    ) -> tuple[aims.Edge, float]:
         """Return how a trial ends in which the state changes, and how many decisions it
         took.
         """
-        state, depth = 0, 0
-        if isinstance(root, Edge):
-            return root, depth
-        moment: Moment | None = root
+        state, depth = self.first_state(automaton, root), 0.0
+        moment: aims.Moment | None = root
         while moment is not None:
-            choice = self.choice(moment, aims[state])
+            choice = self.choice(moment, rows[state])
             known = moment.steps.get(choice)
             if known is None:
                 edge = self.edge(moment, choice)
@@ -485,7 +663,41 @@ class Experience:
             moment, code, ranks, edge = known
             at = state, code, ranks[automaton.zero]
             state, depth = automaton.table.get(at, state), depth + 1
-        return edge, depth
+        return edge, depth + _paid(edge.reward)
+
+    def first_state(self, automaton: Automaton, root: aims.Moment) -> int:
+        """Return the state after what came before there was something to decide."""
+        if root.begun is None:
+            return 0
+        return automaton.table.get((0, self.code(*root.begun), NOWHERE), 0)
+
+    # -- behaviours without memory
+
+    def note(self, row: Row, trials: Sequence[float]) -> None:
+        """Keep what a behaviour counted in each trial of a quarter of the lives."""
+        self._known[row] = tuple(trials)
+
+    def best(self, number: int) -> list[Row]:
+        """Return the behaviours that did best."""
+        return sorted(self._known, key=lambda row: -sum(self._known[row]))[:number]
+
+    def repertoire(self) -> list[Row]:
+        """Return behaviours of which each does well where those before it do not."""
+        if not self._known:
+            return []
+        rows = list(self._known)
+        width = max(map(len, self._known.values()))
+        padded = [(*one, *[0.0] * (width - len(one))) for one in self._known.values()]
+        counts = np.array(padded, dtype=float)
+        best, found = np.zeros(width), list[Row]()
+        while len(found) < BEHAVIOURS:
+            gains = np.maximum(counts, best).sum(axis=1)
+            first = int(gains.argmax())
+            if gains[first] <= best.sum() + 0.5:
+                break
+            best = np.maximum(best, counts[first])
+            found.append(rows[first])
+        return found
 
     # -- real lives
 
@@ -494,30 +706,42 @@ class Experience:
     ) -> tuple[float, int]:
         """Lead a real life, step by step; return score and number of judged trials."""
         life = ArenaSubject(self.paradigm.program, runs.DARKNESS, seed, subject)
-        state, scores = 0, list[float]()
         self.spent += TRIAL * self.specification.planned_trials
+        scores = [
+            score for score in self.lived(automaton, life, used) if score is not None
+        ]
+        return sum(scores), len(scores)
+
+    def lived(
+        self, automaton: Automaton, life: ArenaSubject, used: Counter[Situation]
+    ) -> Iterator[float | None]:
+        """Lead a life; yield what each of its trials counts when it has ended."""
+        state = 0
         while (found := self.begin(life)) is not None:
             state, score = self._live_trial(automaton, life, found, state, used)
-            scores += [] if score is None else [score]
-        return sum(scores), len(scores)
+            yield score
 
     def _live_trial(
         self,
         automaton: Automaton,
         life: ArenaSubject,
-        found: Moment | Edge,
+        found: Root,
         state: int,
         used: Counter[Situation],
     ) -> tuple[int, float | None]:
-        within, aims = automaton.memory.clock == "trial", automaton.of_state()
-        state = 0 if within else state
-        total = found.reward if isinstance(found, Edge) else 0.0
-        ended: tuple[int, str] | None = None
+        within, rows = automaton.memory.clock == "trial", automaton.of_state()
+        total, ended = 0.0, None
         ranks = self._zeroed(found, automaton)
-        while isinstance(found, Moment):
+        if isinstance(found, aims.Edge):
+            total = found.reward
+        elif found.begun is not None:
+            total = found.begun[0]
+        if within and isinstance(found, aims.Moment):
+            state = self.first_state(automaton, found)
+        while isinstance(found, aims.Moment):
             now = self._zeroed(found, automaton)
-            aim = self.aim(found, self.choice(found, aims[state]))
-            edge = self.walk(found, found.targets(aim), life)
+            aim = self.aim(found, self.choice(found, rows[state]))
+            edge = self.walk(found, found.stops(aim), life)
             total, ended = total + edge.reward, edge.ended or ended
             if within:
                 at = self._situation(state, edge.reward, edge.said, edge.ended, now)
@@ -530,11 +754,9 @@ class Experience:
             state = automaton.table.get(at, state)
         return state, found.score
 
-    def _zeroed(
-        self, found: Moment | Edge, automaton: Automaton
-    ) -> list[dict[str, int]]:
+    def _zeroed(self, found: Root, automaton: Automaton) -> list[dict[str, int]]:
         """Return the ranks in each group from the automaton's zero, as it stands."""
-        if isinstance(found, Edge):
+        if isinstance(found, aims.Edge):
             return []
         zero = self.zeros[automaton.zero]
         return [found.ranks(group, zero) for group in range(len(self.places.groups))]
@@ -551,38 +773,26 @@ class Experience:
         return state, self.code(reward, said), rank
 
 
-class Outcomes:
-    """Endings of the trials so far, as ``success`` reads them."""
-
-    def __init__(self) -> None:
-        self._ended: list[str] = []
-        self.last = ""
-
-    def add(self, outcome: str) -> None:
-        self.last = outcome
-        self._ended.append(outcome)
-
-    def recent(self, what: ex.Recent) -> int:
-        return self._ended[-what.trials :].count(what.outcome or "")
+def _simplicity(aim: aims.Aim) -> tuple[bool, ...]:
+    is_plain, is_arc = aim.then == aims.WAITS, aim.then.isdigit()
+    own = bool(aim.past), bool(aim.lit), aim.zero != aims.NORTH, is_arc, not is_plain
+    return own if aim.onward is None else max(own, _simplicity(aim.onward))
 
 
-def _reads_outcomes(success: ex.Expression | None) -> bool:
-    nodes = list(ex.walk(success))
-    plain = all(
-        isinstance(one, ex.Recent | ex.Binary | ex.Unary | ex.Number | ex.Constant)
-        or one == ex.BuiltIn("last")
-        for one in nodes
-    )
-    return plain and any(isinstance(one, ex.Recent) for one in nodes)
+def _paid(reward: float) -> float:
+    """Return a reward as something between -1 and 1."""
+    return reward / (1 + abs(reward))
 
 
 class Walk:
     """One aim carried out in a life, up to the next moment of decision."""
 
-    def __init__(self, world: Experience, moment: Moment, life: ArenaSubject) -> None:
+    def __init__(
+        self, world: Experience, moment: aims.Moment, life: ArenaSubject
+    ) -> None:
         self._world, self._places, self._life = world, world.places, life
         self._state, self._status, self._begun = life.state, RUNNING, life.steps
-        self._visited = set(moment.visited)
+        self._visited, self._at = set(moment.visited), moment.at
         self._total, self._reached = 0.0, ""
         #: Number of places visited before something happened; None: all, in vain.
         self.followed: int | None = None
@@ -595,10 +805,12 @@ class Walk:
         _, gain, self._status = self._life.step(action)
         self._total += gain
 
-    def go(self, targets: tuple[str, ...]) -> Edge:
+    def go(self, stops: Sequence[aims.Stop]) -> aims.Edge:
         life, places = self._life, self._places
-        for number, name in enumerate(targets, 1):
-            self._go_to(name)
+        for number, (name, steps) in enumerate(stops, 1):
+            if name:
+                self._go_to(name)
+            self._stay(steps)
             if not self._goes_on:
                 self.followed = number
                 break
@@ -609,21 +821,24 @@ class Walk:
             self._visited |= places.here(life)
             said = life.look.key[3]
             self._step(STAY)
-        self._world.spent += life.steps - self._begun
-        group = next(
-            (
-                n
-                for n, (_, m) in enumerate(places.groups)
-                if targets and targets[0] in m
-            ),
-            0,
-        )
+        self._world.spent += self._world.step * (life.steps - self._begun)
+        gone_to = self._reached or next((name for name, _ in stops if name), "")
+        groups = [
+            n for n, (_, members) in enumerate(places.groups) if gone_to in members
+        ]
+        group = groups[0] if groups else 0
         if self._status == RUNNING:
-            after = Moment(places, life, frozenset(self._visited))
-            return Edge(after, self._total, said, self._ended(group, set()), None)
+            after = aims.Moment(places, life, frozenset(self._visited), self._at)
+            return aims.Edge(after, self._total, said, self._ended(group, set()), None)
         ended = self._ended(group, places.here(life))
         score = self._world.score(life)
-        return Edge(None, self._total, said, ended, score, life.outcome or "")
+        return aims.Edge(None, self._total, said, ended, score, life.outcome or "")
+
+    def _stay(self, steps: int) -> None:
+        for _ in range(steps):
+            if not self._goes_on:
+                return
+            self._step(STAY)
 
     def _go_to(self, name: str) -> None:
         life, places = self._life, self._places
@@ -645,265 +860,3 @@ class Walk:
         members = self._places.groups[group][1]
         at = next((name for name in members if name in here), self._reached)
         return (group, at) if at in members else None
-
-
-class Search:
-    """Coordinate ascent with restarts over the automata of one class."""
-
-    def __init__(
-        self,
-        world: Experience,
-        memory: Memory,
-        seed: int,
-        effort: float,
-        begin: Sequence[Automaton] = (),
-    ) -> None:
-        self._world, self._memory, self._begin = world, memory, begin
-        self._most = world.spent + effort
-        self._chance = random.Random(f"{seed}|{memory}")
-        #: Aims that may be chosen: to tell visited members takes memory.
-        self._options = [
-            [n for n, aim in enumerate(aims) if memory.within or not aim.past]
-            for aims in world.aims
-        ]
-        members = [len(members) for _, members in world.places.groups]
-        self._ranks = [*range(NOWHERE, max(members, default=0))]
-        self._lives = [
-            (seed, subject)
-            for seed, subject, _ in runs.lives_for(
-                world.specification, JUDGED * LIVES, seed, judged=True
-            )
-        ][:24]
-        #: Rules tried, and the score of the last one on a quarter of the lives.
-        self.tried, self._quarter = 0, -1.0
-
-    def find(self) -> tuple[float, Automaton]:
-        """Return the best automaton that is found with this effort, and its score."""
-        best = self._climbed(self._start(is_first=True))
-        vain = 0
-        while not self._is_over and best[0] < 1 and vain < IN_VAIN:
-            found = self._climbed(self._start(is_first=False))
-            vain += self._memory.states == 1
-            if found[0] > best[0] + 1e-12:
-                best, vain = found, 0
-        self._spell_out(best[1])
-        return best
-
-    @property
-    def _is_over(self) -> bool:
-        return self._world.spent > self._most
-
-    # -- scoring
-
-    def _keys(self) -> list[Situation]:
-        """Return what the next state may depend on; 0 stands for what it may not."""
-        codes, ranks = [*range(len(self._world.codes))], self._ranks
-        if self._memory.states == 1:
-            return []
-        match self._memory.name:
-            case "outcome":
-                return [(0, code, 0) for code in codes]
-            case "place":
-                return [(0, 0, rank) for rank in ranks]
-        states = range(self._memory.states)
-        return [(s, code, rank) for s in states for code in codes for rank in ranks]
-
-    def _spell_out(self, automaton: Automaton) -> None:
-        """Fill the table. What a rule of the outcome or the place does not name leads
-        to the first state: to keep the state would be memory of it.
-        """
-        name, rules, table = self._memory.name, automaton.rules, automaton.table
-        if self._memory.states == 1:
-            return
-        if name == "any":
-            automaton.table = rules
-            return
-        for state in range(self._memory.states):
-            for code in range(len(self._world.codes) + 6):
-                for rank in self._ranks:
-                    key = (0, code, 0) if name == "outcome" else (0, 0, rank)
-                    table[state, code, rank] = rules.get(key, 0)
-
-    def _score(self, automaton: Automaton, rival: float = -1.0) -> float:
-        """Return the mean over judged trials; -1 where it is far behind a rival on a
-        quarter of the lives.
-        """
-        self._spell_out(automaton)
-        self.tried += 1
-        world = self._world
-        if not world.is_independent:
-            counts = [
-                world.live(automaton, *one, Counter[Situation]()) for one in self._lives
-            ]
-            return _share(counts)
-        counts = []
-        for life in world.play(automaton):
-            counts.append(life)
-            if len(counts) == len(world.lives) // 4:
-                self._quarter = _share(counts)
-                if self._quarter < rival - FAR:
-                    return -1.0
-        return _share(counts)
-
-    # -- beginnings
-
-    def _start(self, *, is_first: bool) -> Automaton:
-        chance, states = self._chance, self._memory.states
-        if is_first and states == 1:
-            return Automaton(self._memory, [[0] for _ in self._world.aims])
-        if self._begin and (is_first or chance.random() < 0.3):
-            return self._grown(
-                self._begin[-1] if is_first else chance.choice(self._begin)
-            )
-        aims = [[chance.choice(own) for _ in range(states)] for own in self._options]
-        zero = chance.randrange(len(self._world.zeros))
-        automaton = Automaton(self._memory, aims, zero)
-        if self._begin and chance.random() < 0.5:
-            automaton.zero = self._begin[-1].zero
-        automaton.rules = self._partition()
-        return automaton
-
-    def _grown(self, smaller: Automaton) -> Automaton:
-        """Return an automaton of this class that does what a smaller one does."""
-        states, had = self._memory.states, smaller.memory.states
-        aims = [[row[s % had] for s in range(states)] for row in smaller.aims]
-        automaton = Automaton(self._memory, aims, smaller.zero)
-        for key in self._keys():
-            state, code, rank = key
-            following = smaller.table.get((state % had, code, rank))
-            if following is not None:
-                automaton.rules[key] = following
-            elif had == 1 and self._chance.random() < 0.5:
-                automaton.rules[key] = self._chance.randrange(states)
-        return automaton
-
-    def _partition(self) -> dict[Situation, int]:
-        """Return rules that make sense: neighbouring places are alike; after a failure
-        it stays, or changes.
-        """
-        chance, states = self._chance, self._memory.states
-        count = max(self._ranks) + 1
-        turn, is_arc = chance.randrange(max(1, count)), chance.random() < 0.5
-        part = {
-            rank: (rank + turn) % count * states // count
-            if is_arc
-            else chance.randrange(states)
-            for rank in range(count)
-        }
-        by_place = self._memory.clock == "trial" and chance.random() < 0.5
-        after = "place" if by_place else chance.choice(("stay", "next", "place"))
-        pays = {
-            code: what == "well paid"
-            if chance.random() < 0.8
-            else chance.random() < 0.5
-            for (what, _), code in self._world.codes.items()
-        }
-        rules: dict[Situation, int] = {}
-        for state, code, rank in self._keys():
-            if self._memory.name == "outcome":
-                following = chance.randrange(states)
-            elif self._memory.name == "place" or pays.get(code) or after == "place":
-                following = part.get(rank, state)
-            else:
-                following = state if after == "stay" else (state + 1) % states
-            rules[state, code, rank] = following
-        return rules
-
-    # -- climbing
-
-    def _climbed(self, automaton: Automaton) -> tuple[float, Automaton]:
-        """Improve one part at a time, in random order, until nothing helps."""
-        score, vain = self._score(automaton), 0
-        rival = self._quarter
-        while vain < 2 and score < 1:
-            vain += 1
-            parts = self._parts()
-            self._chance.shuffle(parts)
-            for part in parts:
-                if self._is_over:
-                    return score, automaton
-                for other in self._changed(automaton, part):
-                    there = self._score(other, rival)
-                    if there > score + 1e-12:
-                        automaton, score, vain, rival = other, there, 0, self._quarter
-        return score, automaton
-
-    def _parts(self) -> list[tuple[int, int] | Situation | None]:
-        """Return what can be changed: aims (kind, state), rules, the zero (None)."""
-        states = range(self._memory.states)
-        parts: list[tuple[int, int] | Situation | None] = [
-            (kind, state) for kind in range(len(self._options)) for state in states
-        ]
-        if self._memory.states > 1:
-            parts += self._keys()
-            parts += [None] if self._memory.name != "outcome" else []
-        return parts
-
-    def _changed(
-        self, automaton: Automaton, part: tuple[int, int] | Situation | None
-    ) -> Iterator[Automaton]:
-        match part:
-            case None:
-                for zero in range(len(self._world.zeros)):
-                    yield replace(automaton.copy(), zero=zero)
-            case (kind, state):
-                options = self._options[kind]
-                if len(options) > OPTIONS:
-                    options = self._chance.sample(options, OPTIONS)
-                for aim in options:
-                    if aim != automaton.aims[kind][state]:
-                        other = automaton.copy()
-                        other.aims[kind][state] = aim
-                        yield other
-            case _:
-                for following in range(self._memory.states):
-                    if following != automaton.rules.get(part):
-                        other = automaton.copy()
-                        other.rules[part] = following
-                        yield other
-
-
-def _share(counts: Sequence[tuple[float, int]]) -> float:
-    return sum(p for p, _ in counts) / max(1, sum(n for _, n in counts))
-
-
-@dataclass(frozen=True, slots=True)
-class Fresh:
-    """What an automaton reached in lives on which it was not selected: the mean over
-    judged trials, and a 99 % interval.
-    """
-
-    value: float
-    low: float
-    high: float
-    trials: int
-
-
-def confirmed(
-    world: Experience, automaton: Automaton, seed: int, used: Counter[Situation]
-) -> Fresh:
-    """Lead fresh lives. A balanced group of subjects is one observation: a habit
-    differs most between its subjects.
-    """
-    groups: dict[int, list[tuple[float, int]]] = {}
-    most = world.spent + CONFIRMED
-    for own, subject, _ in runs.lives_for(
-        world.specification, FRESH, seed, judged=True
-    ):
-        if own not in groups and world.spent > most and len(groups) >= FEWEST:
-            break
-        groups.setdefault(own, []).append(world.live(automaton, own, subject, used))
-    counts = [
-        (sum(p for p, _ in one), sum(n for _, n in one)) for one in groups.values()
-    ]
-    value, trials = _share(counts), sum(n for _, n in counts)
-    if world.measure is None:
-        there = runs.rate([(round(p), n) for p, n in counts], runs.Z99)
-        return Fresh(value, there.low, there.high, trials)
-    means = [p / n for p, n in counts if n]
-    error = (
-        runs.Z99 * statistics.stdev(means) / len(means) ** 0.5
-        if len(means) > 1
-        else 1e9
-    )
-    return Fresh(value, value - error, value + error, trials)

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
 from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
 from cheesebench.paradigms.arena.audit import kept, runs
-from cheesebench.paradigms.arena.audit.adversary import Adversary, Errand, Lived, Table
+from cheesebench.paradigms.arena.audit.adversary import Adversary, Errand, Lived
 from cheesebench.paradigms.arena.audit.exact import upper_bound
 from cheesebench.paradigms.arena.audit.forgetting import earlier_amnesias
+from cheesebench.paradigms.arena.audit.reflexes import Reflexes
 from cheesebench.paradigms.arena.audit.search import EQUAL
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
@@ -260,9 +261,9 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
         asked=about if about is not None and about.better is not None else None,
     )
     if lesion.memoryless:
-        table = Table(paradigm, lesion, order.effort, f"{seeds[:number]}")
+        subject = Reflexes(paradigm, lesion, order.effort, order.seed)
         for seed in seeds:
-            so_far = replace(so_far, lives=(*so_far.lives, tuple(table.live(*seed))))
+            so_far = replace(so_far, lives=(*so_far.lives, tuple(subject.live(*seed))))
             if _is_enough(so_far, number, len(so_far.lives) / (4 * number), order):
                 break
         return so_far

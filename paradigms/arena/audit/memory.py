@@ -6,16 +6,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
-from cheesebench.paradigms.arena.audit import aims, automata, runs
+from cheesebench.paradigms.arena.audit import aims, automata, climbing, runs
 from cheesebench.paradigms.arena.audit.chances import APART
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol.validation import FORBIDDEN, MEMORY
 
 #: Trials whose beginnings are kept, and steps of the search of all classes, for an
 #: effort of 1 and trials of a full audit.
-KEPT, STEPS, FULL = 400, 3_000_000, 2000
+KEPT, STEPS, FULL = 400, 24_000_000, 2000
 #: The share of these that the first class has before the others: it walks, and what has
 #: been walked is only looked up by them.
 FIRST = 0.4
@@ -35,68 +36,84 @@ def audit_memory(
     bar = paradigm.specification.bar
     share = settings.effort * min(1.0, settings.trials / FULL)
     world = automata.Experience(paradigm, settings.seed + 15 * APART, KEPT)
-    found: list[tuple[float, automata.Automaton]] = []
+    found: list[Found] = []
     spent, every = 0.0, classes(world)
     for number, memory in enumerate(every, 1):
         allowed = STEPS * share * (FIRST + (1 - FIRST) * number / len(every))
-        begun, begin = world.spent, _smaller(found, memory)
-        search = automata.Search(world, memory, settings.seed, allowed - spent, begin)
-        score, automaton = search.find()
+        begun = world.spent
+        best, tried = _best(world, memory, settings.seed, allowed - spent, found)
         spent += world.spent - begun
-        found.append((score, automaton))
-        used: Counter[automata.Situation] = Counter()
-        fresh = automata.confirmed(world, automaton, settings.seed + 16 * APART, used)
-        finding = _finding(world, automaton, fresh, bar, used, search.tried)
+        known = [one for one in found if one.automaton is best[1]]
+        if known:
+            fresh, used = known[0].fresh, known[0].used
+        else:
+            used = Counter()
+            seed = settings.seed + 16 * APART
+            fresh = climbing.confirmed(world, best[1], seed, used)
+        found.append(Found(*best, fresh, used))
+        finding = _finding(world, memory, found[-1], bar, tried)
         if settings.progress:
             settings.progress(f"{finding.rule}: {runs.shown(fresh.value)}")
         yield finding
 
 
+class Found(NamedTuple):
+    """The best automaton of a class, its score, what it reached in fresh lives, and the
+    situations in them.
+    """
+
+    score: float
+    automaton: automata.Automaton
+    fresh: climbing.Fresh
+    used: Counter[automata.Situation]
+
+
+def _best(
+    world: automata.Experience,
+    memory: automata.Memory,
+    seed: int,
+    effort: float,
+    found: Sequence[Found],
+) -> tuple[tuple[float, automata.Automaton], int]:
+    """Search a class; return its best automaton, of which a smaller class may be the
+    origin, and how many rules were tried.
+    """
+    smaller = [one for one in found if memory.holds(one.automaton.memory)]
+    smaller.sort(key=lambda one: one.score)
+    if smaller and smaller[-1].score >= 1:
+        return (smaller[-1].score, smaller[-1].automaton), 0
+    begin = [one.automaton for one in smaller]
+    search = climbing.Search(world, memory, seed, effort, begin)
+    best = search.find()
+    if smaller and smaller[-1].score > best[0] - 1e-12:
+        best = smaller[-1].score, smaller[-1].automaton
+    return best, search.tried
+
+
 def classes(world: automata.Experience) -> list[automata.Memory]:
     """Return the classes that are searched; those within a trial where it takes more
-    than one decision.
+    than one decision, or something comes before.
     """
     places = max((len(one) for _, one in world.places.groups), default=0)
-    found = [
-        automata.Memory("nothing"),
-        automata.Memory("outcome", 2),
-        automata.Memory("place", 2),
-    ]
-    found += [automata.Memory("any", 2)]
-    found += [automata.Memory("place", 4)] if places > 2 else []
+    found = [automata.Memory("nothing"), automata.Memory("outcome", 2)]
     if any(
-        edge.next is not None
+        root.begun or _goes_on(world, root)
         for roots in world.lives[:20]
         for root in roots[:1]
         if isinstance(root, aims.Moment)
-        for edge in (world.edge(root, number) for number in _first(world, root))
     ):
-        found += [
-            automata.Memory("any", 2, "trial"),
-            automata.Memory("any", 4, "trial"),
-        ]
+        found += [automata.Memory("any", states, "trial") for states in (2, 4)]
         found += [automata.Memory("nothing", within=True)]
+    found += [automata.Memory("place", 2), automata.Memory("any", 2)]
+    found += [automata.Memory("place", 4)] if places > 2 else []
     return [*found, automata.Memory("any", 4)]
 
 
-def _first(world: automata.Experience, root: aims.Moment) -> range:
-    kind = world.number.get(root.kind)
-    return range(1 if kind is None else len(world.aims[kind]))
-
-
-def _smaller(
-    found: Sequence[tuple[float, automata.Automaton]], memory: automata.Memory
-) -> list[automata.Automaton]:
-    """Return automata that one of this class may begin with, the best one last."""
-
-    def fits(one: automata.Memory) -> bool:
-        same = one.states == memory.states or memory.name == "any"
-        return (one.name == "nothing" or (one.clock == memory.clock and same)) and (
-            one.states <= memory.states and one.within <= memory.within
-        )
-
-    ranked = sorted(found, key=lambda entry: entry[0])
-    return [automaton for _, automaton in ranked if fits(automaton.memory)]
+def _goes_on(world: automata.Experience, root: aims.Moment) -> bool:
+    """Return whether there may be another decision in the trial."""
+    own = world.aims[world.kind_of[world.sight(root)]]
+    some = range(min(automata.TRIED, len(own)))
+    return any(world.edge(root, number).next is not None for number in some)
 
 
 def name_of(memory: automata.Memory) -> str:
@@ -109,13 +126,12 @@ def name_of(memory: automata.Memory) -> str:
 
 def _finding(
     world: automata.Experience,
-    automaton: automata.Automaton,
-    fresh: automata.Fresh,
+    memory: automata.Memory,
+    found: Found,
     bar: float | None,
-    used: Counter[automata.Situation],
     tried: int,
 ) -> AuditFinding:
-    memory = automaton.memory
+    fresh = found.fresh
     interval = f"[{runs.shown(fresh.low)}, {runs.shown(fresh.high)}]"
     text = f"found {runs.shown(fresh.value)} {interval} in {fresh.trials} fresh trials"
     verdict: AuditVerdict = "note"
@@ -128,7 +144,7 @@ def _finding(
         verdict = "note" if is_allowed else "FAIL"
         text += ", though it remembers neither a place nor what it did"
         text += "; the file allows it" if is_allowed else ""
-    rule = words(world, automaton, used)
+    rule = words(world, found.automaton, found.used)
     text += f". It {rule}. The best of {tried} rules that were tried: no proof that none is better"
     numbers: dict[str, object] = {
         "rate": fresh.value, "low": fresh.low, "high": fresh.high, "trials": fresh.trials, "bar": bar,
@@ -160,19 +176,29 @@ def _does(world: automata.Experience, automaton: automata.Automaton, state: int)
     together.
     """
     pictures: dict[str, list[str]] = {}
-    for kind, number in world.number.items():
-        aim = world.aims[number][automaton.aims[number][state]]
-        name = world.places.groups[aim.group][0] if aim.group >= 0 else ""
-        pictures.setdefault(aim.words(name), []).append(_looks(kind))
+    names = [name for name, _ in world.places.groups]
+    for sight, number in world.shown():
+        aim = world.aims[world.kind_of[number]][automaton.aims[number][state]]
+        looks = pictures.setdefault(aim.words(names), [])
+        looks += [] if _looks(sight) in looks else [_looks(sight)]
     if len(pictures) == 1:
         return next(iter(pictures))
     return ", ".join(f"{does} at {' and '.join(at)}" for does, at in pictures.items())
 
 
-def _looks(kind: aims.Kind) -> str:
-    closed, shown_here, text = kind
-    parts = [f"{closed} shut"] if closed else []
-    parts += [f"{glyph} x{number}" for glyph, number in shown_here]
+def _looks(sight: tuple[Any, ...]) -> str:
+    """Return a kind as text, or a sight: its kind, what is shut, what is shown where,
+    and where it stands.
+    """
+    is_kind = isinstance(sight[0], int)
+    (closed, often, text), where = (sight, ()) if is_kind else (sight[0], sight[1:])
+    parts = [f"{closed} shut"] if closed and not where else []
+    parts += [f"{name} shut" for name in where[0]] if where else []
+    if where:
+        parts += [f"{glyph} at {name}" for name, glyph in where[1]]
+        parts += [f"in {name}" for one in where[2:] for name in one]
+    else:
+        parts += [f"{glyph} x{number}" for glyph, number in often]
     parts += [f"'{line}'" for line in text]
     return f"[{', '.join(parts) or 'plain'}]"
 

@@ -1,0 +1,361 @@
+"""Searches subjects with a few states of memory: how well does the best one do?
+
+Behaviours without memory are found first. Of those that complement each other, the
+states of larger automata are made, and then improved part by part. What is reported is
+the rate of other lives, led step by step.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from cheesebench.paradigms.arena.audit import automata, runs
+
+#: A rule that is so much behind on a quarter of the lives is given up; and options of
+#: one change, of which some are the most promising.
+FAR, OPTIONS, PROMISING = 0.06, 50, 20
+#: The share of beginnings whose states are behaviours of the repertoire.
+FROM_REPERTOIRE = 0.6
+#: Attempts without gain after which a rule is taken as the best: without memory, and
+#: with it.
+IN_VAIN, LONG_IN_VAIN = 5, 30
+#: Trials of fresh lives, the steps for them, and the fewest balanced groups.
+FRESH, CONFIRMED, FEWEST = 4000, 1_000_000, 4
+
+
+class Part(NamedTuple):
+    """What can be changed: the aim of a sight, or of all sights of a kind (``number``),
+    in a state; all aims of a state; where a rule leads (``at``); the zero.
+    """
+
+    what: Literal["sight", "kind", "behaviour", "rule", "zero"]
+    number: int = 0
+    state: int = 0
+    at: automata.Situation = (0, 0, 0)
+
+
+class Search:
+    """Coordinate ascent with restarts over the automata of one class."""
+
+    def __init__(
+        self,
+        world: automata.Experience,
+        memory: automata.Memory,
+        seed: int,
+        effort: float,
+        begin: Sequence[automata.Automaton] = (),
+    ) -> None:
+        self._world, self._memory, self._begin = world, memory, begin
+        self._most = world.spent + effort
+        self._chance = random.Random(f"{seed}|{memory}")
+        #: Aims that may be chosen: to tell visited members takes memory.
+        self._options = [
+            [n for n, aim in enumerate(own) if memory.within or not aim.past]
+            for own in world.aims
+        ]
+        members = [len(members) for _, members in world.places.groups]
+        self._ranks = [*range(automata.NOWHERE, max(members, default=0))]
+        self._repertoire = world.repertoire() if memory.states > 1 else []
+        #: Kind -> its aims, the most promising first.
+        self._promising: dict[int, list[int]] = {}
+        #: Rules tried, and the score of the last one on a quarter of the lives.
+        self.tried, self._quarter = 0, -1.0
+
+    def find(self) -> tuple[float, automata.Automaton]:
+        """Return the best automaton that is found with this effort, and its score."""
+        best = self._climbed(self._start(is_first=True))
+        vain, most = 0, IN_VAIN if self._memory.states == 1 else LONG_IN_VAIN
+        while not self._is_over and best[0] < 1 and vain < most:
+            found = self._climbed(self._start(is_first=False))
+            vain += 1
+            if found[0] > best[0] + 1e-12:
+                best, vain = found, 0
+        self._spell_out(best[1])
+        return best
+
+    @property
+    def _is_over(self) -> bool:
+        return self._world.spent > self._most
+
+    # -- scoring
+
+    def _keys(self) -> list[automata.Situation]:
+        """Return what the next state may depend on; 0 stands for what it may not."""
+        codes, ranks = [*range(len(self._world.codes))], self._ranks
+        if self._memory.states == 1:
+            return []
+        match self._memory.name:
+            case "outcome":
+                return [(0, code, 0) for code in codes]
+            case "place":
+                return [(0, 0, rank) for rank in ranks]
+        states = range(self._memory.states)
+        return [(s, code, rank) for s in states for code in codes for rank in ranks]
+
+    def _spell_out(self, automaton: automata.Automaton) -> None:
+        """Fill the table. What a rule of the outcome or the place does not name leads
+        to the first state: to keep the state would be memory of it.
+        """
+        name, rules, table = self._memory.name, automaton.rules, automaton.table
+        if self._memory.states == 1:
+            return
+        if name == "any":
+            automaton.table = rules
+            return
+        for state in range(self._memory.states):
+            for code in range(len(self._world.codes) + 6):
+                for rank in self._ranks:
+                    key = (0, code, 0) if name == "outcome" else (0, 0, rank)
+                    table[state, code, rank] = rules.get(key, 0)
+
+    def _score(self, automaton: automata.Automaton, rival: float = -1.0) -> float:
+        """Return the mean over judged trials; -1 where it is far behind a rival on a
+        quarter of the lives.
+        """
+        self._spell_out(automaton)
+        self.tried += 1
+        world = self._world
+        total, judged, quarter = 0.0, 0, len(world.lives) // 4
+        marks: list[float] = []
+        for number, trials in enumerate(world.play(automaton), 1):
+            total, judged = total + sum(trials), judged + len(trials)
+            if number <= quarter:
+                marks += trials
+            if number == quarter:
+                self._quarter = total / max(1, judged)
+                if self._memory.states == 1 and not self._memory.within:
+                    world.note(automaton.of_state()[0], marks)
+                if self._quarter < rival - FAR:
+                    return -1.0
+        return total / max(1, judged)
+
+    # -- beginnings
+
+    def _start(self, *, is_first: bool) -> automata.Automaton:
+        chance, states = self._chance, self._memory.states
+        if is_first and states == 1:
+            return automata.Automaton(self._memory, [[0] for _ in self._world.kind_of])
+        if self._begin and (is_first or chance.random() < 0.3):
+            return self._grown(
+                self._begin[-1] if is_first else chance.choice(self._begin)
+            )
+        if self._repertoire and chance.random() < FROM_REPERTOIRE:
+            behaviours = self._behaviours()
+            aims = [list(of_sight) for of_sight in zip(*behaviours, strict=True)]
+        else:
+            aims = [[chance.choice(o) for _ in range(states)] for o in self._by_sight]
+        zero = chance.randrange(len(self._world.zeros))
+        automaton = automata.Automaton(self._memory, aims, zero)
+        if self._begin and chance.random() < 0.5:
+            automaton.zero = self._begin[-1].zero
+        automaton.rules = self._partition()
+        return automaton
+
+    @property
+    def _by_sight(self) -> list[list[int]]:
+        return [self._options[kind] for kind in self._world.kind_of]
+
+    def _behaviours(self) -> list[automata.Row]:
+        """Return one for each state: at first those that complement each other best."""
+        states, known = self._memory.states, self._repertoire
+        if len(known) <= states or self._chance.random() < 0.25:
+            return [known[n % len(known)] for n in range(states)]
+        return self._chance.sample(known, states)
+
+    def _grown(self, smaller: automata.Automaton) -> automata.Automaton:
+        """Return an automaton of this class that does what a smaller one does."""
+        states, had = self._memory.states, smaller.memory.states
+        aims = [[row[s % had] for s in range(states)] for row in smaller.aims]
+        automaton = automata.Automaton(self._memory, aims, smaller.zero)
+        for key in self._keys():
+            state, code, rank = key
+            following = smaller.table.get((state % had, code, rank))
+            if following is not None:
+                automaton.rules[key] = following
+            elif had == 1 and self._chance.random() < 0.5:
+                automaton.rules[key] = self._chance.randrange(states)
+        return automaton
+
+    def _partition(self) -> dict[automata.Situation, int]:
+        """Return rules that make sense: neighbouring places are alike; after a failure
+        it stays, or changes.
+        """
+        chance, states = self._chance, self._memory.states
+        count = max(self._ranks) + 1
+        turn, is_arc = chance.randrange(max(1, count)), chance.random() < 0.5
+        part = {
+            rank: (rank + turn) % count * states // count
+            if is_arc
+            else chance.randrange(states)
+            for rank in range(count)
+        }
+        by_place = self._memory.clock == "trial" and chance.random() < 0.5
+        after = "place" if by_place else chance.choice(("stay", "next", "place"))
+        pays = {
+            code: what == "well paid"
+            if chance.random() < 0.8
+            else chance.random() < 0.5
+            for (what, _), code in self._world.codes.items()
+        }
+        rules: dict[automata.Situation, int] = {}
+        for state, code, rank in self._keys():
+            if self._memory.name == "outcome":
+                following = chance.randrange(states)
+            elif self._memory.name == "place" or pays.get(code) or after == "place":
+                following = part.get(rank, state)
+            else:
+                following = state if after == "stay" else (state + 1) % states
+            rules[state, code, rank] = following
+        return rules
+
+    # -- climbing
+
+    def _climbed(
+        self, automaton: automata.Automaton
+    ) -> tuple[float, automata.Automaton]:
+        """Improve one part at a time, in random order, until nothing helps."""
+        score, vain = self._score(automaton), 0
+        rival = self._quarter
+        while vain < 2 and score < 1:
+            vain += 1
+            parts = self._parts()
+            self._chance.shuffle(parts)
+            parts.sort(key=self._is_fine)  # what holds for all sights of a kind first
+            for part in parts:
+                if self._is_over:
+                    return score, automaton
+                for other in self._changed(automaton, part):
+                    there = self._score(other, rival)
+                    if there > score + 1e-12:
+                        automaton, score, vain, rival = other, there, 0, self._quarter
+        return score, automaton
+
+    def _parts(self) -> list[Part]:
+        world, states = self._world, range(self._memory.states)
+        parts = [Part("sight", n, s) for n in range(len(world.kind_of)) for s in states]
+        parts += [
+            Part("kind", kind, s)
+            for kind, own in enumerate(world.of_kind)
+            for s in states
+            if len(own) > 1
+        ]
+        if self._memory.states > 1:
+            parts += [Part("rule", at=key) for key in self._keys()]
+            parts += [Part("behaviour", state=s) for s in states if self._repertoire]
+            parts += [Part("zero")] if self._memory.name != "outcome" else []
+        return parts
+
+    def _is_fine(self, part: Part) -> bool:
+        kinds = self._world.kind_of
+        return part.what == "sight" and len(self._world.of_kind[kinds[part.number]]) > 1
+
+    def _changed(
+        self, automaton: automata.Automaton, part: Part
+    ) -> Iterator[automata.Automaton]:
+        match part.what:
+            case "zero":
+                for zero in range(len(self._world.zeros)):
+                    yield replace(automaton.copy(), zero=zero)
+            case "rule":
+                for following in range(self._memory.states):
+                    if following != automaton.rules.get(part.at):
+                        other = automaton.copy()
+                        other.rules[part.at] = following
+                        yield other
+            case "behaviour":
+                for behaviour in self._repertoire:
+                    yield _with(automaton, part.state, dict(enumerate(behaviour)))
+            case "sight":
+                kind = self._world.kind_of[part.number]
+                for aim in self._some(kind):
+                    yield _with(automaton, part.state, {part.number: aim})
+            case "kind":
+                for aim in self._some(part.number):
+                    own = dict.fromkeys(self._world.of_kind[part.number], aim)
+                    yield _with(automaton, part.state, own)
+
+    def _some(self, kind: int) -> list[int]:
+        """Return aims to try: all, or the most promising and some of the others."""
+        options = self._options[kind]
+        if len(options) <= OPTIONS or self._memory.states == 1:
+            return options
+        first = self._ranked(kind)[:PROMISING]
+        rest = [one for one in options if one not in first]
+        return [*first, *self._chance.sample(rest, OPTIONS - len(first))]
+
+    def _ranked(self, kind: int) -> list[int]:
+        if kind not in self._promising:
+            promise = self._world.promise(kind)
+            self._promising[kind] = sorted(
+                self._options[kind], key=lambda aim: -promise[aim]
+            )
+        return self._promising[kind]
+
+
+def without_memory(row: automata.Row) -> automata.Automaton:
+    """Return the subject that always behaves so."""
+    return automata.Automaton(automata.Memory("nothing"), [[aim] for aim in row])
+
+
+def _with(
+    automaton: automata.Automaton, state: int, aims: dict[int, int]
+) -> automata.Automaton:
+    """Return one that has other aims, by sight, in a state."""
+    other = automaton.copy()
+    for sight, aim in aims.items():
+        other.aims[sight][state] = aim
+    return other
+
+
+def _share(counts: Sequence[tuple[float, int]]) -> float:
+    return sum(p for p, _ in counts) / max(1, sum(n for _, n in counts))
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """What an automaton reached in lives on which it was not selected: the mean over
+    judged trials, and a 99 % interval.
+    """
+
+    value: float
+    low: float
+    high: float
+    trials: int
+
+
+def confirmed(
+    world: automata.Experience,
+    automaton: automata.Automaton,
+    seed: int,
+    used: Counter[automata.Situation],
+) -> Fresh:
+    """Lead fresh lives. A balanced group of subjects is one observation: a habit
+    differs most between its subjects.
+    """
+    groups: dict[int, list[tuple[float, int]]] = {}
+    most = world.spent + CONFIRMED
+    for own, subject, _ in runs.lives_for(
+        world.specification, FRESH, seed, judged=True
+    ):
+        if own not in groups and world.spent > most and len(groups) >= FEWEST:
+            break
+        groups.setdefault(own, []).append(world.live(automaton, own, subject, used))
+    counts = [
+        (sum(p for p, _ in one), sum(n for _, n in one)) for one in groups.values()
+    ]
+    value, trials = _share(counts), sum(n for _, n in counts)
+    if world.measure is None:
+        there = runs.rate([(round(p), n) for p, n in counts], runs.Z99)
+        return Fresh(value, there.low, there.high, trials)
+    means = [p / n for p, n in counts if n]
+    error = (
+        runs.Z99 * statistics.stdev(means) / len(means) ** 0.5
+        if len(means) > 1
+        else 1e9
+    )
+    return Fresh(value, value - error, value + error, trials)

@@ -1,0 +1,95 @@
+"""The memoryless: subjects that answer the same picture by the same action, always.
+
+They are found as the class *nothing* of ``automata``, among aims that need no count of
+steps. An aim may still know more than the picture, such as how far a tour has come: so
+a life is led in which the first answer to a picture stays the answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from cheesebench.interfaces import View
+from cheesebench.lesions import Lesion
+from cheesebench.paradigms.arena.audit import automata, beliefs, climbing, runs
+from cheesebench.paradigms.arena.audit.adversary import Lived, lived_trial
+from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
+from cheesebench.paradigms.arena.life import ArenaSubject
+from cheesebench.paradigms.arena.program import Program
+
+#: Trials whose beginnings are kept, and steps of the search for an effort of 1.
+KEPT, STEPS = 200, 6_000_000
+#: How many of the best behaviours lead real lives, and judged trials of each.
+FINALISTS, TRIALS = 6, 120
+#: Added to the seed of an audit, so that these lives are not those that are measured.
+APART = 77_000_000
+
+
+class ReflexiveLife(ArenaSubject):
+    """A life in which the first action at an observation is its answer for ever."""
+
+    def __init__(
+        self,
+        program: Program,
+        view: View,
+        seed: int,
+        subject: int,
+        answers: dict[str, int],
+    ) -> None:
+        super().__init__(program, view, seed, subject)
+        self._answers = answers
+        self._seen = ""
+
+    def begin_trial(self) -> str | None:
+        observation = super().begin_trial()
+        self._seen = observation or ""
+        return observation
+
+    def step(self, action: int) -> tuple[str, float, int]:
+        if not self.waiting:
+            action = self._answers.setdefault(self._seen, action)
+        self._seen, reward, status = super().step(action)
+        return self._seen, reward, status
+
+
+class Reflexes:
+    """The best memoryless subject with a lesion that is found on other lives."""
+
+    def __init__(
+        self, paradigm: ArenaParadigm, lesion: Lesion, effort: float, seed: int
+    ) -> None:
+        self._paradigm = paradigm
+        self._view = paradigm.lesioned(beliefs.Everything(str(lesion)), lesion)
+        self._world = automata.Experience(
+            paradigm, seed + APART, KEPT, lesion, counts=False
+        )
+        memory = automata.Memory("nothing")
+        search = climbing.Search(self._world, memory, seed, STEPS * effort)
+        _, best = search.find()
+        others = self._world.best(FINALISTS - 1)
+        finalists = [best, *(climbing.without_memory(row) for row in others)]
+        self._automaton, self._answers = best, dict[str, int]()
+        self._automaton = max(finalists, key=self._reached)
+        self._answers = {}
+
+    def _reached(self, automaton: automata.Automaton) -> float:
+        """Return the share of successes in real lives of one finalist."""
+        self._automaton, self._answers = automaton, {}
+        passed, judged = 0, 0
+        for seed, subject, _ in runs.lives_for(
+            self._paradigm.specification, TRIALS, APART, judged=True
+        ):
+            trials = [one for one in self.live(seed, subject) if one.judged]
+            passed += sum(one.success for one in trials)
+            judged += len(trials)
+        return passed / max(1, judged)
+
+    def live(self, seed: int, subject: int) -> list[Lived]:
+        """Lead a real life, until the end of the last judged block."""
+        life = ReflexiveLife(
+            self._paradigm.program, self._view, seed, subject, self._answers
+        )
+        trials: list[Lived] = []
+        for _ in self._world.lived(self._automaton, life, Counter()):
+            trials.append(lived_trial(life, len(trials), self._paradigm.specification))
+        return trials
