@@ -221,32 +221,26 @@ class Experience:
 
     def _number_sights(self) -> None:
         """Keep the commonest kinds, and sights as near as they are not too many."""
-        by_number = sorted(self.samples, key=lambda kind: -len(self.samples[kind]))
-        kept = by_number[:MOST_KINDS]
+        kept = sorted(self.samples, key=lambda kind: -len(self.samples[kind]))
+        kinds = [one for one in self.samples if one in kept[:MOST_KINDS]]
         #: Kind -> number of its aims.
-        self.number = {
-            kind: number
-            for number, kind in enumerate(one for one in self.samples if one in kept)
-        }
-        self._near = next(
-            (n for n in (1, 0) if len(self._sights[n]) <= MOST_SIGHTS), None
-        )
-        if self._near is None:
-            found: list[tuple[object, ...]] = list(self.number)
-        else:
-            found = [one for one in self._sights[self._near] if one[0] in self.number]
-        #: Sight -> its number in an automaton.
-        self.sights = {sight: number for number, sight in enumerate(found)}
-        self._named = found
+        self.number = {kind: number for number, kind in enumerate(kinds)}
+        few = (n for n in (1, 0) if len(self._sights[n]) <= MOST_SIGHTS)
+        self._near = next(few, None)
+        own = [(one, kind) for kind in kinds for one in self._sights_of(kind)]
+        #: The sights that were met at first; sight -> its number in an automaton.
+        self.met = [sight for sight, _ in own]
+        self.sights = {sight: number for number, sight in enumerate(self.met)}
         #: Number of a sight -> number of its kind; and the other way round.
-        self.kind_of = [
-            self.number[sight if self._near is None else sight[0]]  # type: ignore[index]
-            for sight in found
-        ]
-        self.of_kind: list[list[int]] = [
-            [n for n, one in enumerate(self.kind_of) if one == kind]
-            for kind in range(len(self.number))
-        ]
+        self.kind_of = [self.number[kind] for _, kind in own]
+        self.of_kind: list[list[int]] = [[] for _ in kinds]
+        for number, kind in enumerate(self.kind_of):
+            self.of_kind[kind].append(number)
+
+    def _sights_of(self, kind: aims.Kind) -> list[tuple[object, ...]]:
+        if self._near is None:
+            return [kind]
+        return [one for one in self._sights[self._near] if one[0] == kind]
 
     def sight(self, moment: aims.Moment) -> int:
         """Return the number of what is seen, or of what it resembles most."""
@@ -260,10 +254,6 @@ class Experience:
             kind = texts[0] if texts else 0
         found = self.sights[seen] = self.of_kind[kind][0]
         return found
-
-    def shown(self) -> list[tuple[tuple[object, ...], int]]:
-        """Return the sights that were met at first, with their numbers."""
-        return [(sight, n) for n, sight in enumerate(self._named)]
 
     # -- aims
 
@@ -280,7 +270,9 @@ class Experience:
         found = list(different.values())
         if len(found) > MOST_AIMS:
             found = found[:1] + self._chance.sample(found[1:], MOST_AIMS - 1)
-        return [*found, *(self._longer(sample, found) if self._counts else [])]
+        if not self._counts:
+            return found
+        return [*found, *self._longer(sample, found, list(known.values()))]
 
     def _effect(self, moment: aims.Moment, aim: aims.Aim) -> object:
         edge = self.walked(moment, aim)
@@ -291,14 +283,18 @@ class Experience:
         yield aims.Aim()
         groups = {g for one in sample for g in self.places.of_state[one.life.state]}
         pasts = ("", "new", "old") if any(one.visited for one in sample) else ("",)
-        for group in sorted(groups):
-            members = len(self.places.groups[group][1])
-            for past, lit in itertools.product(pasts, self._lit(sample, group)):
-                for zero in self.zeros:
-                    near = zero.startswith(aims.NEAR)
-                    for then in [aims.WAITS] if near else aims.manners(members):
-                        for first in range(members):
-                            yield aims.Aim(group, zero, first, then, lit, past)
+        for group, past in itertools.product(sorted(groups), pasts):
+            yield from self._of_group(sample, group, past)
+
+    def _of_group(
+        self, sample: Sequence[aims.Moment], group: int, past: str
+    ) -> Iterator[aims.Aim]:
+        members = range(len(self.places.groups[group][1]))
+        for lit, zero in itertools.product(self._lit(sample, group), self.zeros):
+            near = zero.startswith(aims.NEAR)
+            manners = [aims.WAITS] if near else aims.manners(len(members))
+            for then, first in itertools.product(manners, members):
+                yield aims.Aim(group, zero, first, then, lit, past)
 
     def _lit(self, sample: Sequence[aims.Moment], group: int) -> list[str]:
         """Return glyphs that some members of a group show and others do not."""
@@ -316,10 +312,13 @@ class Experience:
         return [g for g in places.seen if any(tells(m, g) for m in sample[:8])] + [""]
 
     def _longer(
-        self, sample: Sequence[aims.Moment], plain: Sequence[aims.Aim]
+        self,
+        sample: Sequence[aims.Moment],
+        plain: Sequence[aims.Aim],
+        parts: Sequence[aims.Aim],
     ) -> list[aims.Aim]:
-        """Return aims with waits, repetitions and continuations that lead to what none
-        of the plain ones leads to.
+        """Return aims, made of parts by waits, repetitions and continuations, that lead
+        to what none of the plain ones leads to.
         """
         some = self._chance.sample(sample, min(PROBED, len(sample)))
         known = [{self._end(one, aim) for aim in plain} for one in some]
@@ -329,7 +328,7 @@ class Experience:
             pairs = zip(some[:moments], known, strict=False)
             return any(self._end(one, aim) not in before for one, before in pairs)
 
-        for family in self._families(plain):
+        for family in self._families(parts):
             tried = self._chance.sample(family, min(LONGER, len(family)))
             if not any(new(aim, PROBING) for aim in tried[:PROBES]):
                 continue
@@ -342,17 +341,16 @@ class Experience:
             found = self._chance.sample(found, MOST_LONGER)
         return found
 
-    def _families(self, plain: Sequence[aims.Aim]) -> Iterator[list[aims.Aim]]:
-        stems = self._mixed([aim for aim in plain if aim.group >= 0], STEMS)
-        legs = sorted(stems, key=_simplicity)[:LEGS]
+    def _families(self, parts: Sequence[aims.Aim]) -> Iterator[list[aims.Aim]]:
+        stems = self._mixed([aim for aim in parts if aim.group >= 0], STEMS)
         again = [stem._replace(rounds=n) for stem in stems for n in aims.ROUNDS]
         stays = [stem._replace(stay=n) for stem in stems for n in aims.DELAYS]
         yield [stem._replace(before=n) for stem in stems for n in aims.DELAYS]
         yield again
         yield stays
-        for first in ([*legs], again, stays):
-            firsts = [one for one in first if one._replace(rounds=1, stay=0) in legs]
-            yield [one._replace(onward=leg) for one in firsts for leg in legs]
+        legs = sorted(stems, key=_simplicity)[:LEGS]
+        for firsts in (legs, again, stays):
+            yield _joined(firsts, legs)
 
     def _mixed(self, found: Sequence[aims.Aim], number: int) -> list[aims.Aim]:
         """Return some aims, half of them the simplest."""
@@ -773,6 +771,12 @@ class Experience:
         return state, self.code(reward, said), rank
 
 
+def _joined(firsts: Sequence[aims.Aim], legs: Sequence[aims.Aim]) -> list[aims.Aim]:
+    """Return aims that go on with a leg, where they begin with one."""
+    some = [one for one in firsts if one._replace(rounds=1, stay=0) in legs]
+    return [one._replace(onward=leg) for one in some for leg in legs]
+
+
 def _simplicity(aim: aims.Aim) -> tuple[bool, ...]:
     is_plain, is_arc = aim.then == aims.WAITS, aim.then.isdigit()
     own = bool(aim.past), bool(aim.lit), aim.zero != aims.NORTH, is_arc, not is_plain
@@ -822,17 +826,19 @@ class Walk:
             said = life.look.key[3]
             self._step(STAY)
         self._world.spent += self._world.step * (life.steps - self._begun)
-        gone_to = self._reached or next((name for name, _ in stops if name), "")
-        groups = [
-            n for n, (_, members) in enumerate(places.groups) if gone_to in members
-        ]
-        group = groups[0] if groups else 0
+        group = self._group_of(stops)
         if self._status == RUNNING:
             after = aims.Moment(places, life, frozenset(self._visited), self._at)
             return aims.Edge(after, self._total, said, self._ended(group, set()), None)
         ended = self._ended(group, places.here(life))
         score = self._world.score(life)
         return aims.Edge(None, self._total, said, ended, score, life.outcome or "")
+
+    def _group_of(self, stops: Sequence[aims.Stop]) -> int:
+        """Return the group of what was reached, or else gone to."""
+        name = self._reached or next((name for name, _ in stops if name), "")
+        groups = enumerate(self._places.groups)
+        return next((n for n, (_, members) in groups if name in members), 0)
 
     def _stay(self, steps: int) -> None:
         for _ in range(steps):

@@ -169,17 +169,17 @@ def audit_chances(
         yield AuditFinding(
             "chance: as stated", "FAIL" if wrong else "ok", text, numbers
         )
-    for name, choice in (
-        ("event-random", runs.event_random),
-        ("always-first", lambda _: runs.always_first),
-    ):
-        tally = runs.walk_subjects(
-            paradigm, name, choice, runs.Order(name, max(1, trials // 2), seed + APART)
-        )
-        chances.append(tally)
-        yield AuditFinding(
-            f"chance: {name}", "note", _of_trials(tally), tally.rate().numbers()
-        )
+    name = "event-random"
+    tally = runs.walk_subjects(
+        paradigm,
+        name,
+        runs.event_random,
+        runs.Order(name, max(1, trials // 2), seed + APART),
+    )
+    chances.append(tally)
+    yield AuditFinding(
+        f"chance: {name}", "note", _of_trials(tally), tally.rate().numbers()
+    )
 
 
 def _of_trials(tally: runs.Tally) -> str:

@@ -23,7 +23,7 @@ FAR, OPTIONS, PROMISING = 0.06, 50, 20
 FROM_REPERTOIRE = 0.6
 #: Attempts without gain after which a rule is taken as the best: without memory, and
 #: with it.
-IN_VAIN, LONG_IN_VAIN = 5, 30
+IN_VAIN, LONG_IN_VAIN = 5, 15
 #: Trials of fresh lives, the steps for them, and the fewest balanced groups.
 FRESH, CONFIRMED, FEWEST = 4000, 1_000_000, 4
 
@@ -144,11 +144,7 @@ class Search:
             return self._grown(
                 self._begin[-1] if is_first else chance.choice(self._begin)
             )
-        if self._repertoire and chance.random() < FROM_REPERTOIRE:
-            behaviours = self._behaviours()
-            aims = [list(of_sight) for of_sight in zip(*behaviours, strict=True)]
-        else:
-            aims = [[chance.choice(o) for _ in range(states)] for o in self._by_sight]
+        aims = self._first_aims()
         zero = chance.randrange(len(self._world.zeros))
         automaton = automata.Automaton(self._memory, aims, zero)
         if self._begin and chance.random() < 0.5:
@@ -156,9 +152,13 @@ class Search:
         automaton.rules = self._partition()
         return automaton
 
-    @property
-    def _by_sight(self) -> list[list[int]]:
-        return [self._options[kind] for kind in self._world.kind_of]
+    def _first_aims(self) -> list[list[int]]:
+        """Return behaviours of the repertoire, or random aims."""
+        chance, states = self._chance, range(self._memory.states)
+        if self._repertoire and chance.random() < FROM_REPERTOIRE:
+            return [list(own) for own in zip(*self._behaviours(), strict=True)]
+        options = [self._options[kind] for kind in self._world.kind_of]
+        return [[chance.choice(own) for _ in states] for own in options]
 
     def _behaviours(self) -> list[automata.Row]:
         """Return one for each state: at first those that complement each other best."""
@@ -237,18 +237,16 @@ class Search:
 
     def _parts(self) -> list[Part]:
         world, states = self._world, range(self._memory.states)
+        several = [n for n, own in enumerate(world.of_kind) if len(own) > 1]
         parts = [Part("sight", n, s) for n in range(len(world.kind_of)) for s in states]
-        parts += [
-            Part("kind", kind, s)
-            for kind, own in enumerate(world.of_kind)
-            for s in states
-            if len(own) > 1
-        ]
-        if self._memory.states > 1:
-            parts += [Part("rule", at=key) for key in self._keys()]
-            parts += [Part("behaviour", state=s) for s in states if self._repertoire]
-            parts += [Part("zero")] if self._memory.name != "outcome" else []
-        return parts
+        parts += [Part("kind", n, s) for n in several for s in states]
+        return parts + (self._parts_of_memory() if self._memory.states > 1 else [])
+
+    def _parts_of_memory(self) -> list[Part]:
+        states = range(self._memory.states) if self._repertoire else []
+        parts = [Part("rule", at=key) for key in self._keys()]
+        parts += [Part("behaviour", state=s) for s in states]
+        return parts + ([Part("zero")] if self._memory.name != "outcome" else [])
 
     def _is_fine(self, part: Part) -> bool:
         kinds = self._world.kind_of
@@ -332,13 +330,14 @@ def confirmed(
     world: automata.Experience,
     automaton: automata.Automaton,
     seed: int,
+    effort: float,
     used: Counter[automata.Situation],
 ) -> Fresh:
     """Lead fresh lives. A balanced group of subjects is one observation: a habit
     differs most between its subjects.
     """
     groups: dict[int, list[tuple[float, int]]] = {}
-    most = world.spent + CONFIRMED
+    most = world.spent + CONFIRMED * effort
     for own, subject, _ in runs.lives_for(
         world.specification, FRESH, seed, judged=True
     ):

@@ -4,6 +4,7 @@ whether they could pass.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -17,8 +18,8 @@ from cheesebench.protocol.validation import FORBIDDEN, MEMORY
 #: Trials whose beginnings are kept, and steps of the search of all classes, for an
 #: effort of 1 and trials of a full audit.
 KEPT, STEPS, FULL = 400, 24_000_000, 2000
-#: The share of these that the first class has before the others: it walks, and what has
-#: been walked is only looked up by them.
+#: The share of these that the first class has: it walks, and what has been walked is
+#: only looked up by the others.
 FIRST = 0.4
 
 
@@ -37,19 +38,18 @@ def audit_memory(
     share = settings.effort * min(1.0, settings.trials / FULL)
     world = automata.Experience(paradigm, settings.seed + 15 * APART, KEPT)
     found: list[Found] = []
-    spent, every = 0.0, classes(world)
-    for number, memory in enumerate(every, 1):
-        allowed = STEPS * share * (FIRST + (1 - FIRST) * number / len(every))
-        begun = world.spent
-        best, tried = _best(world, memory, settings.seed, allowed - spent, found)
-        spent += world.spent - begun
+    every = classes(world)
+    for number, memory in enumerate(every):
+        part = (1 - FIRST) / (len(every) - 1) if number else FIRST
+        effort = STEPS * share * part
+        best, tried = _best(world, memory, settings.seed, effort, found)
         known = [one for one in found if one.automaton is best[1]]
         if known:
             fresh, used = known[0].fresh, known[0].used
         else:
             used = Counter()
             seed = settings.seed + 16 * APART
-            fresh = climbing.confirmed(world, best[1], seed, used)
+            fresh = climbing.confirmed(world, best[1], seed, min(1, share), used)
         found.append(Found(*best, fresh, used))
         finding = _finding(world, memory, found[-1], bar, tried)
         if settings.progress:
@@ -177,7 +177,7 @@ def _does(world: automata.Experience, automaton: automata.Automaton, state: int)
     """
     pictures: dict[str, list[str]] = {}
     names = [name for name, _ in world.places.groups]
-    for sight, number in world.shown():
+    for number, sight in enumerate(world.met):
         aim = world.aims[world.kind_of[number]][automaton.aims[number][state]]
         looks = pictures.setdefault(aim.words(names), [])
         looks += [] if _looks(sight) in looks else [_looks(sight)]
@@ -190,17 +190,16 @@ def _looks(sight: tuple[Any, ...]) -> str:
     """Return a kind as text, or a sight: its kind, what is shut, what is shown where,
     and where it stands.
     """
-    is_kind = isinstance(sight[0], int)
-    (closed, often, text), where = (sight, ()) if is_kind else (sight[0], sight[1:])
-    parts = [f"{closed} shut"] if closed and not where else []
-    parts += [f"{name} shut" for name in where[0]] if where else []
-    if where:
-        parts += [f"{glyph} at {name}" for name, glyph in where[1]]
-        parts += [f"in {name}" for one in where[2:] for name in one]
-    else:
+    if isinstance(sight[0], int):
+        closed, often, text = sight
+        parts = [f"{closed} shut"] if closed else []
         parts += [f"{glyph} x{number}" for glyph, number in often]
-    parts += [f"'{line}'" for line in text]
-    return f"[{', '.join(parts) or 'plain'}]"
+    else:
+        (_, _, text), shut, shown, *here = sight
+        parts = [f"{name} shut" for name in shut]
+        parts += [f"{glyph} at {name.removeprefix('@')}" for name, glyph in shown]
+        parts += [f"in {name}" for name in itertools.chain(*here)]
+    return f"[{', '.join([*parts, *map(repr, text)]) or 'plain'}]"
 
 
 def _next(

@@ -151,60 +151,6 @@ class WinStayAction(Policy):
         return self._action
 
 
-class Switch(Policy):
-    """Win-stay, lose-shift from trial to trial between ways of moving.
-
-    A trial is won if it earned something, and as much as the best one so far.
-    """
-
-    feels = True
-
-    def __init__(self, chance: random.Random, pool: Sequence[Policy]) -> None:
-        self._chance, self._pool = chance, pool
-        self._now, self._best = chance.randrange(len(pool)), -1e300
-
-    def begin(self) -> None:
-        self._pool[self._now].begin()
-
-    def act(self, bumped: bool, reward: float) -> int:
-        return self._pool[self._now].act(bumped, reward)
-
-    def end(self, total: float) -> None:
-        self._best = max(self._best, total)
-        if total <= WIN or total < self._best - 1e-6:
-            self._now = (self._now + self._chance.randrange(1, len(self._pool))) % len(
-                self._pool
-            )
-
-
-class SwitchWithin(Policy):
-    """Within a trial: keeps a way of moving while it pays, and draws another after
-    ``PATIENCE`` unpaid steps.
-    """
-
-    feels = True
-
-    def __init__(self, chance: random.Random, pool: Sequence[Policy]) -> None:
-        self._chance, self._pool = chance, pool
-        self._now = self._unpaid = 0
-
-    def begin(self) -> None:
-        self._unpaid = 0
-        self._pool[self._now].begin()
-
-    def act(self, bumped: bool, reward: float) -> int:
-        self._unpaid += 1
-        if reward > WIN:
-            self._unpaid = 0
-        elif self._unpaid > PATIENCE:
-            self._unpaid = 0
-            self._now = (self._now + self._chance.randrange(1, len(self._pool))) % len(
-                self._pool
-            )
-            self._pool[self._now].begin()
-        return self._pool[self._now].act(bumped, reward)
-
-
 class Replay(Policy):
     """Replays the actions of the best trial so far, then (or before the first one)
     moves as ``inner`` does.
@@ -273,9 +219,6 @@ def spelt(actions: Sequence[int]) -> str:
     return "".join(ACTION_LETTERS[action] for action in actions)
 
 
-_Pool = Callable[[random.Random], list[Policy]]
-
-
 # -- their names
 
 
@@ -286,8 +229,6 @@ TURNS = {1: "45", 2: "90", 3: "135", 4: "180", 0: "any"}
 SIDES = {"L": ROTATE_LEFT, "R": ROTATE_RIGHT}
 #: Longest straight piece of the systematic cycles, and number of the random ones.
 STRAIGHT, RANDOM_CYCLES = 10, 240
-#: Steps without reward after which a way of moving is given up within a trial.
-PATIENCE = 40
 
 
 def cycles(seed: int, most: int) -> list[str]:
@@ -338,9 +279,6 @@ def judged() -> dict[str, Factory]:
     found |= _bumps()
     for shift in (1.0, 0.5, 0.2):
         found[f"win-stay action, shift {shift:g}"] = partial(WinStayAction, shift=shift)
-    for name, pool in _pools().items():
-        found[f"win-stay, lose-shift {name}"] = _switching(pool)
-        found[f"win-stay within trials {name}"] = _switching_within(pool)
     for name, inner in _inner().items():
         found[f"replay, else {name}"] = _around(inner, partial(Replay, loop=False))
         found[f"replay in a loop, else {name}"] = _around(
@@ -365,21 +303,6 @@ def _bumps() -> dict[str, Factory]:
     return found
 
 
-def _pools() -> dict[str, _Pool]:
-    """Return the sets of ways of moving that win-stay policies choose from."""
-    pools: dict[str, _Pool] = {
-        f"bump {TURNS[eighths]} L/R": _turns(eighths) for eighths in (1, 2, 3)
-    }
-    pools["bump, any turn"] = _turns(1, 2, 3, 4)
-    return pools
-
-
-def _turns(*eighths: int) -> _Pool:
-    return lambda chance: [
-        Bump(chance, number, side) for number in eighths for side in SIDES
-    ]
-
-
 def _inner() -> dict[str, Factory]:
     found: dict[str, Factory] = {
         "uniform": partial(Weighted, weights=(1, 1, 1, 1)),
@@ -388,14 +311,6 @@ def _inner() -> dict[str, Factory]:
     return found | {
         f"bump {TURNS[k]}": partial(Bump, eighths=k, side="randomly") for k in (1, 2, 3)
     }
-
-
-def _switching(pool: _Pool) -> Factory:
-    return lambda chance: Switch(chance, pool(chance))
-
-
-def _switching_within(pool: _Pool) -> Factory:
-    return lambda chance: SwitchWithin(chance, pool(chance))
 
 
 def _around(inner: Factory, outer: Callable[[Policy], Policy]) -> Factory:

@@ -638,11 +638,6 @@ def event_random(chance: random.Random) -> Choice:
     return lambda places: chance.choice(places) if places else None
 
 
-def always_first(places: Sequence[str]) -> str | None:
-    """Choose as ``always-first`` does: the first event in the order of the file."""
-    return places[0] if places else None
-
-
 def tour(chance: random.Random) -> Choice:
     """Return a choice that goes from place to place in the order of the file, from any
     one on.

@@ -10,8 +10,9 @@ from typing import Literal
 import pytest
 
 from cheesebench.interfaces import AuditFinding, AuditSettings
+from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
-from cheesebench.paradigms.arena.audit import automata
+from cheesebench.paradigms.arena.audit import automata, reflexes
 from cheesebench.paradigms.arena.audit.automata import (
     Automaton,
     Experience,
@@ -19,6 +20,7 @@ from cheesebench.paradigms.arena.audit.automata import (
 )
 from cheesebench.paradigms.arena.audit.climbing import Search
 from cheesebench.paradigms.arena.audit.memory import audit_memory
+from cheesebench.paradigms.arena.audit.reflexes import Reflexes
 from cheesebench.protocol import load_protocol, with_arena
 from cheesebench.protocol.validation import construct_status, passed_by
 from tests.arenas import examine_text
@@ -59,6 +61,68 @@ margin: 0.1
 reference: [{measure: success, value: 0.75, status: made up}]
 construct: {name: choice, kind: learning, abolished_by: [{lesion: anhedonia, at_most: 0.5}]}
 """
+#: Food for the lever that was not pressed last: what is right depends on what was done.
+ALTERNATION = (
+    ("vars: {active: none}", "vars: {active: none, at: {init: none, per: subject}}"),
+    ('set: {active: "member(lever, (place + turn) % 2 + 1)"}', "set: {active: at}"),
+    ("press: active, reward: 1, end: fed", "press: active, end: unfed"),
+    ("press: lever, end: unfed", "press: lever, set: {at: it}, reward: 1, end: fed"),
+)
+#: Food for three presses and then the other lever; and for a press after a while.
+COUNTED = (
+    ("press: active, reward: 1, end: fed", "press: north, count: presses"),
+    (
+        "- {press: lever, end: unfed}",
+        "- {press: south, if: presses == 3, reward: 1, end: fed}\n"
+        "        - {press: south, end: unfed}",
+    ),
+    ("limit: 20", "limit: 40"),
+)
+WAITED = (("press: active,", "press: south, if: steps > 12 and steps < 18,"),)
+#: Three words in a trial: a press is right at one of them, which is the subject's own,
+#: and punished at the others; to miss it is, too.
+WORDS = """
+version: 1
+paradigm: words
+arena:
+  map: |
+    ##A##
+    #...#
+    #.S.#
+    #####
+  legend: {A: {solid: lever, glyph: "L"}, S: box}
+  headings: 4
+draw: {own: {per: subject, order: balanced, of: {own: [one, two, three]}}}
+start: {at: box, face: N}
+trial:
+  limit: 40
+  start: first
+  states:
+    first:
+      say: ONE
+      rules:
+        - {press: lever, if: own == one, count: hits, go: second}
+        - {press: lever, count: errors, reward: -0.1, go: second}
+        - {after: 5, if: own == one, count: errors, reward: -1, go: second}
+        - {after: 5, go: second}
+    second:
+      say: TWO
+      rules:
+        - {press: lever, if: own == two, count: hits, go: third}
+        - {press: lever, count: errors, reward: -0.1, go: third}
+        - {after: 5, if: own == two, count: errors, reward: -1, go: third}
+        - {after: 5, go: third}
+    third:
+      say: THREE
+      rules:
+        - {press: lever, if: own == three and errors == 0, end: done}
+        - {press: lever, reward: -0.1, end: failed}
+        - {after: 5, if: own == three, reward: -1, end: failed}
+        - {after: 5, if: hits == 1 and errors == 0, end: done}
+        - {after: 5, end: failed}
+schedule: {main: {trials: 12}}
+success: last == done
+"""
 ALLOWED = ("kind: learning,", "kind: learning, allows: outcome,")
 TWO_IN_A_ROW = ("success: last == fed", "success: recent(fed, 2) == 2")
 
@@ -68,22 +132,25 @@ def chamber(*changes: tuple[str, str]) -> ArenaParadigm:
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
+    return paradigm(text)
+
+
+def paradigm(text: str) -> ArenaParadigm:
     specification, found = examine_text(text, "chamber.protocol.yaml")
     assert specification is not None, found
     return ArenaParadigm(specification)
 
 
-def rows(paradigm: ArenaParadigm, effort: float = 0.1) -> dict[str, AuditFinding]:
+def rows(of: ArenaParadigm, effort: float = 0.02) -> dict[str, AuditFinding]:
     settings = AuditSettings(effort=effort)
-    found = audit_memory(paradigm, settings)
+    found = audit_memory(of, settings)
     return {one.rule.removeprefix("memory: "): one for one in found}
 
 
 def test_a_rule_that_knows_only_what_was_paid_is_found_and_takes_the_badge(
     tmp_path: Path,
 ) -> None:
-    paradigm = chamber()
-    found = rows(paradigm)
+    found = rows(chamber(), 0.08)
     outcome, nothing = found["outcome, 1 bit"], found["nothing"]
     assert nothing.numbers["rate"] == pytest.approx(0.5, abs=0.05)
     assert nothing.verdict == found["any, 1 bit"].verdict == "note"
@@ -128,12 +195,41 @@ def test_equal_seeds_find_equal_rules() -> None:
     assert first == second
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [(COUNTED, "3 times; then goes to lever"), (WAITED, "steps, then goes to lever 2")],
+)
+def test_waits_and_presses_are_counted(
+    changes: tuple[tuple[str, str], ...], words: str
+) -> None:
+    found = rows(chamber(*changes))["nothing"]
+    assert found.numbers["rate"] == 1
+    assert words in found.text
+
+
+def test_states_are_behaviours_that_complement_each_other() -> None:
+    """To improve on one word, one state must leave it and take up another at once."""
+    found = rows(paradigm(WORDS), 0.05)
+    assert found["nothing"].numbers["rate"] == pytest.approx(1 / 3, abs=0.02)
+    assert float(str(found["outcome, 1 bit"].numbers["rate"])) >= 0.49
+
+
+def test_what_depends_on_what_was_done_is_found() -> None:
+    found = rows(chamber(*ALTERNATION))
+    assert float(str(found["nothing"].numbers["rate"])) < 0.7
+    assert found["place, 1 bit"].numbers["rate"] == 1
+
+
+@pytest.mark.parametrize("changes", [(TWO_IN_A_ROW,), ALTERNATION])
 @pytest.mark.parametrize("name", ["outcome", "place", "any"])
-def test_two_in_a_row_are_scored_as_they_are_lived(
-    name: Literal["outcome", "place", "any"], monkeypatch: pytest.MonkeyPatch
+def test_what_depends_on_earlier_trials_is_scored_as_it_is_lived(
+    changes: tuple[tuple[str, str], ...],
+    name: Literal["outcome", "place", "any"],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(automata, "JUDGED", 20)  # all trials of a life
-    world = Experience(chamber(TWO_IN_A_ROW), 5, 200)
+    world = Experience(chamber(*changes), 5, 200)
+    assert not world.is_independent
     search = Search(world, Memory(name, 2), 1, 2000)
     seeds = [(seed, subject) for seed, subject, _ in world._seeds()]
     seeds = [one for first in range(4) for one in seeds[first::4]]
@@ -146,6 +242,27 @@ def test_two_in_a_row_are_scored_as_they_are_lived(
             assert (round(sum(trials)), len(trials)) == (real, number)
             seen.add(real)
     assert len(seen) > 2
+
+
+def test_the_memoryless_answer_a_picture_always_in_the_same_way() -> None:
+    of, lesion = chamber(), Lesion.parse("memoryless")
+    subject = Reflexes(of, lesion, 0.02, 1)
+    answers: dict[str, set[int]] = {}
+
+    class Watched(reflexes.ReflexiveLife):
+        def step(self, action: int) -> tuple[str, float, int]:
+            seen, pose = self._seen, self.pose
+            result = super().step(action)
+            answers.setdefault(seen, set()).add(self._trace.entries[-1] - pose)
+            return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reflexes, "ReflexiveLife", Watched)
+        lives = [subject.live(seed, seed % 2) for seed in range(12)]
+    assert len(answers) > 10
+    assert max(map(len, answers.values())) == 1
+    passed = sum(one.success for life in lives for one in life)
+    assert passed / sum(map(len, lives)) == pytest.approx(0.5, abs=0.12)
 
 
 def test_moments_are_of_many_lives() -> None:
