@@ -13,7 +13,7 @@ import pytest
 
 import cheesebench
 from benchmarks.freeze import defaults, prompts
-from cheesebench.errors import UnknownNameError
+from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment.cells import find_design, plan_cell
 from cheesebench.experiment.provenance import describe_protocols
 from cheesebench.experiment.settings import Given, with_set
@@ -100,6 +100,24 @@ def test_settings_with_other_defaults_by_now_are_set() -> None:
     assert (found["history"], found["agent_option"]) == ("1", ["patience=1"])
     assert found["view"] == ["ascii_3d"]
     assert len(found["protocols"]) == len(NEWEST.protocols)
+
+
+def test_nothing_else_is_run_as_a_set(tmp_path: Path) -> None:
+    """Neither another edition nor another protocol under the set's option."""
+    plugins = installed_plugins()
+    given = Given({"edition": "paper"})
+    with pytest.raises(OptionError, match=f"remove --edition, or --set {NEWEST.name}"):
+        with_set(given, NEWEST, plugins, "llm")
+    for name in ("y_maze", "t_maze@paper", "classics"):
+        with pytest.raises(
+            UnknownNameError, match=f"of the set {NEWEST.name} '{name}'"
+        ):
+            with_set(Given({"protocols": [f"t_maze,{name}"]}), NEWEST, plugins, "llm")
+    twin = str(tmp_path / "held.protocol.yaml")
+    given = Given({"edition": "default", "protocols": ["dnms", twin, str(tmp_path)]})
+    first, *files = with_set(given, NEWEST, plugins, "llm").values["protocols"]
+    assert first == str(NEWEST.folder / "dnms.protocol.yaml")
+    assert files == [twin, str(tmp_path)]
 
 
 def test_a_set_that_is_none_is_named_with_a_remedy() -> None:

@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[1]
 FILES = ("pyproject.toml", "CHANGELOG.md", "CITATION.cff", "cheesebench/__init__.py")
@@ -90,3 +91,20 @@ def test_what_is_refused(copy: Path, version: str, says: str) -> None:
     assert says in done.stderr
     assert done.returncode == 1
     assert not git(copy, "tag")
+
+
+def test_the_readme_of_an_index_names_no_file_of_the_repository(copy: Path) -> None:
+    readme = copy / "README.md"
+    readme.write_bytes((ROOT / "README.md").read_bytes())
+    address = "https://github.com/owner/name"
+    script = [sys.executable, ROOT / ".ci" / "readme.py", address, "v9.8.7"]
+    subprocess.run(script, cwd=copy, check=True)
+    html = MarkdownIt().render(readme.read_text("utf-8"))
+    pictures = re.findall(r'<img src="([^"]+)', html)
+    links = re.findall(r'href="([^"]+)', html)
+    assert f"{address}/raw/v9.8.7/docs/assets/learning.gif" in pictures
+    assert f"{address}/blob/v9.8.7/docs/results.md" in links
+    assert all(one.startswith(("https://", "http://", "#")) for one in links)
+    assert all(one.startswith("https://") for one in pictures)
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
+    assert workflow.index(".ci/readme.py") < workflow.index("python -m build")

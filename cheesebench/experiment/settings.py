@@ -488,8 +488,12 @@ def with_set(
     given: Given, frozen: FrozenSet, plugins: PluginManager, agent: str
 ) -> Given:
     """Return the options with the set's protocols and view, and with those of its
-    settings that have other defaults by now, where none are given.
+    settings that have other defaults by now, where none are given. Raises OptionError.
     """
+    if given.values.get("edition") not in (None, BY_KEY["edition"].default):
+        raise OptionError(
+            f"A set has its protocols' editions: remove --edition, or --set {frozen.name}."
+        )
     named = given.values.get("protocols") or sorted(frozen.protocols)
     changed = _changed_defaults(frozen, plugins.model_agent(agent).settings)
     options = {option.setting: option.key for option in OPTIONS if option.setting}
@@ -515,14 +519,18 @@ def _changed_defaults(frozen: FrozenSet, defaults: Mapping[str, Any]) -> dict[st
 
 
 def _files_in(frozen: FrozenSet, named: Iterable[str]) -> list[str]:
-    """Return the set's files of the protocols that are named; other names stay as they
-    are.
+    """Return the set's files of the protocols that are named. Files (twins, say) stay
+    as they are. Raises UnknownNameError.
     """
-    return [
-        str(frozen.folder / f"{name}{SUFFIX}") if name in frozen.protocols else name
-        for part in named
-        for name in part.split(",")
-    ]
+    return [_file_in(frozen, name) for part in named for name in part.split(",")]
+
+
+def _file_in(frozen: FrozenSet, name: str) -> str:
+    if name in frozen.protocols:
+        return str(frozen.folder / f"{name}{SUFFIX}")
+    if name.endswith(SUFFIX) or Path(name).exists():
+        return name
+    raise UnknownNameError(f"protocol of the set {frozen.name}", name, frozen.protocols)
 
 
 def _with_study(given: Given, study: Study) -> Given:
