@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
+from benchmarks.cogeval_scores import write
 from cheesebench.paradigms.dialogue import documents as doc
 from cheesebench.paradigms.dialogue.answers import OUTCOMES
+from cheesebench.paradigms.dialogue.cogeval_stats import read_scores
 from cheesebench.paradigms.dialogue.life import GraphParadigm
 from cheesebench.paradigms.dialogue.specification import (
     SLOTS,
     DialogueSpecification,
     shipped_scenes,
 )
+from cheesebench.paradigms.dialogue.statistics import read_published
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 
@@ -76,3 +80,28 @@ def test_the_page_names_every_sentence_scene_and_outcome() -> None:
         for outcome in OUTCOMES
         if outcome not in ("correct", "wrong path")
     )
+
+
+def test_scores_are_counted_from_public_conversations(tmp_path: Path) -> None:
+    folder = tmp_path / "conversations"
+    told = [
+        ("n7line/ordRooms/valuePath/bard/a.json", "bard", 0, {"valuePath": 1.0}),
+        ("n7line/ordRooms/valuePath/bard/b.json", "bard", 0.0, {"valuePath": 0.0}),
+        ("n7line/ordRooms/valuePath/x/a.json", "cohere:xlarge", 0.5, {"valuePath": 3.0}),
+        ("n7line/ordRooms/valuePath/x/b.json", "replicate:llama/alpaca-7b", 1, {}),
+    ]  # fmt: skip
+    for name, model, temperature, grades in told:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scores = {key: {"score": grade} for key, grade in grades.items()}
+        row = {"model": model, "temperature": temperature, "scores": scores}
+        path.write_text(json.dumps(row), encoding="utf-8")
+    table = tmp_path / "scores.csv"
+    with table.open("w", encoding="utf-8") as file:
+        write(folder, file)
+    assert table.read_text(encoding="utf-8").splitlines()[1:] == [
+        "n7line,ordRooms,valuePath,bard,0,1,2",
+        "n7line,ordRooms,valuePath,cohere-xlarge,0.5,1,1",
+    ]
+    published = read_published(Path(__file__).parents[1] / "protocols" / "cogeval")
+    assert [one.total for one in read_scores(table, published)] == [2, 1]
