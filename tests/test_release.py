@@ -97,8 +97,8 @@ def test_the_readme_of_an_index_names_no_file_of_the_repository(copy: Path) -> N
     readme = copy / "README.md"
     readme.write_bytes((ROOT / "README.md").read_bytes())
     address = "https://github.com/owner/name"
-    script = [sys.executable, ROOT / ".ci" / "readme.py", address, "v9.8.7"]
-    subprocess.run(script, cwd=copy, check=True)
+    script = str(ROOT / ".ci" / "readme.py")
+    subprocess.run([sys.executable, script, address, "v9.8.7"], cwd=copy, check=True)
     html = MarkdownIt().render(readme.read_text("utf-8"))
     pictures = re.findall(r'<img src="([^"]+)', html)
     links = re.findall(r'href="([^"]+)', html)
