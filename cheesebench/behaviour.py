@@ -10,12 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cheesebench.errors import CheeseBenchError
-from cheesebench.experiment.replay import (
-    films,
-    recorded_paradigm,
-    recorded_protocol,
-    steppable,
-)
+from cheesebench.experiment import replay
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
@@ -110,7 +105,7 @@ def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Be
 
 def ground(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Ground | None:
     """Return the arena of a cell from above; None where there is none."""
-    return plugins.compile(recorded_protocol(log, plan, plugins)).ground()
+    return plugins.compile(replay.recorded_protocol(log, plan, plugins)).ground()
 
 
 def tracks(
@@ -123,7 +118,7 @@ def tracks(
     not.
     """
     try:
-        paradigm = steppable(recorded_paradigm(log, plugins, plan), plan)
+        paradigm = replay.steppable(replay.recorded_paradigm(log, plugins, plan), plan)
     except CheeseBenchError:
         return
     # The trial is the same in every view; this view caches its drawings.
@@ -135,7 +130,9 @@ def tracks(
             return
         environment = paradigm.environment(view, seed, life[0].subject)
         own = []
-        for record, frames in zip(played, films(environment, played), strict=True):
+        for record, frames in zip(
+            played, replay.films(environment, played), strict=True
+        ):
             places = [
                 (frame.at.x, frame.at.y) for frame in frames if frame.at is not None
             ]

@@ -7,14 +7,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import (
-    add_baselines,
-    add_option,
-    add_output,
-    describe,
-    write_output,
-)
+from cheesebench.commands import FINDINGS, common
 from cheesebench.errors import OptionError
 from cheesebench.functions import compare
 from cheesebench.plugin_manager import installed_plugins
@@ -22,7 +15,7 @@ from cheesebench.statistics.comparison import ComparisonReporter
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    describe(
+    common.describe(
         parser,
         "Subjects with the same number form a pair. The answer, per protocol and over all of them, is about the first "
         "run. Runs with different protocols, seeds or numbers of trials are refused, and so is a trial that, replayed, "
@@ -41,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUN_B",
         help="the run or baseline that RUN_A is compared with",
     )
-    add_option(parser, "results")
-    add_baselines(parser)
+    common.add_option(parser, "results")
+    common.add_baselines(parser)
     parser.add_argument(
         "--protocols",
         "--protocol",
@@ -69,12 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="json",
         help="the same as --format json",
     )
-    add_option(
+    common.add_option(
         parser,
         "compare-fail",
         help="Exit with 1 if RUN_A is worse, undecided, or either (worse,undecided). Default: never",
     )
-    add_output(parser)
+    common.add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -102,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
         protocols=options.protocols or (),
         tell=lambda line: print(line, file=sys.stderr),
     )
-    write_output(reporter.render_comparison(found), options.output)
+    common.write_output(reporter.render_comparison(found), options.output)
     fails = (options.compare_fail or "").split(",")
     return (
         FINDINGS

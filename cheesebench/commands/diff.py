@@ -9,15 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import (
-    PROTOCOL,
-    describe,
-    find_protocol,
-    installed_catalogue,
-    one_line,
-    shown_path,
-)
+from cheesebench.commands import FINDINGS, common
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.protocol import Catalogue
 
@@ -26,12 +18,12 @@ LONGEST = 300
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    describe(
+    common.describe(
         parser,
         "Both are compared after their parents are merged. The exit code is 1 if they differ.",
         "my_maze my_maze.long_delays.protocol.yaml",
     )
-    parser.add_argument("parent", metavar="PARENT", help=PROTOCOL)
+    parser.add_argument("parent", metavar="PARENT", help=common.PROTOCOL)
     parser.add_argument(
         "child", metavar="CHILD", help="the protocol that PARENT is compared with"
     )
@@ -39,11 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the differences; return FINDINGS if there are any, as diff does."""
-    catalogue = installed_catalogue()
+    catalogue = common.installed_catalogue()
     parent, child = (_load(catalogue, name) for name in (options.parent, options.child))
     print(
-        one_line(
-            f"{parent.name} ({shown_path(parent.path)}) and {child.name} ({shown_path(child.path)})"
+        common.one_line(
+            f"{parent.name} ({common.shown_path(parent.path)}) and {child.name} ({common.shown_path(child.path)})"
         ),
         end="\n\n",
     )
@@ -57,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         print("They are equivalent.")
         return 0
     for key, old, new in found:
-        print(one_line(f"{key}:"))
+        print(common.one_line(f"{key}:"))
         print(
             "".join(
                 f"  {sign} {_shown(value)}\n"
@@ -71,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _load(catalogue: Catalogue, name: str) -> BaseSpecification:
-    return catalogue.load(find_protocol(catalogue, name))
+    return catalogue.load(common.find_protocol(catalogue, name))
 
 
 def _values(specification: BaseSpecification) -> Mapping[str, Any]:
@@ -108,7 +100,7 @@ def differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, Any, A
 
 
 def _shown(value: object) -> str:
-    line = one_line(
+    line = common.one_line(
         value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     )
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."

@@ -12,17 +12,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cheesebench import __version__
-from cheesebench.commands import COMMANDS
-from cheesebench.commands.common import add_json, describe, paragraph, table
+from cheesebench import __version__, plugin_manager
+from cheesebench.commands import COMMANDS, common
 from cheesebench.errors import CheeseBenchError
 from cheesebench.hookspecs import API_VERSION, PROJECT
-from cheesebench.plugin_manager import (
-    BUILT_INS,
-    PluginManager,
-    installed_plugins,
-    items_of,
-)
 
 #: Origin of the built-in plugins.
 OURS = "pytest-cheesebench"
@@ -59,12 +52,12 @@ class Plugin:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "Prints each plugin's distribution, version and module, what it supplies, and why something was not loaded."
-    describe(parser, about, "", "--json")
-    add_json(parser)
+    common.describe(parser, about, "", "--json")
+    common.add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    manager = installed_plugins()
+    manager = plugin_manager.installed_plugins()
     plugins = list(collect(manager))
     replaced = list(replacements(plugins))
     if options.json:
@@ -87,30 +80,30 @@ def run(options: argparse.Namespace) -> int:
         for one in plugins
         if not one.failure
     ]
-    print(table(["plugin", "distribution", "supplies"], rows))
+    print(common.table(["plugin", "distribution", "supplies"], rows))
     failed = [
         (one.name, f"{one.distribution} {one.version}".strip(), one.failure)
         for one in plugins
         if one.failure
     ]
     if failed:
-        print("\n" + table(["not loaded", "distribution", "because"], failed))
+        print("\n" + common.table(["not loaded", "distribution", "because"], failed))
     if replaced:
-        print("\n" + "\n".join(map(paragraph, replaced)))
+        print("\n" + "\n".join(map(common.paragraph, replaced)))
     print(f"\nVersion of the hooks: {API_VERSION}.")
     print(
-        paragraph(
+        common.paragraph(
             "A conftest.py is a plugin only in its own session and is not listed here."
         )
     )
     return 0
 
 
-def collect(manager: PluginManager) -> Iterator[Plugin]:
+def collect(manager: plugin_manager.PluginManager) -> Iterator[Plugin]:
     """Yield the built-in plugins, then those installed under the entry point group, by
     name.
     """
-    for module in BUILT_INS:
+    for module in plugin_manager.BUILT_INS:
         plugin = manager.get_plugin(module)
         yield Plugin(
             name=module,
@@ -154,7 +147,8 @@ def _supplied(plugin: Any) -> dict[str, list[str]]:
         if hook in _SUPPLIES:
             try:
                 names = [
-                    str(getattr(one, "name", one)) for one in items_of(supply, hook)
+                    str(getattr(one, "name", one))
+                    for one in plugin_manager.items_of(supply, hook)
                 ]
             except CheeseBenchError as error:  # the other plugins are still listed
                 names = [f"fails: {error}"]

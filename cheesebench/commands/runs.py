@@ -9,16 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cheesebench.amounts import dollars
-from cheesebench.commands.common import (
-    add_json,
-    add_option,
-    breaks_words,
-    counted,
-    describe,
-    one_line,
-    paragraph,
-    table,
-)
+from cheesebench.commands import common
 from cheesebench.errors import OptionError
 from cheesebench.server.watch import Overview, line_to_json
 from cheesebench.terminal import coloured
@@ -28,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    describe(
+    common.describe(
         parser,
         "The latest first, one line each: model, date, cost, verdicts. Includes runs that are in progress.",
         "",
         "--model random",
         "--results results --json",
     )
-    add_option(parser, "results")
+    common.add_option(parser, "results")
     parser.add_argument("--model", metavar="NAME", help="only runs of this model")
-    add_json(parser)
+    common.add_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -73,11 +64,11 @@ def _text(lines: Sequence[RunLine]) -> str:
         columns, *rows = ([*row[:5], row[6]] for row in (columns, *rows))
     text = (
         coloured("\n".join(map(_paragraphs, lines)))
-        if breaks_words(columns, rows)
-        else table(columns, rows)
+        if common.breaks_words(columns, rows)
+        else common.table(columns, rows)
     )
     problems = [f"{line.run_id}: {line.problem}" for line in lines if line.problem]
-    return "\n".join([text, *map(paragraph, problems)])
+    return "\n".join([text, *map(common.paragraph, problems)])
 
 
 def _row(line: RunLine) -> list[str]:
@@ -109,12 +100,12 @@ def _trials(line: RunLine) -> str:
 
 def _paragraphs(line: RunLine) -> str:
     if line.problem:
-        return f"{one_line(line.run_id)}  unreadable"
+        return f"{common.one_line(line.run_id)}  unreadable"
     trials = (
-        counted(line.done, "trial")
+        common.counted(line.done, "trial")
         if _trials(line) == "1"
         else f"{_trials(line)} trials"
     )
     cost = f"; {dollars(line.cost)}" if line.cost else ""
     about = f"{', '.join(line.models)}; {trials}{cost}; {line.verdict_text or 'no verdicts'}"
-    return f"{one_line(line.run_id)}  {_date(line)} UTC  {line.status}\n{paragraph(about, '  ')}"
+    return f"{common.one_line(line.run_id)}  {_date(line)} UTC  {line.status}\n{common.paragraph(about, '  ')}"

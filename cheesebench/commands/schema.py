@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cheesebench.commands.common import add_output, describe, one_line, write_output
+from cheesebench.commands import common
 from cheesebench.errors import OptionError
 from cheesebench.files import write_whole
 from cheesebench.protocol import SUFFIX
@@ -20,7 +20,7 @@ SETTING, FOLDER = "yaml.schemas", ".vscode"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    describe(
+    common.describe(
         parser,
         "For editors. Begin a protocol with the line\n# yaml-language-server: $schema=protocol.schema.json",
         "--output protocol.schema.json",
@@ -31,12 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="set up VS Code to check and complete protocols: writes into .vscode here",
     )
-    add_output(parser)
+    common.add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     if not options.install:
-        write_output(schema_text(), options.output)
+        common.write_output(schema_text(), options.output)
         return 0
     if options.output is not None:
         raise OptionError(
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     schema.parent.mkdir(exist_ok=True)
     write_whole(schema, schema_text())
     write_whole(settings, text)
-    print(one_line(f"Wrote {schema} and {settings}."))
+    print(common.one_line(f"Wrote {schema} and {settings}."))
     print(f"With the extension 'YAML', VS Code now checks and completes *{SUFFIX}.")
     return 0
 

@@ -8,31 +8,20 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from cheesebench.commands.common import (
-    add_option,
-    counted,
-    describe,
-    port_number,
-    positive_number,
-    whole_number,
-)
+from cheesebench.commands import common
 from cheesebench.errors import OptionError
 from cheesebench.extras import install_command
 from cheesebench.interop.asgi_guard import AsgiGuard
 from cheesebench.interop.hosted import hosted
 from cheesebench.interrupts import passed_to
-from cheesebench.server.http_guard import (
-    LOOPBACK,
-    RequestGuard,
-    check_address,
-)
+from cheesebench.server import http_guard
 
 if TYPE_CHECKING:
     from cheesebench.interop.openenv_server import Served
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    describe(
+    common.describe(
         parser,
         "Serves protocols as an OpenEnv environment until Ctrl-C. A client answers the prompts that a model is given "
         "in a run. reset(split='test', seed=7, subject=3) is a life of 'pytest --seed 7'; every other life has a seed "
@@ -61,35 +50,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="protocol",
         help="of a trial: the protocol's, or 1 and 0",
     )
-    add_option(
+    common.add_option(
         parser,
         "view",
         default="ascii_2d",
         action="store",
         help="a text view (default: ascii_2d)",
     )
-    add_option(parser, "edition", default=None)
-    add_option(parser, "agent")
-    add_option(parser, "agent-option")
+    common.add_option(parser, "edition", default=None)
+    common.add_option(parser, "agent")
+    common.add_option(parser, "agent-option")
     seed = "seed of training for lives that name none (default: 0)"
-    parser.add_argument("--seed", metavar="N", type=whole_number, default=0, help=seed)
+    parser.add_argument(
+        "--seed", metavar="N", type=common.whole_number, default=0, help=seed
+    )
     parser.add_argument(
         "--sessions",
         metavar="N",
-        type=positive_number,
+        type=common.positive_number,
         default=256,
         help="lives at once (default: 256)",
     )
     parser.add_argument(
         "--sessions-each",
         metavar="N",
-        type=positive_number,
+        type=common.positive_number,
         help="lives at once for one client (default: all; with --address, a quarter of them)",
     )
     parser.add_argument(
         "--address",
         metavar="ADDRESS",
-        default=LOOPBACK,
+        default=http_guard.LOOPBACK,
         help="listen here (default: 127.0.0.1)",
     )
     parser.add_argument(
@@ -100,7 +91,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="name under which clients call this machine; repeatable",
     )
     parser.add_argument(
-        "--port", metavar="N", type=port_number, default=8000, help="(default: 8000)"
+        "--port",
+        metavar="N",
+        type=common.port_number,
+        default=8000,
+        help="(default: 8000)",
     )
 
 
@@ -112,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError(
             f"--openenv needs OpenEnv ({error}). Install it with: {install_command('openenv')}"
         ) from None
-    check_address(options.address, options.port)
+    http_guard.check_address(options.address, options.port)
     given = options.agent_option or ()
     if wrong := next((one for one in given if "=" not in one), None):
         raise OptionError(f"--agent-option {wrong}: write NAME=VALUE.")
@@ -141,7 +136,7 @@ def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None
     """Serve until Ctrl-C."""
     import uvicorn
 
-    door = RequestGuard(
+    door = http_guard.RequestGuard(
         token="",
         address=options.address,
         port=options.port,
@@ -158,7 +153,7 @@ def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None
         "those of verdicts too: let only your own machines in.\n"
     )
     print(
-        f"OpenEnv at {at}: {counted(protocols, 'protocol')}, {most}. Ctrl-C ends it.\n{open_door}",
+        f"OpenEnv at {at}: {common.counted(protocols, 'protocol')}, {most}. Ctrl-C ends it.\n{open_door}",
         end="",
         file=sys.stderr,
         flush=True,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from cheesebench.commands import FINDINGS
-from cheesebench.commands.common import PROTOCOL, counted, describe, installed_catalogue
+from cheesebench.commands import FINDINGS, common
 from cheesebench.errors import ProtocolError
 from cheesebench.functions import protocol_files
 from cheesebench.plugin_manager import installed_plugins
@@ -13,7 +12,7 @@ from cheesebench.terminal import printable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    describe(
+    common.describe(
         parser,
         "Prints one line for each entry under 'tests:'. The exit code is 1 if one fails or a file has errors.",
         "my_maze.protocol.yaml",
@@ -24,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="FILE",
         default=["."],
-        help=f"{PROTOCOL}, or a directory of them (default: this directory)",
+        help=f"{common.PROTOCOL}, or a directory of them (default: this directory)",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="show only failures")
 
@@ -33,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the result of each test, then a summary; return FINDINGS if one failed or a
     file has errors.
     """
-    catalogue, plugins = installed_catalogue(), installed_plugins()
+    catalogue, plugins = common.installed_catalogue(), installed_plugins()
     view = next(iter(plugins.views.values()))
     played = failed = broken = 0
     for path in protocol_files(catalogue, options.files):
@@ -49,6 +48,6 @@ def run(options: argparse.Namespace) -> int:
             failed += not report.passed
             if not (report.passed and options.quiet):
                 print(printable(str(report)))
-    errors = f", {counted(broken, 'file')} with errors" if broken else ""
-    print(f"{counted(played, 'test')}: {failed} failed{errors}")
+    errors = f", {common.counted(broken, 'file')} with errors" if broken else ""
+    print(f"{common.counted(played, 'test')}: {failed} failed{errors}")
     return FINDINGS if failed or broken else 0

@@ -8,13 +8,7 @@ import argparse
 import hashlib
 from pathlib import Path
 
-from cheesebench.commands.common import (
-    PROTOCOL,
-    counted,
-    describe,
-    installed_catalogue,
-    load_protocol,
-)
+from cheesebench.commands import common
 from cheesebench.commands.new import write_files
 from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX, with_arena
@@ -25,13 +19,13 @@ LEAST_SECRET = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    describe(
+    common.describe(
         parser,
         "Exchanges what the protocol's key 'twins' declares equal: glyphs, texts, how the map lies. Publish the hash "
         "that it prints now, and the file later; a run over both reports the gap.",
         "t_maze --seed 'a long secret' --output held_out",
     )
-    parser.add_argument("protocol", metavar="PROTOCOL", help=PROTOCOL)
+    parser.add_argument("protocol", metavar="PROTOCOL", help=common.PROTOCOL)
     parser.add_argument(
         "--seed",
         metavar="SECRET",
@@ -49,14 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if len(options.seed) < LEAST_SECRET:
         raise OptionError(
-            f"--seed has {counted(len(options.seed), 'character')}. Give {LEAST_SECRET} or more."
+            f"--seed has {common.counted(len(options.seed), 'character')}. Give {LEAST_SECRET} or more."
         )
-    specification = with_arena(load_protocol(options.protocol))
+    specification = with_arena(common.load_protocol(options.protocol))
     edition, text = twin(specification, options.seed)
     name = f"{specification.paradigm}.{edition}{SUFFIX}"
     write_files(Path(options.output), {name: text})
     path = Path(options.output) / name
-    installed_catalogue().load(path)
+    common.installed_catalogue().load(path)
     print(f"{path}\nsha256 {hashlib.sha256(text.encode()).hexdigest()}")
     print(f"Check it with: cheesebench test {path} && cheesebench audit {path}")
     return 0

@@ -11,7 +11,7 @@ from pathlib import Path
 from cheesebench.commands.common import add_option, describe, port_number
 from cheesebench.errors import OptionError
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.server.http_guard import RequestGuard, new_token, serve
+from cheesebench.server import http_guard
 from cheesebench.server.view import Viewer
 
 
@@ -41,12 +41,12 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError(
             f"There is no directory {results}. Name the one that holds the runs: --results DIR."
         )
-    guard = RequestGuard(token=new_token(), port=options.port)
+    guard = http_guard.RequestGuard(token=http_guard.new_token(), port=options.port)
 
     def begun(port: int) -> None:
         print(f"{guard.url(port)}\nCtrl-C ends it.", flush=True)
         if options.open:
             webbrowser.open(guard.url(port))
 
-    serve(Viewer(results, installed_plugins()).serving(guard), begun)
+    http_guard.serve(Viewer(results, installed_plugins()).serving(guard), begun)
     return 0

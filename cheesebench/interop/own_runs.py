@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
+from cheesebench import errors
 from cheesebench.baselines import compare_files, replay_counted
-from cheesebench.errors import OptionError, RunLogError, did_you_mean
 from cheesebench.experiment import log_file
 from cheesebench.experiment.log import RunLog
 from cheesebench.interop.answers import TaskVerdict
@@ -34,13 +34,13 @@ def judge_runs(
     if not runs:
         return None
     if value is not None:
-        raise OptionError(
+        raise errors.OptionError(
             f"--value {value:g}: a run of CheeseBench is judged against its animals, or against another run. Remove "
             "--value."
         )
     if len(runs) < len(given):
         alone = given[logs.index(None)]
-        raise OptionError(
+        raise errors.OptionError(
             f"{runs[0].parent.name} is a run of CheeseBench, and {alone} is a log of another program. Give two runs, or "
             "two logs."
         )
@@ -58,9 +58,9 @@ def _log(given: str | PathLike[str], results: Path) -> Path | None:
         return found if found.name == name and found.is_file() else None
     try:
         return log_file.locate(results, str(given))
-    except RunLogError:
-        hint = did_you_mean(str(given), log_file.find_runs(results))
-        raise OptionError(
+    except errors.RunLogError:
+        hint = errors.did_you_mean(str(given), log_file.find_runs(results))
+        raise errors.OptionError(
             f"There is no log {given}, and no run of that name in {results}.{hint}"
         ) from None
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from cheesebench import records
 from cheesebench.errors import OptionError
 from cheesebench.files import read_bytes
 from cheesebench.lesions import INTACT, Lesion
 from cheesebench.protocol.resolve import protocol_hash
 from cheesebench.protocol.specification import Specification
-from cheesebench.records import AbilityScale, Ceilings
 from cheesebench.source import real_path
 
 #: Suffix of stored audits.
@@ -172,7 +172,7 @@ def construct_status(specification: Specification) -> Status:
     return min(verdicts, key=[*SAID].index, default="declared")
 
 
-def audited_ceilings(specification: Specification) -> Ceilings | None:
+def audited_ceilings(specification: Specification) -> records.Ceilings | None:
     """Return the highest pass rates by a stored audit of the protocol, wherever it has
     them; None without an audit.
 
@@ -195,11 +195,11 @@ def audited_ceilings(specification: Specification) -> Ceilings | None:
             if specification.estimand == "all"
             else None
         )
-        return Ceilings(first=first, all=most.get(f"{RULE}intact"))
+        return records.Ceilings(first=first, all=most.get(f"{RULE}intact"))
     return None
 
 
-def ability_scale(specification: Specification) -> AbilityScale | None:
+def ability_scale(specification: Specification) -> records.AbilityScale | None:
     """Return the ends of the ability scale by a stored audit; None where one is not
     proved, and for a verdict about a measure, of which no ceiling is stored.
 
@@ -224,7 +224,7 @@ def ability_scale(specification: Specification) -> AbilityScale | None:
             continue
         # An intact adversary that fails had too little effort to say what is ideal.
         if 0 <= (without := max(proved)) < ideal <= 1 and intact["verdict"] != "FAIL":
-            return AbilityScale(without=without, ideal=ideal)
+            return records.AbilityScale(without=without, ideal=ideal)
     return None
 
 

@@ -11,13 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from cheesebench.interfaces import ACTION_LETTERS, WAITED_LETTER, Value
 from cheesebench.records import TrialRecord, is_measurement
-from cheesebench.statistics.summary import (
-    TAXONOMY,
-    ClassShares,
-    ConditionCurve,
-    Measure,
-    SplitRate,
-)
+from cheesebench.statistics import summary
 
 T = TypeVar("T")
 #: Values of a variable beyond which a curve of a measure by it would be unreadable;
@@ -181,7 +175,7 @@ class Tally:
         """Return trial counts by ``TAXONOMY``; an unknown cause of missing trials is
         added under its own name.
         """
-        counts = dict.fromkeys(TAXONOMY, 0) | {"not run": not_run}
+        counts = dict.fromkeys(summary.TAXONOMY, 0) | {"not run": not_run}
         for name, count in self._classes.items():
             counts[name] = counts.get(name, 0) + count
         return counts
@@ -197,46 +191,46 @@ class Tally:
     def agent_counts(self) -> dict[str, int]:
         return dict(self._agent)
 
-    def own_measures(self) -> tuple[Measure, ...]:
+    def own_measures(self) -> tuple[summary.Measure, ...]:
         """Return the protocol's measures that are numbers or yes/no, in the protocol's
         order.
         """
         return _measures(with_conditions(self._own, self._own_by))
 
-    def condition_curves(self) -> tuple[ConditionCurve, ...]:
+    def condition_curves(self) -> tuple[summary.ConditionCurve, ...]:
         """Return the measures that are reported by a variable with at least two values,
         but not many.
         """
-        found: dict[tuple[str, str], list[tuple[Value, Measure]]] = {}
+        found: dict[tuple[str, str], list[tuple[Value, summary.Measure]]] = {}
         conditions = _in_order(self._own_by)
         for name in self._own:
             for one in conditions.get(name, ()):
                 moments = self._own_by[one]
-                measure = Measure(name, moments.mean, moments.sd, moments.n)
+                measure = summary.Measure(name, moments.mean, moments.sd, moments.n)
                 found.setdefault((name, one.variable), []).append((one.value, measure))
         return tuple(
-            ConditionCurve(*key, tuple(points))
+            summary.ConditionCurve(*key, tuple(points))
             for key, points in found.items()
             if 1 < len(points) <= MOST_POINTS
         )
 
-    def class_shares(self) -> tuple[ClassShares, ...]:
+    def class_shares(self) -> tuple[summary.ClassShares, ...]:
         return tuple(
-            ClassShares(
+            summary.ClassShares(
                 name, dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
             )
             for name, counts in with_conditions(self._names, self._names_by).items()
         )
 
-    def split_rates(self) -> tuple[SplitRate, ...]:
+    def split_rates(self) -> tuple[summary.SplitRate, ...]:
         """Return the pass rate by each value of the variables to split by."""
         return tuple(
-            SplitRate(name, value, *found[value])
+            summary.SplitRate(name, value, *found[value])
             for name, found in self._splits.items()
             for value in sorted(found, key=_rank)
         )
 
-    def strategy_measures(self) -> tuple[Measure, ...]:
+    def strategy_measures(self) -> tuple[summary.Measure, ...]:
         """Return measures of the agent's movement; steps in which the subject only
         waited are not counted.
         """
@@ -254,9 +248,9 @@ def _rank(value: Value) -> tuple[bool, float, str]:
     )
 
 
-def _measures(found: Mapping[str, Moments]) -> tuple[Measure, ...]:
+def _measures(found: Mapping[str, Moments]) -> tuple[summary.Measure, ...]:
     return tuple(
-        Measure(name, moments.mean, moments.sd, moments.n)
+        summary.Measure(name, moments.mean, moments.sd, moments.n)
         for name, moments in found.items()
     )
 

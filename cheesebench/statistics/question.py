@@ -10,13 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cheesebench.records import (
-    CellPlan,
-    Measured,
-    ReferenceValue,
-    TrialRecord,
-    is_measurement,
-)
+from cheesebench import records
 from cheesebench.statistics.betting import Games, play
 from cheesebench.statistics.intervals import quantile, wilson
 
@@ -28,12 +22,12 @@ if TYPE_CHECKING:
 class Scale:
     """``score = (value - zero) / unit``; ``unit`` is negative where less is better."""
 
-    measured: Measured | None = None
+    measured: records.Measured | None = None
     """The measure; None for the pass rate."""
     zero: float = 0.0
     unit: float = 1.0
 
-    def score_of(self, record: TrialRecord) -> float | None:
+    def score_of(self, record: records.TrialRecord) -> float | None:
         """Return the score of a trial; None without a value. Values beyond the range
         count as its end.
         """
@@ -50,14 +44,14 @@ class Scale:
             else min(1.0, max(0.0, (value - self.zero) / self.unit))
         )
 
-    def is_outside(self, record: TrialRecord) -> bool:
+    def is_outside(self, record: records.TrialRecord) -> bool:
         """Return whether a trial's value is beyond the declared range."""
         if self.measured is None or (value := self._value_of(record)) is None:
             return False
         low, high = self.measured.range
         return not low - 1e-9 <= value <= high + 1e-9
 
-    def _value_of(self, record: TrialRecord) -> float | None:
+    def _value_of(self, record: records.TrialRecord) -> float | None:
         assert self.measured is not None
         name = self.measured.name
         value: Value = None
@@ -67,7 +61,7 @@ class Scale:
                 if name in record.measures
                 else record.counters.get(name)
             )
-        return float(value) if is_measurement(value) else None
+        return float(value) if records.is_measurement(value) else None
 
     def value(self, score: float) -> float:
         return self.zero + self.unit * score
@@ -85,7 +79,7 @@ class Scale:
         """
         return _ordered(self.difference(limits[0]), self.difference(limits[1]))
 
-    def scores(self, reference: ReferenceValue) -> ReferenceValue:
+    def scores(self, reference: records.ReferenceValue) -> records.ReferenceValue:
         """Return the animals' value, interval and spread as scores."""
         if self.measured is None:
             return reference
@@ -104,11 +98,11 @@ class Scale:
 PASS_RATE = Scale()
 
 
-def scale_of(plan: CellPlan) -> Scale:
+def scale_of(plan: records.CellPlan) -> Scale:
     return PASS_RATE if plan.measured is None else measured_scale(plan.measured)
 
 
-def measured_scale(measured: Measured) -> Scale:
+def measured_scale(measured: records.Measured) -> Scale:
     low, high = measured.range
     return (
         Scale(measured, high, low - high)
@@ -138,7 +132,7 @@ PASS_TAIL = 0.04
 FAIL_TAIL = 0.01
 
 
-def has_interval(reference: ReferenceValue) -> bool:
+def has_interval(reference: records.ReferenceValue) -> bool:
     """Return whether the reference has an uncertainty of its own, rather than being
     used as a constant.
 
@@ -148,7 +142,9 @@ def has_interval(reference: ReferenceValue) -> bool:
     return reference.interval is not None or _is_group(reference)
 
 
-def animals_interval(reference: ReferenceValue | None) -> tuple[float, float] | None:
+def animals_interval(
+    reference: records.ReferenceValue | None,
+) -> tuple[float, float] | None:
     """Return the 95 % interval of the animals' mean; None where there is no reference,
     or it is used as a constant.
     """
@@ -157,7 +153,9 @@ def animals_interval(reference: ReferenceValue | None) -> tuple[float, float] | 
     return reference_limits(reference, PUBLISHED_TAIL)
 
 
-def reference_limits(reference: ReferenceValue, tail: float) -> tuple[float, float]:
+def reference_limits(
+    reference: records.ReferenceValue, tail: float
+) -> tuple[float, float]:
     """Return limits of the animals' mean, each with tail probability ``tail``.
 
     A published 95 % interval is rescaled from the normal quantile of 2.5 % to that of
@@ -190,7 +188,7 @@ def reference_limits(reference: ReferenceValue, tail: float) -> tuple[float, flo
     return max(low, value - half), min(high, value + half)
 
 
-def _is_group(reference: ReferenceValue) -> bool:
+def _is_group(reference: records.ReferenceValue) -> bool:
     return (
         reference.sd is not None
         and reference.n_animals is not None
@@ -206,7 +204,7 @@ class Question:
     it is above ``-fails``.
     """
 
-    reference: ReferenceValue
+    reference: records.ReferenceValue
     passes: float
     fails: float
     alike: bool = False
@@ -292,13 +290,13 @@ class Question:
         )
 
 
-def question_of(plan: CellPlan) -> Question | None:
+def question_of(plan: records.CellPlan) -> Question | None:
     """Return the question of a verdict on this cell; None without a claim."""
     if not (plan.comparable and plan.claims):
         return None
     if plan.against == "chance":
         assert plan.chance is not None
-        return Question(ReferenceValue(value=plan.chance), 0.0, plan.margin)
+        return Question(records.ReferenceValue(value=plan.chance), 0.0, plan.margin)
     assert plan.reference is not None
     scale = scale_of(plan)
     margin = plan.margin / abs(scale.unit)

@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cheesebench import interfaces
 from cheesebench.chat import Picture
-from cheesebench.interfaces import HEADINGS, PictureView, Scene, Tile, TileKind, View
 from cheesebench.redaction import quoted
 from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, need
 
-RULES: Rules[View] = Rules()
+RULES: Rules[interfaces.View] = Rules()
 
 #: How the drawings below are read.
-_KINDS: dict[str, TileKind] = {
+_KINDS: dict[str, interfaces.TileKind] = {
     "#": "wall",
     " ": "void",
     "+": "door",
@@ -39,16 +39,18 @@ class Cue:
     """Two scenes that differ in one thing only."""
 
     name: str
-    present: Scene
-    absent: Scene
+    present: interfaces.Scene
+    absent: interfaces.Scene
 
 
-def broken_view_rules(view: View, *, but: Collection[str] = ()) -> list[Broken]:
+def broken_view_rules(
+    view: interfaces.View, *, but: Collection[str] = ()
+) -> list[Broken]:
     """Return the rules that a view breaks; ``but`` names rules that are left out."""
     return RULES.broken(view, but)
 
 
-def assert_view_sound(view: View, *, but: Collection[str] = ()) -> None:
+def assert_view_sound(view: interfaces.View, *, but: Collection[str] = ()) -> None:
     """Raise AssertionError with the rules that a view breaks.
 
     ``cheesebench audit PROTOCOL --view NAME`` says of each protocol whether its cues
@@ -59,23 +61,23 @@ def assert_view_sound(view: View, *, but: Collection[str] = ()) -> None:
     )
 
 
-def scene_of(drawing: str, *text: str) -> Scene:
+def scene_of(drawing: str, *text: str) -> interfaces.Scene:
     rows = drawing.split("\n")
-    return Scene(
+    return interfaces.Scene(
         tuple(
-            tuple(Tile(_KINDS.get(glyph, "floor"), glyph) for glyph in row)
+            tuple(interfaces.Tile(_KINDS.get(glyph, "floor"), glyph) for glyph in row)
             for row in rows
         ),
         text,
     )
 
 
-def poses(scene: Scene) -> Iterator[tuple[int, int, int]]:
+def poses(scene: interfaces.Scene) -> Iterator[tuple[int, int, int]]:
     """Yield column, row and heading of all that can be stood in."""
     for row, tiles in enumerate(scene.tiles):
         for column, tile in enumerate(tiles):
             if tile.kind == "floor":
-                for heading in range(len(HEADINGS)):
+                for heading in range(len(interfaces.HEADINGS)):
                     yield column, row, heading
 
 
@@ -107,14 +109,14 @@ def cues() -> Iterator[Cue]:
         yield Cue("word", scene_of(drawing, "TONE"), scene_of(drawing))
 
 
-def _scenes() -> Iterator[Scene]:
+def _scenes() -> Iterator[interfaces.Scene]:
     for drawing in _DRAWINGS:
         yield scene_of(drawing)
         yield scene_of(drawing, "TONE", "-- new trial --")
 
 
 @RULES.rule(DECLARATION)
-def _declaration(view: View) -> None:
+def _declaration(view: interfaces.View) -> None:
     name: Any = view.name
     need(
         isinstance(name, str) and name.replace("_", "").replace("-", "").isalnum(),
@@ -127,7 +129,7 @@ def _declaration(view: View) -> None:
 
 
 @RULES.rule("pure")
-def _pure(view: View) -> None:
+def _pure(view: interfaces.View) -> None:
     """What is rendered depends on the arguments alone; observations are kept, and drawn
     once.
     """
@@ -147,7 +149,7 @@ def _pure(view: View) -> None:
 
 
 @RULES.rule("bounded")
-def _bounded(view: View) -> None:
+def _bounded(view: interfaces.View) -> None:
     for scene in _scenes():
         most = view.max_length(scene)
         for pose in poses(scene):
@@ -164,7 +166,7 @@ def _bounded(view: View) -> None:
 
 
 @RULES.rule("characters")
-def _characters(view: View) -> None:
+def _characters(view: interfaces.View) -> None:
     for scene in _scenes():
         allowed = (
             set(view.characters)
@@ -180,14 +182,14 @@ def _characters(view: View) -> None:
 
 
 @RULES.rule("heading")
-def _heading(view: View) -> None:
+def _heading(view: interfaces.View) -> None:
     """The heading is visible: no two headings share an observation."""
     for scene in _scenes():
         seen: dict[str, int] = {}
         for column, row, heading in poses(scene):
             observation = view.render(scene, column, row, heading)
             other = seen.setdefault(observation, heading)
-            both = f"{HEADINGS[other]} and {HEADINGS[heading]}"
+            both = f"{interfaces.HEADINGS[other]} and {interfaces.HEADINGS[heading]}"
             need(
                 other == heading,
                 f"{both} look the same: the observation does not show the heading",
@@ -195,7 +197,7 @@ def _heading(view: View) -> None:
 
 
 @RULES.rule("cues")
-def _cues(view: View) -> None:
+def _cues(view: interfaces.View) -> None:
     hidden = []
     for cue in cues():
         standing = set(poses(cue.present)) & set(poses(cue.absent))
@@ -209,7 +211,7 @@ def _cues(view: View) -> None:
 
 
 @RULES.rule("words")
-def _words(view: View) -> None:
+def _words(view: interfaces.View) -> None:
     for drawing in _DRAWINGS:
         scene = scene_of(drawing, "TONE", "-- new trial --")
         for pose in poses(scene):
@@ -221,14 +223,14 @@ def _words(view: View) -> None:
 
 
 @RULES.rule("pictures")
-def _pictures(view: View) -> None:
+def _pictures(view: interfaces.View) -> None:
     """A view of pictures says how large they are, and they are; a view of text returns
     no pictures.
     """
     for scene in _scenes():
         pose = next(poses(scene))
         observation = view.render(scene, *pose)
-        if not isinstance(view, PictureView):
+        if not isinstance(view, interfaces.PictureView):
             need(
                 not isinstance(observation, Picture),
                 "returns pictures but has no picture_size",

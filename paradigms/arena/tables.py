@@ -17,14 +17,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cheesebench.interfaces import (
-    ACTIONS,
-    FORWARD,
-    HEADINGS,
-    ROTATE_LEFT,
-    ROTATE_RIGHT,
-    STAY,
-)
+from cheesebench import interfaces
 from cheesebench.protocol.arena import WALL_NAME, Arena, Square
 
 #: What can happen in a step: ("enter", zone), ("inside", zone), ("press", solid),
@@ -75,7 +68,7 @@ class Geometry:
         self._solid_at = {
             square: name for name, squares in arena.solids.items() for square in squares
         }
-        self._act_bits = [self.bit.get(("act", name), 0) for name in ACTIONS]
+        self._act_bits = [self.bit.get(("act", name), 0) for name in interfaces.ACTIONS]
         self._enter_bits: dict[tuple[int, int], int] = {}
         # Places are few, and needed in every trial. There may be many sets of them, so
         # the caches are bounded.
@@ -91,13 +84,15 @@ class Geometry:
 
     def pose(self, cell: int, heading: int) -> int:
         """Return the pose of a cell and a heading (0-7, clockwise from north)."""
-        return (cell * self.turns + heading * self.turns // len(HEADINGS)) * 4
+        return (
+            cell * self.turns + heading * self.turns // len(interfaces.HEADINGS)
+        ) * 4
 
     def cell(self, pose: int) -> int:
         return pose // (4 * self.turns)
 
     def heading(self, pose: int) -> int:
-        return pose // 4 % self.turns * (len(HEADINGS) // self.turns)
+        return pose // 4 % self.turns * (len(interfaces.HEADINGS) // self.turns)
 
     @cached_property
     def _cell_at(self) -> dict[Square, int]:
@@ -194,27 +189,31 @@ class Geometry:
         for cell in range(len(arena.cells)):
             for turn in range(turns):
                 pose = (cell * turns + turn) * 4
-                heading = turn * (len(HEADINGS) // turns)
+                heading = turn * (len(interfaces.HEADINGS) // turns)
                 target = arena.step(cell, heading, open_cells)
                 inside = self._inside_bits(cell)
                 happens = [bits | inside for bits in self._act_bits]
                 if target is None:
                     solid = self._solid_at.get(arena.ahead(cell, heading), "")
-                    happens[FORWARD] |= self.bit.get(
+                    happens[interfaces.FORWARD] |= self.bit.get(
                         ("press", solid), 0
                     ) | self.bit.get(BLOCKED, 0)
                 else:
-                    happens[FORWARD] = (
-                        self._act_bits[FORWARD]
+                    happens[interfaces.FORWARD] = (
+                        self._act_bits[interfaces.FORWARD]
                         | self._entering(cell, target)
                         | self._inside_bits(target)
                     )
-                moves[pose + FORWARD] = (
+                moves[pose + interfaces.FORWARD] = (
                     pose if target is None else (target * turns + turn) * 4
                 )
-                moves[pose + ROTATE_LEFT] = (cell * turns + (turn - 1) % turns) * 4
-                moves[pose + ROTATE_RIGHT] = (cell * turns + (turn + 1) % turns) * 4
-                moves[pose + STAY] = pose
+                moves[pose + interfaces.ROTATE_LEFT] = (
+                    cell * turns + (turn - 1) % turns
+                ) * 4
+                moves[pose + interfaces.ROTATE_RIGHT] = (
+                    cell * turns + (turn + 1) % turns
+                ) * 4
+                moves[pose + interfaces.STAY] = pose
                 events[pose : pose + 4] = happens
         return Tables(moves, events)
 
@@ -270,7 +269,7 @@ def arrives(geometry: Geometry, tables: Tables, index: int, goal: Destination) -
     being placed in it, does not enter it; only FORWARD presses.
     """
     pose, action = index & ~3, index & 3
-    if action != FORWARD:
+    if action != interfaces.FORWARD:
         return False
     new = tables.moves[index]
     old_cell = geometry.cell(pose)
@@ -286,7 +285,7 @@ def is_frozen(tables: Tables, pose: int) -> bool:
     """Return whether these are the tables of a frozen state, where turning does not
     change the pose.
     """
-    return tables.moves[pose + ROTATE_LEFT] == pose
+    return tables.moves[pose + interfaces.ROTATE_LEFT] == pose
 
 
 def shortest_path(

@@ -10,19 +10,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from cheesebench.interfaces import DEFAULT_EDITION
-from cheesebench.protocol.documents import (
-    MAX_NAME,
-    Count,
-    DocumentModel,
-    Name,
-    Probability,
-    ProtocolName,
-    Reference,
-    Text,
-    Truth,
-    checked,
-    is_number,
-)
+from cheesebench.protocol import documents
 
 _WORD = r"^[A-Za-z0-9_]+$"
 
@@ -32,7 +20,7 @@ def _is_word(value: Any) -> bool:
         return 0 <= value < 10**6
     return (
         isinstance(value, str)
-        and 0 < len(value) <= MAX_NAME
+        and 0 < len(value) <= documents.MAX_NAME
         and value.isascii()
         and value.replace("_", "a").isalnum()
     )
@@ -59,32 +47,37 @@ NodeId = Annotated[
     str,
     Field(pattern=_WORD),
     BeforeValidator(_as_text, json_schema_input_type=str | int),
-    checked(
+    documents.checked(
         _is_word,
-        f"a node (a number or a name of letters, digits and _; at most {MAX_NAME} characters)",
+        f"a node (a number or a name of letters, digits and _; at most {documents.MAX_NAME} characters)",
     ),
 ]
 #: A condition's name may begin with a digit (``2stepPath``).
 ConditionName = Annotated[
     str,
     Field(pattern=_WORD),
-    checked(_is_word, f"a name (letters, digits, _; at most {MAX_NAME} characters)"),
+    documents.checked(
+        _is_word,
+        f"a name (letters, digits, _; at most {documents.MAX_NAME} characters)",
+    ),
 ]
 Edge = Annotated[tuple[NodeId, NodeId], BeforeValidator(_as_pair)]
-Amount = Annotated[float, Field(ge=0), checked(is_number, "a number from 0")]
+Amount = Annotated[
+    float, Field(ge=0), documents.checked(documents.is_number, "a number from 0")
+]
 
 
-class Vocabulary(DocumentModel):
+class Vocabulary(documents.DocumentModel):
     """What the nodes are called in one domain."""
 
-    each: Text | None = Field(
+    each: documents.Text | None = Field(
         None,
         description="The name of every node that is not in 'names'; {n} is the node.",
     )
-    names: dict[NodeId, Text] = Field(
+    names: dict[NodeId, documents.Text] = Field(
         default_factory=dict, description="Names of single nodes."
     )
-    scene: Name | None = Field(
+    scene: documents.Name | None = Field(
         None,
         description="The wording: rooms, places, people, objects, or one of `scenes`.",
     )
@@ -98,10 +91,10 @@ def _vocabulary(value: Any) -> Any:
     return value
 
 
-class Graph(DocumentModel):
+class Graph(documents.DocumentModel):
     """Nodes, edges, rewards, and the names of the nodes in every domain."""
 
-    directed: Truth = Field(
+    directed: documents.Truth = Field(
         False, description="Edges lead from the first node to the second only."
     )
     start: NodeId = Field(
@@ -114,7 +107,7 @@ class Graph(DocumentModel):
         default_factory=dict, description="Rewards at nodes."
     )
     vocabulary: dict[
-        Name,
+        documents.Name,
         Annotated[
             Vocabulary,
             BeforeValidator(_vocabulary, json_schema_input_type=str | dict[str, Any]),
@@ -125,13 +118,13 @@ class Graph(DocumentModel):
     )
 
 
-class GraphArena(DocumentModel):
+class GraphArena(documents.DocumentModel):
     """The place of a dialogue: a graph that is described."""
 
     graph: Graph = Field(description="What is described.")
 
 
-class Portal(DocumentModel):
+class Portal(documents.DocumentModel):
     """A one-way step from one node to all nodes that were neighbours of another before
     the edit.
     """
@@ -142,7 +135,7 @@ class Portal(DocumentModel):
     )
 
 
-class Edit(DocumentModel):
+class Edit(documents.DocumentModel):
     """A local change of the graph or of its rewards."""
 
     remove: list[Edge] = Field(default_factory=list, description="Edges to remove.")
@@ -159,37 +152,39 @@ class Edit(DocumentModel):
             json_schema_input_type=Portal | list[Portal],
         ),
     ] = Field(default_factory=list, description="One-way steps, one or several.")
-    chances: dict[NodeId, dict[NodeId, Probability]] = Field(
+    chances: dict[NodeId, dict[NodeId, documents.Probability]] = Field(
         default_factory=dict,
         description="Nodes that are left at random, with the probability of each next node (adding up to 1).",
     )
 
 
-class Pairs(DocumentModel):
+class Pairs(documents.DocumentModel):
     """Start-goal pairs that are this many steps apart, evenly spread over all of
     them.
     """
 
-    distance: Count = Field(description="Length of the shortest path, in steps.")
-    count: Count = Field(2, description="How many pairs.")
-    each: Count | None = Field(
+    distance: documents.Count = Field(
+        description="Length of the shortest path, in steps."
+    )
+    count: documents.Count = Field(2, description="How many pairs.")
+    each: documents.Count | None = Field(
         None,
         description="How many of them a subject is asked; the next subject gets the following ones. All if unset.",
     )
 
 
-class AnswerShape(DocumentModel):
+class AnswerShape(documents.DocumentModel):
     """What is asked for."""
 
     form: Literal["path", "first_step"] = Field(
         "path", description="The whole path, or its first step."
     )
-    include_start: Truth = Field(
+    include_start: documents.Truth = Field(
         True, description="Whether a path must begin with its start; if false, it may."
     )
 
 
-class Condition(DocumentModel):
+class Condition(documents.DocumentModel):
     """One way of asking. With ``after``, that condition's question comes first, and
     only the last answer counts.
     """
@@ -208,93 +203,119 @@ class Condition(DocumentModel):
         None, description="Instruction on how to think about the question."
     )
     answer: AnswerShape | None = Field(None, description="Instead of the protocol's.")
-    group: Text | None = Field(
+    group: documents.Text | None = Field(
         None,
         description="For the analysis: Traversal, RewReval, TransReval, Shortcut, Detour.",
     )
-    same_policy: Truth = Field(
+    same_policy: documents.Truth = Field(
         False, description="The edit need not change the right answer."
     )
 
 
-class Scene(DocumentModel):
+class Scene(documents.DocumentModel):
     """The wording of a vocabulary. Sentences that are left out are those of the scene
     ``like``.
     """
 
-    like: Name = Field(
+    like: documents.Name = Field(
         "places", description="The shipped scene that supplies all other sentences."
     )
-    nouns: list[Text] | None = Field(
+    nouns: list[documents.Text] | None = Field(
         None, description="Words of a name that an answer may leave out."
     )
-    thing: Text | None = Field(None, description="What a node is, in the singular.")
-    things: Text | None = Field(None, description="What nodes are, in the plural.")
-    setting: Text | None = Field(None, description="How the description begins.")
-    link: Text | None = Field(None, description="One node and its neighbours.")
-    two_way: Text | None = Field(
+    thing: documents.Text | None = Field(
+        None, description="What a node is, in the singular."
+    )
+    things: documents.Text | None = Field(
+        None, description="What nodes are, in the plural."
+    )
+    setting: documents.Text | None = Field(
+        None, description="How the description begins."
+    )
+    link: documents.Text | None = Field(
+        None, description="One node and its neighbours."
+    )
+    two_way: documents.Text | None = Field(
         None, description="That edges work in both directions."
     )
-    one_way: Text | None = Field(
+    one_way: documents.Text | None = Field(
         None, description="That edges work in one direction only."
     )
-    reward: Text | None = Field(None, description="A reward at a node.")
-    return_: Text | None = Field(
+    reward: documents.Text | None = Field(None, description="A reward at a node.")
+    return_: documents.Text | None = Field(
         None, alias="return", description="The end of the tour: back at the start."
     )
-    only_one: Text | None = Field(
+    only_one: documents.Text | None = Field(
         None, description="That only one reward can be taken."
     )
-    best_path: Text | None = Field(None, description="The question for the best path.")
-    best_first_step: Text | None = Field(
+    best_path: documents.Text | None = Field(
+        None, description="The question for the best path."
+    )
+    best_first_step: documents.Text | None = Field(
         None, description="The question for the first step of it."
     )
-    best_chance: Text | None = Field(
+    best_chance: documents.Text | None = Field(
         None, description="The question for the first step if steps are partly random."
     )
-    shortest_path: Text | None = Field(
+    shortest_path: documents.Text | None = Field(
         None, description="The question for the shortest path."
     )
-    groups: Text | None = Field(
+    groups: documents.Text | None = Field(
         None, description="The question for the number of groups."
     )
-    edges: Text | None = Field(None, description="The question for all edges.")
-    change: Text | None = Field(None, description="That something has changed.")
-    closed: Text | None = Field(None, description="A removed edge.")
-    opened: Text | None = Field(None, description="A new edge.")
-    closed_one_way: Text | None = Field(None, description="A removed one-way edge.")
-    opened_one_way: Text | None = Field(None, description="A new one-way edge.")
-    new_reward: Text | None = Field(None, description="A new reward at a node.")
-    portal: Text | None = Field(None, description="A portal.")
-    chances: Text | None = Field(None, description="A node that is left at random.")
-    outcome: Text | None = Field(None, description="One of the nodes it may lead to.")
+    edges: documents.Text | None = Field(
+        None, description="The question for all edges."
+    )
+    change: documents.Text | None = Field(
+        None, description="That something has changed."
+    )
+    closed: documents.Text | None = Field(None, description="A removed edge.")
+    opened: documents.Text | None = Field(None, description="A new edge.")
+    closed_one_way: documents.Text | None = Field(
+        None, description="A removed one-way edge."
+    )
+    opened_one_way: documents.Text | None = Field(
+        None, description="A new one-way edge."
+    )
+    new_reward: documents.Text | None = Field(
+        None, description="A new reward at a node."
+    )
+    portal: documents.Text | None = Field(None, description="A portal.")
+    chances: documents.Text | None = Field(
+        None, description="A node that is left at random."
+    )
+    outcome: documents.Text | None = Field(
+        None, description="One of the nodes it may lead to."
+    )
 
 
-class DialogueDocument(DocumentModel):
+class DialogueDocument(documents.DocumentModel):
     """A dialogue protocol: questions about a described graph, in one edition."""
 
     version: Literal[1] = Field(description="Version of the language.")
-    paradigm: Name = Field(description="The id; with `edition` it names the protocol.")
-    edition: Name = Field(
+    paradigm: documents.Name = Field(
+        description="The id; with `edition` it names the protocol."
+    )
+    edition: documents.Name = Field(
         DEFAULT_EDITION, description="Which edition of the paradigm this is."
     )
-    extends: ProtocolName | None = Field(
+    extends: documents.ProtocolName | None = Field(
         None, description="The one parent, id or id@edition."
     )
-    title: Text | None = Field(None, description="Title for people.")
-    cite: dict[Name, Text] = Field(
+    title: documents.Text | None = Field(None, description="Title for people.")
+    cite: dict[documents.Name, documents.Text] = Field(
         default_factory=dict, description="Kind and number: `arxiv`, `doi`, ..."
     )
-    dimension: Text = Field("planning", description="Cognitive dimension.")
-    species: Text | None = Field(
+    dimension: documents.Text = Field("planning", description="Cognitive dimension.")
+    species: documents.Text | None = Field(
         None, description="For readers; no animal did this task."
     )
     arena: GraphArena = Field(description="The graph.")
-    system: Text | None = Field(
+    system: documents.Text | None = Field(
         None,
         description="What a model is told before the first question of a conversation.",
     )
-    scenes: dict[Name, Scene] = Field(
+    scenes: dict[documents.Name, Scene] = Field(
         default_factory=dict, description="The protocol's own scenes (wordings)."
     )
     conditions: dict[ConditionName, Condition] = Field(
@@ -310,9 +331,11 @@ class DialogueDocument(DocumentModel):
         lt=1,
         description="Margin of the verdict: FAIL means not better than chance by this much.",
     )
-    notes: Text | list[Text] | None = Field(None, description="Free text for readers.")
+    notes: documents.Text | list[documents.Text] | None = Field(
+        None, description="Free text for readers."
+    )
 
     @property
-    def reference(self) -> list[Reference]:
+    def reference(self) -> list[documents.Reference]:
         """No animal has been asked."""
         return []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 from cheesebench import ACTIONS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, AgentContext
-from cheesebench.plugins.agents.grid import WALLS, Grid, Sight, read, usual_ground
+from cheesebench.plugins.agents import grid
 
 GOAL = "G"
 
@@ -29,7 +29,7 @@ class BfsOracle:
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
-        self._grids: dict[tuple[str, int], Grid] = {}
+        self._grids: dict[tuple[str, int], grid.Grid] = {}
         self._forget_trial()
 
     def _forget_trial(self) -> None:
@@ -51,7 +51,7 @@ class BfsOracle:
         self._doubtful: list[tuple[int, int | None]] = []
         self._plan: list[int] = []
         self._goals: list[int] = []
-        self._grid = Grid("", 1)
+        self._grid = grid.Grid("", 1)
 
     def begin_trial(self, observation: str) -> None:
         """Forget everything and look."""
@@ -101,13 +101,13 @@ class BfsOracle:
         return abs(rows[0] - rows[1]) > 1 or abs(columns[0] - columns[1]) > 1
 
     def _look(self, observation: str) -> None:
-        sight = read(observation)
+        sight = grid.read(observation)
         if sight is None:
             self._pose = None
             return
         place = sight.cell
         same_map = len(sight.map) == len(self._picture) and sight.stride == self._stride
-        beneath = self._picture[place] if same_map else usual_ground(sight.map)
+        beneath = self._picture[place] if same_map else grid.usual_ground(sight.map)
         picture = sight.map[:place] + beneath + sight.map[place + 1 :]
         if picture != self._picture or not same_map:
             self._new_picture(sight, picture)
@@ -119,7 +119,7 @@ class BfsOracle:
             self._goals.remove(place)
             self._reached.add(place)
 
-    def _new_picture(self, sight: Sight, picture: str) -> None:
+    def _new_picture(self, sight: grid.Sight, picture: str) -> None:
         if (len(picture), sight.stride) != (len(self._picture), self._stride):
             self._visits, self._solid, self._reached = {}, {}, set()
         self._solid = {
@@ -136,12 +136,12 @@ class BfsOracle:
         """
         text = self._picture
         for cell in self._solid:
-            text = text[:cell] + WALLS[0] + text[cell + 1 :]
+            text = text[:cell] + grid.WALLS[0] + text[cell + 1 :]
         key = (text, self._stride)
         if key not in self._grids:
             if len(self._grids) >= self.CACHED_GRIDS:
                 self._grids.clear()
-            self._grids[key] = Grid(text, self._stride)
+            self._grids[key] = grid.Grid(text, self._stride)
         self._grid = self._grids[key]
         self._goals = [
             cell
