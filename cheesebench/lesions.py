@@ -65,11 +65,7 @@ class Lesion:
             )
             if kind == "amnesia" and name:
                 amnesia.add(name)
-            elif (
-                kind == "hide"
-                and name
-                and (not name.startswith("glyph:") or len(name) == len("glyph:X"))
-            ):
+            elif kind == "hide" and _can_be_hidden(name):
                 hide.add(name)
             elif kind in WORDS and not equals:
                 words.add(kind)
@@ -131,6 +127,10 @@ class Lesion:
 
 
 INTACT = Lesion()
+
+
+def _can_be_hidden(name: str) -> bool:
+    return name != "" and (not name.startswith("glyph:") or len(name) == len("glyph:X"))
 
 
 def _no_lesion(part: str) -> str:

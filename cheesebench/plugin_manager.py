@@ -383,22 +383,9 @@ def items_of(function: Callable[[], Any], hook: str) -> list[Any]:
         else f"{SUPPLIED[hook].__name__} objects"
     )
     try:
-        supplied = function()
-        if inspect.iscoroutine(supplied):
-            raise PluginError(f"returned {misfit(supplied, list)}")
-        if not isinstance(supplied, Iterable) or isinstance(
-            supplied, str | bytes | Mapping | type
-        ):
-            raise PluginError(f"returned {shown(supplied)}. Return a list of {wanted}.")
-        items = list(supplied)
+        items = _list_of(function(), wanted)
         for item in items:  # attributes of a third-party object may raise, too
-            if fault := _fault(item, hook):
-                raise PluginError(f"returned a list with {fault}")
-            if isinstance(item, os.PathLike) and not os.path.isdir(item):
-                raise PluginError(
-                    f"returned a list with {quoted(str(item))}, which is no directory. Correct the path; in a "
-                    "package, add the files to its package data."
-                )
+            _check_item(item, hook)
     except CheeseBenchError:
         raise
     except (Exception, SystemExit) as error:
@@ -406,6 +393,26 @@ def items_of(function: Callable[[], Any], hook: str) -> list[Any]:
             f"{quoted(raised_where(error), 360)}. Fix it, or remove it."
         ) from error
     return items
+
+
+def _list_of(supplied: object, wanted: str) -> list[Any]:
+    if inspect.iscoroutine(supplied):
+        raise PluginError(f"returned {misfit(supplied, list)}")
+    if not isinstance(supplied, Iterable) or isinstance(
+        supplied, str | bytes | Mapping | type
+    ):
+        raise PluginError(f"returned {shown(supplied)}. Return a list of {wanted}.")
+    return list(supplied)
+
+
+def _check_item(item: object, hook: str) -> None:
+    if fault := _fault(item, hook):
+        raise PluginError(f"returned a list with {fault}")
+    if isinstance(item, os.PathLike) and not os.path.isdir(item):
+        raise PluginError(
+            f"returned a list with {quoted(str(item))}, which is no directory. Correct the path; in a "
+            "package, add the files to its package data."
+        )
 
 
 def _fault(item: object, hook: str) -> str:

@@ -188,12 +188,7 @@ class TrialLoop:
         observation, reward, status = self._take(action)
         self.observation = observation
         self.ended = status != RUNNING
-        try:
-            self._observe(action, reward, observation, self.ended)
-        except NOT_ITS_OWN:
-            raise
-        except BaseException as error:
-            raise AgentFaultError(str(error)) from error
+        self._let_observe(action, reward, observation)
         situated = self._situated
         carried = self._life.waiting or (situated is not None and situated.placed)
         self._carried |= carried
@@ -202,6 +197,14 @@ class TrialLoop:
             return True
         surprised = unusual or (foreseen is not None and observation != foreseen)
         return self._ends_plan(carried, surprised) and self._is_void()
+
+    def _let_observe(self, action: int, reward: float, observation: str) -> None:
+        try:
+            self._observe(action, reward, observation, self.ended)
+        except NOT_ITS_OWN:
+            raise
+        except BaseException as error:
+            raise AgentFaultError(str(error)) from error
 
     def _foreseen(self, action: int) -> str | None:
         """Return the observation that the subject's own movement would give; None where

@@ -274,16 +274,16 @@ def ability_footnotes(cells: Sequence[CellResult]) -> list[str]:
     bare = [cell.plan.label for cell in cells if not (cell.ability or cell.plan.items)]
     if bare and notes:
         notes.append(f"–: no proved ceiling ({', '.join(bare)}).")
-    moving = [
-        f"{cell.plan.label} {percent(cell.plan.chance)}"
-        for cell in cells
-        if cell.plan.chance is not None
-        and cell.plan.measured is None
-        and cell.plan.against == "reference"
-    ]
-    if moving:
+    if moving := list(filter(None, map(_moving_at_random, cells))):
         notes.append(f"Moving at random, which is no zero: {', '.join(moving)}.")
     return notes
+
+
+def _moving_at_random(cell: CellResult) -> str:
+    plan = cell.plan
+    if plan.chance is None or plan.measured or plan.against != "reference":
+        return ""
+    return f"{plan.label} {percent(plan.chance)}"
 
 
 def training(cells: Iterable[CellResult]) -> str:

@@ -54,16 +54,18 @@ def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
     """
     if not model.profile:
         return None
-    names = list(model.profile)
-    by_dimension = [
-        [cell for cell in cells if cell.plan.dimension == name] for name in names
-    ]
+    names, means = list(model.profile), list(model.profile.values())
+
+    def rodent(name: str) -> float | None:
+        own = [cell for cell in cells if cell.plan.dimension == name]
+        return _percent(words.rodent_mean(own))
+
     return {
         "kind": "radar" if len(names) >= LEAST_DIMENSIONS else "bars",
         "labels": [words.clean(name) or "(no dimension)" for name in names],
-        "model": [_percent(model.profile[name].mean) for name in names],
-        "errors": [_percent(model.profile[name].standard_error) for name in names],
-        "rodent": [_percent(words.rodent_mean(own)) for own in by_dimension],
+        "model": [_percent(one.mean) for one in means],
+        "errors": [_percent(one.standard_error) for one in means],
+        "rodent": list(map(rodent, names)),
     }
 
 

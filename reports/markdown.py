@@ -530,14 +530,10 @@ def _by_answer(cells: Sequence[CellResult]) -> list[str]:
 
 
 def _outcomes(cells: Sequence[CellResult]) -> str:
-    others = {
-        name: None for cell in cells for name in cell.outcomes if name not in TAXONOMY
-    }
-    names = [
-        name
-        for name in (*TAXONOMY, *others)
-        if any(cell.outcomes.get(name) for cell in cells)
-    ]
+    counted = dict.fromkeys(
+        name for cell in cells for name, count in cell.outcomes.items() if count
+    )
+    names = sorted(counted, key=lambda one: [*TAXONOMY, *counted].index(one))
     rows = [
         (
             cell.plan.label,

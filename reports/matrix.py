@@ -522,22 +522,14 @@ def render_comment(summary: RunSummary) -> str:
         _upright(found := matrix(summary)),
         escape(" ".join(found.notes)),
     ]
+    plain = [cell for cell in summary.cells if not cell.plan.control]
     undecided = [
-        f"- {words.marked(cell.verdict)} **{escape(clean(cell.plan.label))}** ({escape(clean(cell.plan.model))}): "
-        f"{escape(clean(cell.reason))}"
-        for cell in summary.cells
-        if cell.verdict is not Verdict.PASS and not cell.plan.control
+        f"- {words.marked(cell.verdict)} {_told(cell, cell.reason)}"
+        for cell in plain
+        if cell.verdict is not Verdict.PASS
     ]
     # Not folded away: without these a number looks better than it is.
-    doubtful = [
-        f"- **{escape(clean(cell.plan.label))}** ({escape(clean(cell.plan.model))}): "
-        f"{escape(clean('; '.join(cell.warnings)))}"
-        for cell in summary.cells
-        if cell.warnings and not cell.plan.control
-    ]
-    if len(doubtful) > MOST_DOUBTFUL:
-        doubtful[MOST_DOUBTFUL:] = [f"- and {len(doubtful) - MOST_DOUBTFUL} more"]
-    if doubtful:
+    if doubtful := _doubtful(plain):
         parts.append("Doubtful, whatever the verdict:\n\n" + "\n".join(doubtful))
     run = escape(clean(summary.manifest.get("run_id") or "a run"))
     end = f"Run `{run}`; the whole report is its `report.md`."
@@ -548,6 +540,19 @@ def render_comment(summary: RunSummary) -> str:
     )
     text = "\n\n".join(filter(None, (*parts, details, end))) + "\n"
     return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def _told(cell: CellResult, what: str) -> str:
+    name, model = cell.plan.label, cell.plan.model
+    return f"**{escape(clean(name))}** ({escape(clean(model))}): {escape(clean(what))}"
+
+
+def _doubtful(cells: Sequence[CellResult]) -> list[str]:
+    found = [
+        f"- {_told(cell, '; '.join(cell.warnings))}" for cell in cells if cell.warnings
+    ]
+    left = len(found) - MOST_DOUBTFUL
+    return [*found[:MOST_DOUBTFUL], *([f"- and {left} more"] if left > 0 else [])]
 
 
 def _upright(found: Matrix) -> str:

@@ -59,6 +59,10 @@ REASONING_TOKENS = 8192
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|endoftext|>")
 
 
+def _given(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (values or {}).items() if value is not None}
+
+
 def language_model(
     plugins: PluginManager,
     entry: ModelEntry,
@@ -79,9 +83,7 @@ def language_model(
     have.
     """
     backend, asker = plugins.backend(entry.backend), plugins.model_agent(agent)
-    wanted = {
-        name: value for name, value in (settings or {}).items() if value is not None
-    }
+    wanted = _given(settings)
     dropped = _dropped(entry, backend, wanted)
     if wanted.get("temperature") == "none":
         del wanted["temperature"]

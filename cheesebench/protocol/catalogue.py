@@ -89,6 +89,31 @@ def _how_to_write(name: object) -> str:
     return "Write its id, or id@edition."
 
 
+def _path_of_parent(
+    extends: Node,
+    find: FindParent,
+    known: Callable[[], list[str]],
+    diagnostics: Diagnostics,
+) -> Path | None:
+    """Return the file that `extends` names; None when there is none (reported)."""
+    name = extends.value
+    if not isinstance(name, str) or not is_protocol_name(name):
+        diagnostics.error(
+            150,
+            extends.position,
+            "'extends' names one protocol.",
+            _how_to_write(name),
+        )
+        return None
+    path = find(name, Path(extends.position.file))
+    if path is None:
+        where = f"Is {file_names(name)[0]} in the same folder, or in a registered one?"
+        hint = did_you_mean(name, known()).strip() or where
+        sentence = f"The parent protocol '{name}' is unknown."
+        diagnostics.error(150, extends.position, sentence, hint)
+    return path
+
+
 def resolve_parents(
     root: Node,
     path: Path,
@@ -106,25 +131,10 @@ def resolve_parents(
     while (
         extends := merged.child("extends")
     ) is not None and extends.value is not None:
-        name = extends.value
-        if not isinstance(name, str) or not is_protocol_name(name):
-            diagnostics.error(
-                150,
-                extends.position,
-                "'extends' names one protocol.",
-                _how_to_write(name),
-            )
-            return None
-        parent_path = find(name, Path(extends.position.file))
+        parent_path = _path_of_parent(extends, find, known, diagnostics)
         if parent_path is None:
-            where = (
-                f"Is {file_names(name)[0]} in the same folder, or in a registered one?"
-            )
-            hint = did_you_mean(name, known()).strip() or where
-            diagnostics.error(
-                150, extends.position, f"The parent protocol '{name}' is unknown.", hint
-            )
             return None
+        name = str(extends.value)
         if real_path(parent_path) in seen:
             diagnostics.error(
                 150,

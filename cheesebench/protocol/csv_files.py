@@ -457,14 +457,20 @@ def _where(
     missing = [name for name in columns if name not in header]
     if not missing:
         return [header.index(name) for name in columns]
-    hint = f"The first line names the columns: {','.join(columns)}."
-    if len(header) == 1 and all(name in header[0] for name in columns):
-        hint = "Separate the cells by commas, not by blanks."
-    elif {*missing} <= {name.lower() for name in header}:
-        hint = f"Write the names in lower case: {','.join(columns)}."
     sentence = f"There is no column {listed(missing)}."
-    diagnostics.error(UNREADABLE, Position(file, 1, 1), sentence, hint)
+    remedy = _how_to_name(columns, header, missing)
+    diagnostics.error(UNREADABLE, Position(file, 1, 1), sentence, remedy)
     return None
+
+
+def _how_to_name(
+    columns: tuple[str, ...], header: list[str], missing: list[str]
+) -> str:
+    if len(header) == 1 and all(name in header[0] for name in columns):
+        return "Separate the cells by commas, not by blanks."
+    if {*missing} <= {name.lower() for name in header}:
+        return f"Write the names in lower case: {','.join(columns)}."
+    return f"The first line names the columns: {','.join(columns)}."
 
 
 #: The cells of a row, in a remedy.
@@ -506,9 +512,7 @@ def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
         whole, least = _NUMBERS.get(name, _COUNT)
         number, shown = _number(name, cell), f": '{str(cell)[:20]}' ({name}) is"
         if number is None:
-            share = whole and re.fullmatch(r"0?\.\d+", str(cell))
-            kind = "no whole number" if whole else "not a number"
-            return f"{shown} {'a share, not a whole number' if share else kind}"
+            return f"{shown} {_no_number(str(cell), whole)}"
         if number < least:
             count = ", as no count is (leave out what is missing)" * (not whole)
             return f"{shown} below {least}{count}"
@@ -516,6 +520,12 @@ def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
         return ""
     trials, passed = (_whole(cell) or 0 for cell in cells[2:])
     return f": {passed} passed of {trials} trials" if passed > trials else ""
+
+
+def _no_number(cell: str, whole: bool) -> str:
+    if whole and re.fullmatch(r"0?\.\d+", cell):
+        return "a share, not a whole number"
+    return "no whole number" if whole else "not a number"
 
 
 def _number(column: str, cell: object) -> float | None:

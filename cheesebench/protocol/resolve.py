@@ -756,32 +756,33 @@ class DrawBuilder(Lookup):
             self._error((*place, "max_run"), sentence, "Allow longer runs.")
 
     def _check_keys(self, name: str, draw: doc.Draw, rows: Rows) -> None:
-        place = ("draw", name)
-        if draw.copies > 1 and draw.order != "shuffle":
-            self._error(
-                (*place, "copies"),
+        is_sample, in_order = draw.sample is not None, draw.order in _IN_ORDER
+        what = "pick" if draw.pick else "sample"
+        useless = {
+            "copies": (
+                draw.copies > 1 and draw.order != "shuffle",
                 "'copies' is only for 'order: shuffle'.",
                 "Remove it, or shuffle.",
-            )
-        if draw.max_run is not None and (
-            draw.order in ("cycle", "balanced", "by_subject") or draw.pick
-        ):
-            self._error(
-                (*place, "max_run"),
+            ),
+            "max_run": (
+                draw.max_run is not None and (in_order or bool(draw.pick)),
                 "'max_run' is only for shuffled or random rows.",
                 "Remove it.",
-            )
-        if draw.weights is not None and (draw.pick or draw.sample is not None):
-            what = "pick" if draw.pick else "sample"
-            self._error(
-                (*place, "weights"),
+            ),
+            "weights": (
+                draw.weights is not None and (is_sample or bool(draw.pick)),
                 f"'weights' do not go with '{what}'.",
                 "Remove them.",
-            )
-        if not draw.distinct and draw.sample is None:
-            self._error(
-                (*place, "distinct"), "'distinct' is only for 'sample'.", "Remove it."
-            )
+            ),
+            "distinct": (
+                not draw.distinct and not is_sample,
+                "'distinct' is only for 'sample'.",
+                "Remove it.",
+            ),
+        }
+        for key, (is_useless, sentence, remedy) in useless.items():
+            if is_useless:
+                self._error(("draw", name, key), sentence, remedy)
 
     def _check_sample(self, name: str, draw: doc.Draw) -> None:
         """Report a sample that is neither a group nor a set drawn earlier, or that
@@ -1288,6 +1289,10 @@ def canonical(plain: Mapping[str, Any]) -> str:
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
+#: Orders in which no row is left to chance.
+_IN_ORDER = ("cycle", "balanced", "by_subject")
+
+
 def protocol_hash(plain: Mapping[str, Any]) -> str:
     relevant = {key: value for key, value in plain.items() if key not in DESCRIPTIVE}
     if isinstance(references := relevant.get("reference"), list):
@@ -1297,11 +1302,12 @@ def protocol_hash(plain: Mapping[str, Any]) -> str:
         ]
     if isinstance(measures := relevant.get("measures"), dict):
         # The conditions in `by` do not change what is measured.
-        relevant["measures"] = {
-            k: v["value"] if isinstance(v, dict) and "value" in v else v
-            for k, v in measures.items()
-        }
+        relevant["measures"] = {k: _value_of(v) for k, v in measures.items()}
     return hashlib.sha256(f"{doc.VERSION}\n{canonical(relevant)}".encode()).hexdigest()
+
+
+def _value_of(measure: Any) -> Any:
+    return measure.get("value", measure) if isinstance(measure, dict) else measure
 
 
 class _Builder(Lookup):

@@ -74,13 +74,10 @@ def read_shape(
         try:
             return model.model_validate(data)
         except ValidationError as error:
-            found = _of_one_member(data, error.errors(include_url=False))
-            # If a mapping lacks a key, its unknown key was meant to be that one.
-            follow = ("contradiction", "shape")
             found = [
-                e
-                for e in found
-                if e["type"] not in follow or _real_path(data, e["loc"]) not in mended
+                detail
+                for detail in _of_one_member(data, error.errors(include_url=False))
+                if not _follows(detail, data, mended)
             ]
             unknown = [e for e in found if e["type"] == "extra_forbidden"]
             _report(root, data, found, diagnostics, model)
@@ -186,6 +183,14 @@ def _complains(data: Any, place: _Path, model: type[BaseModel]) -> bool:
     return False
 
 
+def _follows(detail: ErrorDetails, data: Any, mended: Collection[_Path]) -> bool:
+    """Whether an error is only there because an unknown key was removed: if a mapping
+    lacks a key, its unknown key was meant to be that one.
+    """
+    may_follow = detail["type"] in ("contradiction", "shape")
+    return may_follow and _real_path(data, detail["loc"]) in mended
+
+
 def _is_version(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value == VERSION
 
@@ -220,19 +225,22 @@ def _report_nulls(
         for key, child in node.value.items():
             # The rest of an expression that a comma cut short is reported.
             if child.value is None and ")" not in key:
-                children = node.value.items()
-                known = [name for name, one in children if one.value is not None]
-                diagnostics.warning(
-                    316,
-                    node.key_position(key),
-                    f"'{key}: null' has nothing to delete here.",
-                    did_you_mean(key, known).strip()
-                    or f"Write an empty mapping as '{key}: {{}}'.",
-                )
+                _report_null(node, key, diagnostics)
             _report_nulls(child, unfit, diagnostics)
     elif isinstance(node.value, list):
         for child in node.value:
             _report_nulls(child, unfit, diagnostics)
+
+
+def _report_null(node: Node, key: str, diagnostics: Diagnostics) -> None:
+    assert isinstance(node.value, Mapping)
+    known = [name for name, one in node.value.items() if one.value is not None]
+    diagnostics.warning(
+        316,
+        node.key_position(key),
+        f"'{key}: null' has nothing to delete here.",
+        did_you_mean(key, known).strip() or f"Write an empty mapping as '{key}: {{}}'.",
+    )
 
 
 def without_nulls(value: Any) -> Any:
@@ -452,13 +460,11 @@ def _nested(
     blocks = data.get("schedule") if isinstance(data, dict) else None
     if not isinstance(blocks, dict):
         return []
-    return [
-        name
-        for name in names
-        if name in tops
-        and name in blocks
-        and not (isinstance(blocks[name], dict) and {*keys} & {*blocks[name]})
-    ]
+
+    def is_block(name: str) -> bool:
+        return isinstance(blocks[name], dict) and bool({*keys} & {*blocks[name]})
+
+    return [one for one in names if one in tops and one in blocks and not is_block(one)]
 
 
 def _home_of(key: str, model: type[BaseModel]) -> str:

@@ -392,16 +392,12 @@ def _tried(report: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
     return tried
 
 
-def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
-    """Return what one audit says of the construct: nothing, where it has not tried all
-    of its lesions.
+def _of_lesions(
+    tried: Mapping[str, tuple[str, float]], named: Mapping[str, float]
+) -> set[str]:
+    """Return the verdicts on lesions; an empty one for a lesion that was not tried, or
+    with another bound.
     """
-    construct = specification.construct
-    assert construct is not None
-    tried = _tried(report)
-    if _is_passed_without(specification, report):
-        return "failed"
-    named = {f"{RULE}{lesion}": most for lesion, most in construct.abolished_by}
     # A row that the construct does not name is of an earlier amnesia.
     verdicts = {
         verdict
@@ -413,6 +409,19 @@ def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
         # The bound is not part of the hash, so an audit of a looser bound does not
         # count.
         verdicts.add(verdict if bound <= most else "")
+    return verdicts
+
+
+def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
+    """Return what one audit says of the construct: nothing, where it has not tried all
+    of its lesions.
+    """
+    construct = specification.construct
+    assert construct is not None
+    if _is_passed_without(specification, report):
+        return "failed"
+    named = {f"{RULE}{lesion}": most for lesion, most in construct.abolished_by}
+    verdicts = _of_lesions(_tried(report), named)
     if "FAIL" in verdicts:
         return "failed"
     if verdicts == {"ok"}:

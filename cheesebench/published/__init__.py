@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -103,12 +103,7 @@ def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
     }
     if not protocols:
         return ()
-    views = {plan.view for plan in plans}
-    chosen = (
-        tuple(views)
-        if len(views) == 1 and views <= {*TEXT_VIEWS, "topdown_2d"}
-        else TEXT_VIEWS
-    )
+    chosen = _compared_views({plan.view for plan in plans})
     own = {plan.model.casefold() for plan in plans}
     rows = [
         _row(name, model, _best(model["views"], chosen), protocols, known, chosen)
@@ -117,6 +112,12 @@ def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
     ]
     rows.sort(key=lambda row: (row.model.casefold() not in own, -(row.overall or 0.0)))
     return (*rows, *_baselines(protocols, chosen))
+
+
+def _compared_views(views: Set[str]) -> tuple[str, ...]:
+    """Return the published views that stand beside a run in these."""
+    is_one_of_them = len(views) == 1 and views <= {*TEXT_VIEWS, "topdown_2d"}
+    return tuple(views) if is_one_of_them else TEXT_VIEWS
 
 
 def _baselines(

@@ -93,16 +93,16 @@ def _loss(compared: RunComparison) -> str:
     where = [name or "all protocols together" for _, name, _ in compared.losses]
     if where:
         return f"worse than {compared.second} on {', '.join(dict.fromkeys(where))}"
+    return f"undecided whether it is worse than {compared.second}{_undecided(compared)}"
+
+
+def _undecided(compared: RunComparison) -> str:
     cells = [
         one
         for model in compared.models
         for one in model.cells
         if one.answer == "undecided"
     ]
-    names = ", ".join(one.protocol for one in cells)
+    where = f" on {', '.join(one.protocol for one in cells)}" if cells else ""
     gone = sum(one.missing[0] for one in cells)
-    parts = [
-        f" on {names}" if names else "",
-        f" ({plural(gone, 'missing trial')})" if gone else "",
-    ]
-    return f"undecided whether it is worse than {compared.second}{''.join(parts)}"
+    return f"{where} ({plural(gone, 'missing trial')})" if gone else where

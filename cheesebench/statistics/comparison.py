@@ -468,6 +468,13 @@ class CellComparison(tables.Brief):
             return self.answer
         return f"no loss of {number(self.loss) if self.measure else f'{per_hundred(self.loss)} points'}"
 
+    @property
+    def has_little_to_lose(self) -> bool:
+        """Whether a loss could not be seen, because the second run rarely succeeds."""
+        if self.measure or self.identical or self.answer in ("better", "worse"):
+            return False
+        return self.second_rate is not None and self.second_rate < self.loss
+
     def remarks(self, *names: str) -> tuple[str, ...]:
         """Return what is to be known of the subjects; ``names`` are those of both
         runs.
@@ -645,19 +652,11 @@ class RunComparison(tables.Tabular):
             found.append(
                 f"{name} stopped because of its results, so its rates are biased; compare --design cohort."
             )
-        undecided = [
-            cell
-            for model in self.models
-            for cell in model.cells
-            if cell.answer in ("no loss", "undecided")
-        ]
         low = [
             f"{cell.protocol} ({percent(cell.second_rate)})"
-            for cell in undecided
-            if not cell.measure
-            and not cell.identical
-            and cell.second_rate is not None
-            and cell.second_rate < cell.loss
+            for model in self.models
+            for cell in model.cells
+            if cell.second_rate is not None and cell.has_little_to_lose
         ]
         if low:
             rarely = f"{second} rarely succeeds on {', '.join(dict.fromkeys(low))}"
@@ -804,16 +803,15 @@ def match_runs(
 def _choose(
     run: CountedRun, model: str | None, protocols: Sequence[str]
 ) -> list[CellCounts]:
-    names = dict.fromkeys(cell.model for cell in run.cells)
-    if model is not None and model not in names:
-        raise ComparisonError(
-            f"{run.name} has no model '{model}', only {', '.join(names)}."
-        )
-    for protocol in protocols:
-        if all(cell.protocol != protocol for cell in run.cells):
-            known = ", ".join(dict.fromkeys(cell.protocol for cell in run.cells))
+    known = {
+        "model": dict.fromkeys(cell.model for cell in run.cells),
+        "protocol": dict.fromkeys(cell.protocol for cell in run.cells),
+    }
+    wanted = [("model", name) for name in (model,) if name is not None]
+    for kind, name in [*wanted, *(("protocol", name) for name in protocols)]:
+        if name not in known[kind]:
             raise ComparisonError(
-                f"{run.name} has no protocol '{protocol}', only {known}."
+                f"{run.name} has no {kind} '{name}', only {', '.join(known[kind])}."
             )
     return [
         c
@@ -942,9 +940,9 @@ def _cell(
     pairs = distinct_pairs(a.subjects, b.subjects)
     first, second = _mean_rates(pairs, b.scale)
     answer = _nearer(paired.answer, b, first, second) if b.alike else paired.answer
-    reason = paired.reason
+    alone = ""
     if answer != "undecided" and adjusted >= ALPHA:
-        reason = f"Alone it would be {answer}, but not after correcting for {plural(protocols, 'protocol')}."
+        alone = f"Alone it would be {answer}, but not after correcting for {plural(protocols, 'protocol')}."
         answer = "undecided"
     if answer == "undecided" and first is not None and _keeps(b, pairs):
         answer = "no loss"
@@ -952,7 +950,7 @@ def _cell(
         protocol=a.protocol,
         title=a.title,
         answer=answer,
-        reason=reason,
+        reason=alone or paired.reason,
         first_rate=first,
         second_rate=second,
         paired=_in_unit(paired, b.scale),
@@ -962,8 +960,12 @@ def _cell(
         subjects=(len(a.subjects), len(b.subjects)),
         missing=_missing(pairs),
         doubts=(a.doubts, b.doubts),
-        identical=bool(pairs) and all(x.digest and x == y for x, y in pairs),
+        identical=_are_identical(pairs),
     )
+
+
+def _are_identical(pairs: Sequence[Pair]) -> bool:
+    return bool(pairs) and all(x.digest and x == y for x, y in pairs)
 
 
 def _unpaired(cells: tuple[CellCounts, CellCounts], runs: tuple[str, str]) -> str:

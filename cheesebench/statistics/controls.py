@@ -79,26 +79,24 @@ def _curve(one: Numbered) -> Mapping[int, float]:
 def _points(
     plain: Sequence[Mapping[int, float]], control: Sequence[Mapping[int, float]]
 ) -> list[PairedPoint]:
-    points = []
-    for at in sorted({at for curve in plain for at in curve}):
-        pairs = [
-            (a[at], b[at])
-            for a, b in zip(plain, control, strict=True)
-            if at in a and at in b
-        ]
-        if pairs:
-            differences = [a - b for a, b in pairs]
-            points.append(
-                PairedPoint(
-                    session=at,
-                    plain=statistics.fmean(a for a, _ in pairs),
-                    control=statistics.fmean(b for _, b in pairs),
-                    difference=statistics.fmean(differences),
-                    interval=t_interval(differences),
-                    pairs=len(pairs),
-                )
-            )
-    return points
+    pairs = dict[int, list[tuple[float, float]]]()
+    for a, b in zip(plain, control, strict=True):
+        for at in a.keys() & b.keys():
+            pairs.setdefault(at, []).append((a[at], b[at]))
+    return [_point(at, found) for at, found in sorted(pairs.items())]
+
+
+def _point(session: int, pairs: Sequence[tuple[float, float]]) -> PairedPoint:
+    plain, control = zip(*pairs, strict=True)
+    differences = [a - b for a, b in pairs]
+    return PairedPoint(
+        session=session,
+        plain=statistics.fmean(plain),
+        control=statistics.fmean(control),
+        difference=statistics.fmean(differences),
+        interval=t_interval(differences),
+        pairs=len(pairs),
+    )
 
 
 def _gains(

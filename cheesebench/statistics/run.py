@@ -78,11 +78,14 @@ class _Kept:
         self.halves[plan.key] = halve(sample)
         if plan.design == "leaderboard" and not (plan.control or plan.twin_of):
             self.ranked.append((plan, sample))
-        if plan.key in self._paired or plan.twin_of or plan.protocol in self._twins:
+        if plan.key in self._paired or self._is_of_twins(plan):
             self.samples[plan.key] = sample
         if self.against and cell.valid and not plan.control:
             results = b"".join(one.results for one in sample.per_subject)
             self.beside.append((plan, results))
+
+    def _is_of_twins(self, plan: CellPlan) -> bool:
+        return bool(plan.twin_of) or plan.protocol in self._twins
 
 
 def summarise_subjects(

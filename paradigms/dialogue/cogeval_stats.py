@@ -134,21 +134,24 @@ def _of_runs(options: argparse.Namespace) -> Iterable[fits.Score]:
 _MOST_BYTES = 32 * 2**20
 
 
-def read_scores(path: Path, published: fits.Published) -> list[fits.Score]:
-    """Return the scores of a CSV file with COLUMNS (others are ignored); OptionError
-    names the line of a mistake.
-    """
+def _text_of(path: Path) -> str:
     try:
         content = read_bytes(path, _MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise OSError(errno.EFBIG, f"it has more than {_MOST_BYTES:,} bytes")
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise OptionError(
             f"--scores {path} cannot be read: {reason}. Name a CSV file."
         ) from None
-    lines = csv.DictReader(text.splitlines())
+
+
+def read_scores(path: Path, published: fits.Published) -> list[fits.Score]:
+    """Return the scores of a CSV file with COLUMNS (others are ignored); OptionError
+    names the line of a mistake.
+    """
+    lines = csv.DictReader(_text_of(path).splitlines())
     missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
     if missing:
         raise OptionError(

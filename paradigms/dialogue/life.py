@@ -285,14 +285,12 @@ class _Writer:
             if not self._graph.directed:
                 described.update((after, node) for after in onward)
         sentences.append(self._say("one_way" if self._graph.directed else "two_way"))
-        if rewards:
-            given = (
-                (node, self._first.rewards.get(node, 0)) for node in self._first.nodes
-            )
-            sentences += [
-                self._reward("reward", node, amount) for node, amount in given if amount
-            ]
-        return sentences
+        return [*sentences, *(self._rewards() if rewards else ())]
+
+    def _rewards(self) -> Iterator[str]:
+        for node in self._first.nodes:
+            if amount := self._first.rewards.get(node, 0):
+                yield self._reward("reward", node, amount)
 
     def _link(self, node: str, onward: Sequence[str]) -> str:
         return self._say(

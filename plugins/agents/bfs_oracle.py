@@ -153,15 +153,7 @@ class BfsOracle:
 
     def _learn(self, action: int, before: int, after: int) -> None:
         if action == FORWARD and after == before:
-            target = self._grid.in_front(before)
-            self._barred.add(before)
-            # A diagonal step can fail because of the corner it cuts, which says nothing
-            # about its target.
-            solid = target if not before & 1 and self._grid.free(target) else None
-            self._doubtful.append((before, solid))
-            if solid is not None:
-                self._solid[solid] = self._picture[solid]
-            self._replan_from_scratch()
+            self._bar(before)
         elif action in (ROTATE_LEFT, ROTATE_RIGHT):
             turned = (after - before if action == ROTATE_RIGHT else before - after) & 7
             if after == before:
@@ -171,6 +163,18 @@ class BfsOracle:
                 self._doubtful.clear()
         elif after != before:
             self._doubtful.clear()
+
+    def _bar(self, pose: int) -> None:
+        """Keep that FORWARD failed here."""
+        target = self._grid.in_front(pose)
+        self._barred.add(pose)
+        # A diagonal step can fail because of the corner it cuts, which says nothing
+        # about its target.
+        solid = target if not pose & 1 and self._grid.free(target) else None
+        self._doubtful.append((pose, solid))
+        if solid is not None:
+            self._solid[solid] = self._picture[solid]
+        self._replan_from_scratch()
 
     def _withdraw_doubtful(self) -> None:
         """Ignore failures of FORWARD while nothing could move."""

@@ -259,17 +259,16 @@ def _spoken(content: Any) -> tuple[list[str], str, Mapping[str, Any]]:
     whole: Mapping[str, Any] = content if isinstance(content, Mapping) else {}
     error = whole.get("error") or _first(whole.get("errors")) or content
     details: Mapping[str, Any] = error if isinstance(error, Mapping) else whole
-    inner = details.get("innererror")
-    placed = (
-        details.get("code"),
-        details.get("type"),
-        details.get("status"),
-        inner.get("code") if isinstance(inner, Mapping) else None,
-    )
-    codes = [str(code)[:100].lower() for code in placed if code]
     spoken = (error, *map(details.get, ("message", "detail", "msg")))
     message = next((one for one in spoken if one and isinstance(one, str)), "")
-    return codes, message, details
+    return _codes(details), message, details
+
+
+def _codes(details: Mapping[str, Any]) -> list[str]:
+    inner = details.get("innererror")
+    placed = [*map(details.get, ("code", "type", "status"))]
+    placed += [inner.get("code")] if isinstance(inner, Mapping) else []
+    return [str(code)[:100].lower() for code in placed if code]
 
 
 def _first(value: Any) -> Any:

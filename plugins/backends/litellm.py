@@ -243,24 +243,25 @@ def import_litellm() -> Any:
 
 
 def fault_kind(error: Exception) -> FaultKind:
-    text = str(error).lower()
-    for kind, words in _WORDS.items():
-        if words.search(text[:2000]) and getattr(error, "status_code", 500) in (
-            200,
-            400,
-            500,
-        ):
-            return kind
+    if by_words := _kind_by_words(error):
+        return by_words
     classes = [one.__name__ for one in type(error).__mro__]
     by_class = next((_CLASSES[name] for name in classes if name in _CLASSES), None)
-    if by_class in (None, "authentication"):
-        # A key can also be refused for lack of money.
-        details = {"message": str(error), "code": getattr(error, "code", None)}
-        read = fault_of_error(
-            int(getattr(error, "status_code", None) or 500), {"error": details}
-        ).kind
-        return read if by_class is None or read == "quota" else by_class
-    return by_class
+    if by_class not in (None, "authentication"):
+        return by_class
+    # A key can also be refused for lack of money.
+    details = {"message": str(error), "code": getattr(error, "code", None)}
+    status = int(getattr(error, "status_code", None) or 500)
+    read = fault_of_error(status, {"error": details}).kind
+    return read if by_class is None or read == "quota" else by_class
+
+
+def _kind_by_words(error: Exception) -> FaultKind | None:
+    """Return what the text of an error says where its status says nothing."""
+    if getattr(error, "status_code", 500) not in (200, 400, 500):
+        return None
+    text = str(error).lower()[:2000]
+    return next((kind for kind, words in _WORDS.items() if words.search(text)), None)
 
 
 def is_sent(library: Any, model: str, parameter: str, value: Any) -> bool:

@@ -148,13 +148,7 @@ def _wanted(context: BackendContext) -> Weights:
     name, options = context.entry.id, context.options
     listed = options.get("packages") or ()
     packages = listed.split(",") if isinstance(listed, str) else listed
-    hub = None
-    if name.startswith(HUB):
-        hub = _hub_file(name)
-        name = hub.name.rpartition("/")[2]
-    elif repository := options.get("hub"):
-        place, _, revision = str(repository).partition("@")
-        hub = HubFile(repository=place, name=name, revision=revision or None)
+    hub = _hub_of(name, str(options.get("hub") or ""))
     sha256 = str(options.get("sha256") or "").lower()
     if sha256 and not _SHA256.fullmatch(sha256):
         raise OptionError(
@@ -163,7 +157,7 @@ def _wanted(context: BackendContext) -> Weights:
     size = options.get("size")
     return Weights(
         model=context.entry.name,
-        name=name,
+        name=name if hub is None else hub.name.rpartition("/")[2],
         sha256=sha256,
         size=None if size is None else int(size),
         packages=tuple(str(one).strip() for one in packages),
@@ -171,6 +165,15 @@ def _wanted(context: BackendContext) -> Weights:
         hub=hub,
         progress=context.progress,
     )
+
+
+def _hub_of(name: str, repository: str) -> HubFile | None:
+    """Return where a hub has the file: by the model's own name, or by the option."""
+    if name.startswith(HUB):
+        return _hub_file(name)
+    place, _, revision = repository.partition("@")
+    found = HubFile(repository=place, name=name, revision=revision or None)
+    return found if repository else None
 
 
 def _hub_file(name: str) -> HubFile:

@@ -207,20 +207,22 @@ def _check(settings: Mapping[str, Any], known: Mapping[str, Any]) -> None:
                 f"The agent has no setting '{name}'.{did_you_mean(name, rules)} Known: {', '.join(rules)}."
             )
         if not rules[name].holds(value):
-            hint = (
-                did_you_mean(value, prompts.variants())
-                if name == "prompt" and isinstance(value, str)
-                else ""
-            )
+            is_variant = name == "prompt" and isinstance(value, str)
+            hint = did_you_mean(value, prompts.variants()) if is_variant else ""
             raise OptionError(
                 f"The setting {name} is {value!r}; it must be {rules[name].wanted}.{hint}"
             )
-        if name == "prompt" and (unknown := prompts.unknown_placeholders(value)):
-            filled = ", ".join(f"${one}" for one in prompts.PLACEHOLDERS)
-            raise OptionError(
-                f"The prompt has '${unknown[0]}', but nothing of that name is filled in."
-                f"{did_you_mean(unknown[0], prompts.PLACEHOLDERS)} Known: {filled}. For a dollar sign write $$."
-            )
+        if name == "prompt":
+            _check_placeholders(value)
+
+
+def _check_placeholders(prompt: str) -> None:
+    for name in prompts.unknown_placeholders(prompt)[:1]:
+        filled = ", ".join(f"${one}" for one in prompts.PLACEHOLDERS)
+        raise OptionError(
+            f"The prompt has '${name}', but nothing of that name is filled in."
+            f"{did_you_mean(name, prompts.PLACEHOLDERS)} Known: {filled}. For a dollar sign write $$."
+        )
 
 
 #: Feedback messages for replies without an action before a STAY is played

@@ -391,10 +391,15 @@ def _named(
     action = names.get(name, names.get(_ONE_STEP.sub("", name)))
     if action is not None:
         return (action,), written
-    letters = names is _LISTED and len(words) == 1 and written.isupper()
-    if letters and set(written) <= set(ACTION_LETTERS):
-        return tuple(map(ACTION_LETTERS.index, written)), written
-    return (), ""
+    letters = _letters(written) if names is _LISTED and len(words) == 1 else ()
+    return letters, written * bool(letters)
+
+
+def _letters(written: str) -> tuple[int, ...]:
+    """Return the actions of a word that is nothing but their letters, else none."""
+    if not (written.isupper() and set(written) <= set(ACTION_LETTERS)):
+        return ()
+    return tuple(map(ACTION_LETTERS.index, written))
 
 
 def _number(token: str) -> int:
