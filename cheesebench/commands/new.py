@@ -20,7 +20,7 @@ from cheesebench.errors import OptionError, PluginError
 from cheesebench.files import write_whole
 from cheesebench.interfaces import RUNNING, STAY, BaseSpecification
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.protocol import SUFFIX, Catalogue
+from cheesebench.protocol import SUFFIX, Catalogue, Specification, arenas
 from cheesebench.protocol.catalogue import protocol_name
 from cheesebench.protocol.documents import is_name, is_protocol_name
 
@@ -174,14 +174,29 @@ def run(options: argparse.Namespace) -> int:
 
 def _next(specification: BaseSpecification, file: str) -> Iterator[str]:
     """Yield the commands for what was written, those that take longest last."""
-    is_stepwise = installed_plugins().compile(specification).is_stepwise
     yield f"  cheesebench lint {file}"
-    if is_stepwise:
-        yield f"  cheesebench trace {file} --actions FFRFF"
+    for arena in arenas([specification]):
+        yield f"  cheesebench trace {file} {_played(arena)}"
         yield f"  cheesebench test {file}"
     yield f"  pytest --model random --protocols {file} --design smoke --exit-zero"
-    if is_stepwise:
+    if arenas([specification]):
         yield f"  cheesebench audit {file}"
+
+
+def _played(specification: Specification) -> str:
+    """Return options that trace the first of the protocol's own tests, so that some of
+    its rules are seen to fire.
+    """
+    plugins, tests = installed_plugins(), specification.document.tests
+    view = next(iter(plugins.views.values()))
+    reports = plugins.compile(specification).own_tests(view)
+    if not tests:
+        return "--actions FFRFF"
+    actions = str(getattr(reports[0], "actions", "S"))
+    own = {"seed": tests[0].seed, "subject": tests[0].subject, "trial": tests[0].trial}
+    usual = {"seed": 0, "subject": 0, "trial": 1}
+    given = [f"--{name} {one} " for name, one in own.items() if one != usual[name]]
+    return f"{''.join(given)}--actions {actions}"
 
 
 def _paradigm(options: argparse.Namespace) -> tuple[str, str]:

@@ -293,7 +293,9 @@ def _metadata(record: TrialRecord) -> Json:
         name: dict(getattr(record, name))
         for name in ("counters", "measures", "variables", "tally")
     }
-    return {**{name: getattr(record, name) for name in names}, **mappings}
+    # As in the sample's name, and wherever people read it, trials count from 1.
+    own = {name: getattr(record, name) for name in names}
+    return {**own, "trial": record.trial + 1, **mappings}
 
 
 def _summary(sample: Json) -> Json:

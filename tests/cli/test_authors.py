@@ -29,7 +29,10 @@ def test_new_writes_what_lint_and_test_accept(here: Path, run: Run) -> None:
         ["cheesebench", "audit"],
     ]
     # What is suggested works; the run and the audit are tested elsewhere.
-    assert [run(*line[1:]).code for line in words[:3]] == [0, 0, 0]
+    results = [run(*line[1:]) for line in words[:3]]
+    assert [one.code for one in results] == [0, 0, 0]
+    assert "press lever" in results[1].out
+    assert results[1].out.rstrip().endswith("The trial ends: hit, success.")
     assert run("lint", "--strict", "my_box.protocol.yaml").code == 0
     assert run("test", "my_box.protocol.yaml").out.endswith("4 tests: 0 failed\n")
     assert run("new", "chamber", "my_box").code == 2

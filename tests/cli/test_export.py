@@ -230,7 +230,8 @@ def test_inspect_logs_are_zips_of_samples(run: Run, asked: Path) -> None:
         "user",
         "assistant",
     ]
-    assert sample["metadata"]["subject"] == 1
+    named = sample["metadata"]["subject"], sample["metadata"]["trial"]
+    assert named == (1, 2)  # as in its name
 
 
 def test_mistakes(run: Run, results: Path) -> None:
