@@ -578,7 +578,7 @@ def given_options(
             raise _no_option(name)
         if value is not None and value != []:
             typed[option.key] = _typed(option, value)
-    given = Given(typed, {key: arguments.name_of(key) for key in BY_KEY})
+    given = Given(typed)
     if profile is None:
         return given
     found = read_profile(str(profile), find_file(Path.cwd()))

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cheesebench import api, arguments
+from cheesebench import api, arguments, tables
 from cheesebench.auditing import audit_specification
 from cheesebench.baselines import compare_files, locate_counted
 from cheesebench.commands.common import (
@@ -121,6 +121,26 @@ class Figures(dict[str, bytes]):
         return "".join(shown[stem] for stem in sorted(shown))
 
 
+class Findings(tables.Tabular, dict[Path, Sequence["Diagnostic"]]):
+    """What is found in protocol files, by file."""
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each finding."""
+        return [
+            {
+                "file": one.position.file,
+                "line": one.position.line,
+                "column": one.position.column,
+                "severity": one.severity,
+                "code": one.code,
+                "sentence": one.sentence,
+                "remedy": one.remedy,
+            }
+            for found in self.values()
+            for one in found
+        ]
+
+
 def _check_drawing(formats: Sequence[str], width: float | None, dpi: int) -> None:
     unknown = [name for name in formats if name not in ("svg", "png", "pdf")]
     if unknown:
@@ -138,7 +158,7 @@ def figures(
     runs: api.Names,
     *,
     results: str | os.PathLike[str] = "results",
-    formats: Sequence[str] = ("svg", "png"),
+    formats: api.Names = ("svg", "png"),
     width: float | None = None,
     dpi: int = 150,
     tell: Callable[[str], None] = lambda line: None,
@@ -157,6 +177,7 @@ def figures(
         raise OptionError(
             "The plugin that registers the report format 'figures' draws no figures."
         )
+    formats = api.names_of(formats)
     _check_drawing(formats, width, dpi)
     sizes = {
         name: entry.parameters
@@ -207,15 +228,15 @@ def check_same_protocols(summaries: Sequence[RunSummary]) -> None:
 
 
 @arguments.named()
-def lint(files: api.Names) -> Mapping[Path, Sequence[Diagnostic]]:
+def lint(files: api.Names) -> Findings:
     """Return the errors, warnings and notes of every protocol file; directories are
     searched recursively.
     """
     catalogue = installed_catalogue()
-    return {
-        path: catalogue.inspect(path)[1]
+    return Findings(
+        (path, catalogue.inspect(path)[1])
         for path in protocol_files(catalogue, api.names_of(files))
-    }
+    )
 
 
 def protocol_files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]:

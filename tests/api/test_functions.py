@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def test_a_run_is_planned_compared_and_drawn(
     pytest.importorskip("pandas")
     assert list(found.frame()["protocol"]) == ["east", "all"]
     pytest.importorskip("matplotlib")
-    files = cheesebench.figures(runs, formats=["svg"])
+    files = cheesebench.figures(runs, formats="svg")
     assert 'src="data:image/svg+xml;base64,' in files._repr_html_()
     assert repr(files) == f"<Figures: {', '.join(files)}>"
     assert main(["figures", "one", "two", "--format=svg"]) == 0
@@ -112,14 +113,17 @@ def test_completion_offers_what_the_reference_page_shows() -> None:
 def test_protocols_are_linted_and_audited(
     lab: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    [findings] = cheesebench.lint(lab).values()
+    linted = cheesebench.lint(lab)
+    [findings] = linted.values()
+    assert len(linted.rows()) == len(findings)
     assert main(["lint", str(lab)]) == 0
     said = capsys.readouterr().out
     assert all(str(one) in said for one in findings)
     (lab.parent / "west.protocol.yaml").write_text("paradigm: west\n", encoding="utf-8")
-    assert [
-        one.severity for one in cheesebench.lint(".")[Path("west.protocol.yaml")]
-    ].count("error") > 0
+    found = cheesebench.lint(".")
+    own = found[Path("west.protocol.yaml")]
+    assert "error" in [one.severity for one in own]
+    assert all(escape(one.sentence) in found._repr_html_() for one in own)
     report = cheesebench.audit(
         str(lab), trials=200, parts=("chance",), views=["ascii_2d"]
     )
@@ -221,7 +225,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
         lambda: cheesebench.run("random", "east.protocol.yaml", run_id="taken"),
         "resume='taken' to continue it, or choose another run_id=.",
     ),
-    "a limit": (lambda: cheesebench.run("random", max_cost=-1), "max_cost"),
+    "a limit": (lambda: cheesebench.run("random", max_cost=-1), "max_cost=-1.0: give"),
     "no key": (lambda: cheesebench.run("openai/x", "t_maze"), "base_url= for your own server"),
     "no log": (lambda: cheesebench.verdict("nowhere"), "no log nowhere, and no run"),
     "a run and a value": (lambda: cheesebench.verdict("taken", value=0.5), "Remove value=."),
