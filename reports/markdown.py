@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from cheesebench.amounts import number, per_hundred, percent
+from cheesebench.canary import CANARY
 from cheesebench.published import ELSEWHERE, published_elsewhere
 from cheesebench.reports import cells as words
 from cheesebench.reports import matrix
@@ -328,6 +329,7 @@ def render(summary: RunSummary) -> str:
     blocks.extend(_contrasts(summary.contrasts))
     blocks.extend(_published(summary))
     blocks.extend(provenance(summary, table))
+    blocks.append(f"<!-- {CANARY} -->")
     return "\n\n".join(blocks) + "\n"
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,19 @@ def test_it_stands_in_logs_and_in_pages_of_them(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["report", str(run.directory), "--html", str(page)]) == 0
     assert f'<meta name="canary" content="{CANARY}">' in page.read_text("utf-8")
+    assert f"<!-- {CANARY} -->" in (run.directory / "report.md").read_text("utf-8")
+    written = [
+        main(["export", str(run.directory), kind, "--output", str(tmp_path / kind)])
+        for kind in ("--every-eval-ever", "--psych-ds", "--inspect")
+    ]
+    assert written == [0, 0, 0]
+    [record] = (tmp_path / "--every-eval-ever").rglob("*[0-9a-f].json")
+    assert CANARY in record.read_text("utf-8")
+    data = tmp_path / "--psych-ds" / "dataset_description.json"
+    assert CANARY in data.read_text("utf-8")
+    [kept] = (tmp_path / "--inspect").glob("*.eval")
+    with zipfile.ZipFile(kept) as file:
+        assert CANARY in file.read("header.json").decode()
 
 
 def test_what_a_model_is_told_does_not_answer_the_question() -> None:

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from cheesebench.canary import CANARY
 from cheesebench.experiment.log import RunLog
 from cheesebench.files import strict_json, written_whole
 from cheesebench.records import CallRecord, CellPlan, TrialRecord
@@ -98,7 +99,11 @@ def _spec(log: RunLog, plan: CellPlan) -> Json:
         "packages": {
             name: str(version) for name, version in manifest["versions"].items()
         },
-        "metadata": {**metadata, "seed": manifest["options"]["seed"]},
+        "metadata": {
+            **metadata,
+            "seed": manifest["options"]["seed"],
+            "canary": CANARY,
+        },
     }
     if "revision" in git:
         spec["revision"] = {

@@ -17,6 +17,7 @@ import yaml
 
 from cheesebench import __version__
 from cheesebench.amounts import rounded
+from cheesebench.canary import CANARY
 from cheesebench.experiment.log import RunLog
 from cheesebench.exporting import TABLES, Source, write_csv
 from cheesebench.files import strict_json, write_whole, written_whole
@@ -113,7 +114,12 @@ def write_every_eval_ever(directory: Path, log: RunLog) -> Iterator[Path]:
             "n": result.n_text,
         }
         unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
-        facts = {"sha256": plan.sha256, "view": plan.view, "design": plan.design}
+        facts = {
+            "sha256": plan.sha256,
+            "view": plan.view,
+            "design": plan.design,
+            "canary": CANARY,
+        }
         uncertainty = {"confidence_interval": interval, "num_samples": result.subjects}
         scored = {
             **key,
@@ -236,7 +242,7 @@ def write_psych_ds(directory: Path, source: Source) -> Path:
         "@context": "https://schema.org/",
         "@type": "Dataset",
         "name": f"CheeseBench run {manifest['run_id']}",
-        "description": f"Trials of rodent paradigms: {titles}. The model 'human' stands for people.",
+        "description": f"Trials of rodent paradigms: {titles}. The model 'human' stands for people. {CANARY}",
         "variableMeasured": [
             {"@type": "PropertyValue", "name": name, "description": kinds[kind]}
             for name, kind in table.header.items()
