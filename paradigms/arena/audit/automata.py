@@ -679,14 +679,17 @@ class Experience:
         """Return the behaviours that did best."""
         return sorted(self._known, key=lambda row: -sum(self._known[row]))[:number]
 
-    def repertoire(self) -> list[Row]:
-        """Return behaviours of which each does well where those before it do not."""
-        if not self._known:
+    def repertoire(self, *, fine: bool) -> list[Row]:
+        """Return behaviours of which each does well where those before it do not; if
+        not ``fine``, such as do the same at all sights of a kind.
+        """
+        rows = [row for row in self._known if fine or self._is_coarse(row)]
+        if not rows:
             return []
-        rows = list(self._known)
-        width = max(map(len, self._known.values()))
-        padded = [(*one, *[0.0] * (width - len(one))) for one in self._known.values()]
-        counts = np.array(padded, dtype=float)
+        width = max(len(self._known[row]) for row in rows)
+        counts = np.zeros((len(rows), width))
+        for number, row in enumerate(rows):
+            counts[number, : len(self._known[row])] = self._known[row]
         best, found = np.zeros(width), list[Row]()
         while len(found) < BEHAVIOURS:
             gains = np.maximum(counts, best).sum(axis=1)
@@ -696,6 +699,9 @@ class Experience:
             best = np.maximum(best, counts[first])
             found.append(rows[first])
         return found
+
+    def _is_coarse(self, row: Row) -> bool:
+        return all(len({row[n] for n in own}) == 1 for own in self.of_kind)
 
     # -- real lives
 

@@ -60,7 +60,15 @@ class Search:
         ]
         members = [len(members) for _, members in world.places.groups]
         self._ranks = [*range(automata.NOWHERE, max(members, default=0))]
-        self._repertoire = world.repertoire() if memory.states > 1 else []
+        #: Whether sights of one kind are told apart in this attempt: in every other
+        #: one, as what is right counted from a glyph would be learnt for each place.
+        self._is_fine, self._repertoire = False, list[automata.Row]()
+        self._has_sights = any(len(own) > 1 for own in world.of_kind)
+        has_memory = memory.states > 1
+        self._repertoires = {
+            fine: world.repertoire(fine=fine) if has_memory else []
+            for fine in (False, True)
+        }
         #: Kind -> its aims, the most promising first.
         self._promising: dict[int, list[int]] = {}
         #: Rules tried, and the score of the last one on a quarter of the lives.
@@ -138,6 +146,8 @@ class Search:
 
     def _start(self, *, is_first: bool) -> automata.Automaton:
         chance, states = self._chance, self._memory.states
+        self._is_fine = self._has_sights and not (is_first or self._is_fine)
+        self._repertoire = self._repertoires[self._is_fine]
         if is_first and states == 1:
             return automata.Automaton(self._memory, [[0] for _ in self._world.kind_of])
         if self._begin and (is_first or chance.random() < 0.3):
@@ -157,8 +167,11 @@ class Search:
         chance, states = self._chance, range(self._memory.states)
         if self._repertoire and chance.random() < FROM_REPERTOIRE:
             return [list(own) for own in zip(*self._behaviours(), strict=True)]
-        options = [self._options[kind] for kind in self._world.kind_of]
-        return [[chance.choice(own) for _ in states] for own in options]
+        kinds = self._world.kind_of
+        if self._is_fine:
+            return [[chance.choice(self._options[k]) for _ in states] for k in kinds]
+        alike = [[chance.choice(own) for _ in states] for own in self._options]
+        return [list(alike[kind]) for kind in kinds]
 
     def _behaviours(self) -> list[automata.Row]:
         """Return one for each state: at first those that complement each other best."""
@@ -225,7 +238,6 @@ class Search:
             vain += 1
             parts = self._parts()
             self._chance.shuffle(parts)
-            parts.sort(key=self._is_fine)  # what holds for all sights of a kind first
             for part in parts:
                 if self._is_over:
                     return score, automaton
@@ -237,9 +249,11 @@ class Search:
 
     def _parts(self) -> list[Part]:
         world, states = self._world, range(self._memory.states)
-        several = [n for n, own in enumerate(world.of_kind) if len(own) > 1]
-        parts = [Part("sight", n, s) for n in range(len(world.kind_of)) for s in states]
-        parts += [Part("kind", n, s) for n in several for s in states]
+        parts = [Part("kind", n, s) for n in range(len(world.of_kind)) for s in states]
+        if self._is_fine:
+            parts += [
+                Part("sight", n, s) for n in range(len(world.kind_of)) for s in states
+            ]
         return parts + (self._parts_of_memory() if self._memory.states > 1 else [])
 
     def _parts_of_memory(self) -> list[Part]:
@@ -247,10 +261,6 @@ class Search:
         parts = [Part("rule", at=key) for key in self._keys()]
         parts += [Part("behaviour", state=s) for s in states]
         return parts + ([Part("zero")] if self._memory.name != "outcome" else [])
-
-    def _is_fine(self, part: Part) -> bool:
-        kinds = self._world.kind_of
-        return part.what == "sight" and len(self._world.of_kind[kinds[part.number]]) > 1
 
     def _changed(
         self, automaton: automata.Automaton, part: Part
