@@ -476,7 +476,7 @@ def outlook(paradigm: ArenaParadigm, settings: AuditSettings) -> str:
     """Return what is known beforehand of how long the searches take."""
     specification = paradigm.specification
     if specification.construct is None and settings.parts is None:
-        return "a minute or so (no lesion is searched without a 'construct')"
+        return "about a minute for a small maze (no 'construct': no lesion is searched)"
     number, known = len(battery(specification)), kept.count(settings.kept)
     said = f"{number} lesions to search, seconds to several minutes each"
     return f"{said}; {known} searches of earlier audits are kept" if known else said
