@@ -1,6 +1,6 @@
 """How numbers are written, everywhere that people read: one way of rounding.
 
-Halves are rounded away from zero, and what a computer's arithmetic adds behind the
+Halves are rounded away from zero, and what a computer's arithmetic adds after the
 twelfth digit is not a digit: the same rate reads the same in the terminal, in reports
 and on pages (``server/static/stream.js`` and ``reports/static/charts.js`` do the same).
 """

@@ -184,7 +184,7 @@ def _other_design(log: RunLog) -> Iterator[str]:
 
 def _typed_seed(log: RunLog) -> Iterator[str]:
     if not log.manifest["options"].get("seed_drawn"):
-        yield "the seed was typed, so that its worlds could be known before"
+        yield "the seed was typed, so that its worlds could be known in advance"
 
 
 def _unfinished(log: RunLog) -> Iterator[str]:

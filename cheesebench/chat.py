@@ -189,7 +189,7 @@ class ChatReply:
     """Contradiction between the server's counts; reported once, and not recorded."""
 
 
-#: Why a call failed. ``malformed`` is an answer that is no reply; ``connection``
+#: Why a call failed. ``malformed`` is an answer that is not a reply; ``connection``
 #: includes resets in mid-body.
 FaultKind = Literal[
     "rate_limit",

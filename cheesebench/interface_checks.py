@@ -115,8 +115,8 @@ def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> s
 
 
 def misfit(thing: object, interface: type) -> str:
-    """Return what a thing is that does not fit the interface, with a remedy; empty if
-    it fits.
+    """Say what a thing is if it does not fit the interface, with a remedy; empty if it
+    fits.
     """
     wanted = (
         "a pathlib.Path"

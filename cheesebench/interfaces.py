@@ -128,8 +128,8 @@ class AgentContext:
 
     ``seed`` is a 63-bit number for this subject, from which all of the agent's random
     numbers must come. It is a hash of the run's seed, of which it reveals nothing if
-    that was drawn. A run's seed that was typed can be found by trying, and with it
-    everything that the environment draws; a report says which it was.
+    that was drawn. A typed seed can be found by trial and error, and with it everything
+    that the environment draws; a report says whether the seed was drawn or typed.
     """
 
     seed: int
@@ -431,8 +431,8 @@ class Still:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """An arena from above, in its own orientation, with its landmarks and nothing
-    shown; see ``Still`` for the rest.
+    """An arena from above, in its own orientation: with its landmarks, but without
+    anything that a state shows. ``left`` and ``top`` are those of ``Still``.
     """
 
     scene: Scene
@@ -443,7 +443,7 @@ class Ground:
 
     @property
     def holes(self) -> frozenset[tuple[int, int]]:
-        """Squares of the floor that are drawn unlike the most of it: holes, cups."""
+        """Squares of the floor that are drawn unlike most of it: holes, cups."""
         floor = {
             (x + self.left, y + self.top): tile.glyph
             for y, row in enumerate(self.scene.tiles)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 #: Replacement of a secret in a text.
 REDACTED = "[redacted]"
 #: Names of environment variables whose values are secrets. The shorter words count only
-#: at the end of a name: PATH begins with PAT, and SSH_AUTH_SOCK is no secret.
+#: at the end of a name: PATH begins with PAT, and SSH_AUTH_SOCK is not a secret.
 _SECRET_NAMES = re.compile(
     r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|(?:^|_)(?:AUTH|PASS|PAT|LICEN[CS]E|ACCESS)$",
     re.IGNORECASE,

@@ -186,7 +186,7 @@ class Node:
     begins.
 
     ``text_at`` is where the text of a scalar begins if it stands in the file as it is,
-    line for line: behind a quote, or below the ``|`` of a block. It is None for text
+    line for line: after a quote, or below the ``|`` of a block. It is None for text
     that YAML has changed (escapes, folded lines).
     """
 

@@ -79,7 +79,7 @@ class Tabular:
 
 
 class Brief:
-    """A dataclass that names only the fields whose values are no defaults, cut to
+    """A dataclass that names only the fields whose values are not the default, cut to
     ``LONGEST`` characters: parts of a result hold protocols and sentences.
     """
 

@@ -35,7 +35,7 @@ Drawn = tuple["Figure", str] | None
 MOST_STEPS = 20_000
 #: Inches of an arena from above.
 MAP = 1.25
-#: Squares of the smallest zone whose outline is drawn: a spot is no area.
+#: Squares of the smallest zone whose outline is drawn: a spot is not an area.
 LEAST_ZONE = 4
 #: Colours of squares by kind, and of all other kinds; of zones, and of time.
 SHADES = {"void": "white", "landmark": "white", "floor": "#f3f1ea", "door": "#f7e8cd"}

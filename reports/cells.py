@@ -157,7 +157,7 @@ HOW_TO_READ_ABILITY = (
     "Ability: (rate − without) / (ideal − without). 0 is the most that a subject without the ability can have, as proved "
     "by the protocol's audit; 1 is an ideal learner."
 )
-#: The same for cells that no animal stands behind.
+#: The same for cells without an animal reference.
 HOW_TO_READ_CHANCE = (
     "PASS: the model does better than chance; FAIL: it is not better by as much as the margin; INCONCLUSIVE: the "
     "trials do not decide; ERROR: nothing could be measured, or trials were lost to a technical fault.",
@@ -873,9 +873,9 @@ def behaviour(run_id: str, cells: Iterable[CellResult]) -> str:
         *(
             f"{sums[name]} {said}"
             for name, said in (
-                ("ran_on", "ran on behind the end of their turn"),
+                ("ran_on", "ran on past the end of their turn"),
                 ("truncated", "cut off"),
-                ("unknown_items", "plans ended at an item that is no action"),
+                ("unknown_items", "plans ended at an item that is not an action"),
             )
             if sums[name]
         ),

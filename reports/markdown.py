@@ -126,7 +126,7 @@ def _conditions(cell: CellResult, curve: ConditionCurve) -> list[str]:
         f"{title}, {words.fenced(curve.measure, _TITLE).rstrip()} by {words.fenced(curve.variable, _TITLE).rstrip()}"
     ]
     means = [measure.mean for _, measure in curve.points]
-    largest = max(means) if min(means) >= 0 else 0.0  # negative numbers are no lengths
+    largest = max(means) if min(means) >= 0 else 0.0  # a length is not negative
     for value, measure in curve.points:
         drawn = f"{bar(measure.mean / largest, 25)}  " if largest else ""
         spread = "" if measure.sd is None else f" ± {number(measure.sd)}"
@@ -238,8 +238,8 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
 
 
 def said_seed(options: Mapping[str, Any]) -> str:
-    """Return the seed, and whether it was drawn: the worlds of a run whose seed was
-    typed could be known.
+    """Return the seed, and whether it was drawn or typed: whoever types a seed can know
+    the worlds of the run in advance.
     """
     return (
         f"{options.get('seed')} ({'drawn' if options.get('seed_drawn') else 'typed'})"

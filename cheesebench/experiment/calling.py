@@ -449,8 +449,8 @@ async def _end_idle(
         seen = now
 
 
-#: Replies, and subjects that gave them, without one that could be read, after which no
-#: other is asked for: nothing would change.
+#: No more replies are asked for after this many, from this many subjects, if none of
+#: them could be read: nothing would change.
 HOPELESS_REPLIES, HOPELESS_SUBJECTS = 12, 2
 
 
@@ -981,8 +981,8 @@ def _record_of(
 
 
 def _thoughts_apart(reply: ChatReply, plan: CellPlan) -> ChatReply:
-    """Return the reply without text that is no answer: cut off before the tag, or the
-    field, that ends its thoughts.
+    """Return the reply without text that is not an answer: cut off before the tag, or
+    the field, that ends its thoughts.
     """
     thinking = plan.settings.get("reasoning") and not reply.reasoning
     if thinking and reply.finish == "length":
@@ -1021,7 +1021,7 @@ class Attempts:
         pause = max(self._pause(), fault.retry_after or 0.0)
         retries = self.channel.patience.retries
         enough = self.silent if throttled else self.faults > retries
-        # A wish for a pause is no licence to hold us for a day, nor are many slow
+        # A request to pause is not a licence to hold us for a day, nor are many slow
         # attempts.
         deadline = max(PATIENCE, 2 * self.channel.patience.request)
         enough = enough or self.paused + in_flight + pause > deadline

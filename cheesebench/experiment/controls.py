@@ -425,8 +425,8 @@ class _Yoked(Paradigm):
 
 
 def _master(run: RunLog, plan: CellPlan) -> CellPlan:
-    """Return the cell of another run that comes closest: the same protocol; if it can
-    be, the same model and view.
+    """Return the closest cell of another run: of the same protocol and, if possible, of
+    the same model and view.
     """
     cells = [
         cell

@@ -108,8 +108,8 @@ _TOO_MANY = 2**63
 
 
 class CheckedConnection:
-    """A backend's connection; ``complete`` raises PluginError for what is no reply or
-    no known fault.
+    """A backend's connection; ``complete`` raises PluginError for a result that is
+    neither a reply nor a known fault.
     """
 
     def __init__(self, spec: BackendSpec, context: BackendContext) -> None:

@@ -150,8 +150,8 @@ PRAGMA user_version = {FORMAT};
 """  # noqa: E501  # a line is a column
 
 
-#: More trials than any life, and any cell, has: the gaps of unfinished lives are filled
-#: up.
+#: Maximum number of trials of a life, and of a cell: far more than any has, but finite,
+#: since the gaps of unfinished lives are filled up.
 MOST_OF_LIFE, MOST_TRIALS = 10**5, 10**7
 
 #: What every manifest has, and of which type it is.

@@ -55,7 +55,7 @@ class CellSchedule:
     needed: int = 0
     #: Whether no further subject is to be started.
     decided: bool = False
-    #: Finished trials of all subjects, and of the complete ones; number of the latter.
+    #: Finished trials of all subjects, and of complete subjects; how many of these.
     done: int = 0
     done_by_complete: int = 0
     complete: int = 0

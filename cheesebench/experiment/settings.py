@@ -139,8 +139,8 @@ class Given:
         return self.spellings.get(key, BY_KEY[key].short)
 
     def continuing(self, earlier: Earlier) -> Given:
-        """Return the options with those of the run that is resumed or replayed, which
-        hold where nothing is given, and must not be contradicted.
+        """Return these options, completed with those of the run that is resumed or
+        replayed, which they must not contradict.
         """
         if earlier.recorded is None:
             return self
@@ -332,8 +332,8 @@ class Settings(CellSettings):
 
     seed: int
     seed_drawn: bool
-    """Whether the seed was drawn; a seed that was typed is public, and with it all
-    worlds of the run.
+    """Whether the seed was drawn; a typed seed is public, and so are all worlds of
+    the run.
     """
     shard: Shard | None
     """The part of the cells that is run; None for all."""

@@ -118,7 +118,7 @@ def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
     return shard, plans
 
 
-#: Versions that may differ between shards: the machine is no part of a record.
+#: Versions that may differ between shards: the machine is not part of a record.
 _FREE = ("platform",)
 #: Options in which shards may differ: which part it is, and what a resumed run may
 #: change, too.

@@ -224,7 +224,7 @@ def run_subject(
     events.
 
     It ends with the schedule, or after ``plan.trials`` trials. A trial in which the
-    agent raises, or returns something that is no action, counts as failed; then
+    agent raises, or returns something that is not an action, counts as failed; then
     AgentFaultError is raised.
     """
     life = environment_of(paradigm, view, plan, seed, subject)

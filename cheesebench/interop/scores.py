@@ -35,15 +35,15 @@ from cheesebench.redaction import quoted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Bytes of a table, of a line, or of a member of an Inspect log; of all JSON of such a
-#: log; characters of a name, and scores: more than any evaluation has.
+#: Maxima, more than any evaluation has: bytes of a table, of a line, or of a member of
+#: an Inspect log; bytes of all JSON of such a log; characters of a name; scores.
 LONGEST, LONGEST_JSON, LONGEST_NAME, MOST = 32 * 2**20, 64 * 2**20, 500, 1_000_000
 #: Rows that are taken up together.
 AT_ONCE = 300
 #: Names of scores, and of tasks, in a file.
 MOST_NAMES = 10_000
-#: Objects and lists, and values, in one piece of JSON: in memory each takes up to 60
-#: times what it takes in the file.
+#: Maximum number of objects and lists, and of values, in one piece of JSON: in memory
+#: each takes up to 60 times what it takes in the file.
 MOST_OBJECTS, MOST_VALUES = 500_000, 2_000_000
 _decode = json.JSONDecoder().decode
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)  # encrypted

@@ -13,7 +13,7 @@ from cheesebench.experiment.language_models import (
 )
 from cheesebench.family import LanguageModel
 
-#: Seconds for an answer, and its most tokens.
+#: Maximum number of seconds for an answer, and of its tokens.
 TIMEOUT, TOKENS = 300.0, 200
 
 

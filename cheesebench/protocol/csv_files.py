@@ -168,8 +168,8 @@ def _table(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
 def _strict(
     text: str, file: str, diagnostics: Diagnostics
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield header and rows of a table with their lines; what is no table is an error
-    there.
+    """Yield header and rows of a table with their line numbers; text that is not a
+    table is an error at the line in question.
     """
     try:
         header, blocks = read_columns(text)
@@ -226,7 +226,7 @@ def _cells(
 #: Columns of the animals behind a pass rate, and behind any other measure.
 COLUMNS = ("animal", "session", "trials", "passed")
 MEASURED = ("animal", "session", "value")
-#: Largest file, in bytes, and most rows.
+#: Maximum size of a file, in bytes, and number of its rows.
 MAX_BYTES, MAX_ANIMAL_ROWS = 1_000_000, 10_000
 ANIMALS = Kind(
     "animal data file",

@@ -229,7 +229,7 @@ class _Declaring:
         self._diagnostics.error(code, position, sentence, remedy)
 
     def _type_of(self, values: Sequence[ex.RuntimeValue]) -> ex.Type:
-        """Return the type of a column; words that are no places become symbols."""
+        """Return the type of a column; words that are not places become symbols."""
         words = [value for value in values if isinstance(value, str)]
         if not words:
             named = all(value is None for value in values)

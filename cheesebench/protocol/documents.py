@@ -427,7 +427,7 @@ class Range(DocumentModel):
 
 
 class Turned(DocumentModel):
-    """Another column of the table, beginning elsewhere: where something stands that is
+    """Another column of the table, beginning elsewhere: the place of something that is
     turned with it.
     """
 
@@ -865,7 +865,7 @@ class Reference(DocumentModel):
     """A number measured on animals, with its provenance."""
 
     measure: Name = Field(
-        description="`success`, or a measure; a verdict uses the one with `better`, else the first on `success`."
+        description="`success`, or a measure. The verdict uses the reference with `better`, else the first on `success`."
     )
     value: Number | None = Field(
         None,

@@ -300,7 +300,9 @@ def compare_differences(
     )
     reason = _reason(agreed, answers, shown(mean), len(differences))
     if agreed != "undecided" and limits and limits[0] <= 0 <= limits[1]:
-        reason += " The mean may be the same all the same: a few pairs could outweigh the others."
+        reason += (
+            " Even so, the mean may be the same: a few pairs could outweigh the others."
+        )
     return PairedComparison(
         answer=agreed,
         reason=reason,
@@ -315,11 +317,11 @@ def compare_differences(
 def paired_p_value(
     differences: Sequence[float], *, seed: int, imagined: float = 0.0
 ) -> float:
-    """Return the two-sided p value of sign flips: that differences are symmetric about
-    zero (at least one).
+    """Return the two-sided p value of a sign-flip test of at least one difference. The
+    null hypothesis is that the differences are symmetric about zero.
 
-    With an ``imagined`` pair of that size against the side that is ahead, it is about
-    the mean.
+    ``imagined`` is the size of a pair that is added against the side that is ahead:
+    then the null hypothesis is that their mean is zero.
     """
     import numpy as np
 

@@ -124,8 +124,8 @@ async def standstill(call: Callable[[], Awaitable[object]], seconds: float) -> f
 
 
 def texts_of(error: BaseException) -> Iterator[str]:
-    """Give the texts of an error and of all that stands behind it, as a traceback would
-    show them.
+    """Give the texts of an error and of all that led to it, as a traceback would show
+    them.
     """
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
@@ -865,8 +865,8 @@ def broken_backend_rules(
 
 
 def _check_name(name: str) -> None:
-    """Raise UnknownNameError for what is no rule; a fault alone is not the name of its
-    rule.
+    """Raise UnknownNameError for a name that is not a rule's; the name of a fault alone
+    is not that of its rule.
     """
     known = [*RULES, *SERVER_RULES]
     if name not in known:

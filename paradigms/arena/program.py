@@ -322,7 +322,7 @@ class Effects:
 
     @property
     def may_pay(self) -> bool:
-        """Whether there is a reward that is no literal cost."""
+        """Whether there is a reward that is not a literal cost."""
         return self.reward is not None and (self.constant is None or self.constant > 0)
 
     def assign(self, life: Any) -> None:

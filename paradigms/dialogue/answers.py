@@ -398,7 +398,7 @@ def _is_row(line: str) -> bool:
 def _first_of_list(
     lines: Sequence[str], last: int, is_answer: Callable[[str, str], bool]
 ) -> int:
-    """Return where the list begins whose last item is this line, unless that item
+    """Return the first line of the list whose last item is this line, unless that item
     holds a whole answer.
     """
     if _concludes(lines[last], is_answer):
@@ -586,7 +586,7 @@ def _claim(sentence: list[Token]) -> list[Token]:
 
 
 def _outside_brackets(sentence: Iterable[Token]) -> list[Token]:
-    """Leave out the brackets behind the first name, and an explanation with all that
+    """Leave out the brackets after the first name, and an explanation with all that
     follows it.
     """
     kept: list[Token] = []
@@ -611,7 +611,7 @@ def _explains(token: Token, before: Sequence[Token]) -> bool:
 
 
 def _behind_copula(tokens: list[Token]) -> list[Token]:
-    """Return what follows the last "is" or colon with a name behind it."""
+    """Return what follows the last "is" or colon with a name after it."""
     named = False
     for position in range(len(tokens) - 1, -1, -1):
         token = tokens[position]
@@ -850,7 +850,7 @@ def _path(
     nodes = answer.nodes
     if condition.form == "first_step":
         onward = nodes[1:] if len(nodes) > 1 and nodes[0] == item.start else nodes
-        # One node was asked for: a whole path, or two nodes, is no first step.
+        # One node was asked for: a whole path, or two nodes, is not a first step.
         return ((item.start, *onward) if onward else ()), len(onward) > 1
     if nodes and nodes[0] != item.start and not condition.include_start:
         return (item.start, *nodes), False
@@ -883,7 +883,7 @@ def _flags(
 def _step_flags(
     path: tuple[str | None, ...], arcs: Set[object], arcs_before: Set[object]
 ) -> dict[str, Value]:
-    """Return the flags of steps that are no arc, or were one before the edits."""
+    """Return the flags of steps that are not arcs, or were before the edits."""
     steps = list(pairwise(path))
     illegal = [number for number, step in enumerate(steps, start=1) if step not in arcs]
     blocked = arcs_before - arcs

@@ -195,7 +195,8 @@ FRESH, IN_VAIN, REWARDED = 0, 1, 2
 #: Prior outcome of such a place, and of one to which the subject was led.
 GUESS = (0.5, 0.4, 0.7)
 SHOWN = 2.0
-#: Weight of an entry without consequences, as an outcome for the looks of the place.
+#: Weight of entering a place without consequences, as evidence on places that look
+#: like it.
 HINT = 0.1
 #: Share of later outcomes credited to a choice that had none of its own.
 FADING = 0.9
@@ -203,7 +204,7 @@ FADING = 0.9
 LOOKS = 2.0
 #: A moment of at most this many steps leaves no time to go anywhere.
 SHORT = 4
-#: This many moments of the same length are no accident.
+#: This many moments of the same length are not a coincidence.
 NO_ACCIDENT = 3
 
 #: Look of a moment: its text, and the number of each glyph that stands out.
@@ -389,8 +390,8 @@ class PlaceLearner:
         self._frame = Frame()
         self._worth = Worth()
         self._moments: dict[Signature, Moment] = {}
-        #: What was last seen on each cell; where trials began; where an entry had
-        #: consequences.
+        #: What was last seen on each cell; cells where trials began; cells that did
+        #: something when they were entered.
         self._beneath: dict[int, str] = {}
         self._starts: set[int] = set()
         self._eventful: set[int] = set()

@@ -25,9 +25,10 @@ from cheesebench import (
     AgentContext,
 )
 
-#: Discount; learning rate and share of random steps before the first trial, the factor
-#: of the latter from trial to trial, and its least value.
+#: Discount factor, and learning rate of the first trial.
 GAMMA, ALPHA = 0.9, 0.5
+#: Share of random steps: before the first trial, its factor from one trial to the next,
+#: and its minimum.
 EPSILON, EPSILON_DECAY, EPSILON_FLOOR = 0.3, 0.98, 0.05
 
 #: A picture's digest, and the heading that the agent believes it has.

@@ -237,8 +237,8 @@ class ChatCompletions:
         try:
             return await self._post(request, name)
         except ChatFaultError as fault:
-            # The request was not understood, so it is no second attempt; once for each
-            # name.
+            # The request was not understood, so this is not a second attempt; once for
+            # each name.
             other = next(one for one in MAX_TOKENS_NAMES if one != name)
             if fault.kind != "bad_request" or not _OTHER_NAME[other].search(str(fault)):
                 raise
@@ -455,7 +455,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-#: Shorter keys ("EMPTY", "x") are no secrets, and would blot out ordinary words.
+#: Shorter keys ("EMPTY", "x") are not secrets, and would blot out ordinary words.
 _SHORTEST_SECRET = 8
 #: Where calls go by default.
 PUBLIC = "https://api.openai.com/v1"

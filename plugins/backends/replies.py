@@ -182,7 +182,7 @@ def _said(
         )
     # A refusal is what the model says; it is judged like any other reply.
     text, inline = split_thoughts(content or _words(message.get("refusal")))
-    if call is not None:  # What is said beside a call is no answer.
+    if call is not None:  # What is said beside a call is not an answer.
         text, inline = call, join_thoughts(inline, text)
     fields = map(_words, (message.get("reasoning_content"), message.get("reasoning")))
     return _Said(text, join_thoughts(next(filter(None, fields), thoughts), inline))
@@ -386,7 +386,7 @@ def count_tokens(usage: Any) -> tuple[Usage, str]:
 def _with_cache(
     prompt: int, completion: int, total: int, cached: int, written: int
 ) -> tuple[int, int, int, str]:
-    """Return prompt, cached and written tokens, the latter two parts of the first.
+    """Return prompt, cached and written tokens; the last two are parts of the first.
 
     Anthropic and others count the prompt without its cache; the total, if there is one,
     says which it is.

@@ -39,11 +39,11 @@ OPTIONS: Mapping[str, str] = {
     "size": "bytes that the file must have",
     "sha256": "SHA-256 that the file must have",
 }
-#: How an id begins that names a file on a model hub.
+#: Prefix of the id of a file on a model hub.
 HUB = "hf:"
 #: First bytes of every GGUF file.
 _MAGIC = b"GGUF"
-#: How the files are called that hold a part.
+#: Suffix of files that hold one part.
 _PART = ".bin"
 #: Bytes that are read at once.
 _BLOCK = 4 * 2**20

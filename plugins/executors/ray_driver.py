@@ -43,9 +43,9 @@ CRASHES, DEATHS = 3, 20
 #: Seconds before the next attempt at a job whose node died: Ray goes on sending tasks
 #: there, each of which fails at once, until it has missed the node for some 15 s.
 MISSED_SECONDS = 3.0
-#: Seconds that the nodes may take to say what is installed there, between two polls of
-#: the size of the cluster, and until this process ends at the latest once its input is
-#: closed.
+#: Seconds that the nodes may take to say what is installed there; seconds between two
+#: polls of the size of the cluster; seconds that this process may take to end once its
+#: input is closed.
 CHECK_SECONDS, LOOK_SECONDS, END_SECONDS = 120.0, 2.0, 10.0
 #: Seconds that an address may take to accept a connection, and a cluster to be reached,
 #: or started on a busy machine.

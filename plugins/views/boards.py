@@ -51,8 +51,8 @@ class Sight:
     def __init__(self, width: int, height: int, opaque: int, tall: int) -> None:
         self.width, self.height = width, height
         self._opaque, self._tall = opaque, tall
-        #: For each offset (row by row from the north-west): the squares from which the
-        #: square there is seen.
+        #: For each offset (row by row from the north-west): the squares, as bits, that
+        #: see the square which lies at this offset from them.
         self._seers: list[int] = [0] * ((2 * width - 1) * (2 * height - 1))
         self._look()
 

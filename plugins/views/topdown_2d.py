@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw as Pen
 
 #: Rows of the font between which small letters stand: a glyph keeps its place relative
-#: to them (``,`` is no ``'``).
+#: to them (``,`` is not ``'``).
 _FIRST, _LAST = 3, 9
 #: Rows of the tallest glyphs: a square has place for them magnified by ``side //
 #: _TALLEST``.
@@ -104,8 +104,8 @@ _GROUND = 0.2
 #: its middle), in units of its size. With one point only it cannot be misread where a
 #: few pixels are left of it, as an arrowhead can.
 _MARKER = ((0, 1.3), *((angle, 0.68) for angle in range(50, 311, 20)))
-#: Size of the marker in squares, and at least in pixels: it may stand out of small
-#: squares.
+#: Size of the marker in squares, and its minimum in pixels: it may be larger than a
+#: small square.
 _MARKER_SIZE, _LEAST_MARKER = 0.4, 11.0
 
 

@@ -38,8 +38,8 @@ TRIAL, LIFE = 1_600_000, 20_000_000
 NEGLIGIBLE = 0.004
 #: A part must be this likely for the manner of following to be chosen.
 LIKELY = 0.25
-#: Value of knowledge for later trials, in successes: of certainty about everything that
-#: lasts.
+#: Value, in successes, of certainty about everything that lasts into later trials; and
+#: the number of trials left from which it has its full value.
 LASTING, FULL_AFTER = 0.3, 5
 #: Macros: turns, then steps forward; waiting.
 STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)

@@ -25,14 +25,16 @@ from cheesebench.paradigms.arena.audit.relevance import Relevance
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 
-#: Moments of each kind in which aims are compared (of a life two judged ones and one
-#: other at most), and in which they are carried out; aims, kinds and sights that
-#: are kept.
+#: Moments of each kind in which aims are compared (per life at most two judged ones and
+#: one other), and moments in which they are carried out; maximum numbers of aims, kinds
+#: and sights that are kept.
 SAMPLE, TRIED, MOST_AIMS, MOST_KINDS, MOST_SIGHTS = 60, 40, 260, 12, 12
-#: Moments in which longer aims are tried, and in which the first of them show whether
-#: any does anything new; how many these are, the most in all, and that are kept.
+#: Longer aims: moments in which each is tried; moments in which the first ones are, to
+#: see whether any does something new; number of these first ones; maximum number of a
+#: family that is tried; maximum number of all that is kept.
 PROBED, PROBING, PROBES, LONGER, MOST_LONGER = 10, 3, 300, 1200, 100
-#: The most aims that longer ones are made of, and are put together of.
+#: Maximum number of aims that longer ones are made from; and how many of these, the
+#: simplest, may be appended to another one.
 STEMS, LEGS = 24, 10
 #: Minimum numbers of lives, and of judged trials of each; lives that are run twice.
 LIVES, JUDGED, TWICE = 36, 10, 4
@@ -453,7 +455,7 @@ class Experience:
         return edge.next or edge
 
     def following(self, edge: aims.Edge, at: tuple[int, int]) -> Root | None:
-        """Return how the trial after one begins that ended so; None: none is kept."""
+        """Return how the trial after one with this end begins; None: none is kept."""
         if not self.is_independent:
             return edge.following
         life, trial = at

@@ -484,11 +484,11 @@ class Nodes:
         return there
 
     def node(self, life: Hypothesis, limit: int) -> Node:
-        """Return the node of a life without a limit, to which the node may hold on."""
+        """Return the node of a life without a limit; the node may keep that life."""
         if self._relevance.trace:
             return self._new(life, limit, 0)
         around = life.matters, limit
-        # Never twice: bounds hold on to it.
+        # No number is used twice: bounds keep it.
         circumstances = self._circumstances.setdefault(around, self._count + 1)
         key = circumstances, life.pose, *life.clocks(0)
         node = self._nodes.get(key)

@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 
 from cheesebench.paradigms.arena.audit import automata, runs
 
-#: A rule that is so much behind on a quarter of the lives is given up; and options of
-#: one change, of which some are the most promising.
+#: A rule that is behind by this much on a quarter of the lives is given up; options for
+#: one change, and how many of these are the most promising ones.
 FAR, OPTIONS, PROMISING = 0.06, 50, 20
 #: The share of beginnings whose states are behaviours of the repertoire.
 FROM_REPERTOIRE = 0.6

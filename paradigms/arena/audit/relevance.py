@@ -438,8 +438,8 @@ class Flow:
             if (name := self._first_read(draw)) is not None:
                 self.late[name] = (*self.late.get(name, ()), draw.name)
                 self._columns.setdefault(name, set()).update(draw.columns)
-        #: State -> what may be read from there on before it is set; and from just
-        #: before it is entered.
+        #: State -> the names that may be read, from this state on, before they are set;
+        #: and the same from just before the state is entered.
         self.live: dict[str, set[str]] = {name: set() for name in specification.states}
         self._before: dict[str, set[str]] = {name: set() for name in self.live}
         while self._read_further():

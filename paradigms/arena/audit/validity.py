@@ -465,7 +465,7 @@ def columns(
             fair = len(possible)
             if draw.sample is not None:
                 # What is dealt may be a set of a few members: being right about one of
-                # them is no foresight.
+                # them is not foresight.
                 possible = [*specification.drawn(name)]
                 fair = next(
                     (

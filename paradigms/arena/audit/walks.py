@@ -1,5 +1,5 @@
-"""Clocks after which a trial fails for certain, and a bound where there are no others:
-``Walks``.
+"""Clocks after which a trial fails for certain, and ``Walks``, a bound for protocols
+that have no other clocks.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def succeeded(cloud: beliefs.Cloud) -> float:
 
 
 class Walks:
-    """Bounds where clocks only end trials in failure: between two events a subject then
-    takes the shortest way.
+    """Upper bounds for protocols whose clocks do nothing but end trials in failure, so
+    that the best way from one event to the next is the shortest.
 
-    It is told where it stands and what is not the same in all hypotheses of a belief
-    (pictures, states, doors). So nothing is perceived on the way, and hypotheses whose
-    clock strikes before the end of the way have failed.
+    The subject is told where it stands, and whatever differs between the hypotheses of
+    a belief (pictures, states, doors). So it learns nothing on the way, and hypotheses
+    whose clock strikes before the end of the way have failed.
     """
 
     def __init__(self, world: beliefs.World, effort: float) -> None:

@@ -2,8 +2,8 @@
 length.
 
 An item is the name of an action, a count ("x3") and an explanation, which is never
-read. An item that is no action ends the list: what stands behind it was planned for
-after it.
+read. An item that is not an action ends the list: what follows was planned on the
+assumption that this item would be carried out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-#: A count beyond it is no plan.
+#: A larger count is not taken for a plan.
 MAX_COUNT = 99
 
 _TURNS = ("rotate", "turn", "spin", "pivot", "rotating", "turning")
@@ -76,7 +76,7 @@ SHORT = {
 _LISTED = FULL | SHORT
 #: How far every step goes: within a name it says nothing.
 _ONE_STEP = re.compile("one(?:cell|step)")
-#: Moves that no prompt offers: a step to the side is no turn.
+#: Moves that no prompt offers: a step to the side is not a turn.
 _NOT_OFFERED = {
     f"{verb}{way}"
     for verb in (*_WALKS, "strafe", "slide")
@@ -139,8 +139,8 @@ class Item(NamedTuple):
 
 class Line(NamedTuple):
     """What a line lists. ``choice``: it leaves one, or denies what follows, and so
-    lists nothing. ``cut``: an item that is no action ended it; ``unknown`` counts it,
-    unless it is a sentence.
+    lists nothing. ``cut``: an item that is not an action ended it; ``unknown`` counts
+    it, unless it is a sentence.
     """
 
     items: tuple[Item, ...] = ()
@@ -150,7 +150,7 @@ class Line(NamedTuple):
 
 
 def labelled_line(line: str) -> Line:
-    """Read what stands behind the label: words such as "I will" may introduce it."""
+    """Read what follows the label: words such as "I will" may introduce it."""
     return _Reader(line, _LISTED, announced=True).read()
 
 
@@ -224,7 +224,7 @@ class _Reader:
         return None
 
     def _other_words(self) -> Sequence[str]:
-        """Return what stands before the next separator, and go on behind it."""
+        """Return what stands before the next separator, and go on after it."""
         begin = self._position
         while self._position < len(self._tokens) and (
             self._tokens[self._position] not in _SEPARATORS
@@ -254,8 +254,8 @@ class _Reader:
         return len(self._found) > before
 
     def _refusal(self, words: Sequence[str]) -> Line | None:
-        """Return what the line is where these words, which are no item, make it no
-        list.
+        """Return what the line is if these words, which are not an item, make it other
+        than a list.
         """
         follows = bool(self._found) and not self._loose
         if follows and words[0] in ("or", "/", "?") and words[1:2] != ["/"]:
@@ -280,13 +280,13 @@ class _Reader:
         return self._loose or (bool(self._found) and words[0] in _DASHES)
 
     def _is_told(self, words: Sequence[str]) -> bool:
-        """Whether a colon behind an item is the world's or the prompt's ("STAY: reward
-        0"), and begins no explanation.
+        """Whether a colon after an item is copied from the prompt or an observation
+        ("STAY: reward 0"), rather than the beginning of an explanation.
         """
         return not self._bulleted or words[1:2] == ["reward"]
 
     def _is_no_action(self, written: Sequence[str], explains: bool) -> bool:
-        """Whether words are an item of the list that is no action."""
+        """Whether words are an item of the list that is not an action."""
         if explains or self._loose:
             # Within an explanation, only what is written as the names are.
             name = "".join(token for token in written if token not in ("_", "-"))
@@ -328,8 +328,8 @@ def after_bullet(tokens: Sequence[str]) -> int:
 def _skipped(
     tokens: Sequence[str], position: int, words: frozenset[str] = frozenset()
 ) -> int:
-    """Return where something begins that is neither decoration nor one of these words,
-    nor a tag.
+    """Return the position of the first token that is neither decoration nor one of
+    these words, nor a tag.
     """
     while position < len(tokens):
         token = tokens[position]

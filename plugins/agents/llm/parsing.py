@@ -75,7 +75,7 @@ _TAKES_BACK = re.compile(
 )
 
 #: What a sentence says before a label that it only speaks of: "If I could, I'd ...";
-#: and what it says behind it: "ACTIONS: FORWARD would hurt".
+#: and what it says after it: "ACTIONS: FORWARD would hurt".
 _SPEAKS_OF = re.compile(
     r"\b(?:if|would|could|i['’]d|unable|comply|refus\w+|decline\w*"
     r"|i (?:can(?:not|['’]t)|won['’]t|will not|do not|don['’]t|must not))\b[^.!?\n]*\Z",
@@ -127,7 +127,7 @@ def _world() -> re.Pattern[str]:
 
 class Spoken(NamedTuple):
     """A reply apart from its reasoning; ``cut_off``: it ends within the reasoning;
-    ``ran_on``: it went on behind the end of its turn, which is left out.
+    ``ran_on``: it went on past the end of its turn, which is left out.
     """
 
     text: str
@@ -139,7 +139,7 @@ class Spoken(NamedTuple):
 class Parsed(NamedTuple):
     """1 to k actions or none; how many more there were; new learnings (None: none were
     given); how many items of a list were no action, and ended it; whether the reply
-    went on behind the end of its turn.
+    went on past the end of its turn.
     """
 
     actions: tuple[int, ...]
@@ -179,7 +179,7 @@ def separate_reasoning(text: str) -> Spoken:
 
     A reply that begins within its reasoning (the opening tag was the server's) is
     reasoning up to the closing tag; one that never leaves it is reasoning to its end.
-    What stands behind the end of the turn is left out.
+    What follows the end of the turn is left out.
     """
     text, ran_past_token = until_token(text)
     said, thought, inside = _by_tags(text)
@@ -416,7 +416,7 @@ def _replaces(sections: Sequence[_Section], chosen: int, number: int) -> bool:
 
 
 def _learnings_in(sections: Sequence[_Section], chosen: int) -> str:
-    """Return the last learnings up to the list that counts, else the first behind
+    """Return the last learnings up to the list that counts, else the first after
     it.
     """
     notes = [

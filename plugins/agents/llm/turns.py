@@ -1,8 +1,8 @@
 """Where a model's turn ends in its reply. Pure functions, in time proportional to the
 reply's length.
 
-A model whose end-of-turn token is no stop token goes on: it invents the other side, and
-its own next answer. Nothing of that is read.
+Where a model's end-of-turn token does not stop it, it goes on: it invents what the
+other side says, and its own next answer. None of that is read.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _OTHER_SIDE = re.compile(
 
 
 class Turn(NamedTuple):
-    """What a model said in its turn; ``ran_on``: it went on behind the turn's end."""
+    """What a model said in its turn; ``ran_on``: it went on past the turn's end."""
 
     text: str
     ran_on: bool
