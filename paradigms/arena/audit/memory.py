@@ -173,14 +173,17 @@ def words(
 
 def _does(world: automata.Experience, automaton: automata.Automaton, state: int) -> str:
     """Return what it does in a state; pictures at which it does the same are named
-    together.
+    together, and where things are only where it matters.
     """
     pictures: dict[str, list[str]] = {}
     names = [name for name, _ in world.places.groups]
-    for number, sight in enumerate(world.met):
-        aim = world.aims[world.kind_of[number]][automaton.aims[number][state]]
-        looks = pictures.setdefault(aim.words(names), [])
-        looks += [] if _looks(sight) in looks else [_looks(sight)]
+    for kind, number in world.number.items():
+        chosen = {n: automaton.aims[n][state] for n in world.of_kind[number]}
+        alike = len({*chosen.values()}) == 1
+        for sight, aim in chosen.items():
+            at = _looks(kind if alike else world.met[sight])
+            looks = pictures.setdefault(world.aims[number][aim].words(names), [])
+            looks += [] if at in looks else [at]
     if len(pictures) == 1:
         return next(iter(pictures))
     return ", ".join(f"{does} at {' and '.join(at)}" for does, at in pictures.items())
