@@ -45,12 +45,17 @@ def count_run(log: RunLog, name: str | None = None) -> CountedRun:
     """Return the counts of a run, with one subject in memory at a time; ``name``
     defaults to its id.
     """
-    manifest, calls = log.manifest, log.calls.by_cell()
+    manifest, calls, causes = log.manifest, log.calls.by_cell(), log.causes()
     return CountedRun(
         name=name or str(manifest["run_id"]),
         seed=manifest["options"]["seed"],
         cells=tuple(
-            count_cell(plan, log.trials_by_subject(plan), calls.get(plan.key))
+            count_cell(
+                plan,
+                log.trials_by_subject(plan),
+                calls.get(plan.key),
+                causes.get(plan.key, ()),
+            )
             for plan in log.plans()
         ),
         manifest={key: manifest[key] for key in _MANIFEST if key in manifest},

@@ -154,7 +154,8 @@ def answer(
     if overall.difference is None:
         return f"{MARKS['undecided']} {shown(overall.reason)}"
     p = _p(overall.p_value)
-    where = f"over {plural(len(model.rated), 'protocol')} (p {p if p.startswith('<') else f'= {p}'})"
+    measured = [cell for cell in model.rated if cell.paired.pairs]
+    where = f"over {plural(len(measured), 'protocol')} (p {p if p.startswith('<') else f'= {p}'})"
     size = f"{points(overall.difference)} points {where}"
     if overall.answer != "undecided":
         return f"{MARKS[overall.answer]} {first} is {overall.answer} than {second}: {size}."
@@ -164,7 +165,9 @@ def answer(
         )
     mark = MARKS["undecided" if model.said == "undecided" else "no loss"]
     no = f"No difference between {first} and {second} can be shown"
-    return f"{mark} {no}: {size}.{_reservations(overall)}"
+    return (
+        f"{mark} {no}: {size}.{_reservations(overall)}{_without_result(model, shown)}"
+    )
 
 
 def _who(comparison: RunComparison, model: ModelComparison) -> tuple[str, str]:
@@ -172,6 +175,11 @@ def _who(comparison: RunComparison, model: ModelComparison) -> tuple[str, str]:
     runs = comparison.first, comparison.second
     models = model.first_model, model.second_model
     return models if runs[0] == runs[1] and models[0] != models[1] else runs
+
+
+def _without_result(model: ModelComparison, shown: Callable[[object], str]) -> str:
+    left = [shown(cell.protocol) for cell in model.rated if not cell.paired.pairs]
+    return f" Without a result: {', '.join(left)}." if left else ""
 
 
 def _reservations(overall: PairedComparison) -> str:

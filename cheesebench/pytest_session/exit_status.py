@@ -62,7 +62,8 @@ def _nothing_failed(found: Findings) -> Iterator[str]:
     yield from found.forgiven or ["nothing failed"]
     compared = found.compared
     if compared is not None and not (compared.worse or compared.undecided):
-        yield f"no loss against {compared.second}"
+        missed = ", ".join(compared.not_run)
+        yield f"no loss against {compared.second}{f', of which {missed} was not run' if missed else ''}"
     if found.undecided:
         yield f"{found.undecided} inconclusive (to count them as failures: --inconclusive=fail)"
 

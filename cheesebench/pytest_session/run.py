@@ -44,6 +44,7 @@ from cheesebench.pytest_options import PROFILED, SPELLINGS
 from cheesebench.records import CellPlan
 from cheesebench.statistics.comparison import (
     THIS_RUN,
+    CellCounts,
     ComparisonReporter,
     CountedRun,
     RunComparison,
@@ -125,9 +126,17 @@ class Comparing:
         """
         cells = tuple(count_cell(plan, ()) for plan in plans)
         run = CountedRun(name=THIS_RUN, seed=seed, cells=cells)
-        _, only = match_runs(run, self._baseline)
-        unseen = [what for what, side in only if side == 0]
-        if unseen and "undecided" in self._fails_if:
+        pairs, only = match_runs(run, self._baseline)
+        if "undecided" not in self._fails_if:
+            return
+        self._check_seen([what for what, side in only if side == 0], cells)
+        planned = {plan.key: plan.subjects for plan in plans}
+        for mine, theirs in pairs:
+            key = mine.model, mine.protocol, mine.view, mine.variant
+            self._check_enough(theirs, planned[key])
+
+    def _check_seen(self, unseen: Sequence[str], cells: Sequence[CellCounts]) -> None:
+        if unseen:
             lacks_model = any(cell.model in unseen for cell in cells)
             option, what = (
                 ("--model", "model") if lacks_model else ("--protocols", "protocol")
@@ -138,6 +147,22 @@ class Comparing:
             raise ComparisonError(
                 f"{self._baseline.name} does not have {', '.join(unseen)}, so whether that is worse would be undecided, "
                 f"which fails this run. Run what it has ({option} {known}), or bless a run that has the rest."
+            )
+
+    def _check_enough(self, theirs: CellCounts, planned: int) -> None:
+        """Refuse a comparison that could exclude no loss even if nothing changed."""
+        known = sum(one < planned for one in theirs.subjects)
+        least = theirs.least_subjects
+        if known < least:
+            are = f"{known} of its subjects are in {self._baseline.name}"
+            remedy = (
+                f"add --subjects {least}"
+                if planned < least
+                else f"bless a run of at least {least} subjects"
+            )
+            raise ComparisonError(
+                f"{theirs.protocol} would be undecided even if nothing has changed, which fails this run: {are}, and "
+                f"it takes {least} to exclude a loss. To compare, {remedy}."
             )
 
     @property

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, product
+from itertools import combinations, count, product
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from cheesebench import tables
@@ -128,14 +128,19 @@ class CellCounts:
     and missing trials.
     """
     untested: str = ""
-    """Why nothing was measured, although the model was asked: it never acted."""
+    """Why nothing was measured: the model never acted, or no trial could be run."""
 
     @property
     def nothing(self) -> str:
         """Why it has no subject to compare; empty where it has one."""
         if any(one.scored for one in self.subjects.values()):
             return ""
-        return self.untested or "No trial was measured."
+        return self.untested or "No trial that counts was measured."
+
+    @property
+    def least_subjects(self) -> int:
+        """Pairs that it takes to exclude the loss, if nothing has changed."""
+        return next(n for n in count(2) if excludes_loss([0.0] * n, self.loss))
 
     @property
     def loss(self) -> float:
@@ -174,20 +179,21 @@ class CountedRun:
 
 
 def count_cell(
-    plan: CellPlan, trials: Iterable[SubjectRecords], calls: CellCalls | None = None
+    plan: CellPlan,
+    trials: Iterable[SubjectRecords],
+    calls: CellCalls | None = None,
+    causes: Sequence[str] = (),
 ) -> CellCounts:
     """Return the counts of a cell; ``trials`` yields its subjects in ascending order;
     none is kept in memory.
 
-    ``calls`` are the totals of its calls to a model, if it made any. A model that never
+    ``calls`` are the totals of its calls to a model, if it made any; ``causes`` say why
+    trials of it could not be run. A model that never
     acted has not been tested: it has no subjects to compare.
     """
     sample, measured = draw_sample(plan, trials), plan.measured
     counts = calls.counts if calls and calls.counts else sample.tally.agent_counts()
     never_acted = untested(counts, calls)
-    missing, planned = sample.missing, sample.entered
-    if not plan.sequential:
-        missing, planned = missing + sample.not_run, planned + sample.not_run
     return CellCounts(
         model=plan.model,
         protocol=plan.protocol,
@@ -209,11 +215,28 @@ def count_cell(
         animals=0.0
         if measured is None or plan.reference is None
         else plan.reference.value,
-        doubts=doubts(sample.tally.agent_counts(), calls, missing, planned)
-        if sample.per_subject and not never_acted
-        else (),
-        untested=never_acted,
+        doubts=() if never_acted else _doubts_of(plan, sample, calls, causes),
+        untested=never_acted or _unmeasured(sample, causes),
     )
+
+
+def _doubts_of(
+    plan: CellPlan, sample: Sample, calls: CellCalls | None, causes: Sequence[str]
+) -> tuple[str, ...]:
+    """Return what makes a cell's numbers doubtful, with the cause of missing trials."""
+    if not sample.per_subject:
+        return ()
+    not_run = 0 if plan.sequential else sample.not_run
+    missing, planned = sample.missing + not_run, sample.entered + not_run
+    found = doubts(sample.tally.agent_counts(), calls, missing, planned)
+    return (*found, *causes[:1]) if found and missing else found
+
+
+def _unmeasured(sample: Sample, causes: Sequence[str]) -> str:
+    """Say why no trial was measured; empty where one was, or nothing was run."""
+    if not causes or any(one.results for one in sample.per_subject):
+        return ""
+    return f"No trial that counts was measured. Cause: {causes[0]}."
 
 
 def count_subjects(
@@ -598,6 +621,8 @@ class RunComparison(tables.Tabular):
     """
     stopped: tuple[str, ...] = ()
     """The runs that stopped because of their results."""
+    not_run: tuple[str, ...] = ()
+    """What only the second run has (protocol and view, or a model)."""
     unseen: tuple[str, ...] = ()
     """What only the first run has (protocol and view, or a model): nothing is known of
     a loss there.
@@ -763,6 +788,7 @@ def compare_runs(
             for run in (first, second)
             if any(cell.sequential for cell in run.cells)
         ),
+        not_run=tuple(what for what, side in only if side == 1),
         unseen=tuple(what for what, side in only if side == 0),
         changed=_changes(first, second, pairs),
     )

@@ -15,6 +15,7 @@ from cheesebench.cli import main
 from cheesebench.experiment.cells import COHORT
 from cheesebench.experiment.log import RunLog
 from cheesebench.pytest_session.ci import append_step_summary, cut
+from cheesebench.statistics.comparison import LOSS, excludes_loss
 from cheesebench.testing.fake_server import Call, FakeServer
 
 RUN = ("--model", "walker", "--protocols=lab", "--subjects=12", "-k", "east")
@@ -153,6 +154,49 @@ def test_what_could_only_end_undecided_is_refused_before_it_is_run(
     several.stderr.fnmatch_lines(
         ["*main does not have statue*Run what it has (--model walker), or bless*"]
     )
+
+
+def test_too_few_subjects_to_exclude_a_loss_are_refused_before_they_are_run(
+    project: pytest.Pytester, baseline: Path
+) -> None:
+    """A model that is exactly as it was could not pass with them."""
+    few = ("--model", "walker", "--protocols=lab", "--subjects=6", "-k", "east")
+    gate = ("--cheese-compare=main", "--compare-fail=undecided")
+    result = project.runpytest_inprocess(*few, *gate)
+    assert result.ret == 4
+    said = " ".join(" ".join(result.errlines).split())
+    least = re.search(r"it takes (\d+) to exclude a loss", said)
+    assert least
+    assert f"6 of its subjects are in main, and it takes {least[1]}" in said
+    assert f"add --subjects {least[1]}." in said
+    assert excludes_loss([0.0] * int(least[1]), LOSS)
+    assert not excludes_loss([0.0] * (int(least[1]) - 1), LOSS)
+    enough = [word.replace("=6", f"={least[1]}") for word in few]
+    assert project.runpytest_inprocess(*enough, *gate).ret == 0
+
+
+def test_a_budget_that_ends_in_the_middle_is_told_where_the_comparison_is(
+    project: pytest.Pytester,
+) -> None:
+    """The rest is not counted with what was measured."""
+    with FakeServer("ACTIONS: FORWARD, FORWARD") as server:
+        given = ("--model=openai/tiny", "--base-url", server.base_url, "--protocols=lab")  # fmt: skip
+        both = (*given, "-k", "east or few", "--design=cohort", "--subjects=12")
+        project.runpytest_inprocess(*both, "--cheese-run-id=old")
+        assert main(["bless", "old", "main"]) == 0
+        with RunLog.open_read_only(project.path / "results/old") as log:
+            spent = {
+                plan.protocol: log.calls.of_cell(plan).totals for plan in log.plans()
+            }
+        budget = sum(one.prompt + one.completion for one in spent.values()) // 2
+        result = project.runpytest_inprocess(
+            *both, f"--max-tokens={budget}", "--cheese-compare=main",
+            "--compare-fail=worse,undecided", "--cheese-run-id=new",
+        )  # fmt: skip
+    assert result.ret == 1
+    comment = (project.path / "results/new/comment.md").read_text(encoding="utf-8")
+    told = comment.partition("<details>")[0]
+    assert re.search(r"stopped in trial \d+: .*--max-tokens \d+ is reached", told)
 
 
 @pytest.mark.parametrize("given", [(), ("-n1",)], ids=["alone", "xdist"])
