@@ -185,10 +185,8 @@ def test_a_budget_that_ends_in_the_middle_is_told_where_the_comparison_is(
         project.runpytest_inprocess(*both, "--cheese-run-id=old")
         assert main(["bless", "old", "main"]) == 0
         with RunLog.open_read_only(project.path / "results/old") as log:
-            spent = {
-                plan.protocol: log.calls.of_cell(plan).totals for plan in log.plans()
-            }
-        budget = sum(one.prompt + one.completion for one in spent.values()) // 2
+            spent = log.calls.totals()
+        budget = (spent.prompt + spent.completion) // 2
         result = project.runpytest_inprocess(
             *both, f"--max-tokens={budget}", "--cheese-compare=main",
             "--compare-fail=worse,undecided", "--cheese-run-id=new",
