@@ -95,7 +95,7 @@ def compare_files(
     """Compare two runs, or baselines, in these files. What is compared of a run is
     replayed, and ``tell`` is told.
 
-    Raises ComparisonError for runs that are no pairs, and RunLogError for a log that
+    Raises ComparisonError for runs that do not pair, and RunLogError for a log that
     was changed.
     """
     found = compare_runs(

@@ -159,8 +159,8 @@ def read_columns(
     rows by columns, some hundreds at a time, with their lines. No cell has blanks
     around it.
 
-    Rows without content are none: spreadsheets leave them; so are cells without content
-    beyond the columns. Raises TableError for all else that is no table.
+    Rows without content, which spreadsheets leave, do not count, nor do cells without
+    content beyond the columns. Raises TableError for all else that is not a table.
     """
     rows = _lines(text)
     names = next((one for one in rows if _has_content(one[1])), (1, []))

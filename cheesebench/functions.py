@@ -76,7 +76,7 @@ def compare(
 
     Runs are given as such or by id, directory or file; a baseline can take the place of
     one. ``models`` selects a model in either. What is compared of a run is replayed,
-    and ``tell`` is told. Raises ComparisonError for runs that are no pairs, and
+    and ``tell`` is told. Raises ComparisonError for runs that do not pair, and
     RunLogError for a trial that comes out otherwise than its log says.
     """
     paths = [

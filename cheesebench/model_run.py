@@ -258,8 +258,8 @@ class ModelRun:
         models: Mapping[str, LanguageModel],
         contexts: Mapping[str, int],
     ) -> None:
-        """Warn in one line of each model whose longest prompt exceeds its server's
-        context.
+        """Warn, in one line each, about models whose longest prompt exceeds their
+        server's context.
         """
         for name, context in contexts.items():
             found = [

@@ -410,7 +410,7 @@ def _check_item(item: object, hook: str) -> None:
         raise PluginError(f"returned a list with {fault}")
     if isinstance(item, os.PathLike) and not os.path.isdir(item):
         raise PluginError(
-            f"returned a list with {quoted(str(item))}, which is no directory. Correct the path; in a "
+            f"returned a list with {quoted(str(item))}, which is not a directory. Correct the path; in a "
             "package, add the files to its package data."
         )
 

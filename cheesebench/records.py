@@ -447,8 +447,8 @@ class CallRecord(tables.Brief):
     earlier calls). A call that was refused because of its content has ``fault`` set and
     no reply. ``cost`` is in dollars, None if the price is unknown; ``seconds`` is the
     time of the successful attempt; ``attempts`` includes retries, and ``malformed`` of
-    them had an answer that was no reply, or were refused for what was asked before it
-    was asked again.
+    them had an answer that was not a reply, or were refused for what was asked before
+    it was asked again.
     """
 
     trial: int

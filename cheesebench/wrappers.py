@@ -27,7 +27,7 @@ def checked_options(options: object) -> dict[str, Any]:
     """Return the options of ``reset``: the number of a ``subject``, or nothing.
 
     Raises:
-        OptionError: if they are no dictionary.
+        OptionError: if they are not a dictionary.
         UnknownNameError: if there is another option among them.
     """
     if options is None:

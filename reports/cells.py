@@ -275,7 +275,7 @@ def ability_footnotes(cells: Sequence[CellResult]) -> list[str]:
     if bare and notes:
         notes.append(f"–: no proved ceiling ({', '.join(bare)}).")
     if moving := list(filter(None, map(_moving_at_random, cells))):
-        notes.append(f"Moving at random, which is no zero: {', '.join(moving)}.")
+        notes.append(f"Moving at random, which is not zero: {', '.join(moving)}.")
     return notes
 
 

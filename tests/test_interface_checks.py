@@ -125,7 +125,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
     ("executors", lambda: [cb.ExecutorSpec("pool", "pool")], "* whose create is 'pool', a str. Make it a f*"),
     ("commands", lambda: [cb.CommandSpec("runs", "list runs", Path())], "* module is PosixPath*. Make it text."),
     ("protocols", lambda: ["lab"], "'lab', a str. Return a pathlib.Path."),
-    ("protocols", lambda: [Path("nowhere")], "nowhere, which is no directory. Correct the path; in a package, *"),
+    ("protocols", lambda: [Path("nowhere")], "nowhere, which is not a directory. Correct the path; in a package, *"),
 ]  # fmt: skip
 HOOKS: list[tuple[Callable[[], Any], str]] = [
     (lambda: None, "returned None. Return a list of AgentSpec objects."),

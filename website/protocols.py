@@ -187,7 +187,7 @@ def _facts(one: Specification) -> list[tuple[str, str]]:
             f"{_share(without)} at most, proved" if without is not None else "",
         ),
         (
-            "moving at random, which is no zero",
+            "moving at random, which is not zero",
             f"{_rate(document.chance)} of {document.chance.trials} trials"
             if document.chance
             else "",

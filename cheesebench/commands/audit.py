@@ -29,7 +29,7 @@ from cheesebench.commands.common import (
 from cheesebench.functions import audit, protocol_files
 from cheesebench.interfaces import AUDIT_PARTS, BaseSpecification
 
-#: Seconds between two lines where stderr is no terminal.
+#: Seconds between two lines where stderr is not a terminal.
 EVERY = 60.0
 
 

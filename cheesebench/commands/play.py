@@ -73,7 +73,7 @@ def parse_actions(text: str) -> list[int]:
 
 def from_lines(lines: TextIO) -> Iterator[int]:
     """Yield the actions of each line until one says q or the input ends; report and
-    skip words that are no actions.
+    skip words that are not actions.
     """
     for line in lines:
         if line.strip().upper() in QUIT_WORDS:

@@ -603,8 +603,8 @@ class ModelChannel:
 
     @property
     def trouble(self) -> str:
-        """A remark for a budget that is spent on faults before a first reply; else
-        empty.
+        """A remark to add where a budget is spent while the server does not answer;
+        empty if it does answer.
         """
         return (
             ""

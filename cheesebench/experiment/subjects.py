@@ -273,7 +273,7 @@ def first_observation(
     life: SubjectEnvironment, plan: CellPlan, trial: int
 ) -> str | None:
     """Begin the trial of this number (from 0); None after the last. Raises PluginError
-    for what is no observation.
+    for a result that is not an observation.
     """
     observation: object = life.begin_trial()
     if isinstance(observation, str) or (observation is None and trial):

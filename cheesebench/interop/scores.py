@@ -269,7 +269,7 @@ class Numbers(dict[object, float]):
             ) from None
         except (TypeError, ValueError):
             raise OptionError(
-                f"{where}: the score {quoted(repr(value), 60)} is no number."
+                f"{where}: the score {quoted(repr(value), 60)} is not a number."
             ) from None
 
 

@@ -67,7 +67,7 @@ def read_shape(
     """
     if not issubclass(model, BaseModel):  # of a plugin
         raise PluginError(
-            f"read_structure: {shown(model)}, is no model. Derive it from DocumentModel."
+            f"read_structure: {shown(model)}, is not a model. Derive it from DocumentModel."
         )
     mended: set[_Path] = set()
     for _ in range(2):

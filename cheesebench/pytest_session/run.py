@@ -216,7 +216,7 @@ def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:
 # Save the cursor, restore it, clear to the end of the line (ECMA-48 and DEC, as every
 # terminal has them).
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
-#: Columns that pytest may have used behind that (letters of earlier tests of the same
+#: Columns that pytest may have used after that (letters of earlier tests of the same
 #: file).
 _RESERVE = 12
 

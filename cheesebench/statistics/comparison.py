@@ -124,7 +124,7 @@ class CellCounts:
     sequential: bool = False
     """Whether its number of subjects depended on its results."""
     doubts: tuple[str, ...] = ()
-    """What makes its numbers doubtful, as reports say it: replies that are no answers,
+    """What makes its numbers doubtful, as reports say it: replies that are not answers,
     and missing trials.
     """
     untested: str = ""

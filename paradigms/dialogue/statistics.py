@@ -203,8 +203,8 @@ def by(scores: Iterable[Score], factor: str) -> dict[tuple[str, str], Spread]:
     """Return the spread over items by (level of ``factor``, model), in order of
     appearance: Table 3 by condition.
 
-    Lists of edges are no plans: they have a condition and a group of their own, and are
-    in no mean with plans.
+    Lists of edges are not plans: they have a condition and a group of their own, and
+    enter no mean with plans.
     """
     rates: dict[tuple[str, str], list[float]] = {}
     for score in _plans(scores, factor):
@@ -224,7 +224,7 @@ def failure_shares(
     """Return, by level of a factor, the share of all answers that have each flag; an
     answer may have several.
 
-    Lists of edges (group "Map") are no paths: they have a row of their own among
+    Lists of edges (group "Map") are not paths: they have a row of their own among
     conditions.
     """
     counts: dict[str, Counter[str]] = {}

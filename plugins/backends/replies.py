@@ -57,7 +57,7 @@ _FINISHES = {
     for word in words.split()
 }
 _FAULTS = frozenset(get_args(FaultKind))
-#: Those among them that mean a call of a tool.
+#: Finish reasons that mean a call of a tool.
 _CALLS = frozenset(
     ["toolcalls", "toolcall", "functioncall", "functioncalls", "tooluse"]
 )

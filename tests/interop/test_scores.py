@@ -316,7 +316,7 @@ def test_mistakes_are_one_line(
         ([good, bad], "File is not a zip file"),
         ([good, columns], "no column score"),
         ([good, sheet], "is not UTF-8. Save it as text in UTF-8."),
-        ([good, odd], "'maybe' is no number"),
+        ([good, odd], "'maybe' is not a number"),
         ([good, large], "the score 7 is not from 0 to 1. Give --range."),
         ([good, other], "no item in common"),
         ([good, two], "several scores: acc, f1. Choose one with --score"),
@@ -420,7 +420,7 @@ def test_tables_as_spreadsheets_pandas_and_r_write_them(tmp_path: Path) -> None:
         (["s1;1;0,75"], "subject;item;score", "not by semicolons"),
         (["s1,1,1", 's1,2,"0,75"'], "subject,item,score", "a.csv:3:3: the score"),
         (["x,s1,1,75"], "x,subject,item,score", "a.csv:2:4: the score 75 is not"),
-        (["s1,1,2_4"], "subject,item,score", "'2_4' is no number"),
+        (["s1,1,2_4"], "subject,item,score", "'2_4' is not a number"),
         (["s1,1,1"], "Subject,Item,Score", "a.csv:1:1: There is no column"),
         (["s1,1,1"], "Subject,Item,Score", "in lower case"),
         ([",1,1"], "subject,item,score", "'subject' is empty"),
@@ -471,7 +471,7 @@ def test_logs_larger_in_memory_than_on_disk_and_names_of_strangers(
             read_scores(bomb)
     large = tmp_path / "samples_large.jsonl"
     large.write_text(f'{{"doc_id": 1, "acc": {"9" * 400}}}\n', encoding="utf-8")
-    with pytest.raises(CheeseBenchError, match="is no number"):
+    with pytest.raises(CheeseBenchError, match="is not a number"):
         read_scores(large)
     named = table(
         tmp_path / "a.csv",

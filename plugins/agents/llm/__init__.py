@@ -311,8 +311,8 @@ class LlmAgent:
         self._learnings = ""
         #: Events since the last call; without a history, those of the present stretch.
         self._events: list[prompts.Event] = []
-        #: Earlier stretches that were not told: notes are asked for before the next
-        #: one.
+        #: Events of earlier stretches that the model has not been told: notes on them
+        #: are asked for before the next stretch.
         self._untold: list[prompts.Event] = []
         #: Actions of the last reply that have not been executed yet.
         self._pending: deque[int] = deque()

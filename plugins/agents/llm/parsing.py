@@ -237,8 +237,8 @@ def parse(text: str, most: int, learnings: int, told: str = "") -> Parsed:
     """Read a reply without its reasoning: at most ``most`` actions, and learnings of at
     most so many characters.
 
-    ``told`` is the text of the prompt: its lines are no answer. The last ``MAX_READ``
-    characters of the turn count.
+    ``told`` is the text of the prompt: its lines are not an answer. The last
+    ``MAX_READ`` characters of the turn count.
     """
     text, ran_past_token = until_token(text)
     text = text[-MAX_READ:].replace("\r\n", "\n").replace("\r", "\n")
