@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from cheesebench.amounts import rounded
 from cheesebench.commands.common import load_protocol
 from cheesebench.paradigms.dialogue.cogeval_stats import read_scores
 from cheesebench.paradigms.dialogue.statistics import (
@@ -184,16 +185,16 @@ def twenty(command: str, names: Iterable[str] = ()) -> str:
     """Return the rates of twenty subjects in some protocols, and their mean."""
     [rates] = COMMANDS[command]["rates"].values()
     said = [f"{rates[f'{name}@paper']:.0f}" for name in names]
-    return ", ".join([*said, f"{fmean(rates.values()):.1f} in all"])
+    return ", ".join([*said, f"{rounded(fmean(rates.values()), 1)} in all"])
 
 
 def best_of_views(command: str) -> str:
     """Return the mean of each view of a run, and that of the best ones."""
     by_view = COMMANDS[command]["rates"]
-    means = ", ".join(f"{fmean(one.values()):.1f}" for one in by_view.values())
+    means = ", ".join(rounded(fmean(one.values()), 1) for one in by_view.values())
     names = next(iter(by_view.values()))
     best = fmean(max(one[name] for one in by_view.values()) for name in names)
-    return f"{means} in one view, {best:.1f} best of three"
+    return f"{means} in one view, {rounded(best, 1)} best of three"
 
 
 def one_view() -> str:
