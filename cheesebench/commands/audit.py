@@ -12,6 +12,7 @@ import threading
 import time
 from typing import Any
 
+from cheesebench.amounts import duration
 from cheesebench.auditing import AuditReport, findings_table
 from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import (
@@ -216,8 +217,8 @@ class _Progress:
 
     def _speak(self) -> None:
         while not self._ended.wait(EVERY):
-            minutes = (time.monotonic() - self._begun) / 60
-            self._print(f"{self._name}: {self._last} ({minutes:.0f} min)")
+            took = duration(time.monotonic() - self._begun)
+            self._print(f"{self._name}: {self._last} ({took})")
 
     def _print(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)

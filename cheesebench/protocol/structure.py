@@ -159,7 +159,10 @@ def _put(data: Any, path: _Path, expected: str, model: type[BaseModel]) -> bool:
     holder: Any = data
     for step in above:
         holder = holder[step]
-    if _inside_data(holder, key) and isinstance(holder[key], dict | list):
+    is_there = _inside_data(holder, key)
+    if isinstance(holder, list) and not is_there:
+        return False  # a list that is too short
+    if is_there and isinstance(holder[key], dict | list):
         return False  # there may be names in it
     listed = re.findall(r"'([^']+)'", expected) if "one of " in expected else []
     for value in (*listed[:1], *_STAND_INS):

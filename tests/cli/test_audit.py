@@ -5,6 +5,7 @@ authors' own tests.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -50,7 +51,7 @@ def test_without_a_terminal_the_latest_is_said_from_time_to_time(
             said += capsys.readouterr().err
     lines = said.splitlines()
     assert lines[0] == "little (little.protocol.yaml): part 0"
-    assert "little: part 199 (0 min)" in lines
+    assert any(re.fullmatch(r"little: part 199 \([\d.]+ s\)", line) for line in lines)
 
 
 def test_what_is_finished_outlives_an_audit_that_is_killed(
@@ -81,7 +82,8 @@ def test_what_is_finished_outlives_an_audit_that_is_killed(
     assert (
         run("audit", "little", "--part", "lesions", "--processes", 1).code == again.code
     )
-    next((tmp_path / "other").rglob("*.json")).write_text("{}", encoding="utf-8")
+    for path in (tmp_path / "other").rglob("*.json"):
+        path.write_text("{}", encoding="utf-8")
     with pytest.raises(TypeError):
         run("audit", "little", "--part", "lesions", "--processes", 1)
 

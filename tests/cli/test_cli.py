@@ -58,7 +58,7 @@ def test_every_help_text_has_examples_that_can_be_typed(
     ("arguments", "words"),
     [
         ("lnt little", "Did you mean 'lint'?"),
-        ("lint", "arguments are required: FILE"),
+        ("diff", "arguments are required: PARENT"),
         (
             "list --jsn",
             "unrecognized arguments: --jsn. Did you mean '--json'? See 'cheesebench list --help'.",

@@ -306,7 +306,7 @@ ERRORS = {
     "a measure by what there is not": ("E201", "measures: {m: {value: steps, by: «dealy}}"),
     "a measure by itself": ("E228", "measures: {m: {value: steps, by: «m}}"),
     "a measure by nothing": ("E123", "measures: {m: {value: steps, by: «[]}}"),
-    "a measure without a value": ("E122", "measures: {m: «{by: [trial]}}"),
+    "a measure without a value": ("E122", "measures: {n: trial, m: «{by: [n]}}"),
     "a mistake in a measure by condition": ("E131", "measures: {m: {value: «stepz, by: n}, n: steps}"),
     "a member of no group": ("E134", 'arena: {map: "S..Z", legend: {S: box, Z: goal}, groups: {g: [goal, box]}}\n'
         "vars: {v: none}\n" + trial("{enter: goal, set: {v: 'member(«gr, 1)'}, end: found}")),
