@@ -1,8 +1,7 @@
 """The table of CogEval's public scores that ``cheesebench cogeval-stats --scores`` and
-``benchmarks/papers.py`` read, from a copy of the public conversations
-(github.com/cogeval/cogmaps, MIT).
+``benchmarks/papers.py`` read, from a clone of the public conversations
+(https://github.com/cogeval/cogmaps, MIT):
 
-    git clone https://github.com/cogeval/cogmaps
     python benchmarks/cogeval_scores.py cogmaps/conversations > scores.csv
 
 A row for each graph, domain, condition, model and temperature, as folders and files of
