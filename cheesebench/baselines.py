@@ -188,7 +188,7 @@ def read_baseline(path: Path) -> CountedRun:
 def incomplete(run: CountedRun) -> Iterable[str]:
     """Yield sentences on what a run lacks to be a baseline."""
     for cell in run.cells:
-        if not any(subject.scored for subject in cell.subjects.values()):
+        if cell.nothing:
             yield f"nothing was measured on {cell.protocol} in {cell.view}"
             continue
         missing = sum(subject.missing for subject in cell.subjects.values())

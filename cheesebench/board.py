@@ -12,6 +12,7 @@ from statistics import fmean
 
 from pydantic import Field
 
+from cheesebench import frozen
 from cheesebench.amounts import points, rounded
 from cheesebench.canary import CANARY
 from cheesebench.errors import CheeseBenchError
@@ -19,7 +20,6 @@ from cheesebench.experiment.cells import find_design
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
 from cheesebench.experiment.unfinished import is_finished
-from cheesebench.frozen import standing
 from cheesebench.protocol.documents import DocumentModel
 from cheesebench.protocol.structure import read_document
 from cheesebench.statistics import RunSummary, Verdict
@@ -146,7 +146,7 @@ def _refused_twins(log: RunLog, public: Sequence[RunLog]) -> Iterator[Refusal]:
     to an entry.
     """
     entry = next((one for one in public if _models(one) >= _models(log)), None)
-    found = standing(entry.plans(), entry.manifest["protocols"]) if entry else None
+    found = _standing(entry) if entry else None
     if found is None:
         how = "it has only twins, and no other run on the board has its models"
         yield Refusal("set", _name(log), how)
@@ -156,12 +156,16 @@ def _refused_twins(log: RunLog, public: Sequence[RunLog]) -> Iterator[Refusal]:
     yield from _lived_otherwise(log)
 
 
+def _standing(log: RunLog) -> frozen.Standing | None:
+    return frozen.standing(log.plans(), log.manifest["protocols"])
+
+
 def _models(log: RunLog) -> set[str]:
     return {plan.model for plan in log.plans()}
 
 
 def _other_than_set(log: RunLog) -> Iterator[str]:
-    found = standing(log.plans(), log.manifest["protocols"])
+    found = _standing(log)
     if found is None:
         yield "it has no protocol of a frozen set"
         return
@@ -215,7 +219,7 @@ def _hidden_runs(
     told = {one.run for one in entry.failed_runs} if entry else set()
     shown = {other.path.resolve() for other in logs}
     models = _models(log)
-    own = standing(log.plans(), log.manifest["protocols"])
+    own = _standing(log)
     for path in sorted(log.directory.parent.glob(f"*/{FILE_NAME}")):
         name = path.parent.name
         if path.resolve() in shown or name in told:
@@ -233,7 +237,7 @@ def _hidden_runs(
 def _ran(path: Path, models: set[str], name: str) -> bool:
     """Return whether a log has one of the models on the set. Raises RunLogError."""
     with RunLog.open_read_only(path) as log:
-        found, own = standing(log.plans(), log.manifest["protocols"]), _models(log)
+        found, own = _standing(log), _models(log)
     return found is not None and str(found) == name and bool(models & own)
 
 
@@ -247,7 +251,7 @@ def _not_as_lived(log: RunLog) -> Iterator[str]:
 def _together(logs: Sequence[RunLog]) -> Iterator[Refusal]:
     """Yield what is wrong with these runs beside one another."""
     seen: dict[str, str] = {}
-    sets = [str(standing(log.plans(), log.manifest["protocols"])) for log in logs]
+    sets = [str(_standing(log)) for log in logs]
     first = sets[0]
     for log, own in zip(logs, sets, strict=True):
         if own != first:

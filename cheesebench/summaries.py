@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from cheesebench import frozen
 from cheesebench.errors import OptionError
 from cheesebench.experiment.log_file import is_claimed
 from cheesebench.experiment.unfinished import is_finished
-from cheesebench.frozen import standing
 from cheesebench.statistics import RunSummary, summarise_subjects
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import plural
@@ -83,7 +83,7 @@ def _frozen_set(logs: Iterable[RunLog]) -> str:
     """Return the name of the frozen set that was run, or the names, if logs that claim
     the same rules have other texts; empty if it was none.
     """
-    found = (standing(log.plans(), log.manifest["protocols"]) for log in logs)
+    found = (frozen.standing(log.plans(), log.manifest["protocols"]) for log in logs)
     return ", ".join(sorted({str(one) for one in found if one is not None}))
 
 

@@ -58,6 +58,7 @@ MOST_FLIPS = 9999
 FLIPPED = 1000
 #: What stands for the agent of a program, and before the name of a setting.
 NO_AGENT, SETTING = "none: a program", "setting "
+UNMEASURED = "No trial that counts was measured."
 UNPAIRED = "No subject was measured in both runs."
 #: A loss of pass rate that is excluded where the answer is "no loss".
 LOSS = 0.3
@@ -135,7 +136,7 @@ class CellCounts:
         """Why it has no subject to compare; empty where it has one."""
         if any(one.scored for one in self.subjects.values()):
             return ""
-        return self.untested or "No trial that counts was measured."
+        return self.untested or UNMEASURED
 
     @property
     def least_subjects(self) -> int:
@@ -236,7 +237,7 @@ def _unmeasured(sample: Sample, causes: Sequence[str]) -> str:
     """Say why no trial was measured; empty where one was, or nothing was run."""
     if not causes or any(one.results for one in sample.per_subject):
         return ""
-    return f"No trial that counts was measured. Cause: {causes[0]}."
+    return f"{UNMEASURED} Cause: {causes[0]}."
 
 
 def count_subjects(
