@@ -142,7 +142,7 @@ def _broken(log: RunLog, rule: str, found: Iterable[str]) -> Iterator[Refusal]:
 
 
 def _refused_twins(log: RunLog, public: Sequence[RunLog]) -> Iterator[Refusal]:
-    """Yield what is wrong with a run of twins alone, which whoever runs the board adds
+    """Yield what is wrong with a run of twins alone, which the board's operator adds
     to an entry.
     """
     entry = next((one for one in public if _models(one) >= _models(log)), None)

@@ -238,8 +238,8 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
 
 
 def said_seed(options: Mapping[str, Any]) -> str:
-    """Return the seed, and whether it was drawn or typed: whoever types a seed can know
-    the worlds of the run in advance.
+    """Return the seed, and whether it was drawn or typed: a typed seed makes the
+    worlds of the run known in advance.
     """
     return (
         f"{options.get('seed')} ({'drawn' if options.get('seed_drawn') else 'typed'})"

@@ -26,7 +26,7 @@ APART = 77_000_000
 
 
 class ReflexiveLife(ArenaSubject):
-    """A life in which the first action at an observation is its answer for ever."""
+    """A life that answers each observation with its first action there."""
 
     def __init__(
         self,
