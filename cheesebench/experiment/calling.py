@@ -37,7 +37,7 @@ from cheesebench.chat import (
 )
 from cheesebench.errors import CheeseBenchError, RunLogError
 from cheesebench.experiment.log import digest, readable
-from cheesebench.records import CallRecord, CallTotals, CellKey, TrialRecord
+from cheesebench.records import CallRecord, CallTotals, CellKey
 from cheesebench.redaction import quoted
 
 if TYPE_CHECKING:
@@ -647,10 +647,18 @@ def _said_in(reply: ChatReply) -> str:
     return reply.text.strip() or reply.reasoning.strip()
 
 
-def _names_actions(record: TrialRecord) -> bool:
-    """Whether some reply of a trial could be read."""
-    counts = record.tally
-    return counts.get("calls", 0) - counts.get("notes", 0) > counts.get("unparsed", 0)
+def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
+    """Return what a log says of a cell; finished subjects give no reply again."""
+    hope = Hope(to_repeat=log.calls.to_repeat(plan))
+    finished = log.completed_subjects(plan)
+    for record in log.trials(plan):
+        asked = record.tally.get("calls", 0) - record.tally.get("notes", 0)
+        hope.was_read |= asked > record.tally.get("unparsed", 0)
+        said = asked - record.tally.get("empty", 0)  # ``SilenceWatch`` counts these
+        if said > 0 and record.subject in finished:
+            hope.unread += said
+            hope.subjects.add(record.subject)
+    return hope
 
 
 @dataclass(slots=True)
@@ -706,10 +714,7 @@ class Caller:
     def _hope(self) -> Hope:
         hopes, plan = self.channel.hopes, self.plan
         if plan.key not in hopes:
-            hopes[plan.key] = Hope(
-                was_read=any(_names_actions(one) for one in self.log.trials(plan)),
-                to_repeat=self.log.calls.to_repeat(plan),
-            )
+            hopes[plan.key] = _hope_of(self.log, plan)
         return hopes[plan.key]
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:

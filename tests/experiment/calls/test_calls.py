@@ -264,6 +264,29 @@ def test_a_resumed_run_gives_up_no_model_that_it_has_read(
             assert not [text for text in errors(log) if "could be read" in text]
 
 
+def test_a_resumed_run_gives_up_a_mute_model_where_it_would_have_been(
+    laboratory: Laboratory,
+) -> None:
+    with FakeServer("no") as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=6, names=("corridor",))
+        laboratory.options = CallOptions(concurrency=1)
+        with laboratory.log("whole", cells) as log:
+            laboratory.run(log, model, cells)
+            enough = log.calls.totals().calls
+            assert "could be read" in errors(log)[-1]
+        laboratory.options = CallOptions(concurrency=1, limits=Limits(tokens=250))
+        with laboratory.log("cut", cells) as log:
+            laboratory.run(log, model, cells)
+            assert 0 < log.calls.totals().calls < enough
+        laboratory.options = CallOptions(concurrency=1)
+        for _ in range(2):
+            with RunLog.open(laboratory.results / "cut") as log:
+                laboratory.run(log, model, cells)
+                assert log.calls.totals().calls == enough
+                assert "could be read" in errors(log)[-1]
+
+
 def test_a_fault_of_the_account_stops_everybody_at_once(laboratory: Laboratory) -> None:
     with FakeServer(walk, key="right") as server:
         model = laboratory.model(server)
