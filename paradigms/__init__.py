@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
     """
     if name.startswith("_"):
         raise AttributeError(name)
-    # It imports Gymnasium.
+    # Imported here because it imports Gymnasium, which is slow.
     from cheesebench.paradigms.arena.environment import class_named
 
     return class_named(name)

@@ -1,5 +1,5 @@
-"""Runs the tests of a protocol (``tests:``): trials that are played and compared with
-the author's expectations.
+"""Runs the tests of a protocol (``tests:``): plays trials, and compares them with the
+author's expectations.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class TestReport:
-    """The result of one of a protocol's tests.
+    """The result of one test of a protocol.
 
-    ``index`` counts from 0 in the order of the file, ``position`` is the test's
-    position (in a parent's file if it is inherited), ``actions`` has one letter
-    (``FLRS``) for each step played in the tested trial. ``differences`` are sentences
-    such as ``outcome: expected correct, was timeout``; empty if it passed.
+    ``index`` counts from 0 in the order of the file. ``position`` is where the test
+    stands (in the parent's file if it is inherited). ``actions`` has one letter
+    (``FLRS``) for each step of the tested trial. ``differences`` are sentences such as
+    ``outcome: expected correct, was timeout``; a test that passed has none.
     """
 
-    __test__: ClassVar[bool] = False  # not for pytest to collect
+    __test__: ClassVar[bool] = False  # pytest must not collect this class
 
     index: int
     position: Position
@@ -91,8 +91,8 @@ def _run(
     try:
         differences = _play(life, paradigm.program.geometry, test, played)
     except CheeseBenchError as error:
-        # Errors that show only at run time, such as an invalid place, are failures of
-        # the test.
+        # An error that shows only at run time, such as an invalid place, is a failure
+        # of the test.
         differences = [str(error)]
     letters = "".join(ACTION_LETTERS[action] for action in played)
     return TestReport(index, position, letters, tuple(differences))
@@ -101,8 +101,8 @@ def _run(
 def _play(
     life: ArenaSubject, geometry: Geometry, test: Test, played: list[int]
 ) -> list[str]:
-    """Live up to the tested trial and through it; return the differences, and in
-    ``played`` the actions.
+    """Live up to the tested trial and through it. Return the differences; append the
+    actions to ``played``.
     """
     for before in range(test.trial):
         if life.begin_trial() is None:
@@ -146,8 +146,8 @@ def _go(life: ArenaSubject, geometry: Geometry, name: str) -> Iterator[int]:
     planned: tuple[Destination, Tables, int] | None = None
     while True:
         goal, tables, pose = _goal(life, geometry.arena, name), life.tables, life.pose
-        # The last step may have closed a door, changed the variable, or placed the
-        # subject elsewhere.
+        # The last step may have closed a door, changed the variable, or moved the
+        # subject by a placement.
         if (
             planned is None
             or goal != planned[0]
@@ -172,7 +172,7 @@ def _goal(life: ArenaSubject, arena: Arena, name: str) -> Destination:
     return destination(arena, held)
 
 
-# -- what was expected, and what was
+# -- comparison of expected and actual results
 
 
 def _differences(life: ArenaSubject, test: Test, reward: float) -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""The arena as it is stepped: what the life, the controls, the tests of a protocol and
-the audit share.
+"""The compiled arena, as far as the life, the controls, the tests of a protocol and the
+audit share it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class CompiledArena(Paradigm):
     ) -> Still:
         """Return how a trial of this life begins, or what ``state`` would show then.
 
-        Earlier trials are waited out. ``place`` of ``state`` has no effect: the subject
-        stays where it is.
+        The subject waits through earlier trials. A ``place`` in ``state`` has no
+        effect: the subject stays where it is.
         """
         life = ArenaSubject(self.program, view, seed, subject)
         for _ in range(trial - 1):

@@ -51,13 +51,14 @@ class CuesDrawnAnew(CompiledArena):
 
 
 class ShuffledCueSubject(ArenaSubject):
-    """An environment that differs from the plain one only in what is visible.
+    """An environment that differs from the plain one only in its pictures.
 
     In every trial the landmarks swap glyphs at random, and draws that determine cues
     are drawn again independently. On every entry into a state (and when its clock
     restarts), glyphs and texts are those of a state drawn uniformly from all states. If
-    a variable that rules change gives a cue's place, a member of the same group is
-    drawn instead. Doors and freezing are not cues: they are those of the actual state.
+    a cue's place is a variable that rules change, a random member of the same group
+    takes its place. Doors and freezing are not cues: they are those of the actual
+    state.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
@@ -65,7 +66,7 @@ class ShuffledCueSubject(ArenaSubject):
         specification = program.specification
         self._chance = schedule.Stream(seed, f"{specification.paradigm}|cues", subject)
         self._states = list(program.states.values())
-        # Rows are independent between trials, whatever the protocol's order is.
+        # Rows are independent between trials, whatever order the protocol prescribes.
         again = [
             dataclasses.replace(
                 draw, per="trial", order="random", copies=1, max_run=None, keep_if=None
@@ -116,7 +117,7 @@ class ShuffledCueSubject(ArenaSubject):
 
 @dataclass(frozen=True, slots=True)
 class _Memory:
-    """The variables from which the look of a state is computed."""
+    """The variables that determine how a state looks."""
 
     values: dict[str, Any]
 
@@ -125,9 +126,7 @@ class _Memory:
 
 
 class LabelsSwapped(CompiledArena):
-    """Labels are permuted for the whole run: each means what another one means in the
-    plain world.
-    """
+    """Labels are permuted for the whole run: each one takes the meaning of another."""
 
     def __init__(self, specification: Specification, seed: int) -> None:
         super().__init__(specification)
@@ -135,7 +134,7 @@ class LabelsSwapped(CompiledArena):
         self._glyphs = _cycle(
             chance.shuffled([*_labels(specification), _fresh(specification)], "glyphs")
         )
-        # A text with values in it stays: no other text can replace it.
+        # A text with values in it is kept, because no other text can replace it.
         lines = [
             line
             for state in specification.states.values()
@@ -149,7 +148,7 @@ class LabelsSwapped(CompiledArena):
     def environment(self, view: View, seed: int, subject: int) -> ArenaSubject:
         known = self._views.get(view.name)
         if known is None or known.view is not view:
-            # One view for all subjects, so that drawn observations are cached.
+            # All subjects share one view, so that drawn observations are cached.
             known = self._views[view.name] = SwappedView(
                 view, self._glyphs, self._texts
             )
@@ -165,7 +164,8 @@ class SwappedView:
         self.view, self._glyphs, self._texts = view, glyphs, texts
         self.name = view.name
         self.characters = view.characters
-        # The latest scene and its changed copy, because views are drawn pose by pose.
+        # The latest scene and its changed copy. One pair is enough, because a view
+        # draws one scene pose by pose.
         self._last: tuple[Scene, Scene] | None = None
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
@@ -226,7 +226,7 @@ def _cycle(labels: Sequence[str]) -> dict[str, str]:
 
 
 class Master(ArenaSubject):
-    """The replayed master of a yoked subject; it exposes the rules that fire, and the
+    """The replayed master of a yoked subject. It exposes the rules that fire, and the
     changes of state.
     """
 
@@ -246,16 +246,16 @@ class Master(ArenaSubject):
 class YokedSubject(ArenaSubject):
     """A subject in the world of another one (the master), which it cannot change.
 
-    Body and memory are its own: it walks under the master's doors and freezing, and its
-    ``watch`` rules record its own events. When the master's state changes, the entry
-    effects and those of the rule are executed for the subject, too, so it is placed
-    when the master is placed. Rewards, states and the end of the trial are the
-    master's.
+    Its body and memory are its own: it walks under the master's doors and freezing, and
+    its ``watch`` rules record its own events. When the master's state changes, the
+    effects of the entry and of the rule apply to the subject, too, so it is placed when
+    the master is placed.
 
-    The outcome is the one that the subject would have had alone: the ``end`` of the
-    first rule that its own events would have fired, or the first ``finish`` that its
-    own counters would have met; else, if a clock ended the master's trial, that end;
-    else ``timeout``.
+    Rewards, states and the end of the trial are the master's. The outcome is the one
+    that the subject would have had alone: the ``end`` of the first rule that its own
+    events would have fired, or the first ``finish`` that its own counters would have
+    met. Otherwise, if a clock ended the master's trial, it is that end; else
+    ``timeout``.
     """
 
     def __init__(
@@ -279,7 +279,7 @@ class YokedSubject(ArenaSubject):
         self._actions, self._would = actions, None
         observation = super().begin_trial()
         if observation is not None and self.state != self._master.state:
-            # The two subjects' pasts differ.
+            # Enter once more, because the two subjects have different pasts.
             self._enter(self._master.state)
             self._look_around()
             observation = self._observation()
@@ -360,14 +360,14 @@ class YokedSubject(ArenaSubject):
             self._enter(self._master.state)
 
     def _due(self, taken: Rule) -> str | None:
-        """Return the end that is due by the clock: the master determines when, the
-        subject's own state which one.
+        """Return the end that is due by the clock. The master decides when, and the
+        subject's own state decides which one.
         """
         for rule in self._current.rules:
             if rule.after is None or not self.steps - self._entered >= rule.after(self):
                 continue
-            # The master has already drawn `p` for the rule that fired; do not draw for
-            # the others.
+            # The master has already drawn `p` for the rule that fired; for other rules
+            # it is not drawn.
             if (rule.guard is None or rule.guard(self)) and (
                 rule.p is None or rule.source == taken.source
             ):

@@ -40,16 +40,16 @@ from cheesebench.protocol import (
 from cheesebench.protocol.documents import MAX_NAME
 from cheesebench.wrappers import checked_options
 
-#: A picture: uint8, height x width x 3, RGB.
+#: RGB picture: uint8, height x width x 3.
 Pixels = NDArray[np.uint8]
 
 
-#: Lives are drawn from seeds below this number when ``reset`` is called without one.
+#: Seeds for ``reset`` without a seed are drawn below this number.
 SEEDS = 2**31
-#: The largest number of a subject: expressions compute with it, and floats hold it
+#: Largest number of a subject. Expressions compute with it, so a float must hold it
 #: exactly.
 MAX_SUBJECT = 10**15
-#: The view that ``render`` uses for pictures where the observations are texts.
+#: The view that ``render`` draws as a picture when observations are texts.
 WATCHED_IN = "topdown_2d"
 
 
@@ -118,8 +118,8 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin the next trial; with ``seed`` (or a new ``subject`` in the options), of
-        a new subject.
+        """Begin the next trial. With ``seed``, or a new ``subject`` in the options, it
+        is a new subject's first trial.
         """
         super().reset(seed=seed)
         self.subject = checked_options(options).get("subject", self._subject)
@@ -133,7 +133,7 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         return observed(self._observation), beginning(life)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Execute one action; for the results see the class."""
+        """Execute one action; the class documents the results."""
         life = self._life
         if life is None:
             raise StepAfterEndError("No trial has begun. Call reset() before step().")
@@ -178,8 +178,8 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
 
     @property
     def life_over(self) -> bool:
-        """Whether the latest trial was the last one of the subject's life, also if it
-        was broken off.
+        """Whether the latest trial, finished or not, was the last one of the subject's
+        life.
         """
         return self._life is not None and self._life.life_over
 
@@ -200,8 +200,8 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         return pixels(life.drawn_in(self.paradigm.program.gallery(watched)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle (and copy) the constructor's arguments; generated classes cannot be
-        found by name.
+        """Pickle (and copy) the constructor's arguments, because generated classes
+        cannot be found by name.
         """
         check_own(type(self))
         return _made_again, (self.specification, self._arguments), {"spec": self.spec}
@@ -277,13 +277,13 @@ def checked_render_mode(render_mode: str | None, known: Iterable[str]) -> str | 
 # -- the classes of protocols
 
 #: By path and text of the protocol, so that the lanes of a vector environment share
-#: what is compiled and drawn.
+#: compiled protocols and drawn pictures.
 _classes: dict[tuple[str, str], type[ArenaEnvironment]] = {}
 
 
 def environment_class(specification: Specification) -> type[ArenaEnvironment]:
-    """Return the environment class of a checked protocol; the same class for the same
-    protocol.
+    """Return the environment class of a checked protocol; equal protocols share one
+    class.
     """
     key = specification.path, specification.text
     if key not in _classes:
@@ -361,8 +361,8 @@ def text_space(paradigm: ArenaParadigm, view: View) -> TextSpace:
     return TextSpace(
         min_length=0,
         max_length=max(1, *(view.max_length(scene) for scene in scenes)),
-        # Text numbers characters in this order; the order of a set differs between
-        # processes.
+        # Text numbers characters in this order. It is sorted because the order of a set
+        # differs between processes.
         charset="".join(sorted(characters)),
     )
 
@@ -405,7 +405,7 @@ def observation_space(paradigm: ArenaParadigm, view: View) -> spaces.Space[Any]:
 
 
 def observed(observation: str) -> Any:
-    """Convert an observation to its space (a picture to its pixels)."""
+    """Convert an observation to its space (a picture to pixels)."""
     if not isinstance(observation, Picture):
         return observation
     return {"picture": pixels(observation), "text": str(observation)}

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cheesebench.records import CellPlan
     from cheesebench.source import Node
 
-#: The view that shows all that is drawn.
+#: The view from above, which shows everything that is drawn.
 FROM_ABOVE = "ascii_2d"
 
 
@@ -63,7 +63,8 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         errors = len(diagnostics.errors)
         tree = embed_tables(tree, diagnostics)
         if len(diagnostics.errors) > errors:
-            # without its columns, everything that reads them would be an error, too
+            # Without its columns, every expression that reads them would be reported,
+            # too.
             return None
         tree = embed_animals(tree, diagnostics)
         if self._is_strange(tree, diagnostics):
@@ -78,7 +79,7 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         return check(*resolved, tree, diagnostics) if resolved else None
 
     def _is_strange(self, tree: Node, diagnostics: Diagnostics) -> bool:
-        """Report a file of a family that is not installed: it has no arena, but an
+        """Report a file of a family that is not installed: it has no arena, but has an
         unknown key.
         """
         known = self.document.model_fields
@@ -146,7 +147,7 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
     def cells(
         self, specification: Specification, request: CellRequest
     ) -> Iterable[CellPlan]:
-        """Return the plain cell, or a study's, in every view; each with its
+        """Return the cells of a protocol or study, in every view, each followed by its
         controls.
         """
         if request.model in request.plugins.respondents:
@@ -161,7 +162,7 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
             )
         cells = list(self._plan_cells(specification, request))
         if request.against is not None:
-            # No protocol of the published rules draws its limit.
+            # Protocols with the published rules never draw their limit.
             most = specification.limit if isinstance(specification.limit, int) else 0
             for cell in cells:
                 if reason := why_not(request.against, cell, most):
@@ -198,8 +199,8 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         return plan_cell(specification, plan.model, plan.view, design, plan.memory)
 
     def _check_view(self, specification: Specification, view: View) -> None:
-        """Raise UnsuitableError if the view hides a cue: a failure there would not be
-        one of ability.
+        """Raise UnsuitableError if the view hides a cue, because a failure there would
+        say nothing about ability.
         """
         paradigm = self.compile(specification)
         looks = validity.looks(paradigm, validity.FEWEST_LOOKS, 0)
@@ -213,16 +214,17 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
 
 
 def _must_show_cues(specification: Specification, plan: CellPlan) -> bool:
-    """Return whether a verdict would say something of the ability that the protocol
-    names. Views from above show all that is drawn.
+    """Return whether a verdict would concern the ability that the protocol names.
+
+    Views from above are exempt, because they show everything that is drawn.
     """
     named = specification.construct is not None
     return named and plan.claims and plan.view != FROM_ABOVE
 
 
 def _animals(judged: ReferenceSpec | None) -> str:
-    """Return the value that a verdict compares with, and in a word whether it was not
-    measured on the same event.
+    """Return the value that the verdict compares with; add a word if it was measured on
+    another event.
     """
     if judged is None:
         return "no reference"

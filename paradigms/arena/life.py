@@ -49,7 +49,9 @@ from cheesebench.protocol.specification import MET, BlockSpec
 
 
 class Ending(NamedTuple):
-    """What Gymnasium's ``info`` has at the end of a trial; see ``TrialResult``."""
+    """The results at the end of a trial, as in Gymnasium's ``info``; see
+    ``TrialResult``.
+    """
 
     outcome: str
     success: bool | None
@@ -59,7 +61,7 @@ class Ending(NamedTuple):
 
 class ArenaSubject:
     """The environment of one subject: ``begin_trial``, then ``step`` until TERMINATED
-    or TRUNCATED, and so on.
+    or TRUNCATED, for each trial.
 
     Expressions read the public attributes (``program``); do not write them from
     outside.
@@ -79,7 +81,7 @@ class ArenaSubject:
         self._trial_number = -1
         self._session_number = 0
         self._start_at = read_place(specification.start.at)
-        # What expressions read.
+        # Values of variables and columns, for expressions.
         self.values: dict[str, Any] = {}
         self.it: str | None = None
         self.last: str | None = None
@@ -92,13 +94,13 @@ class ArenaSubject:
         self.occupied: dict[str, str | None] = {}
         self._past: tuple[tuple[bool, ...], ...] = ((),) * len(program.recents)
         self.noted: schedule.Noted = (None, None)
-        # The current trial.
+        # State of the current trial.
         self.waiting = False
         self.outcome: str | None = None
         self._pose = 0
         self._ended = True
-        #: Step, state, rule, `it` (where the rule has one) and source; TaskEvents are
-        #: made of them on demand.
+        #: Step, state, rule, `it` (if the rule has one) and source. TaskEvents are made
+        #: from these on demand.
         self._events: list[tuple[int, str, str, str | None, str]] = []
         self._trace = Trace(self._geometry)
         self._placings = 0
@@ -107,8 +109,8 @@ class ArenaSubject:
         self._entered = 0
         self._current: State = next(iter(program.states.values()))
         self._look: Look
-        # For the fast path of a step: tables, events with rules, the next step at which
-        # something is due, pay.
+        # For the fast path of a step: tables, events with rules, the next step with a
+        # due timer, and the constant reward.
         self._moves: list[int] = []
         self._bits: list[int] = []
         self._frames: list[str | None] = []
@@ -125,8 +127,8 @@ class ArenaSubject:
 
     @property
     def life_over(self) -> bool:
-        """Whether this trial is the last of the schedule; where that depends on how it
-        ends, known at its end.
+        """Whether this trial is the last of the schedule. If that depends on how it
+        ends, it is known only afterwards.
         """
         return self._schedule.over
 
@@ -163,7 +165,7 @@ class ArenaSubject:
             limit if isinstance(limit, int) else self._held_limit(self.values[limit])
         )
         self._place_at_start("session" in began)
-        for guard, initial in self._program.entry:  # 5
+        for guard, initial in self._program.entry:  # clause 5
             if guard is None or guard(self):
                 self._enter(initial)
                 break
@@ -172,8 +174,8 @@ class ArenaSubject:
         return self._observation()
 
     def _begin_scopes(self, block: BlockSpec, began: set[Scope]) -> None:
-        """2: variables of the scopes that begin take their initial value, or the one
-        that the block sets.
+        """Clause 2: variables of the beginning scopes take their initial value, or the
+        one that the block sets.
         """
         values = self.values
         values.update(dict.fromkeys(self._program.specification.counters, 0))
@@ -188,7 +190,7 @@ class ArenaSubject:
                 values[name] = value
 
     def _draw_rows(self, began: set[Scope]) -> None:
-        """3: draws whose scope begins, in file order."""
+        """Clause 3: make the draws whose scope begins, in file order."""
         for draw, sequence in self._draws:
             if draw.per not in began:
                 continue
@@ -220,8 +222,8 @@ class ArenaSubject:
         )
 
     def _place_at_start(self, session_begins: bool) -> None:
-        """4: at ``start.at`` facing ``start.face``; with ``carry`` only on the first
-        trial of a session.
+        """Clause 4: place the subject at ``start.at``, facing ``start.face``; with
+        ``carry`` only on the first trial of a session.
         """
         self.occupied = dict.fromkeys(self._geometry.member_at)
         if self._program.specification.start.carry and not session_begins:
@@ -272,8 +274,8 @@ class ArenaSubject:
         TERMINATED or TRUNCATED.
         """
         index = self._pose + action
-        self.steps = steps = self.steps + 1  # 6
-        self._pose = pose = self._moves[index]  # 7
+        self.steps = steps = self.steps + 1  # clause 6
+        self._pose = pose = self._moves[index]  # clause 7
         self._note(pose + action)
         if self._bits[index] & self._listen or steps >= self._wake:
             return self._happen(self._bits[index])
@@ -286,13 +288,13 @@ class ArenaSubject:
             self._trace.entries.pop()
             raise StepAfterEndError("This trial has ended. Call reset() before step().")
         state = self._current
-        if bits & self._program.where_mask:  # 9
+        if bits & self._program.where_mask:  # clause 9
             self._update_occupied(self._geometry.cell(self._pose))
-        reward = self._fire_rules(bits)  # 10 to 14
+        reward = self._fire_rules(bits)  # clauses 10 to 14
         status = RUNNING if self.outcome is None else TERMINATED
-        if self.outcome is None and self.steps >= self._limit:  # 15
+        if self.outcome is None and self.steps >= self._limit:  # clause 15
             self.outcome, status = TIMEOUT, TRUNCATED
-        if self.outcome is None:  # 16
+        if self.outcome is None:  # clause 16
             now = self._current
             reward += self._apply_each(now) if now.busy else now.pay
             if not state.steady or self._entered == self.steps:
@@ -302,29 +304,31 @@ class ArenaSubject:
             self._close()
             self._schedule.note(self.noted)
             self._look_around()
-        return self._observation(), reward, status  # 17
+        return self._observation(), reward, status  # clause 17
 
     def _fire_rules(self, bits: int) -> float:
-        """10 to 14: fire all rules of `watch` that hold, and the first of the state."""
+        """Clauses 10 to 14: fire all rules of `watch` that hold, and the first one of
+        the state.
+        """
         state, watch = self._current, self._program.watch
         reward, fired = self._fire_watch(watch, bits) if watch else (0.0, False)
-        for number, rule in enumerate(state.rules):  # 11
+        for number, rule in enumerate(state.rules):  # clause 11
             if (not rule.mask or bits & rule.mask) and self._holds(
                 rule, bits, state.name, number
             ):
                 fired = True
-                reward += self._fire(rule)  # 12
+                reward += self._fire(rule)  # clause 12
                 if rule.end is not None:
                     self.outcome = rule.end
                 elif rule.go is not None:
-                    reward += self._enter(rule.go)  # 13
+                    reward += self._enter(rule.go)  # clause 13
                 break
         if fired and self.outcome is None:
-            reward += self._test_finish()  # 14
+            reward += self._test_finish()  # clause 14
         return reward
 
     def _fire_watch(self, watch: Sequence[Rule], bits: int) -> tuple[float, bool]:
-        """10: return the reward, and whether a rule has fired."""
+        """Clause 10: return the reward, and whether a rule has fired."""
         reward, fired = 0.0, False
         for number, rule in enumerate(watch):
             if (not rule.mask or bits & rule.mask) and self._holds(
@@ -335,11 +339,15 @@ class ArenaSubject:
         return reward, fired
 
     def _apply_each(self, state: State) -> float:
-        """16: the effects of every step, of the state and of the trial."""
+        """Clause 16: apply the effects of every step, those of the state and of the
+        trial.
+        """
         return self._apply(state.each, "each") + self._apply(self._program.each, "each")
 
     def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:
-        """Return whether trigger, ``if`` and ``p`` hold, in this order; sets ``it``."""
+        """Return whether trigger, ``if`` and ``p`` hold, tested in this order; set
+        ``it``.
+        """
         if rule.after is not None:
             if not self.steps - self._entered >= rule.after(self):  # NaN is never due
                 return False
@@ -368,7 +376,7 @@ class ArenaSubject:
         return self._apply(rule.effects, "place")
 
     def _apply(self, effects: Effects, purpose: str) -> float:
-        """12: set (parallel), add, remove, count, reward, place."""
+        """Clause 12: apply set (parallel), add, remove, count, reward and place."""
         if effects.nothing:
             return 0.0
         if effects.assigns:
@@ -379,7 +387,7 @@ class ArenaSubject:
             if not math.isfinite(reward):
                 raise self._mistake(f"A reward is {reward}", "Guard the division.")
         if effects.place is not None:
-            # The count distinguishes two placements in one step.
+            # The count makes the keys of two placements in one step different.
             self._place(
                 effects.place(self),
                 f"{purpose}|{self._trial_number}|{self.steps}|{self._placings}",
@@ -391,14 +399,16 @@ class ArenaSubject:
         return reward
 
     def _enter(self, name: str) -> float:
-        """13: the clock starts anew, and the entry effects run."""
+        """Clause 13: restart the clock, and run the effects of the entry."""
         self.state = name
         self._current = self._program.states[name]
         self._entered = self.steps
         return self._apply(self._current.entry, "place")
 
     def _test_finish(self) -> float:
-        """14: the first that holds ends the trial, or leads to another state."""
+        """Clause 14: the first `finish` that holds ends the trial, or leads to another
+        state.
+        """
         if (found := self._finishing()) is None:
             return 0.0
         _, self.outcome, go, source = found
@@ -408,9 +418,7 @@ class ArenaSubject:
         return 0.0 if go is None else self._enter(go)
 
     def _finishing(self) -> Finish | None:
-        """Return the first entry of `finish` that holds, and does not lead to the state
-        that the trial is in.
-        """
+        """Return the first entry of `finish` that holds and leads to another state."""
         for entry in self._program.finish:
             guard, _, go, _ = entry
             if go != self.state and (guard is None or guard(self)):
@@ -430,8 +438,8 @@ class ArenaSubject:
         return self.outcome if criterion is None else MET if criterion(self) else None
 
     def _remember(self) -> None:
-        """Record how the trial ended; success may depend on recent outcomes, so these
-        come first.
+        """Record the end of the trial. Recent outcomes come first, because success may
+        depend on them.
         """
         for noted in sorted(self._program.recents, key=lambda one: one.outcome is None):
             number = self._program.recents[noted]
@@ -448,14 +456,15 @@ class ArenaSubject:
             if member_at[cell] is not None:
                 self.occupied[group] = member_at[cell]
 
-    # -- what expressions call (clause 8); places are a zone, a group or a set of zones
+    # -- functions for expressions (clause 8); a place is a zone, a group or a set of
+    # zones
 
     def time(self, place: Any) -> int:
         """Steps spent in places in this trial."""
         return self._trace.steps_in(tuple(names_in(place)))
 
     def entries(self, place: Any) -> int:
-        """How often the subject walked into places in this trial."""
+        """Number of times the subject walked into these places in this trial."""
         return self._trace.entries_into(tuple(names_in(place)))
 
     def departure_error(self, place: Any) -> float:
@@ -494,9 +503,7 @@ class ArenaSubject:
         return self._trace.path()[0]
 
     def success(self) -> bool | None:
-        """Whether the trial, which has ended, is a success; None where the protocol
-        defines none.
-        """
+        """Whether the ended trial is a success; None if the protocol defines none."""
         success = self._program.success
         return None if success is None else bool(success(self))
 
@@ -504,12 +511,12 @@ class ArenaSubject:
         return bool(self.success())
 
     def recent(self, what: ex.Recent) -> int:
-        """How many of the last trials had this ending; includes the present one once it
-        has ended.
+        """Number of the last trials that had this ending, including the present one
+        once it has ended.
         """
         return sum(self._past[self._program.recents[what]])
 
-    # -- what authors' tools and the audit read
+    # -- for authors' tools and the audit
 
     @property
     def pose(self) -> int:
@@ -523,7 +530,7 @@ class ArenaSubject:
 
     @property
     def tables(self) -> Tables:
-        """Present movement tables: doors and freeze of the current state."""
+        """Present movement tables, by doors and freezing of the current state."""
         return self._look.tables
 
     @property
@@ -532,7 +539,7 @@ class ArenaSubject:
         return self.steps in self._trace.placed
 
     def foreseen(self, action: int) -> str:
-        """Return what this action shows if it only moves the subject."""
+        """Return the picture after this action if it has no effect but movement."""
         pose = self._moves[self._pose + action]
         return self._frames[pose >> 2] or self._gallery.draw(self._look, pose)
 
@@ -553,7 +560,7 @@ class ArenaSubject:
 
     @property
     def goals(self) -> frozenset[tuple[int, int]]:
-        """Squares whose entry (or press) would bring the largest reward now."""
+        """Squares where an entry (or press) would bring the largest reward now."""
         found: dict[float, set[tuple[int, int]]] = {}
         arena, held = self._program.specification.arena, self.it
         for (trigger, name), bit in self._geometry.bit.items():
@@ -567,7 +574,7 @@ class ArenaSubject:
 
     def _paying_rules(self, bit: int) -> Iterator[Rule]:
         """Yield the rules that an event would fire and that may pay: all of `watch`,
-        and the first one of the state that fires; sets ``it``.
+        and the first one of the state. Set ``it`` for each.
         """
         for rule in self._program.watch:
             if rule.effects.may_pay and self._would_fire(rule, bit):
@@ -579,16 +586,14 @@ class ArenaSubject:
                 return
 
     def _would_fire(self, rule: Rule, bit: int) -> bool:
-        """Return whether an event would fire a rule, its ``p`` left aside; sets
-        ``it``.
-        """
+        """Return whether an event would fire a rule, ignoring ``p``; set ``it``."""
         if rule.who is None or not rule.mask & bit:
             return False
         self.it = rule.who(self, bit)
         return self.it is not None and (rule.guard is None or bool(rule.guard(self)))
 
     def force(self, state: str) -> str:
-        """Enter a state, whatever leads there, and return what it shows."""
+        """Enter a state by force, and return its picture."""
         self._enter(state)
         self._look_around()
         return self._observation()
@@ -598,7 +603,7 @@ class ArenaSubject:
         """Column, row and heading (0-7) of the subject in the picture."""
         return self._gallery.stand(self._pose)
 
-    # -- what the fast path reads
+    # -- for the fast path
 
     def _look_around(self) -> None:
         state = self._current
@@ -610,7 +615,7 @@ class ArenaSubject:
         )
         self._listen, self._pay, self.waiting = state.listen, state.pay, state.waits
         if self._ended:
-            # A step after the end is an error and moves nothing.
+            # A step after the end is an error, and moves nothing.
             self._moves = self._geometry.still
         if self._ended or state.busy:
             self._wake = 0
@@ -639,7 +644,7 @@ class ArenaSubject:
     def twin(self) -> Self:
         """Return an independent copy, which cannot begin another trial.
 
-        Copies with the same actions have the same results.
+        Copies that take the same actions have the same results.
         """
         twin = object.__new__(type(self))
         held = twin.__dict__
@@ -661,12 +666,14 @@ class ArenaSubject:
         return heir
 
     def carried(self) -> Hashable:
-        """Return what the rest of the life depends on, where a trial has just begun."""
+        """Return everything that the rest of the life depends on, at the beginning of a
+        trial.
+        """
         values = tuple(sorted(self.values.items()))
         return self._schedule.key(), values, self.last, self._past, self.pose
 
     def course(self) -> Hashable:
-        """Return what the rest of a trial depends on, but for its path."""
+        """Return everything that the rest of a trial depends on, except its path."""
         told = tuple(sorted(self.values.items())), tuple(sorted(self.occupied.items()))
         before = self.last, self._past, tuple(sorted(self._considered.items()))
         now = self.state, self._pose, self.steps, self._entered, self.it
@@ -681,7 +688,7 @@ class ArenaSubject:
         return self._limit
 
     def use_alternative_stream(self, number: int) -> None:
-        """From now on, draw every `p` from random stream ``number``; everything else
+        """Draw every `p` from random stream ``number`` from now on; everything else
         stays the same.
         """
         self._stream = schedule.AlternativeStream(self._stream, number)
@@ -689,7 +696,7 @@ class ArenaSubject:
     # -- after the trial
 
     def ending(self) -> Ending:
-        """18: evaluate ``success`` and ``measures`` with the final variables."""
+        """Clause 18: evaluate ``success`` and ``measures`` with the final variables."""
         if not self._ended or self.outcome is None:
             raise StepAfterEndError(
                 "The trial has not ended yet. Step it to its end first."
@@ -737,8 +744,8 @@ def plain_value(value: Any) -> Value:
     return recorded
 
 
-#: Distance in cells at which the initial direction is measured: shorter paths have few
-#: directions.
+#: Distance in cells at which the initial direction is measured. A shorter path has few
+#: possible directions.
 DEPARTURE = 3.0
 #: Poses, each plus an action: indices into tables.
 Entries = NDArray[np.intp]
@@ -751,8 +758,9 @@ Way = tuple[float, float]
 class Trace:
     """The poses of a trial so far.
 
-    ``entries`` has pose + action after each step, ``first`` the pose at its beginning,
-    ``placed`` the pose after the steps (from 1) on which the subject was put elsewhere.
+    ``entries`` has pose + action after each step, ``first`` the pose at the beginning,
+    and ``placed`` the pose after each step (counted from 1) on which the subject was
+    placed.
     """
 
     geometry: Geometry
@@ -794,8 +802,8 @@ class Trace:
         """Return the angle between the first direction walked and the direction of
         places.
 
-        Both are measured from where the trial began or the subject was last placed. NaN
-        before the subject is far enough from there.
+        Both are measured from the beginning of the trial, or from the latest placement.
+        NaN until the subject is far enough away.
         """
         since = max(self.placed, default=0)
         origin = _square(self.geometry, self.placed.get(since, self.first))
@@ -810,10 +818,10 @@ class Trace:
 
     def _steps(self) -> tuple[Entries, Entries]:
         """Return, for each step, the pose before it (plus any action) and the pose
-        after it plus the action.
+        after it plus the action. A placement is not a step.
 
-        Being placed is not a step. Several measures are computed in a row, so the
-        arrays are kept until the next step.
+        Several measures are computed in a row, so the arrays are kept until the next
+        step.
         """
         if len(self._after) != len(self.entries) or self._placings != len(self.placed):
             self._after = np.array(self.entries, np.intp)
@@ -827,15 +835,15 @@ class Trace:
 
 
 def distance(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
-    """Return the distance to the nearest cell of places; NaN where there is none."""
+    """Return the distance to the nearest cell of places; NaN if there is none."""
     here = _square(geometry, pose)
     squares = [geometry.arena.cells[cell] for cell in geometry.cells_of(places)]
     return min((math.dist(here, square) for square in squares), default=math.nan)
 
 
 def bearing_error(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
-    """Return the angle (0 to 180) between the heading and the middle of places; NaN
-    when standing in that middle.
+    """Return the angle (0 to 180) between the heading and the centre of places; NaN for
+    a subject in that centre.
     """
     way = _way(_square(geometry, pose), geometry.middle(places))
     return _between(degrees(geometry, pose), _bearing(way))
@@ -854,7 +862,7 @@ def _way(origin: Way, target: Way) -> Way:
 
 
 def _bearing(way: Way) -> float:
-    """Clockwise from north; NaN for no way at all."""
+    """Degrees clockwise from north; NaN for a way of length 0."""
     return math.degrees(math.atan2(way[0], -way[1])) if any(way) else math.nan
 
 

@@ -25,21 +25,20 @@ from cheesebench.protocol import specification as spec
 Function = Callable[[Any], Any]
 #: Later than any step.
 NEVER = 2**62
-#: Whole numbers below this are exact as floats too.
+#: Limit below which floats represent every whole number exactly.
 EXACT = 2.0**53
 
 
 def _divide(left: float, right: float) -> float:
-    # An undefined value is NaN: comparisons are false, and a measure is recorded as
-    # missing.
+    # NaN stands for an undefined value: comparisons are false, and a measure is
+    # recorded as missing.
     return left / right + 0 if right else float("nan")
 
 
 def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Convert integers that floats cannot represent exactly to floats: `n: n * n` would
-    fill the memory.
-
-    ``+ 0`` turns -0.0 into 0.0, so that equal numbers of one type are identical.
+    """Convert integers that floats cannot represent exactly to floats, because `n: n *
+    n` would fill the memory. ``+ 0`` turns -0.0 into 0.0, so that equal numbers of one
+    type are identical.
     """
 
     def compute_bounded(left: float, right: float) -> float:
@@ -60,7 +59,7 @@ def _modulo(left: float, right: float) -> float:
 
 
 def _whole(compute: Callable[[float], int]) -> Callable[[float], float]:
-    """Leave infinite, undefined and very large numbers as they are."""
+    """Return infinite, undefined and very large numbers unchanged."""
     return lambda number: compute(number) if -EXACT < number < EXACT else float(number)
 
 
@@ -83,7 +82,7 @@ def _largest(numbers: Sequence[float]) -> float:
     return math.nan if any(map(math.isnan, numbers)) else max(numbers) + 0
 
 
-#: Functions of one number, and of several.
+#: Functions of one number; then functions of several.
 _ONE: Mapping[str, Callable[[float], float]] = {
     "abs": lambda number: abs(number) + 0, "round": _whole(round), "floor": _whole(math.floor),
     "exp": _exponential, "log": _logarithm,
@@ -92,8 +91,8 @@ _SEVERAL: Mapping[str, Callable[[Sequence[float]], float]] = {
     "min": _smallest,
     "max": _largest,
 }
-#: An expression is cached if it has this many operators, and reads at most this many
-#: names.
+#: An expression is cached if it has at least this many operators, and reads at most
+#: this many names.
 _LONG, _FEW = 6, 3
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -115,8 +114,8 @@ def compile_expression(tree: ex.Expression) -> Function:
 
 
 def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
-    """Return the variables of an expression that is worth caching: long, few variables,
-    no path.
+    """Return the variables of an expression worth caching (long, few variables, no
+    path); else None.
     """
     nodes = list(ex.walk(tree))
     length = sum(isinstance(node, ex.Unary | ex.Binary) for node in nodes)
@@ -129,7 +128,7 @@ def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
 
 
 def _reads_life(node: ex.Expression) -> bool:
-    """Return whether a node reads more of a life than its variables and ``it``."""
+    """Return whether a node reads more of a life than variables and ``it``."""
     match node:
         case ex.BuiltIn(name):
             return name != "it"
@@ -140,15 +139,15 @@ def _reads_life(node: ex.Expression) -> bool:
 
 @dataclass(slots=True)
 class _Held:
-    """What a cached expression reads of a memory."""
+    """The values that a cached expression reads from memory."""
 
     values: dict[str, Any]
     it: str | None
 
 
 def _remembering(function: Function, names: Sequence[str]) -> Function:
-    """Cache a function of these names; numbers of different types are different
-    keys.
+    """Cache a function of these names. Numbers of different types
+    are different keys.
     """
 
     @lru_cache(maxsize=1024, typed=True)
@@ -256,7 +255,7 @@ def _binary(tree: ex.Binary, compiled: _Compile) -> Function:
     return lambda memory: compute(first(memory), second(memory))
 
 
-#: How each kind of node is compiled. A word that was never resolved has no entry.
+#: A compiler for each kind of node. A word that was never resolved has none.
 _BY_NODE: Mapping[type, Callable[[Any, _Compile], Function]] = {
     ex.Number: _literal,
     ex.Constant: _literal,
@@ -273,7 +272,7 @@ _BY_NODE: Mapping[type, Callable[[Any, _Compile], Function]] = {
 
 
 def constant_value(tree: ex.Expression | None) -> float | None:
-    """Return the value of a literal number, which may be negative, else None."""
+    """Return the value of a literal number, also a negative one; else None."""
     match tree:
         case ex.Number(value):
             return float(value)
@@ -291,8 +290,8 @@ def groups_watched(tree: ex.Expression | None) -> frozenset[str]:
     return frozenset(found)
 
 
-#: Takes a life and event bits; returns the member of the target that they are about,
-#: which becomes ``it``, or None.
+#: Takes a life and event bits. Returns the member of the target that caused them, which
+#: becomes ``it``, or None.
 Who = Callable[[Any, int], str | None]
 _ACTS: Sequence[Event] = [("act", name) for name in ACTIONS]
 #: An entry of `finish`: condition, outcome, state to go to, source.
@@ -301,7 +300,7 @@ Finish = tuple[Function | None, str | None, str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Compiled effects. ``reward`` is a function, or None; ``constant`` its value when
+    """Compiled effects. ``reward`` is a function or None; ``constant`` is its value if
     it is a literal.
     """
 
@@ -316,13 +315,13 @@ class Effects:
 
     nothing: bool
     only_constant_reward: bool
-    """Whether these effects only pay a fixed reward (or nothing)."""
+    """Whether these effects do nothing but pay a fixed reward (or none)."""
     assigns: bool
-    """Whether they change variables or counters."""
+    """Whether these effects change variables or counters."""
 
     @property
     def may_pay(self) -> bool:
-        """Whether there is a reward that is not a literal cost."""
+        """Whether there is a reward other than a literal cost."""
         return self.reward is not None and (self.constant is None or self.constant > 0)
 
     def assign(self, life: Any) -> None:
@@ -340,14 +339,14 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A compiled rule. ``mask`` has every event bit that can fire it; ``who`` tells
+    """A compiled rule. ``mask`` has every event bit that can fire it; ``who`` decides
     whether one does now.
     """
 
     mask: int
     who: Who | None
     varies: bool
-    """Whether these events depend on a variable."""
+    """Whether the events depend on a variable."""
     after: Function | None
     guard: Function | None
     p: Function | None
@@ -360,8 +359,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A compiled state. ``look`` is fixed, or None where it depends on variables (then
-    ``read_look``).
+    """A compiled state. ``look`` is fixed, or None if it depends on variables
+    (``read_look`` computes it).
     """
 
     name: str
@@ -371,26 +370,26 @@ class State:
     listen: int
     timed: bool
     due: int
-    """Steps after the entry at which the first timer of a literal duration is due."""
+    """Number of steps after the entry when the first timer of literal
+    duration is due.
+    """
     timers: tuple[Function, ...]
     """Durations that are computed."""
     busy: bool
-    """Whether every step needs the slow path: ``each`` does more than pay a fixed
+    """Whether every step takes the slow path: ``each`` does more than pay a fixed
     reward, or a timer reads the pose.
     """
     pay: float
     steady: bool
-    """Whether neither its look nor its timers can change while it lasts."""
+    """Whether neither look nor timers can change within the state."""
     shows: tuple[str, ...]
-    """The variables that say what it shows or closes, or that its text is filled
-    with.
-    """
+    """The variables that determine what the state shows, closes or says."""
     look: LookKey | None
     read_look: Function
     freeze: bool
     waits: bool
-    """Frozen and without 'act' rules: the runner may step it without asking the
-    agent.
+    """Whether the state is frozen and has no 'act' rules: the runner may step it
+    without asking the agent.
     """
 
 
@@ -417,9 +416,9 @@ class Program:
             (_optional(one.guard), one.end, one.go, _source(one.position))
             for one in specification.finish
         ]
-        #: By the name of a draw: the condition on which its values are kept.
+        #: Draw -> the condition on which its values are kept.
         self.keep_if = _kept_on(specification.draws)
-        #: For each block that ends on a condition: the conditions of a repetition and
+        #: For each block that ends on a condition: the conditions of the repetition and
         #: of the block.
         self.criteria = _criteria(specification.schedule)
         self.success = _optional(specification.success)
@@ -428,16 +427,15 @@ class Program:
             name: compile_expression(tree)
             for name, tree in specification.measures.items()
         }
-        #: The heading of a subject that is placed; None where it is random, or a
-        #: variable gives it.
+        #: The heading of a placed subject; None if it is random, or given by a
+        #: variable.
         self.face = _fixed_heading(specification.start)
-        #: Whether any expression depends on the path; otherwise no trace is kept during
-        #: a trial.
+        #: Whether any expression depends on the path. Otherwise a trial keeps no trace.
         self.reads_trace = any(map(ex.reads_trace, self.all_expressions()))
-        #: Whether an expression reads where the subject is, or has been, in relation to
-        #: a place.
+        #: Whether an expression relates the subject's position or path to a place.
         self.reads_path = any(map(ex.reads_place, self.all_expressions()))
-        #: What is counted of earlier trials, and which part of a life's past that is.
+        #: The counts of earlier trials that are read, and the part of a life's past
+        #: that they need.
         self.recents = _recents(self.all_expressions())
         self._galleries: dict[str, tuple[View, Gallery]] = {}
 
@@ -471,7 +469,7 @@ class Program:
         yield from self.specification.watch
 
     def all_expressions(self) -> Iterator[ex.Expression | None]:
-        """Yield every expression; None stands for one that was left out."""
+        """Yield every expression; None stands for an omitted one."""
         specification = self.specification
         yield from (
             specification.success,
@@ -500,7 +498,9 @@ class Program:
             yield rule.effects
 
     def targets(self, place: spec.Place, trigger: str) -> list[str]:
-        """Return the zones (or solids) that a trigger's target can be or hold."""
+        """Return the zones (or solids) that the target of a trigger can
+        be or contain.
+        """
         specification = self.specification
         arena = specification.arena
         grounds = arena.solids if trigger == "press" else arena.zones
@@ -521,7 +521,7 @@ class Program:
         )
 
     def _assigned(self, variable: str) -> list[str]:
-        """Return the names that a variable can hold; none if they cannot be told."""
+        """Return the names that a variable can hold; none if they are unknown."""
         given = self._values_at_start(variable)
         for one in self._assignments_of(variable):
             names = self._names_of(one.value)
@@ -549,8 +549,8 @@ class Program:
             yield from (one for one in effects.assignments if one.variable == variable)
 
     def _names_of(self, value: ex.Expression) -> Sequence[ex.RuntimeValue] | None:
-        """Return the names that an expression can have as its value; None for others
-        than names.
+        """Return the names that an expression can evaluate to; None if it is not about
+        names.
         """
         match value:
             case ex.Constant(name):
@@ -593,7 +593,7 @@ class Program:
     def _who(
         self, target: spec.Place, trigger: str, possible: list[str], mask: int
     ) -> Who:
-        """Return a function that gives the member of a target that events are about:
+        """Return a function that gives the member of a target that caused the events:
         the first in file order.
         """
         arena, bit, name = self.specification.arena, self.geometry.bit, target.name
@@ -605,7 +605,7 @@ class Program:
             )
 
         if not target.variable:
-            # Called at every event, with few different arguments.
+            # Cached, because every event calls it with one of few different arguments.
             named = lru_cache(maxsize=1024)(partial(first, possible))
             return lambda life, bits: named(bits & mask)
 
@@ -669,8 +669,8 @@ class Program:
     def _look_function(
         self, state: spec.StateSpec, variables: Sequence[str]
     ) -> Function:
-        """Return a function of the memory that gives the state's look: doors, freeze,
-        shown glyphs, text.
+        """Return a function of the memory that gives the look of a state: doors,
+        freezing, glyphs and text.
         """
         arena = self.specification.arena
 
@@ -678,7 +678,8 @@ class Program:
             where = f"{self.specification.path}: {what}, in the state '{state.name}'."
             return ProtocolError(f"{where} Give the variable another value.")
 
-        # It is called after every event, nearly always with the same arguments.
+        # Cached, because it is called after every event, nearly always with the same
+        # arguments.
         @lru_cache(maxsize=1024, typed=True)
         def look_key(*values: ex.RuntimeValue) -> LookKey:
             held = dict(zip(variables, values, strict=True))
@@ -730,7 +731,7 @@ def _members(value: ex.RuntimeValue) -> frozenset[str | float | int]:
 
 
 def names_in(value: ex.RuntimeValue) -> list[str]:
-    """Return the names in a value: one, none, or those of a set, sorted so that no
+    """Return the names in a value (one, none, or a set of them), sorted so that no
     order depends on hashes.
     """
     if value is None:
@@ -743,7 +744,7 @@ def plain_name(value: ex.RuntimeValue) -> str:
 
 
 def read_place(place: spec.Place) -> Function:
-    """Return a function of the memory that gives the place's name (or the set, or
+    """Return a function of the memory that gives the name of the place (or a set, or
     None).
     """
     name = place.name
@@ -755,7 +756,7 @@ def read_place(place: spec.Place) -> Function:
 
 
 def _variables_shown(state: spec.StateSpec) -> Iterator[str]:
-    """Yield the variables that say what a state closes, shows or says."""
+    """Yield the variables that determine what a state closes, shows or says."""
     pairs = chain.from_iterable(state.show)
     for place in (*state.close, *state.open, *pairs):
         if place.variable:
@@ -768,7 +769,9 @@ def _durations(rules: Iterable[spec.RuleSpec]) -> list[ex.Expression]:
 
 
 def _first_due(durations: Iterable[ex.Expression]) -> int:
-    """Return the steps after which the first timer of a literal duration is due."""
+    """Return the number of steps after which the first timer of literal duration is
+    due.
+    """
     literal = (constant_value(duration) for duration in durations)
     return min(
         (math.ceil(max(value, 0)) for value in literal if value is not None),

@@ -20,23 +20,22 @@ from cheesebench.protocol import expressions
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
 from cheesebench.protocol.specification import Specification
 
-#: Maximum number of bytes of drawn observations that one paradigm keeps for one view;
-#: beyond that, all are dropped and drawn anew.
+#: Maximum bytes of drawn observations of one paradigm in one view. When there are more,
+#: all are dropped, and drawn again on demand.
 MAX_BYTES = 64 * 2**20
-#: About how many bytes a look takes for each square of its scene, and for each pose.
+#: Approximate bytes of a look for each square of its scene, and for each pose.
 _TILE_BYTES, _SLOT_BYTES = 64, 8
 
 _KINDS: dict[str, TileKind] = {WALL: "wall", FLOOR: "floor", VOID: "void", "S": "solid"}
 _PLAIN: dict[str, TileKind] = {**_KINDS, "S": "wall"}
-#: Characters of numbers, names and sets in a text.
+#: Characters that values (numbers, names and sets) may add to a text.
 _OF_VALUES = string.ascii_letters + string.digits + "_-+., "
-#: Pairs of a place's name and the glyph that it shows; later ones are drawn over
-#: earlier ones.
+#: Pairs of a place and the glyph shown there; later pairs are drawn over earlier ones.
 Shown = tuple[tuple[str, str], ...]
-#: First character of a landmark's name in ``Shown``; a landmark shown as a blank is not
+#: First character of a landmark's name in ``Shown``. A landmark shown as a blank is not
 #: drawn.
 LANDMARK = "@"
-#: Everything except the pose that the picture depends on.
+#: Everything that a picture depends on, except the pose.
 LookKey = tuple[frozenset[str], bool, Shown, tuple[str, ...]]
 
 
@@ -54,7 +53,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """Where the map is in the picture: landmarks may lie outside the map."""
+    """Position of the map in the picture, because landmarks may lie outside the map."""
 
     left: int
     top: int
@@ -68,7 +67,7 @@ def canvas_of(arena: Arena) -> Canvas:
 
 
 class Gallery:
-    """All looks of one paradigm in one view; the lives in a process share it."""
+    """All looks of one paradigm in one view, shared by the lives of a process."""
 
     def __init__(self, geometry: Geometry, view: View) -> None:
         self.geometry, self.view = geometry, view
@@ -92,8 +91,8 @@ class Gallery:
         return found
 
     def _make_room(self, size: int) -> None:
-        """Count ``size`` more bytes, and clear the cache if it is too large (a subject
-        keeps its present look).
+        """Count ``size`` more bytes, and clear the cache if it is too large. Subjects
+        keep their present look.
         """
         if self._bytes + size > MAX_BYTES:
             for kept in self._looks.values():
@@ -117,8 +116,8 @@ class Gallery:
         )
 
     def characters(self, specification: Specification) -> frozenset[str]:
-        """Return every character that can be seen: of the map, of what is shown, and of
-        texts.
+        """Return every character that may be visible: in the map, in shown glyphs, and
+        in texts.
         """
         arena, states = self.geometry.arena, specification.states.values()
         glyphs = {WALL, FLOOR, VOID, "\n", *arena.glyphs.values()}
@@ -155,7 +154,7 @@ class Gallery:
 
         def tile(square: Square) -> Tile:
             if landmarks.get(square, VOID) != VOID:
-                # One that is shown as a blank is not drawn.
+                # A landmark shown as a blank is not drawn.
                 return _tile("landmark", landmarks[square])
             kind = arena.kind(square)
             default = WALL if kind == "S" else kind
@@ -178,7 +177,7 @@ class Gallery:
 def _values_held(
     specification: Specification,
 ) -> Iterator[tuple[str, expressions.RuntimeValue]]:
-    """Yield every variable with each value that it is given in the file."""
+    """Yield every variable with each value that the file assigns to it."""
     for draw in specification.draws:
         for row in draw.rows:
             yield from zip(draw.columns, row, strict=False)
@@ -194,7 +193,9 @@ def _tile(kind: TileKind, glyph: str) -> Tile:
 
 
 def squares_of(arena: Arena, place: str) -> list[Square]:
-    """Return the squares of a zone, door, solid or group, or the one of a landmark."""
+    """Return the squares of a zone, door, solid or group, or the square
+    of a landmark.
+    """
     if (mark := arena.landmark(place)) is not None:
         return [(mark.column, mark.row)]
     return [
@@ -208,7 +209,7 @@ def squares_of(arena: Arena, place: str) -> list[Square]:
 
 
 def _pattern(say: tuple[str, ...], specification: Specification) -> re.Pattern[str]:
-    """Return what the text of a state matches, whatever values fill it."""
+    """Return the pattern of a state's text, with any values filled in."""
 
     def value(name: str) -> str:
         variable = specification.variables.get(name)
@@ -228,14 +229,14 @@ def _pattern(say: tuple[str, ...], specification: Specification) -> re.Pattern[s
 
 
 def _without_glyphs(arena: Arena) -> Iterator[tuple[Square, Tile]]:
-    """Yield each square of the map, as it looks when its own glyph is hidden."""
+    """Yield each square of the map without its own glyph."""
     for row, line in enumerate(arena.kinds):
         for column, kind in enumerate(line):
             yield (column, row), _tile(_PLAIN[kind], WALL if kind == "S" else kind)
 
 
 def hidden_by(lesion: Lesion, specification: Specification) -> Hidden:
-    """Return what a lesion hides, in the squares of the canvas."""
+    """Return what a lesion hides, by square of the canvas."""
     arena, canvas = specification.arena, canvas_of(specification.arena)
     glyphs, said, places = set[str](), list[tuple[str, ...]](), list[str]()
     for name in sorted(lesion.hide - {LANDMARKS, TEXT}):

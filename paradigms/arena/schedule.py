@@ -1,5 +1,5 @@
-"""What comes next for a subject: its trial (language page, clause 1), its draws (clause
-3), their random numbers.
+"""The next trial of a subject (language page, clause 1), its draws (clause 3), and
+their random numbers.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from cheesebench.protocol.specification import BlockSpec, DrawSpec, UntilSpec
 T = TypeVar("T")
 
 Noted = tuple[str | None, str | None]
-"""How a trial ended, for ``until`` of a block and of its ``repeat``: its outcome, or
-whether it met a condition.
+"""The end of a trial, for ``until`` of a block and of its ``repeat``: an outcome, or
+whether a condition held.
 """
 
 
 class Position(NamedTuple):
-    """A trial's place in the schedule: session in the block and trial in the session
-    count from 1.
+    """A trial's place in the schedule. Sessions of a block and trials of a session are
+    counted from 1.
     """
 
     block: BlockSpec
@@ -40,7 +40,7 @@ class Schedule:
 
     def __init__(self, blocks: Sequence[BlockSpec]) -> None:
         self._blocks = blocks
-        #: Number of trials; 0 where it depends on how they end.
+        #: Number of trials; 0 if it depends on outcomes.
         self._planned = (
             0
             if any(block.criteria for block in blocks)
@@ -49,8 +49,8 @@ class Schedule:
         self._begin({"subject"})
 
     def _begin(self, began: set[Scope]) -> None:
-        #: The block, its repetition, and the number of its trials so far (None: it has
-        #: not begun).
+        #: The block, its repetition, and the number of trials so far (None: the
+        #: repetition has not begun).
         self._block, self._repetition = 0, 0
         self._number: int | None = None
         self._began = began
@@ -59,7 +59,7 @@ class Schedule:
         self._recent: deque[str | None] = deque(maxlen=1)
 
     def _open_block(self) -> None:
-        #: Number of trials in all repetitions of the block, and how they ended.
+        #: Number of trials in all repetitions of the block, and their ends.
         self._total = 0
         self._ended: tuple[str | None, ...] = ()
         self._last: str | None = None
@@ -83,7 +83,7 @@ class Schedule:
                 )
                 self._began = set()
                 return Position(block, session + 1, trial + 1, began)
-            # This repetition is over; with ``until``, its rest is skipped.
+            # This repetition is over; ``until`` skips the rest of it.
             self._number = None
             self._repetition += 1
             if block.ends is not None:
@@ -112,8 +112,8 @@ class Schedule:
 
     @property
     def over(self) -> bool:
-        """Whether no trial follows the latest one; known after it has ended, where a
-        block has ``until``.
+        """Whether the latest trial was the last. In a block with ``until`` this is
+        known once it has ended.
         """
         return (
             self._trials == self._planned
@@ -123,9 +123,7 @@ class Schedule:
 
     @property
     def left(self) -> int:
-        """Trials that are planned after this one; fewer may follow where a block has
-        ``until``.
-        """
+        """Number of trials planned after this one; ``until`` may skip some of them."""
         rest = sum(block.planned for block in self._blocks[self._block + 1 :])
         if self._block == len(self._blocks):
             return 0
@@ -148,7 +146,7 @@ class Schedule:
         )
 
     def key(self) -> Hashable:
-        """Return what the rest of the schedule depends on."""
+        """Return everything that the rest of the schedule depends on."""
         place = self._block, self._repetition, self._number
         if self._block == len(self._blocks):
             return place
@@ -164,14 +162,14 @@ def _met(until: UntilSpec | None, noted: Iterable[str | None]) -> bool:
     return until is not None and until.met(noted)
 
 
-#: Maximum attempts at a random permutation that respects ``max_run``.
+#: Maximum number of attempts at a random permutation that satisfies ``max_run``.
 MAX_ATTEMPTS = 100
 
 Row = tuple[RuntimeValue, ...]
 
 
-#: Draws by name and order whose keys would be those by which a subject is placed: they
-#: have others.
+#: Draws (name and order) whose keys would collide with those of placements, so they use
+#: other keys.
 PLACINGS = {("start", "random"), ("place", "shuffle"), ("each", "shuffle")}
 
 
@@ -188,8 +186,8 @@ class DrawSequence:
         self._run: list[RuntimeValue] = []
 
     def next(self, dealt: Sequence[RuntimeValue] = ()) -> Row:
-        """Draw the next row; ``dealt`` holds the members that a draw with ``sample``
-        assigns.
+        """Draw the next row; ``dealt`` holds the members assigned by a draw with
+        ``sample``.
         """
         spec, count = self._spec, self.count
         if spec.sample is not None:
@@ -223,8 +221,8 @@ class DrawSequence:
         ]
 
     def _balanced(self, rows: Sequence[Row]) -> Row:
-        """Return the subject's row: rows differ within a cycle of subjects; the run's
-        seed gives the order.
+        """Return the subject's row: subjects in a cycle get different rows, in an order
+        that depends on the run's seed.
         """
         cycle, place = divmod(self._subject, len(rows))
         key = f"{self._spec.name}|{self.count}|{cycle}"
@@ -250,10 +248,10 @@ class DrawSequence:
         return self._block[self.count % size]
 
     def _permuted_block(self, items: list[Row]) -> list[Row]:
-        """Return a permutation that respects ``max_run``, also across blocks.
+        """Return a permutation that satisfies ``max_run``, also across blocks.
 
-        It is uniform among those, unless hardly any permutation qualifies: then one is
-        constructed step by step.
+        It is uniform over such permutations. If there are hardly any, one is
+        constructed step by step instead.
         """
         for attempt in range(MAX_ATTEMPTS):
             block = self._stream.shuffled(items, f"{self._name}|{self.count}|{attempt}")
@@ -262,8 +260,8 @@ class DrawSequence:
         return self._composed_block(items)
 
     def _composed_block(self, items: list[Row]) -> list[Row]:
-        """Construct a permutation that respects ``max_run``, without too many equal
-        values left for the end.
+        """Construct a permutation that satisfies ``max_run``, using frequent values
+        early so that they do not pile up at the end.
         """
         left = self._stream.shuffled(items, f"{self._name}|{self.count}|composed")
         block: list[Row] = []
@@ -278,8 +276,8 @@ class DrawSequence:
         return block
 
     def _can_go_on(self, values: Sequence[RuntimeValue], left: Sequence[Row]) -> bool:
-        """Return whether the remaining rows can be ordered without too long a run:
-        other rows separate runs.
+        """Return whether the remaining rows can be ordered without too long a run,
+        using other rows as separators.
         """
         longest = self._spec.max_run or len(values) + len(left)
         last, length = (
@@ -309,7 +307,7 @@ class DrawSequence:
 def dealt(
     spec: DrawSpec, groups: Mapping[str, Sequence[str]], values: Mapping[str, Any]
 ) -> Sequence[RuntimeValue]:
-    """Return the members that a draw with ``sample`` assigns: those of a group, or of a
+    """Return the members that a draw with ``sample`` assigns, from a group or from a
     set drawn before.
     """
     if spec.sample is None:
@@ -325,15 +323,15 @@ def as_sets(rows: Sequence[Row]) -> Row:
     )
 
 
-#: Replaces the subject's number in the stream that all subjects share.
+#: Takes the place of the subject's number in the stream that all subjects share.
 ALL_SUBJECTS = "all"
 
 
 class Stream:
     """All random numbers of one subject, addressed by keys (language page, clause 3).
 
-    A number does not depend on which others were drawn before it, in which order or in
-    which process, and is the same in every version of Python.
+    A number does not depend on the order of the draws or the process, and is the same
+    in every version of Python.
     """
 
     def __init__(self, seed: int, protocol: str, subject: int | str) -> None:

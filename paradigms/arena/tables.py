@@ -20,20 +20,20 @@ from numpy.typing import NDArray
 from cheesebench import interfaces
 from cheesebench.protocol.arena import WALL_NAME, Arena, Square
 
-#: What can happen in a step: ("enter", zone), ("inside", zone), ("press", solid),
+#: A possible event of a step: ("enter", zone), ("inside", zone), ("press", solid),
 #: ("act", action name), ("where", group), or BLOCKED.
 Event = tuple[str, str]
-#: FORWARD led nowhere, whatever was in the way.
+#: FORWARD did not move the subject, whatever was in the way.
 BLOCKED: Event = ("blocked", "any")
-#: Maximum number of poses, over all sets of closed doors, whose tables are kept; a pose
+#: Maximum number of poses with cached tables, over all sets of closed doors; a pose
 #: takes about 200 bytes.
 MAX_POSES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """``moves[pose + action]`` is the next pose; ``events[pose + action]`` the bits of
-    what happens.
+    """``moves[pose + action]`` is the next pose; ``events[pose + action]`` has the bits
+    of the events.
     """
 
     moves: list[int]
@@ -41,13 +41,13 @@ class Tables:
 
 
 class Geometry:
-    """The tables of an arena, made on first use: a pair for each set of closed doors,
-    and one for frozen states.
+    """The tables of an arena, computed on first use: a pair for each set of closed
+    doors, and one for frozen states.
     """
 
     def __init__(self, arena: Arena, events: Sequence[Event]) -> None:
         self.arena = arena
-        #: The bit of each event that any rule listens to.
+        #: Bit of each event that some rule listens to.
         self.bit: Mapping[Event, int] = {
             event: 1 << number for number, event in enumerate(events)
         }
@@ -70,8 +70,8 @@ class Geometry:
         }
         self._act_bits = [self.bit.get(("act", name), 0) for name in interfaces.ACTIONS]
         self._enter_bits: dict[tuple[int, int], int] = {}
-        # Places are few, and needed in every trial. There may be many sets of them, so
-        # the caches are bounded.
+        # Bounded caches: single places are few and needed in every trial, but there may
+        # be many sets of them.
         self.cells_of = lru_cache(maxsize=1024)(self._cells_of)
         self.inside = lru_cache(maxsize=1024)(self._inside)
         self.middle = lru_cache(maxsize=1024)(self._middle)
@@ -99,8 +99,8 @@ class Geometry:
         return {square: cell for cell, square in enumerate(self.arena.cells)}
 
     def cell_at(self, column: float, row: float) -> int | None:
-        """Return the cell whose middle is nearest to a column and a row; None where
-        there is no floor.
+        """Return the cell nearest to a column and a row, by its centre; None if there
+        is no floor.
         """
         if not (math.isfinite(column) and math.isfinite(row)):
             return None
@@ -148,8 +148,8 @@ class Geometry:
 
     @cached_property
     def pressing(self) -> NDArray[np.bool_]:
-        """For every pose + action: whether the pose faces a solid other than a wall,
-        which FORWARD presses.
+        """For every pose + action: whether it is FORWARD against a solid other than a
+        wall, and so presses it.
         """
         poses = range(0, self.poses * 4, 4)
         ahead = [
@@ -160,8 +160,8 @@ class Geometry:
         )
 
     def tables(self, closed: frozenset[str], frozen: bool) -> Tables:
-        """Return the tables for these closed doors; in a frozen state nothing moves and
-        nothing is pressed.
+        """Return the tables for these closed doors. In a frozen state no action moves
+        or presses.
         """
         key = (closed, frozen)
         if key not in self._cache:
@@ -221,8 +221,8 @@ class Geometry:
         return sum(self.bit.get(("inside", zone), 0) for zone in self._zones_of[cell])
 
     def _entering(self, old: int, new: int) -> int:
-        """Return the event bits of walking from one cell to another: new zones, and
-        changed members of groups.
+        """Return the event bits of walking from one cell to another: zones entered, and
+        changes of group member.
         """
         if (old, new) not in self._enter_bits:
             bits = 0
@@ -265,8 +265,8 @@ def destination(arena: Arena, names: Iterable[str]) -> Destination:
 def arrives(geometry: Geometry, tables: Tables, index: int, goal: Destination) -> bool:
     """Return whether the move ``index`` (pose + action) enters or presses the goal.
 
-    As for the events of the language (page, clause 8), walking about inside a zone, or
-    being placed in it, does not enter it; only FORWARD presses.
+    As for events of the language (page, clause 8), walking within a zone, or being
+    placed in it, does not enter it; only FORWARD presses.
     """
     pose, action = index & ~3, index & 3
     if action != interfaces.FORWARD:
@@ -291,12 +291,12 @@ def is_frozen(tables: Tables, pose: int) -> bool:
 def shortest_path(
     geometry: Geometry, tables: Tables, pose: int, goal: Destination
 ) -> list[int] | None:
-    """Return the fewest actions (0-2) that enter or press the goal, the last of them
-    doing so.
+    """Return a shortest list of actions (0-2) whose last one enters or presses the
+    goal.
 
     None if there is no path: a door is closed, the state is frozen, or the goal does
-    not exist. Of equally short paths, the first in the order FORWARD, ROTATE_LEFT,
-    ROTATE_RIGHT is returned, so that the result is deterministic.
+    not exist. Among equally short paths the order FORWARD, ROTATE_LEFT, ROTATE_RIGHT
+    decides, so that the result is deterministic.
     """
     came_by: dict[int, int] = {pose: -1}
     queue = deque([pose])
@@ -313,8 +313,8 @@ def shortest_path(
 
 
 def _actions_to(pose: int, came_by: dict[int, int]) -> list[int]:
-    """Return the actions that led to a pose; ``came_by`` has the move that reached each
-    pose first.
+    """Return the actions that led to a pose; ``came_by`` has the first move that
+    reached each pose.
     """
     actions: list[int] = []
     while (index := came_by[pose]) >= 0:

@@ -1,9 +1,8 @@
-"""Free text -> the answer in it (a path, one node, a number, edges) -> its score. Pure
-functions, linear in the text.
+"""Reads the answer in a free text (a path, one node, a number, edges), and scores it.
 
-The last nonempty ``Answer:`` is parsed; without one, the last line that could be an
-answer. In it, names count in the order in which they stand; what an explanation adds
-("..., because room 3 ...") does not.
+Pure functions, linear in the text. The last nonempty ``Answer:`` is parsed; without
+one, the last line that could be an answer. Names count in their order; an added
+explanation ("..., because room 3 ...") does not.
 """
 
 from __future__ import annotations
@@ -50,9 +49,7 @@ _NUMBERS = {
 
 
 def numbers_in(words: Iterable[str]) -> list[int]:
-    """Return the numbers among words, in order; numbers above a million are cut off
-    there.
-    """
+    """Return the numbers among words, in order; numbers above a million are capped."""
     return [n for n in map(_number, words) if n is not None]
 
 
@@ -62,7 +59,7 @@ def _number(word: str) -> int | None:
     return _NUMBERS.get(word)
 
 
-#: Words for groups, besides those of the scene.
+#: Words for groups, in addition to those of the scene.
 _GROUPS = ("cluster", "group", "communit", "clique", "circle", "component")
 
 
@@ -76,9 +73,9 @@ def counted(words: Sequence[str]) -> Iterator[int]:
             yield number
 
 
-# Letters and digits are separate, so that "room7" reads as "room 7"; signs are those
-# that can separate or order names. An arrow must begin at the start of a run of dashes:
-# trying each dash of a long run without a head would take quadratic time.
+# Letters and digits are separate tokens, so that "room7" reads as "room 7". The signs
+# are those that can separate or order names. An arrow must begin at the start of a run
+# of dashes: trying each dash of a long run without a head would take quadratic time.
 _TOKEN = re.compile(
     r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|(?<![-=–—])[-=–—]+>|[→⇒]|\n|[^\w\s*`_~\"“”]"
 )
@@ -86,16 +83,16 @@ _ARTICLES = frozenset({"the", "a", "an"})
 
 
 def words_of(text: str) -> list[str]:
-    """Return the folded words and signs of a text, by which names and answers are
-    compared. Linear in the text.
+    """Return the folded words and signs of a text, which are compared instead of the
+    text. Linear in the text.
     """
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word or sign of an answer; ``node`` is the node that it (or the words that it
-    stands for) names.
+    """A word or sign of an answer. ``node`` is the node that it names, alone or with
+    the words joined to it.
     """
 
     text: str
@@ -103,7 +100,7 @@ class Token:
 
 
 def _common_words(names: Collection[str]) -> set[str]:
-    """Return the words that are in most of the names."""
+    """Return the words that occur in most of the names."""
     counts = Counter[str]()
     for name in names:
         counts.update(set(words_of(name)))
@@ -114,8 +111,8 @@ class Lexicon:
     """Finds the nodes that a text names.
 
     ``names`` gives the name of every node in this vocabulary. ``nouns`` are scene words
-    such as ``room``. An answer may leave out these, and what most of the names have in
-    common: "room 7" is also found as "7", unless two names would then be equal.
+    such as ``room``. An answer may omit these, and words that most names share: "room
+    7" is also found as "7", unless two names would then be equal.
     """
 
     def __init__(self, names: Mapping[str, str], nouns: Iterable[str] = ()) -> None:
@@ -137,8 +134,8 @@ class Lexicon:
         self._first = {words[0] for words in self._nodes if words}
 
     def tokens(self, text: str) -> Iterator[Token]:
-        """Yield the tokens of a text; the words of one name, the longest possible, are
-        one token.
+        """Yield the tokens of a text. The words of a name form one token, and the
+        longest possible name counts.
         """
         words = words_of(text)
         position = 0
@@ -158,35 +155,36 @@ class Lexicon:
                 node = self._nodes.get(tuple(words[position : position + length]))
                 if node is not None:
                     return node, length
-        # "roses", "Wim's": endings do not matter.
+        # Endings do not matter: "roses", "Wim's".
         word = words[position]
         return (
             self._nodes.get((word[:-1].rstrip("'’"),)) if word.endswith("s") else None
         ), 1
 
 
-#: Maximum number of characters read at the end of a reply, where the answer is; longer
-#: than any model's reply.
+#: Maximum number of characters read at the end of a reply, where the answer is. It is
+#: longer than any model's reply.
 MAX_READ = 200_000
 
-#: A reply may continue with the user's next turn; nothing after that answers *this*
-#: question.
+#: A reply may continue with the user's next turn, and text after that does not answer
+#: *this* question.
 _NEXT_TURN = re.compile(r"^[ \t]*(?:user|human)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _MARKER = re.compile(
     r"\banswer\b[ \t*_]{0,4}(?:is\b)?[ \t*_]{0,4}:[ \t*_`]{0,8}", re.IGNORECASE
 )
-#: A mention, not a mark: "how I arrived at the answer:", "the pattern of the answer:".
+#: Mentions of an answer that do not mark one: "how I arrived at the answer:", "the
+#: pattern of the answer:".
 _MENTIONS = re.compile(
     r"\b(?:at|to|for|of|behind)[ \t]+(?:the|my|this|your|our)[ \t]+(?:final[ \t]+)?$",
     re.IGNORECASE,
 )
-#: A copy of the requested pattern instead of an answer.
+#: The requested pattern, copied instead of filled in.
 _PATTERN = re.compile(
     r"\[\^?(?:[a-z]-|\\|0-9)|\\s|\)\*|\[names?\]|<[^>]{0,40}>", re.IGNORECASE
 )
-#: The beginning of an item of a list.
+#: Beginning of a list item.
 ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
-#: Bold text, and a line of bold text alone.
+#: Bold text; then a line that is entirely bold.
 _BOLD = re.compile(r"\*\*([^*\n]{1,400})\*\*")
 _BOLD_LINE = re.compile(r"^[ \t]*\*\*[^*\n]{1,400}\*\*[ \t.]*$")
 _GOES_ON = (",", "->", "→", "=>", ";")
@@ -198,18 +196,19 @@ def _words(text: str) -> frozenset[str]:
 
 _OR = frozenset({"or", "either"})
 _COPULA = frozenset({"is", "are", "be", "was", "follows", ":", "="})
-#: Words that begin an explanation, a comparison or a sum, after a name.
+#: Words after a name that begin an explanation, a comparison or a sum.
 _CUES = _words(
     "who which that whose because since where so therefore thus hence while for giving yielding reward rewards "
     "total than instead rather over not although but if when in leading as"
 )
-#: "with a total of 60" is an explanation, "connects you with Wim" is not.
+#: Words allowed after "with" in an explanation: "with a total of 60" is one, "connects
+#: you with Wim" is not.
 _SUMS = _words("a an the all no only total reward rewards")
-#: Verbs of a place or person that gives something.
+#: Verbs for a place or person that has or gives something.
 _HAS = _words("is has are have donates gives offers holds")
 _STOPS = frozenset({".", "!", "?", "\n"})
 _SEPARATORS = _words(", ; | / then and to via through finally next followed by → ⇒ -")
-#: Words that may stand alone between separators without being a name.
+#: Words that may stand alone between separators without being names.
 _SMALL = _words(
     "start goal end go goes move take choose path begin starting from at of this order as you should i on into again "
     "first second third last directly also only just done answer final"
@@ -218,11 +217,11 @@ _SMALL = _words(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an answer says.
+    """The content of an answer.
 
     ``nodes`` are in the order named; None stands for a name that is not in the
-    vocabulary. ``several``: it offers more than one answer ("Wim or Reza"). ``number``
-    is what was counted.
+    vocabulary. ``several``: there is more than one answer ("Wim or Reza"). ``number``
+    is the stated count.
     """
 
     nodes: tuple[str | None, ...] = ()
@@ -236,7 +235,7 @@ class Answer:
 
 
 def read_answer(reply: str, lexicon: Lexicon, form: spec.Form) -> Answer:
-    """Return the answer in a whole reply; any text is allowed, and its last
+    """Return the answer in a whole reply. Any text is allowed; only the last
     ``MAX_READ`` characters are read.
     """
     reply = reply[-MAX_READ:]
@@ -253,8 +252,8 @@ def read_answer(reply: str, lexicon: Lexicon, form: spec.Form) -> Answer:
 
 
 def _tokens(text: str, lexicon: Lexicon) -> list[Token]:
-    """Return the tokens of a text; "50 (free) hydrangea flowers" is an amount and names
-    nothing.
+    """Return the tokens of a text. An amount such as "50 (free) hydrangea flowers"
+    names nothing.
     """
     tokens = list(lexicon.tokens(text))
     for number, (token, after) in enumerate(pairwise(tokens)):
@@ -268,9 +267,7 @@ def _tokens(text: str, lexicon: Lexicon) -> list[Token]:
 
 
 def _is_counted(before: Sequence[Token]) -> bool:
-    """Whether the one or two tokens before a name are an amount, with at most one other
-    word.
-    """
+    """Whether an amount precedes a name, with at most one other word in between."""
     *first, last = before or [Token("")]
     return _is_amount(last) or (
         last.text.isalpha() and last.node is None and any(map(_is_amount, first))
@@ -282,8 +279,8 @@ def _is_amount(token: Token) -> bool:
 
 
 def _is_plain(text: str, lead: str = "", *, lexicon: Lexicon, nodes: int) -> bool:
-    """Whether a text, or what follows its colon or "is", is a list of names and nothing
-    else.
+    """Whether a text, or the part after its colon or "is", is a list of names and
+    nothing else.
 
     ``lead`` is the text before it in its line: nothing, or the announcement of an
     answer.
@@ -300,7 +297,7 @@ def _is_plain(text: str, lead: str = "", *, lexicon: Lexicon, nodes: int) -> boo
 
 
 def _without_lead(tokens: list[Token]) -> list[Token]:
-    """Return what follows the last "is" or colon before the last name."""
+    """Return the tokens after the last "is" or colon that precedes the last name."""
     named = False
     for position in range(len(tokens) - 1, -1, -1):
         if named and tokens[position].node is None and tokens[position].text in _COPULA:
@@ -310,15 +307,14 @@ def _without_lead(tokens: list[Token]) -> list[Token]:
 
 
 def _counts_groups(text: str, lead: str = "") -> bool:
-    """Whether a text says how many groups there are, whatever precedes it."""
+    """Whether a text states a number of groups, whatever precedes it."""
     words = words_of(text)
     return next(counted(words), None) is not None
 
 
 def _emphasised(lines: Sequence[str], is_answer: Callable[[str, str], bool]) -> str:
-    """Return the last fenced or bold text that is an answer.
-
-    Empty where there is none, or where a later line is also an answer.
+    """Return the last fenced or bold text that is an answer. Empty if there is none, or
+    if a later line is also an answer.
     """
     fenced, found = False, ""
     for line in filterfalse(_is_row, lines):
@@ -350,8 +346,9 @@ def final_statement(
 ) -> tuple[str, bool]:
     """Return the text that holds the answer, and whether an ``Answer:`` marks it.
 
-    Without a mark, ``could_be`` says whether a line may be an answer, and ``is_answer``
-    whether an emphasised text (with the text before it in its line) is one.
+    Without a mark, ``could_be`` decides whether a line may be an answer, and
+    ``is_answer`` whether an emphasised text (with the text before it in its line) is
+    one.
     """
     reply = _before_next_turn(reply)
     if statement := _marked_statement(reply):
@@ -371,7 +368,7 @@ def final_statement(
 
 
 def _marked_statement(reply: str) -> str:
-    """Return what follows the last ``Answer:`` that is followed by an answer."""
+    """Return the text after the last ``Answer:`` that has an answer behind it."""
     end = len(reply)
     for marker in reversed(_markers(reply)):
         if statement := _marked(reply[marker.end() : end]):
@@ -398,8 +395,8 @@ def _is_row(line: str) -> bool:
 def _first_of_list(
     lines: Sequence[str], last: int, is_answer: Callable[[str, str], bool]
 ) -> int:
-    """Return the first line of the list whose last item is this line, unless that item
-    holds a whole answer.
+    """Return the first line of the list that ends with this line, unless this line
+    alone holds a whole answer.
     """
     if _concludes(lines[last], is_answer):
         return last
@@ -423,8 +420,8 @@ def _markers(reply: str) -> list[re.Match[str]]:
 
 
 def own_part(reply: str) -> str:
-    """Return everything after the last ``Answer:`` that is followed by words; without
-    one, the whole reply.
+    """Return everything after the last ``Answer:`` with words behind it; without one,
+    the whole reply.
     """
     reply = _before_next_turn(reply)
     end = len(reply)
@@ -436,8 +433,8 @@ def own_part(reply: str) -> str:
 
 
 def _told(line: str) -> str:
-    """Return a line without the questions at its end, or a colon for a line that
-    announces what follows.
+    """Return a line without the questions at its end. A line that only announces the
+    next one becomes a colon.
     """
     kept = line.rstrip(" \t*_")
     if kept.endswith("?"):
@@ -446,8 +443,8 @@ def _told(line: str) -> str:
 
 
 def _concludes(line: str, is_answer: Callable[[str, str], bool]) -> bool:
-    """Whether an item of a list is a sentence with a whole answer in it: "3. The
-    shortest path is A, B, C".
+    """Whether a list item is a sentence with a whole answer in it: "3. The shortest
+    path is A, B, C".
     """
     return bool(_COPULA.intersection(words_of(ITEM.sub("", line)))) and is_answer(
         ITEM.sub("", line), ""
@@ -455,7 +452,7 @@ def _concludes(line: str, is_answer: Callable[[str, str], bool]) -> bool:
 
 
 def _marked(text: str) -> str:
-    """Return what follows an ``Answer:``: the rest of its line, or else the next
+    """Return the text after an ``Answer:``: the rest of its line, or else the next
     paragraph.
     """
     lines = text.splitlines()
@@ -472,7 +469,7 @@ def _marked(text: str) -> str:
 
 
 def _says(line: str) -> bool:
-    """Whether there are words in a line, other than those that open a fence."""
+    """Whether a line has words other than those that open a fence."""
     return bool(words_of(line)) and not line.lstrip().startswith("```")
 
 
@@ -497,7 +494,7 @@ def _named(
 ) -> Answer:
     sentences = list(filter(_names_a_node, _sentences(tokens)))
     if not sentences:
-        # Other names in place of an answer; prose is not a name.
+        # Without names, other words may stand for an answer; but prose is not a name.
         spoken = next(filter(None, _sentences(tokens)), [])
         return Answer(_items(spoken, lexicon)) if marked else Answer()
     sentence = sentences[0] if marked else _last_claim(sentences)
@@ -517,8 +514,8 @@ def _names_a_node(sentence: Iterable[Token]) -> bool:
 def _offers_several(
     sentence: list[Token], following: Iterable[Sequence[Token]]
 ) -> bool:
-    """Whether there is an alternative: "Wim or Reza", "Wim (or Reza)", "Wim. Or
-    Reza."
+    """Whether the answer offers an alternative: "Wim or Reza", "Wim (or Reza)", "Wim.
+    Or Reza."
     """
     return (
         _offers_two(_claim(sentence))
@@ -528,8 +525,8 @@ def _offers_several(
 
 
 def _last_claim(sentences: Sequence[list[Token]]) -> list[Token]:
-    """Return the last sentence that says more than an amount: "... with Wim. Wim is
-    giving 50 books".
+    """Return the last sentence that states more than an amount. In "... with Wim. Wim
+    is giving 50 books" it is the first.
     """
     return next(
         (sentence for sentence in reversed(sentences) if not _states_amount(sentence)),
@@ -538,8 +535,8 @@ def _last_claim(sentences: Sequence[list[Token]]) -> list[Token]:
 
 
 def _states_amount(sentence: Sequence[Token]) -> bool:
-    """Whether a sentence begins with a name and states its number: "Jing is donating 50
-    books".
+    """Whether a sentence begins with a name and states an amount for it: "Jing is
+    donating 50 books".
     """
     name = next((position for position, token in enumerate(sentence) if token.node), 0)
     says = sentence[name + 1 : name + 2]
@@ -556,7 +553,7 @@ def _offers_two(tokens: Iterable[Token]) -> bool:
 
 
 def _offers_two_in_brackets(sentence: Iterable[Token]) -> bool:
-    """Whether a bracket holds an "or" with a name after it."""
+    """Whether brackets hold an "or" followed by a name."""
     depth, alternative = 0, False
     for token in sentence:
         if token.text in ("(", "["):
@@ -579,16 +576,14 @@ def _begins_with_or(sentence: Sequence[Token]) -> bool:
 
 
 def _claim(sentence: list[Token]) -> list[Token]:
-    """Return the part of a sentence that answers: after "is" or a colon, without
-    brackets and explanations.
+    """Return the part of a sentence that answers: the part after "is" or a colon,
+    without brackets and explanations.
     """
     return _without_question(_behind_copula(_outside_brackets(sentence)))
 
 
 def _outside_brackets(sentence: Iterable[Token]) -> list[Token]:
-    """Leave out the brackets after the first name, and an explanation with all that
-    follows it.
-    """
+    """Drop the brackets after the first name, and everything from an explanation on."""
     kept: list[Token] = []
     named, depth = False, 0
     for token in sentence:
@@ -611,7 +606,7 @@ def _explains(token: Token, before: Sequence[Token]) -> bool:
 
 
 def _behind_copula(tokens: list[Token]) -> list[Token]:
-    """Return what follows the last "is" or colon with a name after it."""
+    """Return the tokens after the last "is" or colon that has a name behind it."""
     named = False
     for position in range(len(tokens) - 1, -1, -1):
         token = tokens[position]
@@ -622,7 +617,7 @@ def _behind_copula(tokens: list[Token]) -> list[Token]:
 
 
 def _without_question(tokens: list[Token]) -> list[Token]:
-    """Leave out "from X to Y" where the path itself, from X on, follows."""
+    """Drop "from X to Y" if the path itself, starting with X, follows."""
     named = [position for position, token in enumerate(tokens) if token.node]
     if len(named) < 4 or named[0] == 0:
         return tokens
@@ -638,8 +633,8 @@ def _without_question(tokens: list[Token]) -> list[Token]:
 
 
 def _items(tokens: list[Token], lexicon: Lexicon) -> tuple[str | None, ...]:
-    """Return the nodes named, and None for list items that look like names but are
-    not.
+    """Return the nodes named; None for a list item that looks like a name but is not
+    one.
     """
     found: list[str | None] = []
     item: list[Token] = []
@@ -679,8 +674,8 @@ def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
 
 
 def _words_with_number(statement: str, marked: bool) -> list[str]:
-    """Return the sentence that states the number: the first if it is marked, else the
-    last, if possible of those that count groups.
+    """Return the sentence that states the number: the first one if marked; otherwise
+    the last, preferably one that counts groups.
     """
     sentences = (
         [token.text for token in sentence]
@@ -710,10 +705,10 @@ def read_reply(reply: str, lexicon: Lexicon, form: spec.Form) -> Answer:
 
 
 def read_edges(reply: str, lexicon: Lexicon) -> Answer:
-    """Return the pairs in a whole reply, two nodes for each in a row; None for what is
-    no node.
+    """Return the pairs in a whole reply as a flat list of two nodes each; None for an
+    unknown node.
 
-    A part with one name, or with more than two, is a pair with None.
+    A part with one name, or with more than two, becomes a pair with None.
     """
     text = own_part(reply[-MAX_READ:])
     nodes: list[str | None] = []
@@ -725,8 +720,8 @@ def read_edges(reply: str, lexicon: Lexicon) -> Answer:
 
 
 def _parts(text: str, lexicon: Lexicon) -> Iterator[str]:
-    """Yield possible pairs: the contents of brackets, or else lines split at semicolons
-    and commas.
+    """Yield possible pairs: the contents of brackets; without brackets, lines split at
+    semicolons and commas.
     """
     bracketed = [part for part in _BRACKETS.findall(text) if _names(part, lexicon) > 1]
     if bracketed:
@@ -744,7 +739,7 @@ def _names(text: str, lexicon: Lexicon) -> int:
 def score_edges(
     answer: Answer, world: spec.World, directed: bool
 ) -> tuple[bool, dict[str, Value]]:
-    """Return whether a list has all edges and nothing else, and its flags; an edge may
+    """Return whether a list has all edges and no others, and its flags. An edge may
     occur twice.
     """
     pairs = list(zip(answer.nodes[::2], answer.nodes[1::2], strict=True))
@@ -767,8 +762,7 @@ def score_edges(
     return right, flags
 
 
-#: Possible outcomes of an answer, in order of precedence: the first that applies is the
-#: outcome.
+#: Possible outcomes of an answer. The first one that applies is the outcome.
 OUTCOMES = (
     "correct",
     "no answer",
@@ -787,8 +781,8 @@ OUTCOMES = (
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """``path`` is the path answered, with its start; ``measures`` are flags (0 or 1)
-    and counts.
+    """``path`` is the answered path with its start; ``measures`` are flags (0 or 1) and
+    counts.
     """
 
     success: bool
@@ -800,8 +794,8 @@ class Score:
 def score(
     answer: Answer, condition: spec.ConditionSpec, item: spec.Item, first: spec.World
 ) -> Score:
-    """Score an answer; ``first`` is the world before all edits, whose lost edges count
-    as blocked.
+    """Score an answer. ``first`` is the world before all edits: edges lost since then
+    count as blocked.
     """
     if condition.form == "number":
         return _score_number(answer, item)
@@ -850,7 +844,8 @@ def _path(
     nodes = answer.nodes
     if condition.form == "first_step":
         onward = nodes[1:] if len(nodes) > 1 and nodes[0] == item.start else nodes
-        # One node was asked for: a whole path, or two nodes, is not a first step.
+        # The question asks for one node, so a whole path, or two nodes, is not a first
+        # step.
         return ((item.start, *onward) if onward else ()), len(onward) > 1
     if nodes and nodes[0] != item.start and not condition.include_start:
         return (item.start, *nodes), False
@@ -883,7 +878,7 @@ def _flags(
 def _step_flags(
     path: tuple[str | None, ...], arcs: Set[object], arcs_before: Set[object]
 ) -> dict[str, Value]:
-    """Return the flags of steps that are not arcs, or were before the edits."""
+    """Return the flags of the steps: not an arc, or an arc only before the edits."""
     steps = list(pairwise(path))
     illegal = [number for number, step in enumerate(steps, start=1) if step not in arcs]
     blocked = arcs_before - arcs

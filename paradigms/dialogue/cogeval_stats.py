@@ -130,7 +130,7 @@ def _of_runs(options: argparse.Namespace) -> Iterable[fits.Score]:
                     yield from fits.scores_of(plan, log.trials(plan))
 
 
-#: Bytes of a file of scores; the paper's has less than a thousandth of it.
+#: Maximum bytes of a file of scores; the paper's has less than a thousandth of this.
 _MOST_BYTES = 32 * 2**20
 
 
@@ -148,8 +148,8 @@ def _text_of(path: Path) -> str:
 
 
 def read_scores(path: Path, published: fits.Published) -> list[fits.Score]:
-    """Return the scores of a CSV file with COLUMNS (others are ignored); OptionError
-    names the line of a mistake.
+    """Return the scores of a CSV file with COLUMNS; further columns are ignored.
+    OptionError names the line of a mistake.
     """
     lines = csv.DictReader(_text_of(path).splitlines())
     missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
@@ -196,7 +196,7 @@ PAPER_DOMAINS = 3
 
 
 def _asked() -> dict[str, int]:
-    """Return how many graphs of the family have each condition."""
+    """Return the number of graphs in the family that have each condition."""
     folder = installed_catalogue().folders[FAMILY]
     catalogue = installed_catalogue()
     graphs = [catalogue.load(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
@@ -208,8 +208,8 @@ def _asked() -> dict[str, int]:
 def incomplete(
     scores: Iterable[fits.Score], condition: str, model: str, graphs: int
 ) -> str:
-    """Return why a mean on a condition cannot be compared with one over all graphs and
-    domains; empty if it can.
+    """Return why a mean on a condition cannot be compared with a published one, which
+    covers all graphs and domains; empty if it can.
     """
     asked = {
         (score.graph, score.domain)
@@ -430,7 +430,7 @@ def _published(
 
 # -- figures
 
-#: Total width of the bars of one level; levels are 1 apart.
+#: Total width of the bars of one level, as a share of the distance between levels.
 _TOGETHER = 0.8
 
 
@@ -438,9 +438,9 @@ def draw(scores: Sequence[fits.Score], folder: Path) -> list[Path]:
     """Write ``by_graph.svg``, ``by_condition.svg`` and ``by_group.svg``, and the kinds
     of failure by graph and condition (the paper's Figure 3).
 
-    Bars are means over items, whiskers their standard errors; groups are the five of
-    the paper's Figure 2. Kinds of failure are shares of all answers. A figure without
-    bars is not written.
+    Bars are means over items, and whiskers their standard errors. The groups are the
+    five of the paper's Figure 2. Kinds of failure are shares of all answers. A figure
+    without bars is not written.
     """
     try:
         import matplotlib
@@ -449,7 +449,7 @@ def draw(scores: Sequence[fits.Score], folder: Path) -> list[Path]:
             f"--figures needs matplotlib: {install_command('figures')}"
         ) from None
     folder.mkdir(parents=True, exist_ok=True)
-    # Equal scores give identical files; text stays text.
+    # Equal scores must give identical files. Text is kept as text.
     settings: Any = {
         "svg.hashsalt": "cheesebench",
         "svg.fonttype": "none",
@@ -488,7 +488,8 @@ def _shares(found: Mapping[str, Mapping[str, float]]) -> _Heights:
 
 def _bars(heights: _Heights, meaning: str, path: Path) -> Path:
     """Draw a group of bars for each level of a factor, one bar for each series."""
-    from matplotlib.figure import Figure  # not pyplot: no window, no state
+    # Not pyplot, which would keep state and may open a window.
+    from matplotlib.figure import Figure
 
     levels = list(dict.fromkeys(level for level, _ in heights))
     series = list(dict.fromkeys(name for _, name in heights))

@@ -1,4 +1,4 @@
-"""The family of dialogues: the core's interface to protocols of questions and answers.
+"""The family of dialogues: protocols of questions and answers, as the core sees them.
 Light to import.
 """
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from cheesebench.records import CellPlan, TrialRecord
     from cheesebench.source import Node
 
-#: Keys that only a dialogue has; they show what a file without ``arena: graph:`` is
-#: meant to be.
+#: Keys that only a dialogue has. They identify a dialogue without ``arena: graph:``, so
+#: that the error is about that.
 _KEYS = ("conditions", "scenes", "answer")
 
 
@@ -54,7 +54,7 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
         return DialogueDocument
 
     def matches(self, tree: Node) -> bool:
-        """Whether a file declares a dialogue: its arena is a graph, or it has what only
+        """Whether a file declares a dialogue, by a graph as arena or by keys that only
         dialogues have.
         """
         arena = tree.child("arena")
@@ -159,8 +159,8 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
         plan: CellPlan,
         wanted: Mapping[int, set[int]],
     ) -> Iterator[WatchedTrial]:
-        """Yield the conversations, scored again: every question is an observation,
-        every answer a step.
+        """Yield the conversations with scores computed anew: every question is an
+        observation, and every answer a step.
         """
         paradigm = plugins.compile(recorded_protocol(log, plan, plugins))
         assert isinstance(paradigm, life.GraphParadigm)

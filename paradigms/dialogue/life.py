@@ -1,8 +1,7 @@
-"""The life of a subject of a dialogue: the prompts it gets, the scores of its answers,
-its cells and its records.
+"""A subject of a dialogue: its prompts, scores, cells and records.
 
-A subject is one generation: it answers every pair of start and goal of its condition
-once, each in a conversation of its own.
+A subject is one generation: it answers every start-goal pair of its condition once,
+each in a conversation of its own.
 """
 
 from __future__ import annotations
@@ -43,11 +42,12 @@ if TYPE_CHECKING:
     from cheesebench.family import Asker, CellRequest, Plugins, RecordedRun
     from cheesebench.records import CallRecord
 
-    #: Answers a question, given its trial, its number there (both from 0) and its text.
+    #: Answers a question, given its trial, its number within the trial (both from 0),
+    #: and its text.
     _Answer = Callable[[int, int, str], str]
 
 
-#: Maximum number of characters of a parsed answer that a record keeps.
+#: Maximum number of characters of a parsed answer in a record.
 MAX_SHOWN = 200
 
 
@@ -62,8 +62,8 @@ class GraphParadigm(Paradigm):
         }
 
     def dialogue(self, domain: str, condition: str, subject: int = 0) -> GraphDialogue:
-        """Return a subject's questions of a condition in the words of a domain; every
-        call starts again.
+        """Return the questions for a subject, for a condition in the words of a domain.
+        Every call starts again.
         """
         for kind, name, known in (
             ("domain", domain, self.specification.domains),
@@ -107,12 +107,12 @@ class GraphDialogue:
 
     @property
     def system(self) -> str:
-        """The system prompt before the first question; may be empty."""
+        """The system prompt before the first question, possibly empty."""
         return self._specification.document.system or ""
 
     def begin_trial(self) -> str | None:
-        """Begin the next conversation and return its first question, or None when there
-        are no more.
+        """Begin the next conversation and return its first question; None after the
+        last conversation.
         """
         if self._trial + 1 >= len(self._items):
             return None
@@ -124,8 +124,8 @@ class GraphDialogue:
         return self._questions[0]
 
     def answer(self, text: str) -> str | None:
-        """Take the whole reply (any text); return the next question, or None when the
-        conversation is over.
+        """Take the whole reply (any text) and return the next question; None at the end
+        of the conversation.
         """
         if self._trial < 0 or self._answer is not None:
             raise StepAfterEndError(
@@ -159,8 +159,8 @@ class GraphDialogue:
         )
 
     def result(self) -> TrialResult:
-        """Return the result of the conversation that has just ended; only its last
-        answer counts.
+        """Return the result of the conversation that just ended; only its last answer
+        counts.
         """
         if self._answer is None:
             raise StepAfterEndError(
@@ -200,8 +200,8 @@ class GraphDialogue:
 
 
 def _walks(condition: spec.ConditionSpec, item: spec.Item) -> Sequence[Sequence[str]]:
-    """Return the paths that define chance; where edges are asked for, the steps of
-    each, two nodes for each step.
+    """Return the paths that define the chance level. If edges are asked for, each path
+    is a flat list of two nodes per step.
     """
     paths = spec.simple_paths(condition.world, item.start)
     if condition.form != "edges":
@@ -209,7 +209,7 @@ def _walks(condition: spec.ConditionSpec, item: spec.Item) -> Sequence[Sequence[
     return [[node for step in pairwise(path) for node in step] for path in paths]
 
 
-# -- the prompts: texts are data (``scenes.yaml``), filled in here
+# -- the prompts: the texts are data (``scenes.yaml``), and are filled in here
 
 
 def questions(
@@ -218,8 +218,8 @@ def questions(
     condition: spec.ConditionSpec,
     item: spec.Item,
 ) -> list[str]:
-    """Return the user's turns: the description and the first question, then changes and
-    the next question.
+    """Return the user's turns: the description with the first question, then each
+    change with the next question.
     """
     chain = [condition]
     while chain[0].after is not None:
@@ -271,7 +271,7 @@ class _Writer:
         )
 
     def description(self, rewards: bool) -> list[str]:
-        """Return the tour: every edge mentioned once, then the rewards."""
+        """Return the description as a tour: every edge once, then the rewards."""
         sentences = [self._say("setting")]
         described: set[tuple[str, str]] = set()
         for node in self._first.nodes:
@@ -379,8 +379,8 @@ def _best(condition: spec.ConditionSpec) -> str:
 def answer_text(
     domain: spec.Domain, condition: spec.ConditionSpec, path: Sequence[str]
 ) -> str:
-    """Return a path as an answer in the required form; for edges, their nodes two by
-    two.
+    """Return a path as an answer in the required form; for edges, two
+    nodes per step.
     """
     if condition.form == "edges":
         pairs = zip(path[::2], path[1::2], strict=False)
@@ -391,14 +391,14 @@ def answer_text(
     return f"Answer: {', '.join(domain.names[node] for node in said)}"
 
 
-# -- cells, and the subjects that live in them
+# -- cells, and their subjects
 
-#: Stands for the view in the log: a dialogue has none.
+#: Stands for the view in the log, because a dialogue has none.
 NO_VIEW = "dialogue"
-#: Generations of a cell where the design leaves them open; a design without a verdict
-#: runs its own few subjects.
+#: Number of generations if the design leaves it open. A design without a verdict has
+#: its own small number.
 GENERATIONS = 30
-#: Settings of a language model that matter in a dialogue.
+#: Settings of a language model that apply to a dialogue.
 _OF_A_DIALOGUE = (
     "temperature",
     "max_tokens",
@@ -454,7 +454,7 @@ def plan_dialogue(
     """Return the plan of one cell: a condition in the words of a domain, compared with
     chance.
 
-    ``settings`` are those of a language model; ``in_variant`` puts its temperature into
+    ``settings`` are those of a language model; ``in_variant`` adds its temperature to
     the cell's name.
     """
     asked, document = specification.conditions[condition], specification.document
@@ -466,8 +466,8 @@ def plan_dialogue(
     temperature = kept.get("temperature")
     trials = len(asked.asked_of(0))
     subjects = subjects or (GENERATIONS if design.claims else design.subjects)
-    # As published, each item is asked this many times; nothing is learnt from one item
-    # to the next.
+    # As published, each item is asked this many times, and nothing is learnt from one
+    # item to the next.
     design = with_fixed_number(design)
     return CellPlan(
         model=model,
@@ -502,8 +502,8 @@ def plan_dialogue(
 
 
 def as_planned(specification: spec.DialogueSpecification, plan: CellPlan) -> CellPlan:
-    """Return a recorded plan with the bar that ``plan_dialogue`` gives it, and where it
-    claims something all trials.
+    """Return a recorded plan with the bar from ``plan_dialogue``. If the plan has a
+    claim, all its trials count.
     """
     name = setting(plan, "condition")
     if name not in specification.conditions:
@@ -529,8 +529,8 @@ def begin(paradigm: GraphParadigm, plan: CellPlan, subject: int) -> GraphDialogu
 
 
 def setting(plan: CellPlan, name: str) -> str:
-    """Return a setting that ``plan_dialogue`` recorded in the cell; RunLogError where a
-    log lacks it.
+    """Return a setting that ``plan_dialogue`` recorded in the cell; RunLogError if it
+    is missing.
     """
     found = plan.settings.get(name)
     if not isinstance(found, str):
@@ -547,7 +547,7 @@ def respond(
     seed: int,
     subject: int,
 ) -> Iterator[_Trials]:
-    """Run a baseline, yielding each conversation when it is over."""
+    """Run a baseline; yield each conversation at its end."""
     dialogue = begin(paradigm, plan, subject)
     answer = _answers_of(respondent, dialogue, plan, seed, subject)
     for trial in range(plan.trials):
@@ -558,8 +558,8 @@ def respond(
 
 
 def _held(dialogue: GraphDialogue, trial: int, answer: _Answer) -> list[str]:
-    """Hold the next conversation, and return its questions; none if there are no
-    more.
+    """Hold the next conversation and return its questions; none are left if the list is
+    empty.
     """
     questions = []
     question = dialogue.begin_trial()
@@ -591,10 +591,10 @@ def _answers_of(
 async def talk(
     paradigm: GraphParadigm, plan: CellPlan, seed: int, subject: int, caller: Asker
 ) -> AsyncGenerator[_Trials, None]:
-    """Run a language model, yielding each conversation when it is over.
+    """Run a language model; yield each conversation at its end.
 
     The messages are the protocol's system prompt, the questions, and the model's own
-    replies, nothing else. Raises SubjectStoppedError when no reply can be had.
+    replies, and nothing else. Raises SubjectStoppedError if no reply can be had.
     """
     dialogue, watch = begin(paradigm, plan, subject), SilenceWatch()
     before = (Message("system", (dialogue.system,)),) if dialogue.system else ()
@@ -633,8 +633,8 @@ async def talk(
 
 
 def _origin(plan: CellPlan, seed: int, subject: int) -> int:
-    """Return the seed of a subject's calls; it differs between cells because they share
-    a server's cache.
+    """Return the seed of a subject's calls. It differs between cells, because they
+    share a server's cache.
     """
     state = hashlib.sha256(
         f"{agent_seed(plan, seed, subject)}|{plan.variant}".encode()
@@ -660,9 +660,9 @@ def _record(
     return trial_record(plan, subject, trial, result, **done)
 
 
-# -- conversations of a run, for the player and to explain a failure
+# -- conversations of a run, for the player and for the explanation of failures
 
-#: Stands for the action in a frame of an answer.
+#: Takes the place of the action in the frame of an answer.
 ANSWERED = "?"
 
 
@@ -673,9 +673,10 @@ def watch(
     plan: CellPlan,
     wanted: Mapping[int, set[int]],
 ) -> Iterator[WatchedTrial]:
-    """Yield the wanted trials, whose answers are scored again: those in the log, or of
-    a baseline those that it gives once more. Raises RunLogError for a trial that comes
-    out otherwise.
+    """Yield the wanted trials with scores computed anew. Their answers come from the
+    log; a baseline gives its answers again.
+
+    Raises RunLogError for a trial with a different result.
     """
     for subject, trials in wanted.items():
         calls: dict[int, list[CallRecord]] = {}
@@ -711,7 +712,7 @@ def _watched(
 def _recorded(
     plan: CellPlan, subject: int, calls: Mapping[int, Sequence[CallRecord]]
 ) -> _Answer:
-    """Return what gives the answers that are in the log."""
+    """Return a function that gives the answers recorded in the log."""
 
     def answer(trial: int, turn: int, question: str) -> str:
         own = [one.reply.text for one in calls.get(trial, ()) if one.fault is None]

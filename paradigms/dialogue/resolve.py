@@ -1,5 +1,5 @@
-"""The typed dialogue document -> the specification: every node, name and edit resolved,
-every key computed.
+"""Turns the typed dialogue document into a specification: resolves every node, name and
+edit, and computes every key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cheesebench.source import Node
 _Path = tuple[str | int, ...]
 
 
-#: Maximum number of conditions in a chain of `after`.
+#: Maximum length of a chain of conditions by `after`.
 MAX_TURNS = 10
 #: Maximum number of nodes of a graph, edits included.
 MAX_NODES = 200
@@ -63,7 +63,9 @@ def resolve_dialogue(
 
 
 def _wording(domains: Mapping[str, spec.Domain]) -> dict[str, object]:
-    """Return all sentences: a change of a shipped scene makes another protocol."""
+    """Return all sentences, because a changed sentence of a shipped scene makes another
+    protocol.
+    """
     return {name: dict(domain.wording.sentences) for name, domain in domains.items()}
 
 
@@ -322,7 +324,9 @@ class _Resolver:
     def _prove_new_policy(
         self, condition: spec.ConditionSpec, world: spec.World, where: tuple[str, str]
     ) -> None:
-        """Check that answers that were correct before the edit are wrong after it."""
+        """Check that the answers that were correct before the edit are
+        wrong after it.
+        """
         goals = spec.best_goals(world, self.graph.start)
         old = spec.best_first_steps(world, self.graph.start) if world.chances else None
         if old is None:
@@ -340,14 +344,14 @@ class _Resolver:
             )
 
 
-#: Form of the answer where the question implies it.
+#: Form of the answer if the question implies it.
 _FORMS: Mapping[str, spec.Form] = {"groups": "number", "edges": "edges"}
 _FIRST_STEP = "Write 'answer: {form: first_step}'."
 
 
 def _spread(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str]]:
     """Return ``count`` of the pairs, evenly spread over the list; all of them if there
-    are no more.
+    are fewer.
     """
     if len(pairs) <= count:
         return list(pairs)
@@ -357,8 +361,8 @@ def _spread(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str
 
 
 def _scattered(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return all pairs, so ordered that any first few are spread over the list: few
-    subjects see many starts.
+    """Return all pairs in an order in which any first few are spread over the list, so
+    that few subjects see many starts.
     """
     step = next(
         step
@@ -369,8 +373,8 @@ def _scattered(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _group(condition: doc.Condition) -> str:
-    """Return the group of conditions (the paper's Table 1) to which an edit's effect
-    belongs.
+    """Return the group of conditions (the paper's Table 1) for the effect
+    of an edit.
     """
     edit = condition.edit
     if condition.ask == "groups":
@@ -387,8 +391,8 @@ def _group(condition: doc.Condition) -> str:
 
 
 class EditChecks:
-    """Reports at the place of each edge and node; every method continues after an
-    error.
+    """Reports errors at the place of each edge and node. Every method continues after
+    an error.
     """
 
     def __init__(self, graph: doc.Graph, root: Node, diagnostics: Diagnostics) -> None:
@@ -401,7 +405,7 @@ class EditChecks:
         known: Sequence[str],
         place: Callable[[str], Position] | Position,
     ) -> bool:
-        """Report nodes that the graph does not have; return whether there are none."""
+        """Report nodes that are not in the graph; return whether all are."""
         missing = [node for node in nodes if node not in known]
         for node in missing:
             hint = did_you_mean(node, known).strip() or f"Nodes are {listed(known)}."
@@ -467,7 +471,8 @@ class EditChecks:
             node = place.child(number) if isinstance(place.value, list) else place
             position = (node or place).position
             self.known([portal.at], nodes, position)
-            # Neighbours before the edit: a node that the edit adds had none.
+            # Neighbours are those before the edit, so a node that the edit adds has
+            # none.
             self.known([portal.to_neighbours_of], world.nodes, position)
 
     def _chances(self, edit: doc.Edit, nodes: Sequence[str], where: _Path) -> None:
@@ -484,12 +489,14 @@ class EditChecks:
                 )
 
 
-#: Longest name of a node, in characters.
+#: Maximum length of a node's name, in characters.
 MAX_LENGTH = 60
 
 
 class VocabularyChecks:
-    """Resolves the vocabularies of a document; reports at the place of each name."""
+    """Resolves the vocabularies of a document. Reports errors at the place of each
+    name.
+    """
 
     def __init__(
         self, document: doc.DialogueDocument, root: Node, diagnostics: Diagnostics
@@ -497,7 +504,7 @@ class VocabularyChecks:
         self._document, self._root, self._diagnostics = document, root, diagnostics
 
     def domains(self, nodes: Sequence[str]) -> dict[str, spec.Domain]:
-        """Return all domains; ``nodes`` are those of the graph and of all edits."""
+        """Return all domains; ``nodes`` are those of the graph and of every edit."""
         self._scenes()
         if self._diagnostics.errors:
             return {}
@@ -529,8 +536,8 @@ class VocabularyChecks:
         return name
 
     def _scenes(self) -> None:
-        """Check the protocol's own scenes: ``like`` exists, and braces contain known
-        slots.
+        """Check the protocol's own scenes: ``like`` must exist, and braces must contain
+        known slots.
         """
         for name, scene in self._document.scenes.items():
             place = self._root.find(("scenes", name))

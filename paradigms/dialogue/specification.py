@@ -1,7 +1,8 @@
-"""A dialogue protocol after all checks: its graphs and how they change, its scenes and
+"""A dialogue protocol after all checks: its graphs and their changes, its scenes and
 its conditions.
 
-Plain frozen data, picklable. All paths are networkx's."""
+Plain frozen data, picklable. networkx computes all paths.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +26,11 @@ from cheesebench.paradigms.dialogue.documents import (
     Scene,
 )
 
-#: Maximum optimal paths of an item; with more, the question has no meaningful answer.
+#: Maximum number of optimal paths of an item; a question with more has no meaningful
+#: answer.
 MAX_KEYS = 1_000
-#: Maximum simple paths for the chance level; beyond that, the longest lengths are left
-#: out.
+#: Maximum number of simple paths for the chance level; beyond it, the longest lengths
+#: are left out.
 MAX_SIMPLE_PATHS = 20_000
 #: Iterations of value iteration; expected rewards of a finite graph converge long
 #: before.
@@ -42,9 +44,10 @@ Arc = tuple[str, str]
 @dataclass(frozen=True)
 class World:
     """A graph at one moment: arcs in the order told (an undirected edge is two arcs),
-    rewards by node.
+    and rewards by node.
 
-    ``chances``: nodes with random transitions, with the probability of each successor.
+    ``chances``: nodes with random transitions, each with the probability of every
+    successor.
     """
 
     arcs: tuple[Arc, ...]
@@ -57,14 +60,14 @@ class World:
         return list(_nodes(self.arcs))
 
     def steps(self, node: str) -> list[str]:
-        """Return the nodes that one step leads to, in the order told."""
+        """Return the successors of a node, in the order told."""
         return [after for before, after in self.arcs if before == node]
 
     def graph(self) -> Any:
         return _graph(self.arcs)
 
 
-# Hundreds of questions are asked about one graph.
+# Cached, because hundreds of questions concern one graph.
 @lru_cache(maxsize=64)
 def _nodes(arcs: tuple[Arc, ...]) -> tuple[str, ...]:
     return tuple(sorted({node for arc in arcs for node in arc}, key=natural))
@@ -105,16 +108,16 @@ def edges_of(world: World, directed: bool) -> list[Arc]:
 
 
 def as_told(arcs: Iterable[Arc], directed: bool) -> Iterator[Arc]:
-    """Yield arcs as edges: where an edge can be walked in both directions, the order of
-    its nodes does not count.
+    """Yield arcs as edges. If an edge can be walked in both directions, the order of
+    its nodes does not matter.
     """
     for a, b in arcs:
         yield (a, b) if directed or a <= b else (b, a)
 
 
 def edited(world: World, edit: Edit, directed: bool) -> World:
-    """Return the world after an edit: removed, added, portal (to the neighbours before
-    the edit), rewards, chances.
+    """Return the world after an edit: removed and added edges, portal (to the
+    neighbours before the edit), rewards, and chances.
     """
     of = (lambda edges: [(a, b) for a, b in edges]) if directed else both_ways
     gone = set(of(edit.remove))
@@ -141,7 +144,7 @@ def edited(world: World, edit: Edit, directed: bool) -> World:
 
 
 def neighbours(world: World, node: str) -> list[str]:
-    """Return the nodes that share an arc with a node, whatever its direction."""
+    """Return the nodes that share an arc with a node, in either direction."""
     neighbours = [b if a == node else a for a, b in world.arcs if node in (a, b)]
     return sorted(dict.fromkeys(neighbours), key=natural)
 
@@ -168,7 +171,7 @@ def best_goals(world: World, start: str) -> list[str]:
 
 def shortest_paths(world: World, start: str, goals: Sequence[str]) -> tuple[Path, ...]:
     """Return all shortest paths from the start to the nearest goals, start included;
-    none if no path leads there.
+    none if no goal is reachable.
     """
     import networkx
 
@@ -187,8 +190,8 @@ def shortest_paths(world: World, start: str, goals: Sequence[str]) -> tuple[Path
 
 
 def best_first_steps(world: World, start: str) -> tuple[Path, ...]:
-    """Return the first steps (as paths of two nodes) with the largest expected reward,
-    with random transitions.
+    """Return the first steps (as paths of two nodes) with the largest expected reward
+    under random transitions.
     """
     worth = {node: float(world.rewards.get(node, 0)) for node in world.nodes}
     for _ in range(_ROUNDS):
@@ -211,8 +214,8 @@ def _onward(world: World, node: str, worth: Mapping[str, float]) -> float:
 
 
 def count_groups(world: World) -> int:
-    """Return the number of densely connected groups: communities of largest modularity,
-    found greedily.
+    """Return the number of densely connected groups (communities of largest modularity,
+    found greedily).
     """
     from networkx.algorithms.community import greedy_modularity_communities
 
@@ -256,14 +259,14 @@ def simple_paths(world: World, start: str) -> tuple[Path, ...]:
     """Return the simple paths (no node twice) of at least one step from a start, short
     ones first.
 
-    All of them, or as many complete lengths as make at most MAX_SIMPLE_PATHS paths. A
-    uniform choice among them is chance; leaving the longest out makes chance larger,
-    never smaller.
+    At most MAX_SIMPLE_PATHS paths are returned, with complete lengths only. Chance is a
+    uniform choice among them; omitting the longest paths makes chance larger, never
+    smaller.
     """
     return _simple_paths(world.arcs, start)
 
 
-#: Names allowed in braces, by sentence. All sentences also know {thing}, {things},
+#: Names allowed in braces, by sentence. All sentences also allow {thing}, {things},
 #: {count} and {start}.
 SLOTS: Mapping[str, tuple[str, ...]] = {
     "link": ("place", "places"),
@@ -279,14 +282,14 @@ SLOTS: Mapping[str, tuple[str, ...]] = {
     "outcome": ("place", "percent"),
 }
 COMMON_SLOTS = ("thing", "things", "count", "start")
-#: Scene of a vocabulary that names none and is not a known domain.
+#: Scene of a vocabulary that names no scene and is not a known domain.
 DEFAULT_SCENE = "places"
 
 
 @dataclass(frozen=True)
 class Wording:
     """A scene with every sentence; ``nouns`` are the words of a name that an answer may
-    leave out.
+    omit.
     """
 
     nouns: tuple[str, ...]
@@ -319,7 +322,9 @@ def usual_scene(domain: str) -> str:
 
 
 def wording(name: str, own: Mapping[str, Scene]) -> Wording:
-    """Return a scene by name, the protocol's own scenes first; the name must exist."""
+    """Return a scene by name, which must exist. The protocol's own
+    scenes come first.
+    """
     if name not in own:
         texts = dict(shipped()["scenes"][name])
         return Wording(tuple(texts.pop("nouns")), texts)
@@ -336,8 +341,8 @@ def wording(name: str, own: Mapping[str, Scene]) -> Wording:
 
 
 def slots_of(sentence: str) -> list[str] | None:
-    """Return the names in braces; None where the braces are not balanced or hold more
-    than a name.
+    """Return the names in braces; None if braces are unbalanced or hold more than a
+    name.
     """
     try:
         parts = list(string.Formatter().parse(sentence))
@@ -357,7 +362,7 @@ Ask = Literal["best_path", "shortest_path", "groups", "edges"]
 
 @dataclass(frozen=True)
 class Domain:
-    """A vocabulary with its scene: the name of every node, also of nodes that edits
+    """A vocabulary with its scene: the name of every node, including nodes that edits
     add.
     """
 
@@ -368,10 +373,10 @@ class Domain:
 
 @dataclass(frozen=True)
 class Item:
-    """One question with its key: ``keys`` are all optimal paths, start included (first
-    steps: two nodes).
+    """One question with its key: ``keys`` are all optimal paths, start included (for
+    first steps, two nodes).
 
-    Where edges are asked for there is one key, their nodes two by two.
+    If edges are asked for, the only key is a flat list of two nodes per edge.
     """
 
     start: str
@@ -383,10 +388,10 @@ class Item:
 @dataclass(frozen=True)
 class ConditionSpec:
     """One condition: ``world`` is the graph after all edits, ``after`` the condition
-    that is asked before it.
+    asked before it.
 
     ``items`` has one question for each start-goal pair, or a single question. Each
-    subject is asked ``each`` of them (0: all), starting where the last subject stopped.
+    subject answers ``each`` of them (0: all), starting where the last subject stopped.
     """
 
     name: str
@@ -412,18 +417,18 @@ class ConditionSpec:
         )
 
     def right(self, item: Item, path: Path) -> bool:
-        """Whether a path that begins at the item's start answers it."""
+        """Whether a path that begins at the item's start is a correct answer."""
         if self.form == "first_step":
             return any(path[:2] == key[:2] for key in item.keys)
         return path in item.keys
 
     def chance(self, subjects: int = 1) -> float:
-        """Return the share of right answers when a simple path from the start is drawn
+        """Return the rate of correct answers if a simple path from the start is drawn
         uniformly.
 
         It is taken over the questions of ``subjects`` subjects. A number of groups is
-        drawn from 1 to the number of nodes; a list of all edges has no chance.
-        ``simple_paths`` says what happens in large graphs.
+        drawn from 1 to the number of nodes; a list of all edges has no chance level.
+        See ``simple_paths`` for large graphs.
         """
         asked = self.items[: self.each * subjects] if self.each else self.items
         return sum(map(self._chance, asked)) / len(asked)
@@ -439,7 +444,7 @@ class ConditionSpec:
 
 @dataclass(frozen=True)
 class DialogueSpecification(BaseSpecification):
-    """One dialogue protocol in one edition, resolved and checked; ``world`` is the
+    """One dialogue protocol in one edition, resolved and checked. ``world`` is the
     graph before any edit.
     """
 
@@ -451,7 +456,7 @@ class DialogueSpecification(BaseSpecification):
 
     @property
     def variants(self) -> list[tuple[str, str]]:
-        """All pairs of domain and condition, in file order: each is a cell."""
+        """All pairs of domain and condition, in file order, one for each cell."""
         return [
             (domain, condition)
             for domain in self.domains

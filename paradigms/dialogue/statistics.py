@@ -1,5 +1,5 @@
 """Results of dialogues: scores by condition and model, kinds of failure, and the
-factors that make the difference.
+influence of each factor.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: The factors of the paper's Table 2 in the order of their entry. ``group`` is the
-#: group of conditions.
+#: The factors of the paper's Table 2, in the order in which they enter. ``group`` is
+#: the group of conditions.
 TERMS = (
     "model",
     "graph",
@@ -48,9 +48,9 @@ TERMS = (
     "domain:group",
     "graph:domain:group",
 )
-#: Groups of conditions outside that table.
+#: Groups of conditions that are not in that table.
 OUTSIDE = ("Groups", "Map")
-#: Kinds of failure: name, and the measure that is its flag.
+#: Kinds of failure, each with the measure that flags it.
 FAILURES: Mapping[str, str] = {
     "no answer": "no_answer",
     "several answers": "several_answers",
@@ -64,16 +64,16 @@ FAILURES: Mapping[str, str] = {
     "too long": "excess_length",
     "missing edge": "missing_edges",
 }
-#: A wrong answer with none of these flags: a first step on the wrong way, a wrong
-#: number.
+#: A wrong answer without any of these flags: a first step in the wrong direction, a
+#: wrong number.
 OTHER = "none of these"
 KINDS = (*FAILURES, OTHER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """One item of one model: so many of ``total`` generations were right. ``failures``
-    counts answers with a flag.
+    """Correct answers of one model to one item, out of ``total`` generations.
+    ``failures`` counts answers with each flag.
     """
 
     model: str
@@ -105,8 +105,8 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A model's mean on a condition against a published mean: difference with one-sided
-    5 % bounds, and verdict.
+    """A model's mean on a condition against a published mean: the difference with
+    one-sided 5 % bounds, and the verdict.
     """
 
     difference: float
@@ -118,9 +118,8 @@ class Contrast:
 def scores_of(plan: CellPlan, records: Iterable[TrialRecord]) -> list[Score]:
     """Return the scores of a dialogue's cell; missing trials do not count.
 
-    There is one for each start-goal pair. Where every subject is asked for a single
-    pair, the pairs take turns, as in the published data, and there is one score for all
-    of them.
+    There is one score for each start-goal pair. If each subject is asked for a single
+    pair, the pairs take turns, as in the published data, and share one score.
     """
     items: dict[tuple[object, ...], list[TrialRecord]] = {}
     for record in records:
@@ -160,8 +159,8 @@ def _failures(trials: Iterable[TrialRecord]) -> dict[str, int]:
 
 
 def deviance_table(scores: Sequence[Score]) -> DevianceTable | None:
-    """Return Table 2 of these scores: every term whose factors vary; None without
-    any.
+    """Return Table 2 for these scores: every term whose factors vary;
+    None without any.
     """
     used, factors = _factors(scores)
     varying = {name for name, values in factors.items() if len(set(values)) > 1}
@@ -203,8 +202,8 @@ def by(scores: Iterable[Score], factor: str) -> dict[tuple[str, str], Spread]:
     """Return the spread over items by (level of ``factor``, model), in order of
     appearance: Table 3 by condition.
 
-    Lists of edges are not plans: they have a condition and a group of their own, and
-    enter no mean with plans.
+    Lists of edges are not plans. They have a condition and a group of their own, and do
+    not enter the means of plans.
     """
     rates: dict[tuple[str, str], list[float]] = {}
     for score in _plans(scores, factor):
@@ -221,10 +220,10 @@ def _plans(scores: Iterable[Score], factor: str) -> list[Score]:
 def failure_shares(
     scores: Iterable[Score], factor: str = "model"
 ) -> dict[str, dict[str, float]]:
-    """Return, by level of a factor, the share of all answers that have each flag; an
-    answer may have several.
+    """Return, by level of a factor, the share of answers with each flag; an answer may
+    have several.
 
-    Lists of edges (group "Map") are not paths: they have a row of their own among
+    Lists of edges (group "Map") are not paths, and have a row of their own among
     conditions.
     """
     counts: dict[str, Counter[str]] = {}
@@ -250,8 +249,8 @@ def contrast(own: Spread, published: float, margin: float) -> Contrast:
     difference = own.mean - published
     if own.se is None:
         return Contrast(difference, None, None, Verdict.INCONCLUSIVE)
-    # If all items are equal, their standard deviation is uninformative: then each
-    # counts as one answer.
+    # Equal items make their standard deviation uninformative, so each then counts as
+    # one answer.
     shrunk = (own.mean * own.n + 0.5) / (own.n + 1)
     reach = quantile(ALPHA, own.n - 1) * (
         own.se or math.sqrt(shrunk * (1 - shrunk) / own.n)
@@ -274,10 +273,9 @@ FILE_NAME = "published.yaml"
 
 @dataclass(frozen=True)
 class Published:
-    """``conditions`` holds mean and standard deviation by condition and model;
-    ``groups`` a condition's group.
-
-    ``scored`` says how the published answers were scored.
+    """Published results: ``conditions`` holds mean and standard deviation by condition
+    and model; ``groups`` the group of each condition. ``scored`` describes how the
+    published answers were scored.
     """
 
     source: str
@@ -339,15 +337,16 @@ def published_beside(specification: DialogueSpecification) -> Published:
 
 # -- sequential analysis of deviance
 
-#: A column is left out when less than this share of its length is new.
+#: A column is left out if less than this share of its length is independent of the
+#: others.
 RANK_TOLERANCE = 1e-9
-#: Rounds and tolerance of a fit: far finer than any figure that is printed.
+#: Maximum rounds and tolerance of a fit: far finer than any printed figure.
 _ROUNDS, _SETTLED = 100, 1e-8
 
 
 @dataclass(frozen=True, slots=True)
 class DevianceRow:
-    """One term: by how much adding it after all those above reduces the deviance."""
+    """One term: how much adding it after all terms above reduces the deviance."""
 
     term: str
     df: int
@@ -374,12 +373,12 @@ def sequential_deviance(
     totals: Sequence[int],
     terms: Sequence[str],
 ) -> DevianceTable:
-    """Return the table; ``terms`` name factors, interactions as ``graph:domain``, in
-    order of entry.
+    """Return the table of deviances.
 
-    All sequences have one value per observation; observations with a total of 0 are
-    left out. Raises ValueError where a term names no factor, or there is no
-    observation, and OptionError where statsmodels is not installed.
+    ``terms`` name factors, interactions as ``graph:domain``, in order of entry. All
+    sequences have one value per observation; observations with a total of 0 are left
+    out. Raises ValueError if a term names no factor or there is no observation, and
+    OptionError if statsmodels is not installed.
     """
     import numpy as np
     from scipy.special import chdtrc
@@ -401,7 +400,7 @@ def sequential_deviance(
         design += _columns(term, rows)
         after_df, after = _fit(answers, design)
         df = residual_df - after_df
-        # Rounding may leave a term that explains nothing slightly below zero.
+        # Rounding may make a term that explains nothing slightly negative.
         change = max(0.0, residual - after) if df else 0.0
         residual, residual_df = after, after_df
         table.append(
@@ -439,7 +438,7 @@ def coefficients(
 ) -> tuple[Coefficient, ...]:
     """Return the main effects of factors in a joint fit without interactions.
 
-    Factors of one level are left out. Raises OptionError where statsmodels is not
+    Factors with one level are left out. Raises OptionError if statsmodels is not
     installed.
     """
     import numpy as np
@@ -482,7 +481,7 @@ def coefficients(
 
 def _fit(answers: Floats, design: Sequence[Floats]) -> tuple[int, float]:
     """Return residual degrees of freedom and residual deviance of a fit; ``answers``
-    has successes and failures.
+    has columns of successes and failures.
     """
     fit = _fitted(answers, _independent(design)[0])
     return int(fit.df_resid), float(fit.deviance)
@@ -490,10 +489,10 @@ def _fit(answers: Floats, design: Sequence[Floats]) -> tuple[int, float]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let linear algebra compute in one thread: on small tables several threads spend
-    most of their time waiting for one another.
+    """Limit linear algebra to one thread: on small tables several threads mostly wait
+    for one another.
 
-    Raises OptionError where the extra ``cogeval`` is not installed.
+    Raises OptionError if the extra ``cogeval`` is not installed.
     """
     try:
         from threadpoolctl import threadpool_limits
@@ -510,9 +509,8 @@ def _lacks(library: str) -> OptionError:
 
 
 def _independent(design: Sequence[Floats]) -> tuple[Floats, list[int]]:
-    """Return linearly independent columns, and their indices.
-
-    Without the others a fit is the same, and several times faster.
+    """Return linearly independent columns, and their indices. Dropping the others
+    leaves the fit unchanged, and makes it several times faster.
     """
     import numpy as np
     from scipy.linalg import qr
@@ -531,8 +529,8 @@ def _fitted(answers: Floats, columns: Floats) -> Any:
     except ImportError:
         raise _lacks("statsmodels") from None
     with warnings.catch_warnings():
-        # Cells of no or only successes have no finite estimate; the deviance is right
-        # nevertheless.
+        # Cells with only successes, or none, have no finite estimate; the deviance is
+        # still correct.
         warnings.simplefilter("ignore")
         return GLM(answers, columns, family=Binomial()).fit(
             maxiter=_ROUNDS, tol=_SETTLED, wls_method="qr"
@@ -544,8 +542,8 @@ def _levels(values: Sequence[object]) -> list[object]:
 
 
 def _columns(term: str, rows: Mapping[str, Sequence[object]]) -> list[Floats]:
-    """Return the dummies of a term: for an interaction, all products of those of its
-    factors.
+    """Return the dummy variables of a term; for an interaction, all products of those
+    of its factors.
     """
     import numpy as np
 

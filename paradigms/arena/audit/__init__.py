@@ -30,8 +30,7 @@ JUDGING: tuple[AuditPart, ...] = (
     "lesions",
     "memory",
 )
-#: The search for subjects with little memory has to be asked for: it takes minutes, and
-#: proves nothing.
+#: The memory part runs only on request: it takes minutes, and proves nothing.
 USUAL = tuple(part for part in AUDIT_PARTS if part != "memory")
 
 
@@ -44,9 +43,9 @@ def audit(
     settings = replace(settings, seed=first_seed(settings.seed))
     tallies: list[
         runs.Tally
-    ] = []  # all that were played: the rule on rewards uses them, too
+    ] = []  # tallies of all policies; the rule on rewards uses them, too
     intact = cache(lambda: lesions.intact(paradigm, settings))
-    # The part on animals needs the statistical test: the caller of the audit adds it.
+    # The part `animal` needs the statistical test, so the caller of the audit adds it.
     wanted = [
         part
         for part in AUDIT_PARTS
@@ -99,11 +98,9 @@ def _announce(
 
 
 def first_seed(seed: int) -> int:
-    """Return the seed of an audit's first life; the others count up from it, so those
-    of two audits must be far apart.
-
-    Seed 0, with which the stored results of the shipped protocols were measured, stays
-    as it is.
+    """Return the seed of an audit's first life. The seeds of its other lives count up
+    from there, so two audits must start far apart. Seed 0 stays 0, because the stored
+    results of the shipped protocols were measured with it.
     """
     return (
         int.from_bytes(

@@ -1,10 +1,11 @@
-"""Adversaries: they know the protocol, lack what a lesion takes, and decide by rolling
-out plans within their belief.
+"""Adversaries: subjects with a lesion that know the protocol, and plan within their
+belief.
 
-Following the plan of a hypothesis is right if that hypothesis is true, and otherwise
-teaches by what does not happen. Where the belief parts, the likeliest hypothesis of
-each part is followed. The first action is the one whose roll-out succeeds most often;
-what is learnt for later trials counts, too.
+An adversary decides by rolling out plans. A plan is made for one hypothesis: it is
+right if that hypothesis is true; otherwise an expected event fails to happen, which is
+informative. Where the belief splits, the likeliest hypothesis of each part is followed.
+The first action is the one whose roll-outs succeed most often; knowledge for later
+trials counts, too.
 """
 
 from __future__ import annotations
@@ -22,39 +23,39 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 
-#: Kinds of hypotheses whose plans are candidates, and kinds among which the nearest is
-#: followed.
+#: Number of hypothesis kinds whose plans are candidates, and number of kinds among
+#: which the nearest is followed.
 LEADERS, NEAREST = 10, 5
-#: Hypotheses that represent the belief in each round of a decision, and candidates left
-#: after it.
+#: For each round of a decision: hypotheses that represent the belief, and candidates
+#: left after the round.
 ROUNDS = ((16, 14), (50, 5), (200, 1))
 #: Margin by which a candidate must beat following the likeliest hypothesis.
 BETTER = 0.005
 #: Steps of hypotheses for the decisions of one trial, and of one life, with an effort
 #: of 1.
 TRIAL, LIFE = 1_600_000, 20_000_000
-#: A part of a belief that is less likely than this is not followed further: its
-#: leader's plan counts.
+#: A part of the belief with less than this share is represented by its likeliest
+#: hypothesis alone.
 NEGLIGIBLE = 0.004
-#: A part must be this likely for the manner of following to be chosen.
+#: Minimum probability of a part for which the manner of following is chosen anew.
 LIKELY = 0.25
 #: Value, in successes, of certainty about everything that lasts into later trials; and
-#: the number of trials left from which it has its full value.
+#: the number of remaining trials from which it has this value in full.
 LASTING, FULL_AFTER = 0.3, 5
-#: Macros: turns, then steps forward; waiting.
+#: Macros: numbers of forward steps after a turn, and numbers of steps to wait.
 STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)
-#: Number of hypotheses in which the likeliest one's plan would fail: the shortest way
-#: distinguishes these from it.
+#: Number of hypotheses in which the likeliest one's plan would fail. The shortest way
+#: to tell it from these is a candidate.
 RIVALS = 3
-#: Vain attempts after which two kinds are assumed to look alike in a state.
+#: Failed attempts after which two kinds are assumed to look alike in a state.
 IN_VAIN = 3
-#: A value that counts as certain.
+#: A value from here on counts as certain.
 CERTAIN = 0.999
 
 
 @dataclass(slots=True)
 class Worth:
-    """Value of a continuation, as weights: success, and knowledge about what lasts."""
+    """Value of a continuation, as weights: of success, and of knowledge that lasts."""
 
     success: float = 0.0
     learnt: float = 0.0
@@ -65,7 +66,7 @@ class Worth:
 
 
 class Manner(NamedTuple):
-    """How the hypothesis to follow is chosen: the weight of its likelihood, and of a
+    """Weights for the choice of the hypothesis to follow: of its likelihood, and of a
     short plan.
     """
 
@@ -77,11 +78,11 @@ MANNERS = (Manner(1, 1), Manner(0, 1), Manner(1, 0))
 
 
 class Course(NamedTuple):
-    """Actions to begin with (none: follow the likeliest at once), then the manner of
-    following.
+    """First actions of a candidate (none: follow the likeliest at once), then the
+    manner of following.
 
-    They are taken for as long as ``leader`` stays possible; None: as long as most of
-    the belief perceives the same.
+    The actions go on as long as ``leader`` stays possible; if it is None, as long as
+    most of the belief perceives the same.
     """
 
     actions: tuple[int, ...] = ()
@@ -94,7 +95,7 @@ BASE = Course()
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Actions to take in order for as long as ``leader`` (None: any hypothesis) stays
+    """Actions to take in order, as long as ``leader`` (None: any hypothesis) stays
     possible.
     """
 
@@ -103,7 +104,7 @@ class Decision:
 
 
 class Planner:
-    """Decides for one subject with one lesion; equal beliefs get equal decisions."""
+    """Decides for one subject with one lesion. Equal beliefs get equal decisions."""
 
     def __init__(self, world: beliefs.World, effort: float = 1.0) -> None:
         self.world, self.effort = world, effort
@@ -121,12 +122,11 @@ class Planner:
 
         #: How often two kinds could not be distinguished in a state.
         self._in_vain: dict[Hashable, int] = {}
-        #: Effort after which there is no more looking ahead: in this trial, in this
-        #: life.
+        #: Effort at which planning ahead stops: in this trial, and in this life.
         self._trial, self._life = 0.0, 0.0
 
     def begin_life(self) -> None:
-        """Reset the budget for another life: none is led worse because others took much
+        """Reset the budget, so that no life is planned worse because others took much
         effort.
         """
         self._life = self.world.spent + LIFE * self.effort
@@ -146,7 +146,9 @@ class Planner:
     def leader(
         self, cloud: beliefs.Cloud, steps: int, manner: Manner
     ) -> tuple[beliefs.Node, beliefs.Plan]:
-        """Return the node to follow, and its plan: of a likely kind, near success."""
+        """Return the node to follow, and its plan: a likely kind that
+        is near success.
+        """
         if len(cloud) == 1:
             node = next(iter(cloud))
             return node, self._plan(node, steps)
@@ -174,11 +176,10 @@ class Planner:
         *,
         is_settled: bool = False,
     ) -> Decision:
-        """Return the next decision; ``is_settled``: the last one is carried out, and
-        nothing was learnt from it.
+        """Return the next decision.
 
-        The last one assumed what would be followed now, so only the manner of following
-        is decided.
+        ``is_settled``: the last decision has been carried out without any news. It was
+        made in view of what follows now, so only the manner of following is decided.
         """
         if (
             len(cloud) == 1
@@ -207,8 +208,8 @@ class Planner:
     def _best(
         self, cloud: beliefs.Cloud, steps: int, trials_left: int, *, is_settled: bool
     ) -> Course:
-        """Return the best course: fewer and fewer candidates are tried on larger and
-        larger samples of the belief.
+        """Return the best course. Each round has fewer candidates, and a larger sample
+        of the belief.
         """
         learning = LASTING * min(1.0, trials_left / FULL_AFTER)
         begun = self.world.spent
@@ -216,7 +217,7 @@ class Planner:
         ranked, base, size = list[tuple[float, Course]](), 0.0, 0
         for number, (most, kept) in enumerate(ROUNDS, 1):
             if number > 1 and len(cloud) <= size:
-                break  # all of it has been used
+                break  # the sample is the whole belief
             sample, size = beliefs.sampled(cloud, most), most
             courses = (
                 [BASE, *(course for _, course in ranked)]
@@ -234,7 +235,7 @@ class Planner:
             base = ranked[0][0]
             ranked.sort(key=lambda entry: (-entry[0], len(entry[1].actions)))
             ranked = ranked[:kept]
-        # Switching costs time: an alternative must be better by more than sampling
+        # Switching costs time: an alternative must be better by more than the sampling
         # error.
         return ranked[0][1] if ranked[0][0] > base + BETTER else BASE
 
@@ -263,7 +264,7 @@ class Planner:
     def _doubts(self, cloud: beliefs.Cloud, steps: int) -> Iterator[Course]:
         leader, plan = self.leader(cloud, steps, MANNERS[0])
         if not plan.success or self.world.relevance.trace:
-            # Where the whole path matters, no node is met twice.
+            # Where the whole path matters, no two paths lead to the same node.
             return
         sample = beliefs.sampled(cloud, ROUNDS[0][0])
         for rival in beliefs.mistaken(
@@ -316,8 +317,8 @@ class Planner:
             for percept, there in parts.items():
                 if percept < 0:
                     worth.add(ended(there))
-                # Parts that perceive something else than the leader, or than most,
-                # decide anew; the others go on.
+                # Parts that perceive something different from the leader (or from most)
+                # decide anew; the other parts go on.
                 elif (
                     percept == expected
                     if leader is not None
@@ -348,7 +349,7 @@ class Planner:
                 part = {likeliest: part[likeliest]}
             followed, plan = self.leader(part, now, manner)
             if not plan.success:
-                # No hypothesis in it is known to succeed.
+                # No hypothesis in this part has a known way to succeed.
                 worth.learnt += certainty(part)
                 continue
             if len(part) == 1:
@@ -381,7 +382,9 @@ def ended(cloud: beliefs.Cloud) -> Worth:
 
 
 def certainty(cloud: beliefs.Cloud) -> float:
-    """Return how often the likeliest guess at what lasts is right, as a weight."""
+    """Return the weight for which the likeliest guess at the lasting
+    values is right.
+    """
     kinds: dict[int, float] = {}
     for node, weight in cloud.items():
         kinds[node.lasting] = kinds.get(node.lasting, 0.0) + weight
@@ -391,8 +394,8 @@ def certainty(cloud: beliefs.Cloud) -> float:
 def _nearest(
     choices: Sequence[tuple[float, beliefs.Node, beliefs.Plan]], manner: Manner
 ) -> tuple[beliefs.Node, beliefs.Plan]:
-    """Return the hypothesis to follow: one whose plan succeeds, then by weight and
-    length as in the manner.
+    """Return the hypothesis to follow: one whose plan succeeds; among these, by weight
+    and plan length, as ``manner`` weighs them.
     """
     best: tuple[tuple[bool, float], beliefs.Node, beliefs.Plan] | None = None
     for weight, node, plan in choices:
@@ -410,7 +413,7 @@ def _kinds(cloud: beliefs.Cloud) -> list[tuple[float, beliefs.Node]]:
     """Return weight and likeliest node of each kind (nodes with equal draws), the
     likeliest kind first.
 
-    Kinds that differ only by rounding are in the order in which they were met.
+    Kinds whose weights differ only by rounding keep the order in which they were met.
     """
     likeliest: dict[int, beliefs.Node] = {}
     weights: dict[int, float] = {}
@@ -435,23 +438,23 @@ def _turns(turns: int) -> list[tuple[int, ...]]:
     ]
 
 
-# -- real lives: adversaries know the protocol but not the outcomes of its draws, and
-# lack channels
+# -- real lives: the adversary knows the protocol, but not its draws, and lacks channels
 
 
-#: Effort for finding how a trial ends, or enters a state, for all subjects that act
-#: like one (for an effort of 1).
+#: Effort, at effort 1, for finding how a trial ends, or how a state is entered, over
+#: all subjects that act alike.
 TO_THE_END, PUSHED = 1_000_000, 1_000_000
-#: Steps of a search for a way to do an errand, and then for a shorter one.
+#: Steps of the search for a way to do an errand, and of the search for a shorter one.
 SEARCHED, POLISHED = 6_000, 200
-#: Weight of a hypothesis that is kept only because it is true.
+#: Weight (or factor on the weight) of a hypothesis that is added only because it is
+#: true.
 UNLIKELY = 1e-12
 _NONE: beliefs.Rest = {}
 
 
 class Errand(NamedTuple):
     """The goal of the first trials of a life, at any cost: to enter a state, or to end
-    in an outcome.
+    with an outcome.
     """
 
     target: str
@@ -506,7 +509,7 @@ class Adversary:
         self.world = beliefs.World(paradigm, lesion)
         self.planner = Planner(self.world, effort)
         self._paradigm, self._lesion = paradigm, lesion
-        # Blocks after the last judged one decide nothing.
+        # Blocks after the last judged one: nothing in them counts.
         self._over = (
             frozenset[str]()
             if lesion == INTACT
@@ -516,17 +519,18 @@ class Adversary:
         self._carried: dict[Hashable, beliefs.Rest | None] = {}
         #: Reward of the latest trial.
         self._earned = 0.0
-        #: The least share of subjects that were followed to where something is
-        #: forgotten.
+        #: The smallest share of subjects that was followed up to the point where memory
+        #: is lost.
         self.followed = 1.0
 
     def live(
         self, seed: int, subject: int, trials: int, errand: Errand | None = None
     ) -> list[Lived]:
-        """Lead a real life of at most ``trials`` trials. With a lesion it ends with the
-        last judged block.
+        """Lead a real life of at most ``trials`` trials. With a lesion, it ends with
+        the last judged block.
         """
-        if self.world.relevance.subject:  # what the file reads, it may tell
+        # The file reads the subject's number, so the adversary may know it.
+        if self.world.relevance.subject:
             self.world = beliefs.World(self._paradigm, self._lesion, subject)
             self.planner = Planner(self.world, self.planner.effort)
             self._pushed, self._carried = {}, {}
@@ -559,7 +563,7 @@ class Adversary:
         return lived
 
     def _run(self, life: ArenaSubject, errand: Errand) -> Sequence[int]:
-        """Return actions that do an errand, whatever it costs; none: there is no
+        """Return actions that do the errand, whatever they cost; empty if there is no
         way.
         """
 
@@ -582,8 +586,8 @@ class Adversary:
         percept: int,
         prescribed: Sequence[int] | None = None,
     ) -> tuple[list[int], beliefs.Rest]:
-        """Live one trial, doing what is prescribed (then waiting); return the actions,
-        and the belief at its end.
+        """Live one trial: take the prescribed actions, then wait. Return the actions,
+        and the belief at the end.
         """
         world, remaining = self.world, set(self._lesion.forgets_at)
         root, forgotten = begun(ensemble), 0
@@ -596,7 +600,7 @@ class Adversary:
                 root = self.entries(root, forgotten, frozenset(remaining), life.state)
                 forgotten = life.steps
                 # If some hypotheses were not followed, the true one may be missing. It
-                # is added last, so that its place betrays nothing.
+                # is added last, because its position in the order must not reveal it.
                 true = [
                     (one, weight)
                     for one, weight in progress.belief.items()
@@ -646,8 +650,8 @@ class Adversary:
         return progress.decision.actions[progress.place - 1]
 
     def _decide(self, progress: Progress, is_pushed: bool) -> Decision:
-        """Decide; an action before something is forgotten must be one that other
-        subjects would have taken, too.
+        """Decide. Before a loss of memory, only actions are allowed that other subjects
+        would have taken, too.
         """
         cloud = beliefs.cloud_of(progress.belief)
         if is_pushed:
@@ -664,7 +668,7 @@ class Adversary:
     def entries(
         self, root: beliefs.Parts, steps: int, states: frozenset[str], state: str
     ) -> beliefs.Parts:
-        """Return how subjects that act as this one can enter a state, by percept.
+        """Return how subjects that act like this one can enter a state, by percept.
 
         They start from ``root``, ``steps`` into the trial. Early and late entries are
         merged, because the elapsed time is forgotten, too.
@@ -677,8 +681,8 @@ class Adversary:
     def _push(
         self, root: beliefs.Parts, steps: int, states: frozenset[str], state: str
     ) -> beliefs.Parts:
-        """Follow the largest groups of subjects that have perceived the same first, as
-        far as the effort goes.
+        """Follow the groups of subjects with equal percepts so far, largest first,
+        within the effort.
         """
         entries: beliefs.Parts = {}
         for _, percept, part in self.arrivals(root, steps, states, state):
@@ -692,10 +696,10 @@ class Adversary:
     def arrivals(
         self, root: beliefs.Parts, steps: int, states: frozenset[str], state: str
     ) -> Iterator[tuple[int, int, beliefs.Belief]]:
-        """Yield how each group of subjects that have perceived the same enters a state:
-        the number of those that had perceived the same before, and the percept.
+        """Yield how each group of subjects with equal percepts enters a state: the size
+        of the group it came from, and the percept.
 
-        In any of ``states`` they are followed no further.
+        Entering any of ``states`` ends the pursuit of a group.
         """
         pending = [
             (-sum(part.values()), number, percept, Progress(part, steps), -1 - number)
@@ -745,12 +749,12 @@ class Adversary:
         *,
         is_errand: bool = False,
     ) -> beliefs.Rest:
-        """Return the belief about the end of a trial that is forgotten: how it ends for
-        subjects that act as this one.
+        """Return the belief about how a forgotten trial ended, over subjects that act
+        like this one.
 
-        They decide as this subject would have decided, whatever they perceive. Where
-        that is too much work, or something is also forgotten within the trial, all
-        repeat the real ``actions``. The actual end (``real``) stays possible.
+        These decide as this subject would have decided, whatever they perceive. If that
+        is too much work, or something is forgotten within the trial as well, all of
+        them repeat the real ``actions``. The actual end (``real``) stays possible.
         """
         root = begun(ensemble)
         if not self.world.relevance.behaviour:
@@ -763,13 +767,13 @@ class Adversary:
         found = (None if is_errand else self._carried[key]) or self._repeated(
             root, actions
         )
-        # Last, and only if it is missing: otherwise the order would betray what was
-        # forgotten.
+        # The true end is added only if it is missing, and last: otherwise the order
+        # would betray it.
         return found | {one: UNLIKELY for one in real if one not in found}
 
     def _to_the_end(self, root: beliefs.Parts) -> beliefs.Rest | None:
-        """Let all subjects that begin so decide for themselves until their trials end;
-        None: too many ways.
+        """Let all subjects with this beginning decide for themselves until their trials
+        end; None: too many ways.
         """
         self.planner.begin_trial()
         ended, most = (
@@ -830,7 +834,7 @@ class Progress:
     def go_on(
         self, world: beliefs.World, action: int, percept: int, belief: beliefs.Belief
     ) -> None:
-        """Continue after a step, with the belief that follows from it."""
+        """Continue after a step, with the belief that it left."""
         if self.leader is not None:
             _, expected, there = world.nodes.leads(self.leader, action, self.steps)[0]
             self.leader = there if expected == percept else None
@@ -838,7 +842,7 @@ class Progress:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the decision is carried out, and nothing was learnt from it."""
+        """Whether the decision has been carried out without any news."""
         done = (
             self.decision is not None
             and self.decision.leader is None
@@ -848,8 +852,8 @@ class Progress:
 
     @property
     def is_over(self) -> bool:
-        """Whether the decision is carried out, or rests on a hypothesis that is no
-        longer possible.
+        """Whether the decision has been carried out, or its hypothesis is no longer
+        possible.
         """
         assert self.decision is not None
         if self.place >= len(self.decision.actions):
@@ -860,8 +864,8 @@ class Progress:
 
 
 def begun(ensemble: Mapping[int | None, beliefs.Belief]) -> beliefs.Parts:
-    """Return the ways in which a trial begins, without those of subjects that have no
-    trial left.
+    """Return the possible beginnings of a trial, without subjects that have no trial
+    left.
     """
     return {percept: part for percept, part in ensemble.items() if percept is not None}
 

@@ -1,8 +1,9 @@
-"""What a subject with little memory may aim for: a member of a group of places, counted
-from something that it sees.
+"""Aims of a subject with little memory: a member of a group of places, counted from
+something that it sees.
 
-No name of the protocol is known here: members have ranks, clockwise from a zero (north,
-straight ahead, the own side, or a glyph that is not always at the same squares).
+No name of the protocol occurs here. Members have ranks, clockwise from a zero: north,
+straight ahead, the subject's own side, or a glyph that is not always on the same
+squares.
 """
 
 from __future__ import annotations
@@ -18,35 +19,36 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.scenes import canvas_of, hidden_by
 
-#: Glyphs of floor and walls, which point nowhere.
+#: Glyphs of floor and walls: they give no direction.
 PLAIN = "#. ~"
-#: What follows when the first member is reached: nothing, or the others in a direction.
+#: What follows at the first member: nothing, or the other members in one direction.
 WAITS, CLOCKWISE, ANTICLOCKWISE = "=", "+", "-"
 NORTH, AHEAD, OWN_SIDE = "north", "straight ahead", "its own side"
-#: Ranks by distance: from a glyph (which follows), or from the subject.
+#: Prefix of ranks by distance: from a glyph (named next), or from the subject.
 NEAR = "near "
-#: How long it may wait, in steps; and how often it may do the same.
+#: Possible waits in steps, which are also the possible numbers of repetitions.
 DELAYS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64)
 ROUNDS = (2, 3, 4, 5, 6, 8, 10, 15, 30)
-#: A direction shorter than this, in cells, is none.
+#: A vector shorter than this, in cells, has no direction.
 AT_THE_MIDDLE = 0.3
-#: What is seen at a moment: closed doors, shown glyphs and their numbers, text.
+#: What is visible at a moment: closed doors, glyphs shown with their numbers, and text.
 Kind = tuple[int, tuple[tuple[str, int], ...], tuple[str, ...]]
-#: The kind with where things are shown, and then also with where it stands.
+#: A kind with the positions of what is shown; then the same with the subject's own
+#: position.
 Sight = tuple[tuple[object, ...], tuple[object, ...]]
 Seen = tuple[frozenset[str], tuple[tuple[str, str], ...], tuple[str, ...]]
 Square = tuple[int, int]
 
 
 class Stop(NamedTuple):
-    """A place that is gone to ("": where it is), and steps that are spent there."""
+    """A place to go to ("": the current one), and the steps to spend there."""
 
     place: str
     steps: int
 
 
 class Aim(NamedTuple):
-    """Members of a group in the order in which they are gone to; without a group, it
+    """Members of a group, in the order of the visits. Without a group, the subject
     waits.
     """
 
@@ -54,24 +56,24 @@ class Aim(NamedTuple):
     zero: str = NORTH
     first: int = 0
     then: str = WAITS
-    """WAITS, CLOCKWISE, ANTICLOCKWISE, or the number of members of an arc, of which
-    the nearest comes first.
+    """WAITS, CLOCKWISE, ANTICLOCKWISE, or the number of members of an arc, whose
+    nearest comes first.
     """
     lit: str = ""
-    """Only members that show this glyph, if there are any."""
+    """Only members that show this glyph, if any do."""
     past: str = ""
-    """Only members visited in this trial (``old``), or only others (``new``)."""
+    """Only members visited in this trial (``old``), or only the others (``new``)."""
     before: int = 0
-    """Steps that it waits first."""
+    """Steps to wait at the beginning."""
     stay: int = 0
-    """Steps that it spends at each of them."""
+    """Steps to spend at each member."""
     rounds: int = 1
-    """How often it goes to all of them."""
+    """Number of visits to all of them."""
     onward: Aim | None = None
-    """What it does then."""
+    """The next aim, if any."""
 
     def words(self, names: Sequence[str]) -> str:
-        """Return what it does; ``names`` are those of the groups."""
+        """Return the aim in words; ``names`` are those of the groups."""
         said = f"waits {self.before} steps, then " if self.before else ""
         said += self._goes(names[self.group]) if self.group >= 0 else "waits"
         said += f", {self.rounds} times" if self.rounds > 1 else ""
@@ -104,15 +106,17 @@ def _counted_from(zero: str) -> str:
 
 
 def manners(members: int) -> list[str]:
-    """Return the ways to go on from a first member of so many."""
+    """Return the possible continuations after a first member, for a group
+    of this size.
+    """
     arcs = {arc for arc in (2, members // 4, members // 2, members) if arc > 1}
     some = sorted(arcs) if members > 2 else []
     return [WAITS, CLOCKWISE, ANTICLOCKWISE, *map(str, some)]
 
 
 class Places:
-    """The groups of places that may matter in a protocol, and where their members
-    are.
+    """The groups of places that may matter in a protocol, and the positions of their
+    members.
     """
 
     def __init__(self, paradigm: ArenaParadigm, lesion: Lesion = INTACT) -> None:
@@ -157,7 +161,7 @@ class Places:
         self.seen: dict[str, set[frozenset[Square]]] = {}
 
     def bearing(self, group: int, square: tuple[float, float]) -> float | None:
-        """Return the direction of a square from the middle of a group, in degrees."""
+        """Return the direction of a square from the centre of a group, in degrees."""
         x, y = self._centre[group]
         dx, dy = square[0] - x, square[1] - y
         if abs(dx) + abs(dy) < AT_THE_MIDDLE:
@@ -180,7 +184,7 @@ class Places:
         return self._glyphs[look.key]
 
     def _tiles(self, life: ArenaSubject) -> Iterator[tuple[Square, str]]:
-        """Yield what the lesion leaves of the glyphs of the picture."""
+        """Yield the glyphs of the picture that the lesion leaves."""
         if self._lesion.sees_nothing or self._lesion.sees_pose_only:
             return
         left, top = self._canvas.left, self._canvas.top
@@ -190,8 +194,8 @@ class Places:
                     yield (column + left, row + top), tile.glyph
 
     def seen_of(self, life: ArenaSubject) -> Seen:
-        """Return closed doors, what is shown where, and the text, as far as the lesion
-        leaves them.
+        """Return closed doors, the squares of shown glyphs, and the text, as far as the
+        lesion leaves them.
         """
         closed, _, shown, text = life.look.key
         if not self._lesion.changes_the_picture:
@@ -202,8 +206,8 @@ class Places:
         return frozenset(), tiles, said
 
     def zeros(self) -> list[str]:
-        """Return what ranks may be counted from, with the glyphs that are not always at
-        the same squares.
+        """Return the zeros from which ranks may be counted, including glyphs that are
+        not always on the same squares.
         """
         sizes = {glyph: max(map(len, at)) for glyph, at in self.seen.items()}
         moving = [glyph for glyph, at in self.seen.items() if len(at) > 1]
@@ -224,7 +228,7 @@ def _mean(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 class Moment:
-    """A moment of decision: what can be seen, and who can be reached."""
+    """A moment of decision: what is visible, and which places can be reached."""
 
     __slots__ = (
         "_open",
@@ -256,18 +260,18 @@ class Moment:
         closed, shown, text = places.seen_of(life)
         often = Counter(glyph for _, glyph in shown)
         self.kind: Kind = len(closed), tuple(sorted(often.items())), text
-        #: The same from ever nearer: what is shown where, and where it stands.
+        #: Positions in growing detail: of what is shown, then also of the subject.
         here = tuple(sorted(places.here(life)))
         where = tuple(sorted(closed)), shown
         self.sight: Sight = (self.kind, *where), (self.kind, *where, here)
         self.judged = life.block in places.judged
-        #: What was paid and said before there was something to decide, if anything.
+        #: Reward and text that came before the first decision, if any.
         self.begun: tuple[float, tuple[str, ...]] | None = None
-        #: Aim -> where it leads; aims of a state -> how the trial goes; aim -> how the
-        #: next step of an automaton goes.
+        #: Where an aim leads. The key is an aim, the aims of a state (how the trial
+        #: goes), or an aim of a step of an automaton.
         self.edges: dict[int, Edge] = {}
-        #: Stops in order, up to where something happened -> where they lead; and stops
-        #: at which nothing did.
+        #: Where stops lead, in order up to the first event; and the stops at which
+        #: nothing happened.
         self.happened: dict[tuple[Stop, ...], Edge] = {}
         self.waited: dict[tuple[Stop, ...], Edge] = {}
         self.memo: dict[tuple[int, ...], Passed] = {}
@@ -278,8 +282,8 @@ class Moment:
         self._open: dict[int, list[str]] = {}
 
     def ranks(self, group: int, zero: str) -> dict[str, int]:
-        """Return each member's rank: clockwise from a zero, or by distance (from north,
-        where the zero is not seen).
+        """Return each member's rank: clockwise from a zero, or by distance. North
+        stands in for a zero that is not seen.
         """
         key = group, zero
         if key not in self._orders:
@@ -388,23 +392,23 @@ class Moment:
 
 
 class Edge(NamedTuple):
-    """Where an aim leads: the next moment, or (None) the end of the trial."""
+    """The end of an aim: the next moment, or None where the trial has ended."""
 
     next: Moment | None
     reward: float
     said: tuple[str, ...]
     ended: tuple[int, str] | None
-    """Group and member where it ended."""
+    """Group and member where the trial ended."""
     score: float | None
-    """What the trial counts, once it has ended and if it is judged."""
+    """The score of the trial, if it has ended and is judged."""
     outcome: str = ""
     following: Moment | Edge | None = None
-    """How the next trial begins, where that depends on this one."""
+    """Beginning of the next trial, where it depends on this one."""
 
 
 class Passed(NamedTuple):
-    """A trial: its score, the code of what was told, ranks of where it ended (one for
-    each zero), how far it got, and how the next one begins.
+    """A trial: its score, the code of its reward and texts, the ranks of its end (one
+    for each zero), its progress, and the beginning of the next one.
     """
 
     score: float | None

@@ -27,35 +27,34 @@ from cheesebench.paradigms.arena.schedule import Schedule
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import RuntimeValue
 
-#: Steps of the search for moves that lead to success, and for shorter ones.
+#: Steps of the search for moves to success, and of the search for shorter ones.
 EFFORT, POLISH = 3000, 600
 
 
-# -- plans of an adversary that knows which hypothesis is true: actions to success, by
-# moves along distance tables
+# -- plans for a known hypothesis: actions to success, by moves along distance tables
 
 
-#: Costs of a step of a life, of an expansion, and of a way of keeping on, in steps of
-#: nodes within beliefs.
+#: Costs, in steps of nodes within beliefs: of a step of a life, of an expansion, and of
+#: one attempt to repeat an action.
 PER_STEP, PER_EXPANSION, KEEPING_ON = 4, 8, 5
-#: Failed searches after which no more are made in a stage that has had no success.
+#: Failed searches after which a stage without any success is not searched again.
 IN_VAIN = 4
-#: Lists of moves to try before a search (for like circumstances; for the same state),
-#: and most cached plans.
+#: Lists of moves to try before a search (of like circumstances; of the same state), and
+#: maximum number of cached plans.
 LISTS, GENERAL, MOST_PLANS = 3, 12, 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Actions to the end of the trial, and whether that is a success."""
+    """Actions to the end of the trial, and whether they succeed."""
 
     actions: tuple[int, ...]
     success: bool
 
 
 class Solver(search.Search):
-    """The search of the audit; hypotheses themselves say whether a trial is a
-    success.
+    """The audit's search; each hypothesis itself says whether its trial
+    is a success.
     """
 
     def __init__(self, program: Program, specification: Specification) -> None:
@@ -70,16 +69,16 @@ class Solver(search.Search):
         return self._descend(life, search.Found(), effort, polish)
 
     def keep_on(self, life: ArenaSubject, found: search.Found) -> None:
-        """Add what repeating one action through the trial leads to; if that succeeds
-        nowhere, what going round does.
+        """Add the result of repeating one action through the trial; if no action
+        succeeds so, the result of tours.
         """
         self._keep_on(life, found)
         if found.shortest is None:
             self._go_round(life, found)
 
     def _go_round(self, life: ArenaSubject, found: search.Found) -> None:
-        """Visit the members of each group in turn, from each one, in both directions,
-        until the trial ends.
+        """Visit the members of each group in turn until the trial ends: from each
+        member, in both directions.
         """
         for members in self._groups:
             for first, step in itertools.product(range(len(members)), (1, -1)):
@@ -97,39 +96,39 @@ class Solver(search.Search):
 
 
 class Plans:
-    """Plans for hypotheses, cached: a plan for one is tried first for others in like
-    circumstances.
+    """A cache of plans for hypotheses. A plan for one hypothesis is tried first for
+    others in like circumstances.
     """
 
     def __init__(self, program: Program, *, reads_clock: bool) -> None:
         self._solver = Solver(program, program.specification)
         self._places = {*program.geometry.arena.zones, *program.geometry.arena.solids}
         self._plans: dict[Hashable, Plan] = {}
-        #: Plans whose success does not depend on the time, and the steps after which
-        #: each leaves the first state.
+        #: Plans whose success does not depend on time, each with the step at which it
+        #: leaves the first state.
         self._timeless: dict[Hashable, list[tuple[Plan, int]]] = {}
         self._reads_clock = reads_clock
-        #: What was spent on searching, in steps of hypotheses.
+        #: Effort spent on searching, in steps of hypotheses.
         self.work = 0
         #: Circumstances -> lists of moves that led to success, the latest first.
         self._moves: dict[Hashable, list[tuple[search.Move, ...]]] = {}
-        #: State -> lists of moves by the names of variables instead of their values,
-        #: for other circumstances.
+        #: State -> lists of moves with variable names in place of values, for use in
+        #: other circumstances.
         self._general: dict[str, list[tuple[search.Move, ...]]] = {}
-        #: Stage -> the fewest steps from there to success, ways to fail, and the number
-        #: of failed searches.
+        #: Stage -> the fewest steps to success, the known failures, and the number of
+        #: failed searches.
         self._soonest: dict[Hashable, int] = {}
         self._failures: dict[Hashable, list[tuple[search.Move, ...]]] = {}
         self._searched_in_vain: dict[Hashable, int] = {}
-        #: Circumstances -> the step from which success is not searched for any more,
-        #: and the best failure.
+        #: Circumstances -> the step from which no success is searched for, and the best
+        #: failure.
         self._hopeless: dict[Hashable, tuple[int, tuple[search.Move, ...]]] = {}
 
     def of(self, life: Hypothesis) -> Plan:
         """Return the plan for a hypothesis, which is left unchanged.
 
-        A success for which no clock matters is one at any time that leaves enough steps
-        for it.
+        A success that depends on no clock is reused at any time that leaves enough
+        steps for it.
         """
         timeless = life.matters, life.pose
         for known, leaves in self._timeless.get(timeless, ()):
@@ -258,8 +257,8 @@ class Plans:
 def _generalised(
     moves: tuple[search.Move, ...], life: Hypothesis
 ) -> tuple[search.Move, ...]:
-    """Return moves with the (marked) names of variables in place of the places that
-    they hold now.
+    """Return moves with the (marked) names of variables in place of the places they
+    hold.
     """
     names = {
         value: name
@@ -281,22 +280,20 @@ def _instance(
     )
 
 
-#: Returns the number of a percept: observation, reward, ending and waiting.
+#: Returns the number of a percept, from observation, reward, ending and waiting.
 Perceive = Callable[[str, float, bool, bool], int]
 
 
-# -- nodes: hypotheses that differ in nothing are one, and what a step leads to is
-# worked out once
-#
-# A node keeps no time: all of a belief are at the same step, and the last one before
-# the limit is another transition.
+# -- nodes: equal hypotheses share one, and each step from it is computed once. A node
+# keeps no time, because all nodes of a belief are at the same step; the last step
+# before the limit is a separate transition.
 
 
 class Node:
     """All hypotheses that agree in everything that the rest of the trial depends on.
 
-    One of them stands at ``pose``, ``ahead`` steps after ``origin``; nothing has
-    happened since. Few nodes hold a life.
+    One of them stands at ``pose``, ``ahead`` steps after ``origin``, with no event in
+    between. Few nodes hold a life.
     """
 
     __slots__ = (
@@ -307,19 +304,19 @@ class Node:
     def __init__(
         self, number: int, origin: Hypothesis, limit: int, circumstances: int, kind: int
     ) -> None:
-        #: Nodes have numbers, which depend only on the order in which they were met.
+        #: Numbers depend only on the order in which nodes were met.
         self.number = number
         self.origin, self.limit, self.circumstances = origin, limit, circumstances
         self.kind, self.pose, self.ahead = kind, origin.pose, 0
-        #: What a trial can tell of what outlasts it, where it can (0: nothing), and the
-        #: node without it.
+        #: Number of the lasting knowledge that a trial can give (0: none), and the node
+        #: without it.
         self.lasting, self.bare = 0, self
-        #: Where the actions lead; then where they lead in the last step before the
-        #: limit.
+        #: Transitions of the four actions; then of the same actions in the last step
+        #: before the limit.
         self.leads: list[tuple[Lead, ...] | None] = [None] * 8
-        #: By the steps that were taken in the trial.
+        #: Plans by the number of steps taken in the trial.
         self.plans: dict[int, Plan] | None = None
-        #: For a trial that has ended: whether it is a success, or what part of one.
+        #: For a trial that has ended: 1 for a success, 0, or a graded score in between.
         self.success = 0.0
 
     @property
@@ -350,24 +347,22 @@ class Nodes:
         self._count = 0
         #: Effort spent on finding where actions lead, in steps of nodes within beliefs.
         self.work = 0
-        #: Number of lives that nodes hold: these take the memory.
+        #: Number of lives that nodes hold: they take most of the memory.
         self.lives = 0
 
     def __len__(self) -> int:
         return len(self._nodes)
 
     def clear(self) -> None:
-        """Forget all nodes; those that are still in use will not be shared with later
-        ones.
-        """
+        """Forget all nodes. Those still in use will not be shared with later ones."""
         self._nodes.clear()
         self._telling.clear()
         self._circumstances.clear()
         self.lives = 0
 
     def leads(self, node: Node, action: int, steps: int) -> tuple[Lead, ...]:
-        """Return what an action leads to, the likeliest first; ``-1 - percept`` where
-        the trial ends.
+        """Return the outcomes of an action, the likeliest first; the percept is ``-1 -
+        percept`` where the trial ends.
 
         ``steps`` is the number of steps taken in the trial.
         """
@@ -389,7 +384,7 @@ class Nodes:
         return leads
 
     def telling(self, bare: Node, lasting: int) -> Node:
-        """Return the node with what outlasts the trial."""
+        """Return the node with the number of its lasting knowledge."""
         key = bare.number, lasting
         node = self._telling.get(key)
         if node is None:
@@ -402,8 +397,8 @@ class Nodes:
         return node
 
     def step(self, cloud: Cloud, action: int, steps: int) -> dict[int, Cloud]:
-        """Return the clouds after an action, by percept; those whose trial has ended
-        under ``-1 - percept``.
+        """Return the clouds after an action, by percept; under ``-1 - percept`` those
+        whose trial has ended.
 
         ``steps`` is the number of steps taken in the trial.
         """
@@ -421,8 +416,8 @@ class Nodes:
         return parts
 
     def release(self, cloud: Cloud) -> None:
-        """Forget what the nodes of a cloud lead to, where no others will ever share
-        it.
+        """Forget the transitions of a cloud's nodes, if no other cloud will ever share
+        them.
         """
         if self._relevance.trace:
             self._telling.clear()
@@ -430,7 +425,7 @@ class Nodes:
                 node.leads = node.bare.leads = [None] * 8
 
     def life(self, node: Node, steps: int) -> Hypothesis:
-        """Return a life of the node that has taken ``steps`` steps."""
+        """Return a life of the node, advanced to ``steps`` steps."""
         return node.origin.further(node.pose, node.ahead).at(steps, node.limit)
 
     def _expanded(self, node: Node, action: int, *, is_last: bool) -> Iterable[Lead]:
@@ -472,8 +467,8 @@ class Nodes:
                 yield chance, -1 - percept, there
 
     def moved(self, node: Node, pose: int, ahead: int) -> Node:
-        """Return the node at another pose, ``ahead`` steps after its origin, where
-        nothing else has happened.
+        """Return the node at another pose, ``ahead`` steps after its origin, with no
+        event in between.
         """
         origin = node.origin
         key = node.circumstances, pose, *origin.clocks(ahead)
@@ -484,11 +479,11 @@ class Nodes:
         return there
 
     def node(self, life: Hypothesis, limit: int) -> Node:
-        """Return the node of a life without a limit; the node may keep that life."""
+        """Return the node of a life, whatever its limit; the node may keep the life."""
         if self._relevance.trace:
             return self._new(life, limit, 0)
         around = life.matters, limit
-        # No number is used twice: bounds keep it.
+        # Numbers are never reused, because bounds keep them.
         circumstances = self._circumstances.setdefault(around, self._count + 1)
         key = circumstances, life.pose, *life.clocks(0)
         node = self._nodes.get(key)
@@ -498,7 +493,7 @@ class Nodes:
         return node
 
     def _ended(self, life: Hypothesis, limit: int) -> Node:
-        """Return the node of a trial that has ended: how, and what later trials may
+        """Return the node of an ended trial, by its result and by what later trials may
         depend on.
         """
         success = life.worth
@@ -520,35 +515,32 @@ class Nodes:
 
 
 K = TypeVar("K")
-#: Maximum number of hypotheses that are kept; beyond that, the least likely are
-#: dropped.
+#: Maximum number of hypotheses; beyond it, the least likely are dropped.
 MOST = 20_000
-#: Maximum numbers of nodes, of lives in nodes, and of beginnings of trials that are
-#: kept; beyond that, all are forgotten.
+#: Maximum numbers of nodes, of lives in nodes, and of beginnings of trials; beyond
+#: them, all are forgotten.
 MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 450_000, 120_000, 400_000
 
 Grain = tuple[Node, int]
-"""A node, and the number of what may have come before."""
+"""A node, and the number of a possible past."""
 Belief = dict[Grain, float]
 """A belief within a trial; weights need not add up to 1."""
 Past = tuple[int, tuple[RuntimeValue, ...]]
-"""What a trial does not change: the number of a history, and the values that outlast
-the trial.
+"""The part of a life that a trial does not change: the number of a history, and the
+values that outlast the trial.
 """
 Ways = tuple[tuple[int, Node, float], ...]
 """Possible beginnings of a trial: percept, node and chance."""
 Rest = dict[int, float]
 """A belief between trials."""
 Parts = dict[int, Belief]
-"""Beliefs by what is perceived: the number of a percept, ``-1 - number`` where the
-trial has ended.
-"""
+"""Beliefs by percept number; ``-1 - number`` where the trial has ended."""
 
 
 class Everything:
     """A view of everything that any view can show: the whole scene, and the pose.
 
-    Its texts are short, and only compared.
+    Its texts are short keys, made only to be compared.
     """
 
     characters = "0123456789 "
@@ -574,7 +566,7 @@ class Everything:
 
 
 class World:
-    """One protocol as a subject with a lesion meets it: which hypotheses there are, and
+    """One protocol as a subject with a lesion meets it: the possible hypotheses, and
     what distinguishes them.
     """
 
@@ -591,22 +583,22 @@ class World:
         self.plans = Plans(self.program, reads_clock=self.relevance.clock)
         #: Steps of nodes within beliefs.
         self.work = 0
-        #: Whether anything was dropped because it was too unlikely, and whether a trial
-        #: has begun without it.
+        #: Whether unlikely hypotheses were dropped, and whether a trial has begun
+        #: without them.
         self.has_dropped = self.is_partial = False
         self._percepts: dict[Hashable, int] = {}
         self.histories: list[History] = []
         self._history_numbers: dict[Hashable, int] = {}
-        #: Between trials: the numbers of hypotheses, a life for each, and how its next
-        #: trial begins.
+        #: Between trials: numbers of hypotheses, a life for each, and the beginning of
+        #: its next trial.
         self._resting: dict[Hashable, int] = {}
         self._lives: list[Hypothesis] = []
         self._begun: dict[int, list[tuple[float, Past, int]]] = {}
         self._alike: dict[
             Hashable, list[tuple[float, int, Node, History, tuple[RuntimeValue, ...]]]
         ] = {}
-        #: The ways in which trials begin; pasts for which they are the same are told
-        #: apart by nothing in the trial.
+        #: Possible beginnings of trials. Pasts that share one cannot be told apart
+        #: within the trial.
         self._ways: list[Ways] = []
         self._way_numbers: dict[Hashable, int] = {}
         #: Distributions of pasts.
@@ -616,9 +608,7 @@ class World:
 
     @property
     def spent(self) -> int:
-        """Everything that was done, in steps of nodes within beliefs: the measure of
-        all effort.
-        """
+        """The measure of all effort, in steps of nodes within beliefs."""
         return self.work + self.nodes.work + self.plans.work
 
     def prior(self) -> Rest:
@@ -629,8 +619,8 @@ class World:
     def percept(
         self, observation: str, reward: float, ended: bool, waiting: bool
     ) -> int:
-        """Return the number of what is perceived in a step; two hypotheses must agree
-        on it.
+        """Return the number of a percept: hypotheses with different numbers are told
+        apart.
         """
         percept = (
             observation,
@@ -643,8 +633,8 @@ class World:
     # -- trials
 
     def begin(self, rest: Rest) -> dict[int | None, Belief]:
-        """Begin the next trial in each hypothesis; return them by percept (None: the
-        schedule is over).
+        """Begin the next trial in each hypothesis. Return the hypotheses by percept
+        (None: the schedule is over).
         """
         self.is_partial = self.has_dropped
         if (
@@ -656,8 +646,8 @@ class World:
             for kept in (self._begun, self._alike, self._ways, self._way_numbers):
                 kept.clear()
             self._room = MOST_BEGINNINGS
-            # they lead to one another, and the audit does not look for garbage by
-            # itself
+            # Nodes refer to one another in circles, and the audit switches automatic
+            # collection off.
             gc.collect()
         parts: dict[int | None, Belief] = defaultdict(dict)
         alike: dict[int, dict[Past, float]] = defaultdict(dict)
@@ -684,8 +674,8 @@ class World:
         return {percept: self.likeliest(part) for percept, part in parts.items()}
 
     def likeliest(self, belief: Belief) -> Belief:
-        """Return the belief without its least likely hypotheses, where there are too
-        many.
+        """Return the belief; if it is too large, without its
+        least likely hypotheses.
         """
         if len(belief) <= MOST:
             return belief
@@ -702,8 +692,8 @@ class World:
         return number
 
     def _beginnings(self, number: int) -> list[tuple[float, Past, int]]:
-        """Return what may have come before the next trial, how likely it is, and how
-        the trial begins then.
+        """Return the possible pasts of the next trial: probability, past, and number of
+        its beginning.
         """
         life = self._lives[number]
         plan, key = life.beginning()
@@ -763,8 +753,8 @@ class World:
         return list(found.values())
 
     def step(self, belief: Belief, action: int, steps: int) -> Parts:
-        """Return the beliefs after an action, by percept; ``steps`` have been taken in
-        the trial.
+        """Return the beliefs after an action, by percept; ``steps`` steps have been
+        taken before.
         """
         parts: Parts = {}
         self.work += len(belief)
@@ -822,7 +812,7 @@ class World:
 
 
 def cloud_of(belief: Belief) -> Cloud:
-    """Return the part of a belief that is about this trial."""
+    """Return the part of a belief that concerns this trial."""
     cloud: Cloud = {}
     for (node, _), weight in belief.items():
         cloud[node] = cloud.get(node, 0.0) + weight
@@ -835,8 +825,8 @@ def normalised(weights: dict[K, float]) -> dict[K, float]:
 
 
 def sampled(cloud: Cloud, size: int) -> Cloud:
-    """Return a systematic sample of at most ``size`` hypotheses, so that equal beliefs
-    give equal samples.
+    """Return a sample of at most ``size`` hypotheses. It is systematic, so that equal
+    beliefs give equal samples.
     """
     if len(cloud) <= size:
         return cloud
@@ -860,20 +850,18 @@ def signature(cloud: Cloud) -> Hashable:
     )
 
 
-#: Maximum numbers of pairs examined for one question, and of circumstances that are
-#: checked for possible success.
+#: Maximum numbers of pairs examined for one question, and of circumstances checked for
+#: a possible success.
 PAIRS, ASKED = 3000, 30
 
 IsAlive = Callable[[Node, int], bool]
-"""Returns whether success is still possible from a node after so many steps."""
+"""Returns whether success is still possible from a node after this many steps."""
 
 
-# -- the shortest actions after which two hypotheses differ in percepts, before it is
-# too late
-#
+# -- the shortest actions that tell two hypotheses apart before it is too late.
 # Following the plan of a hypothesis shows that it was wrong, but often only by the
-# mistake itself. This searches everything that two hypotheses could do in step, so it
-# finds a wall to feel where no plan and no macro leads.
+# mistake itself. This search covers all action sequences for a pair of hypotheses, so
+# it finds a wall to feel where no plan and no macro leads.
 
 
 def mistaken(
@@ -884,8 +872,8 @@ def mistaken(
     steps: int,
     is_alive: IsAlive,
 ) -> list[Node]:
-    """Return the hypotheses in which the leader's plan fails before it shows that it is
-    wrong; the likeliest first.
+    """Return the hypotheses in which the leader's plan fails before any percept refutes
+    the leader; the likeliest first.
     """
     percepts, there = [], leader
     for number, action in enumerate(actions):
@@ -919,11 +907,11 @@ def tell_apart(
     pairs: int = PAIRS,
     asked: int = ASKED,
 ) -> tuple[tuple[int, ...], int]:
-    """Return the actions after which two hypotheses differ and both can still succeed,
-    and the effort in steps.
+    """Return actions that tell two hypotheses apart while both can still succeed, and
+    the effort in steps.
 
-    No actions: none were found within the bounds. The likeliest outcome of random
-    events is assumed.
+    No actions: none were found within the bounds. Random events are assumed to have
+    their likeliest outcome.
     """
     pending: deque[tuple[Node, Node, tuple[int, ...]]] = deque([(*pair, ())])
     seen = {(pair[0].number, pair[1].number)}

@@ -1,5 +1,5 @@
-"""Rules on chance: pass rates of uniform, event-driven and blind policies, and how they
-depend on the step limit.
+"""Rules on chance: pass rates of uniform, event-driven and blind policies, and their
+dependence on the step limit.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from cheesebench.protocol import expressions as ex
 
 #: Default ceiling of blind policies, and the highest that a choice may justify.
 CEILING, HIGHEST_CEILING = 0.25, 0.5
-#: How many of the best policies are tried again on other lives, and how many of these
+#: Number of best policies that are tried again on other lives, and number of these that
 #: get all trials.
 SEMIFINAL, FINAL = 8, 3
-#: Minimum number of fixed cycles that are tried, however short the audit.
+#: Minimum number of fixed cycles to try, however short the audit.
 FEWEST_CYCLES = 40
 #: Search for a fixed string of actions: trials of the audit for each starting string,
-#: and for each generation (at least one); strings that survive a generation, and
+#: and for each generation (at least one of both); number of surviving strings, and of
 #: offspring.
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
-#: Minimum number of judged trials with which a ceiling counts as kept although the
-#: interval exceeds it.
+#: Minimum number of judged trials with which a rate under the ceiling passes although
+#: its interval exceeds it.
 FEWEST_JUDGED = 100
 BLIND = Lesion.parse("blind")
-#: Beginning of a finding that has no trials.
+#: Beginning of a finding without judged trials.
 NOT_JUDGED = "not judged"
 #: Distance between the seeds of the parts of an audit.
 APART = 1_000_000
 
 
 def ceiling(specification: Specification) -> tuple[float, str]:
-    """Return the highest rate that a blind policy may reach, and why.
+    """Return the highest rate that a blind policy may reach, and the reason.
 
-    It is the chance of a hidden choice in `checks`; or what `construct` says is left
-    without the picture, or without part of it (a cue, say, that is visible from the
-    start, and so hidden nowhere); or the default.
+    It is the largest of three: the default; the chance of a hidden choice in `checks`;
+    and the rate that `construct` allows without the picture or a part of it (such as a
+    cue that is visible from the start).
     """
     stated = [
         (one.chance, f"the chance of '{one.hidden}' in `checks`")
@@ -70,8 +70,8 @@ def ceiling(specification: Specification) -> tuple[float, str]:
 
 
 def blind_remedy(specification: Specification, most: float, reached: float) -> str:
-    """Return the remedy where a policy that never looks succeeds in ``reached`` of the
-    trials, more than ``most``.
+    """Return the remedy for a blind policy that succeeds in ``reached`` of the trials,
+    more than ``most``.
     """
     varied = [
         one
@@ -95,11 +95,11 @@ def blind_remedy(specification: Specification, most: float, reached: float) -> s
 
 
 def hidden_choice(specification: Specification) -> tuple[str, str | None]:
-    """Return a state that may end the trial, and the column that its rules read and it
-    does not show.
+    """Return a state that may end the trial, and a column that its rules read but the
+    state does not show.
 
-    The column is None where every column that is read is shown there (then it is a
-    visible cue).
+    The column is None if the state shows every column that its rules read (a visible
+    cue).
     """
     varied = _varied(specification)
     for state in specification.states.values():
@@ -115,7 +115,7 @@ def hidden_choice(specification: Specification) -> tuple[str, str | None]:
 
 
 def _varied(specification: Specification) -> set[str]:
-    """Return the columns that are not the same in every draw."""
+    """Return the columns whose value differs between draws."""
     return {
         name
         for one in specification.draws
@@ -125,8 +125,8 @@ def _varied(specification: Specification) -> set[str]:
 
 
 def _read(trees: Iterable[Any], target: Any) -> set[str]:
-    """Return the columns and variables in expressions, and in a place that a rule
-    names.
+    """Return the columns and variables that are read in expressions, or name a rule's
+    place.
     """
     nodes = (node for tree in trees for node in ex.walk(tree))
     read = {node.name for node in nodes if isinstance(node, ex.Variable)}
@@ -190,8 +190,8 @@ def _of_trials(tally: runs.Tally) -> str:
 
 
 def under(finalists: Sequence[runs.Tally], most: float) -> tuple[AuditVerdict, str]:
-    """Return the verdict on a ceiling; where the trials are too few to tell, also what
-    would settle it.
+    """Return the verdict on a ceiling. With too few trials, also say how many would
+    settle it.
     """
     rates = [tally.rate(runs.Z99) for tally in finalists]
     if any(rate.low > most for rate in rates):
@@ -261,11 +261,11 @@ def _under_the_rodent(
 def contest(
     settings: AuditSettings, runner: runs.Runner, chances: list[runs.Tally]
 ) -> list[runs.Tally]:
-    """Return the best blind policies, best first, with rates from lives on which
-    nothing was selected.
+    """Return the best blind policies, best first. Their rates come from lives that
+    played no part in the selection.
     """
     trials, seed = settings.trials, settings.seed
-    # Fixed cycles learn nothing, so a few trials of every subject are as informative as
+    # Fixed cycles do not learn, so a few trials of every subject are as informative as
     # complete lives.
     few, some = max(16, trials // 40), max(16, trials // 6)
     orders = [runs.Order(name, some, seed + 2 * APART) for name in policies.judged()]
@@ -297,8 +297,8 @@ def climb(
     runner: runs.Runner,
     trials: int,
 ) -> list[runs.Tally]:
-    """Hill climbing over fixed strings with a bounded effort, starting from good and
-    random ones.
+    """Hill climbing over fixed strings with bounded effort, from good and random
+    starts.
     """
     chance, seed = random.Random(f"{settings.seed}|climb"), settings.seed + 2 * APART
     strings = policies.variations(settings.seed)
@@ -324,8 +324,8 @@ def climb(
             + policies.spelt(policies.mutated(chance.choice(parents), chance))
             for _ in range(OFFSPRING)
         ]
-        # Each generation uses other lives: the best strings of the last one were partly
-        # lucky.
+        # Each generation uses other lives, because the best strings of the last one
+        # were partly lucky.
         orders = [
             runs.Order(name, 2 * trials, seed + 1000 * (generation + 1))
             for name in dict.fromkeys(names)
@@ -335,7 +335,7 @@ def climb(
 
 
 def _ranked(tallies: Sequence[runs.Tally]) -> list[runs.Tally]:
-    """Best first; ties are broken by reward, which may indicate partial solutions."""
+    """Sort, best first. Reward breaks ties, as it may indicate partial solutions."""
     return sorted(
         tallies,
         key=lambda tally: (

@@ -1,17 +1,17 @@
-"""Upper bounds by dynamic programming over beliefs, where these are few.
+"""Upper bounds by dynamic programming over beliefs.
 
-The bound is over one trial, so it holds where no trial tells anything about the next:
-under amnesia between trials, or where all that is drawn is drawn for the trial alone,
-or where no trial tells what lasts. Elsewhere the problem is relaxed: the subject is
-told all that earlier trials could have told it, which can only help. Clocks after which
-a trial fails for certain are stopped, which can only help, too.
+A bound concerns one trial. It is exact if no trial reveals anything about the next:
+under amnesia between trials, if every draw is made for its trial alone, or if no trial
+reveals a lasting value. Otherwise the problem is relaxed: the subject is told
+everything that earlier trials could have told it. Clocks that only end a trial in
+failure are removed. Both can only help the subject.
 
-Where there are too many beliefs, the problem is relaxed once more: each step may be
-taken from anywhere (``Stages``), or the subject is told what its hypotheses do not
-share, and takes the shortest way to each event (``Walks``).
+If there are too many beliefs, the problem is relaxed once more: each step may start
+anywhere (``Stages``), or the subject is told everything in which its hypotheses differ,
+and takes the shortest way to each event (``Walks``).
 
-Time is not counted (unless a rule reads it), and a subject may let it run out at will:
-this can only help, too.
+Time is not counted unless a rule reads it, and a subject may let it run out at will,
+which can only help, too.
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import ReferenceSpec
 
-#: Limits of a bound at effort 1: beliefs, steps of hypotheses, and effort spent on how
-#: trials begin.
+#: Limits of a bound at effort 1: beliefs, steps of hypotheses, and effort spent on the
+#: beginnings of trials.
 BELIEFS, STEPS, BEGUN = 80_000, 5_000_000, 8_000_000
-#: Maximum number of lives held in the beliefs of a bound, whatever the effort: a limit
-#: of memory.
+#: Maximum number of lives held in the beliefs of a bound, at any effort, because they
+#: fill memory.
 LIVES = 60_000
-#: Maximum number of different beginnings of a trial for a bound, before and after a
-#: distinction by what earlier trials have told.
+#: Maximum number of different beginnings of a trial: for a subject that was told
+#: nothing, and for one that was.
 BEGINNINGS, KNOWN = 16, 16
-#: Steps of hypotheses taken from anywhere, and stages, for an effort of 1.
+#: Limits of ``Stages`` at effort 1: steps of hypotheses, and number of stages.
 FREE_STEPS, STAGES = 250_000, 4_000
-#: Weights of rare beliefs are multiplied before they are nothing.
+#: Below this total weight a belief is rescaled, so that its weights do not underflow.
 TINY = 1e-200
-#: A bound at or above this says nothing.
+#: A bound at or above this is as good as none.
 CERTAIN = 0.999
-#: The bound is given up if the first of several beginnings predicts a total above this
-#: multiple of the rest.
+#: The search stops if, judging by the beginnings so far, the others need more than this
+#: multiple of the remaining effort.
 HOPEFUL = 2
 
 
 @dataclass(slots=True)
 class Option:
-    """One action in a belief: the immediate gain, and where the rest of the weight
-    goes.
+    """A belief, its value, and for each action the immediate gain and the beliefs that
+    may follow.
     """
 
     cloud: beliefs.Cloud
@@ -75,12 +75,12 @@ class Option:
 def upper_bound(
     adversary: Adversary, effort: float = 1.0, at_most: float = 0.0
 ) -> float | None:
-    """Return a bound on how often a subject with the adversary's lesion succeeds in a
-    trial; None: not proved.
+    """Return a bound on the rate at which a subject with the adversary's lesion
+    succeeds; None: not proved.
 
-    A bound that is not above ``at_most`` need not be the least. There is none where the
-    verdict is about a measure that is not proved to fall short of what the verdict
-    asks.
+    The least bound is not searched for once one is at or below ``at_most``. If the
+    verdict concerns a measure, there is a bound only where the measure is proved to
+    miss the verdict's requirement.
     """
     specification = adversary.world.program.specification
     about = specification.judged
@@ -114,11 +114,11 @@ def upper_bound(
 
 
 def of_this_trial(adversary: Adversary, effort: float) -> Adversary:
-    """Return an adversary that succeeds wherever this one does, and by what happens in
-    the trial itself.
+    """Return an adversary that succeeds wherever this one does, judged by this trial
+    alone.
 
-    A conjunct of ``success`` that reads earlier trials is dropped; ``recent(X, k) ==
-    k`` says at least that this trial ended in X.
+    A conjunct of ``success`` that reads earlier trials is dropped. ``recent(X, k) ==
+    k`` is weakened instead: this trial ended in X.
     """
     world = adversary.world
     specification = world.program.specification
@@ -139,7 +139,9 @@ def of_this_trial(adversary: Adversary, effort: float) -> Adversary:
 
 
 def _implied(condition: ex.Expression, kept: Collection[str]) -> ex.Expression | None:
-    """Return what a condition says of this trial alone; None: nothing that is known."""
+    """Return the part of a condition that concerns this trial alone; None:
+    it has none.
+    """
     match condition:
         case ex.Binary(
             "==" | ">=", ex.Recent(str(outcome), trials), ex.Number(number)
@@ -154,12 +156,12 @@ def _implied(condition: ex.Expression, kept: Collection[str]) -> ex.Expression |
 
 
 def _share(adversary: Adversary, effort: float, at_most: float) -> float | None:
-    """Return ``at_most`` if no subject succeeds in more of the trials that ``where``
-    counts, whichever these are.
+    """Return ``at_most`` if no subject succeeds in a larger share of the trials that
+    ``where`` counts.
 
-    The share of two means is not above s if no trial has a positive mean of 1 - s for
-    a success, -s for another trial that counts, and 0 for one that does not. To these
-    s is added.
+    Score a trial 1 - s for a success, -s for another trial that counts, and 0 for one
+    that does not. If no trial can have a positive mean score, the share is not above s.
+    The scores here are larger by s.
     """
     specification = adversary.world.program.specification
     assert specification.success is not None
@@ -176,18 +178,18 @@ def _share(adversary: Adversary, effort: float, at_most: float) -> float | None:
 
 
 def _truth(condition: ex.Expression) -> ex.Expression:
-    """Return 1 where a condition holds, and 0 elsewhere."""
+    """Return an expression that is 1 where a condition holds, and 0 elsewhere."""
     return ex.Binary("!=", condition, ex.Number(0))
 
 
 def _worth(
     measure: ex.Expression, about: ReferenceSpec, fixed: Sequence[str]
 ) -> tuple[ex.Expression, float]:
-    """Return what a measure is worth, from 0 to 1, and what the verdict asks for; what
-    is ``fixed`` hangs on the date.
+    """Return the worth of a measure, from 0 to 1, and the worth that the verdict
+    requires. Names in ``fixed`` depend on the date only.
 
-    A trial without a value counts most, for it may be chosen, except where only its
-    date says that it has none.
+    A trial without a value counts as the best possible, because a subject may choose to
+    have none, unless only the date decides that.
     """
     low, high = about.range or (0.0, 0.0)
     value, counts = measure, cast(ex.Expression, ex.Number(1))
@@ -214,7 +216,7 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
         if hasty is specification
         else Adversary(ArenaParadigm(hasty), world.lesion, effort)
     )
-    # Unlimited time can only help. Where that is too much work, the deadlines count.
+    # Unlimited time can only help. If that is too much work, the deadlines count.
     ways: list[tuple[Bound, Adversary]] = [
         (from_anywhere, unhurried),
         (by_walks, adversary),
@@ -235,14 +237,14 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
     return min(bounds, default=None)
 
 
-#: Returns a bound, or raises ``TooManyError`` where it does not hold, or there is too
-#: much to do.
+#: Returns a bound; raises ``TooManyError`` where none holds, or the effort is too
+#: small.
 Bound = Callable[[Adversary, float], float]
 
 
 def _forgets(world: beliefs.World) -> bool:
-    """Return whether nothing that other trials tell is known: what is forgotten at a
-    state is of this trial alone.
+    """Return whether other trials tell nothing, so that amnesia at a state loses only
+    this trial.
     """
     return world.lesion.forgets_trials or _stands_alone(world)
 
@@ -257,8 +259,8 @@ def _told_all(adversary: Adversary, effort: float) -> float:
 
 
 def _informed(adversary: Adversary, effort: float) -> float:
-    """Return the bound of a subject that knows what trials have told it, whatever it
-    did to be told most.
+    """Return the bound of a subject that knows all that its trials have told it. It may
+    have done anything to learn the most.
     """
     world = adversary.world
     specification = world.program.specification
@@ -309,8 +311,8 @@ def _informed(adversary: Adversary, effort: float) -> float:
 
 
 def from_anywhere(adversary: Adversary, effort: float) -> float:
-    """Return the bound of ``Stages``, in seconds; raise ``TooManyError`` where a rule
-    reads the way, or the trial hangs on earlier ones.
+    """Return the bound of ``Stages``, which takes seconds. Raise ``TooManyError`` if a
+    rule reads the path, or a trial depends on earlier ones.
     """
     if adversary.world.relevance.way:
         raise walks.TooManyError
@@ -340,17 +342,18 @@ def _relaxed(
 
 
 def _hangs_on_the_past(world: beliefs.World) -> bool:
-    """Return whether what a trial can be depends on what was done in earlier ones, or
-    on what no belief holds.
+    """Return whether a trial depends on actions in earlier ones, or on something that
+    no belief holds.
     """
     lesion, relevance = world.lesion, world.relevance
-    # Real rounds are composed where few permutations keep `max_run`: these are not
-    # equally likely.
+    # A shuffle with `max_run` that few permutations satisfy composes its rows
+    # differently, so the permutations are not equally likely.
     dealt = any(
         one.order == "shuffle" and one.max_run
         for one in world.program.specification.draws
     )
-    # Which of several states is entered may be chosen, so that it is a note, too.
+    # A subject that may choose which of several states to enter leaves itself a note by
+    # the choice.
     outlasts = len(lesion.forgets_at) > 1 or (
         bool(lesion.forgets_at) and relevance.outlasts(lesion.forgets_at)
     )
@@ -365,10 +368,10 @@ def _hangs_on_the_past(world: beliefs.World) -> bool:
 
 
 def _selects(where: ex.Expression | None, fixed: Sequence[str] = ()) -> bool:
-    """Return whether the trials that are judged may be better ones: a bound on all of
-    them is none on these.
+    """Return whether the subject can influence which trials are judged. A bound on all
+    trials then says nothing about those.
     """
-    # A subject's number may stand for its row.
+    # The subject's number is not among them: it may stand for a row of a draw.
     dates = [*map(ex.BuiltIn, ("block", "session", "trial")), *map(ex.Variable, fixed)]
     nodes = () if where is None else ex.walk(where)
     return not all(
@@ -406,8 +409,8 @@ def _priors(adversary: Adversary) -> Iterator[beliefs.Rest]:
 
 
 def _entered(adversary: Adversary, parts: beliefs.Parts) -> beliefs.Parts:
-    """Return how the state is entered at which all is forgotten, in trials that begin
-    so; or the same parts.
+    """Return the entries into the state at which everything is forgotten, for trials
+    with these beginnings; without such a state, the beginnings.
     """
     for state in adversary.world.lesion.forgets_at:
         parts = adversary.entries(parts, 0, frozenset({state}), state)
@@ -428,8 +431,8 @@ def _beginnings(adversary: Adversary, effort: float) -> list[beliefs.Parts]:
 def _told(
     adversary: Adversary, effort: float
 ) -> Iterator[list[tuple[float, beliefs.Parts]]]:
-    """Yield, for each trial, how it can begin for a subject that knows all that earlier
-    trials tell, and how often.
+    """Yield, for each trial, its possible beginnings with weights, for a subject that
+    knows all that earlier trials tell.
     """
     seen: set[Hashable] = set()
     keys: dict[int, Hashable] = {}
@@ -479,7 +482,7 @@ class Beliefs:
         self._options: list[Option] = []
         self._numbers: dict[Hashable, int] = {}
         self._pending: deque[int] = deque()
-        #: What may be known, when a trial has ended, of what lasts.
+        #: The possible knowledge of lasting values at the end of a trial.
         self.told: dict[Hashable, dict[int, float]] = {}
         success = world.program.specification.success
         self._ends_at_the_limit = tells or holds_of(success, TIMEOUT) is not False
@@ -489,7 +492,7 @@ class Beliefs:
         return max(self._values([(1.0, parts) for parts in beginnings]))
 
     def mean(self, ways: list[tuple[float, beliefs.Parts]]) -> float:
-        """Return the value of beginnings by their weights."""
+        """Return the mean value of beginnings by their weights."""
         whole = sum(weight for weight, _ in ways)
         return (
             sum(
@@ -543,8 +546,8 @@ class Beliefs:
                 or self._nodes.lives > self._most_lives
             ):
                 raise walks.TooManyError
-            # A belief is first reached with the fewest steps, and so with the most
-            # steps left.
+            # Breadth first: a belief is first reached in the fewest steps, with the
+            # most steps left.
             option = self._options[self._pending.popleft()]
             cloud, whole = option.cloud, sum(option.cloud.values())
             waiting = next(iter(cloud)).waiting
@@ -554,7 +557,7 @@ class Beliefs:
                 for percept, part in self._nodes.step(cloud, action, 0).items():
                     share = sum(part.values()) / whole
                     if not share:
-                        continue  # the rarest weigh nothing
+                        continue  # its weight has underflowed
                     if percept >= 0:
                         leads.append((share, self._number(part)))
                         continue
@@ -582,8 +585,8 @@ class Beliefs:
                 raise walks.TooManyError
 
     def _iterate(self) -> None:
-        """Set the value of every belief to the largest chance of success (value
-        iteration, the last beliefs first).
+        """Set the value of every belief to the best chance of success (value iteration,
+        last beliefs first).
         """
         options, change = self._options, 1.0
         while change > walks.EQUAL:
@@ -605,8 +608,8 @@ def _last_step(cloud: beliefs.Cloud) -> int:
 
 
 def _clouds(parts: beliefs.Parts, *, by_limit: bool) -> list[beliefs.Cloud]:
-    """Return what is believed as trials begin; with ``by_limit``, by subjects that are
-    told when time is up.
+    """Return the beliefs at the beginning of trials; with ``by_limit``, split by the
+    step limit, as if the subject were told when time is up.
     """
     clouds = [beliefs.cloud_of(part) for part in parts.values()]
     if not by_limit:
@@ -621,31 +624,29 @@ def _clouds(parts: beliefs.Parts, *, by_limit: bool) -> list[beliefs.Cloud]:
 
 @dataclass(slots=True)
 class Stage:
-    """What all hypotheses of a belief share, which ones these may be, and at most how
-    likely each is.
-    """
+    """A set of hypotheses that share a key, with the largest weight of each."""
 
     cloud: beliefs.Cloud
     gains: list[float] = field(default_factory=list)
     leads: list[list[tuple[float, float, int]]] = field(default_factory=list)
-    """For each step the weights that go on, the largest chance with which they do, and
-    where.
+    """For each action: the weight that goes on, its largest chance, and the number of
+    the next stage.
     """
     value: float = 0.0
     is_pending: bool = False
 
 
 class Stages:
-    """Bounds of an easier problem: a subject may take each step from anywhere, and is
-    told what is not shared.
+    """Bounds of an easier problem: each step may start anywhere, and the subject is
+    told everything in which its hypotheses differ.
 
-    It always knows where it stands: steps that lead to different places would be more
-    than one step from anywhere.
+    The subject always knows its position: equal events in different positions would be
+    more than one step apart.
 
-    Which hypotheses have been ruled out is forgotten, as far as what the others share
-    does not show it: of all beliefs with equal shares, one stage holds every hypothesis
-    at its largest weight. The value of a stage, in weights, is not below that of any
-    belief in it, because no step gains more from fewer hypotheses.
+    Refuted hypotheses may come back: beliefs that agree in what their hypotheses share
+    are merged into one stage, which holds every hypothesis at its largest weight. The
+    value of a stage, in weights, is not below that of any belief in it, because no step
+    gains more from fewer hypotheses.
     """
 
     def __init__(self, world: beliefs.World, effort: float) -> None:
@@ -661,7 +662,7 @@ class Stages:
         self._has_doors = bool(world.program.specification.arena.doors)
 
     def value(self, parts: beliefs.Parts) -> float:
-        """Return the bound for one way to begin a trial."""
+        """Return the bound for one beginning of a trial."""
         clouds = _clouds(parts, by_limit=self._waits_for_success)
         whole = sum(sum(cloud.values()) for cloud in clouds)
         if not self._waits_for_success:
@@ -674,8 +675,8 @@ class Stages:
         )
 
     def _begun(self, clouds: list[beliefs.Cloud]) -> float:
-        """Return how much of the weight succeeds, at most, in trials with one limit (or
-        that fail at it).
+        """Return the largest weight that can succeed, in trials with one limit (or in
+        which a timeout fails).
         """
         total, most = 0.0, 0.0
         while clouds:
@@ -683,7 +684,7 @@ class Stages:
             total += sum(
                 self._decided(one) for one in clouds if not next(iter(one)).waiting
             )
-            if self._waits_for_success:  # time may be up now
+            if self._waits_for_success:  # the trial may end by timeout now
                 most = max(
                     most, total + sum(self._at_the_limit(one, STAY) for one in waiting)
                 )
@@ -695,9 +696,7 @@ class Stages:
     def _waited(
         self, cloud: beliefs.Cloud, further: dict[Hashable, beliefs.Cloud]
     ) -> float:
-        """Take a step in which there is nothing to decide: what is perceived is not
-        forgotten.
-        """
+        """Take a step without a decision. Percepts are not forgotten here."""
         self._left -= len(cloud)
         if self._left < 0:
             raise walks.TooManyError
@@ -705,7 +704,8 @@ class Stages:
         for percept, part in parts.items():
             if percept < 0:
                 gain += walks.succeeded(part)
-            elif part != cloud and any(part.values()):  # otherwise it waits in vain
+            # Otherwise it would wait forever.
+            elif part != cloud and any(part.values()):
                 there = further.setdefault(beliefs.signature(part), {})
                 for node, weight in part.items():
                     there[node] = there.get(node, 0.0) + weight
@@ -714,8 +714,8 @@ class Stages:
     def _decided(self, cloud: beliefs.Cloud) -> float:
         groups: dict[tuple[int, Hashable, Hashable], beliefs.Cloud] = {}
         for node, weight in cloud.items():
-            # Later pictures are told at once: what is left does not depend on which
-            # they are.
+            # Later pictures are revealed at once, because the rest of the trial does
+            # not depend on them.
             _, pictures = self._world.relevance.told(node.origin)
             here, key = self._apart(node)
             group = groups.setdefault((node.pose, pictures, key), {})
@@ -726,8 +726,8 @@ class Stages:
         )
 
     def _value_of(self, key: Hashable, doors: Hashable, cloud: beliefs.Cloud) -> float:
-        """Return how much of the weight succeeds, at most: as much of it as in a cloud
-        with the same shares.
+        """Return the largest weight that can succeed: the same share as in any cloud
+        with equal shares.
         """
         whole, told = sum(cloud.values()), self._world.relevance.told
         alike = (
@@ -744,8 +744,8 @@ class Stages:
         return self._values[alike] * whole
 
     def _apart(self, node: beliefs.Node) -> tuple[beliefs.Node, Hashable]:
-        """Return the node wherever it is, and what hypotheses that are not told apart
-        share with it.
+        """Return the node regardless of its position, and a key that hypotheses share
+        if nothing tells them apart.
         """
         clocks = node.origin.clocks(node.ahead)
         here = self._somewhere.setdefault((node.circumstances, clocks), node.bare)
@@ -768,7 +768,7 @@ class Stages:
                     stage.leads[-1].append((sum(group.values()), most, number))
                     there = stages[number]
                     for node, weight in group.items():
-                        # No belief weighs more than the one at the beginning.
+                        # No belief has a larger weight than the initial one.
                         share = min(1.0, weight / most)
                         if share > there.cloud.get(node, 0.0) + walks.EQUAL:
                             there.cloud[node] = share
@@ -817,8 +817,8 @@ class Stages:
     ) -> tuple[
         float, dict[tuple[Hashable, Hashable], tuple[float, dict[beliefs.Node, float]]]
     ]:
-        """Return the weight that succeeds; by what is told and shared, the largest
-        chance and what is left.
+        """Return the weight that succeeds, and the rest by percept and shared key: the
+        largest chance, and the nodes.
         """
         gain, groups = (
             0.0,
@@ -832,7 +832,7 @@ class Stages:
                     gain += weight * chance * there.success
                     continue
                 here, key = self._apart(there)
-                # Even a blind subject is told where it stands.
+                # Even a blind subject is told its position.
                 told = ((percept, there.pose), key)
                 often[told] += chance
                 most, group = groups.get(told, (0.0, {}))
@@ -852,8 +852,8 @@ class Stages:
         return found
 
     def _entries(self, cloud: beliefs.Cloud) -> list[int]:
-        """Return poses and actions, one for each way in which something can happen to
-        any of these.
+        """Return pairs of pose and action, one for each different effect that an action
+        can have in this cloud.
         """
         first, program = next(iter(cloud)), self._world.program
         tables = list(

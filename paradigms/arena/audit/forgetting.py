@@ -1,5 +1,7 @@
-"""Whether a memory is lost where the construct says: an amnesia at a state takes all
-that came before it, and so also what was told too late to be what is to be remembered.
+"""Rule: an amnesia at a state must lose exactly what the construct says is remembered.
+
+It takes everything that came before the state, including what was told too late to be
+the item to remember.
 """
 
 from __future__ import annotations
@@ -16,18 +18,17 @@ from cheesebench.protocol import Specification
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.specification import ConstructSpec, RuleSpec
 
-#: Trials of a life in which it is looked for what has been told before a state.
+#: Number of trials of a life that are searched for what is told before a state.
 TRIALS = 3
 
 
 def earlier_amnesias(paradigm: ArenaParadigm, effort: float) -> dict[Lesion, float]:
-    """Return the amnesias at earlier states that leave more than the construct's own
-    where something is told in between, and what each may leave.
+    """Return the amnesias at earlier states under which more may succeed than the
+    construct allows, each with its limit.
 
-    In a memory task an amnesia that is named at a state (of the choice, say) must hold
-    at every state after the one in which what is to be remembered is first told. A
-    state whose amnesia the construct names itself, and what comes before it, is left
-    to that.
+    In a memory task, an amnesia named at a state (of the choice, say) must hold at
+    every state after the one that first tells the item to remember. States at which the
+    construct itself names an amnesia, and those before them, are left out.
     """
     construct = paradigm.specification.construct
     found: dict[Lesion, float] = {}
@@ -44,8 +45,8 @@ def earlier_amnesias(paradigm: ArenaParadigm, effort: float) -> dict[Lesion, flo
 
 
 def states_between(specification: Specification, lesion: Lesion) -> list[str]:
-    """Return the states after the first ones of a trial and before those of an amnesia,
-    in the order of the file, without those that the construct names itself.
+    """Return the states between the first ones of a trial and those of an amnesia, in
+    the order of the file. States that the construct names itself are left out.
     """
     if not lesion.forgets_at or specification.construct is None:
         return []
@@ -79,7 +80,7 @@ def _following(specification: Specification) -> dict[str, set[str]]:
 def _reached(
     first: set[str], following: dict[str, set[str]], without: Collection[str]
 ) -> set[str]:
-    """Return these states and all that may come after them, up to those ``without``."""
+    """Return these states and all that may follow them, up to those in ``without``."""
     found, pending = set[str](), [one for one in first if one not in without]
     while pending:
         name = pending.pop()
@@ -90,8 +91,10 @@ def _reached(
 
 
 def is_told(paradigm: ArenaParadigm, lesion: Lesion, state: str, effort: float) -> bool:
-    """Return whether subjects may know different things just before they enter a state:
-    by what they are answered, where they may act before, or else by what they see.
+    """Return whether subjects may know different things just before they enter a state.
+
+    They may know them from answers to their actions, if they can act before; otherwise
+    from the pictures.
     """
     specification = paradigm.specification
     following = _following(specification)
@@ -122,7 +125,9 @@ def is_told(paradigm: ArenaParadigm, lesion: Lesion, state: str, effort: float) 
 
 
 def _answers(rule: RuleSpec) -> bool:
-    """Return whether what a subject does here may tell it something that was drawn."""
+    """Return whether the result of an action here may tell the subject something about
+    a draw.
+    """
     reads = [rule.guard, rule.p, rule.effects.reward]
     aims = rule.target is not None and rule.target.variable
     acts = rule.trigger != "after"

@@ -20,15 +20,15 @@ from cheesebench.protocol.specification import DrawSpec
 # -- lives whose draws are hypotheses
 
 
-#: Stands for the name of a measure where success is its worth, from 0 to 1.
+#: Name of the pseudo-measure that grades success from 0 to 1.
 GRADED = ""
 
 T = TypeVar("T")
 
 
 class Script(Stream):
-    """A stream whose choices can be prescribed: each has its probabilities, and a
-    script says which one is taken.
+    """A random stream whose choices can be prescribed: each has its probabilities, and
+    a script says which alternative is taken.
 
     Beyond the script, the likeliest alternative is taken. ``happens`` and ``below`` are
     choices, too.
@@ -37,7 +37,7 @@ class Script(Stream):
     def __init__(self) -> None:
         self.written: list[int] = []
         self.taken: list[tuple[int, Sequence[float]]] = []
-        #: Whether the choice does not matter.
+        #: Set where the choice does not matter.
         self.is_mute = False
 
     def choose(self, chances: Sequence[float]) -> int:
@@ -54,7 +54,7 @@ class Script(Stream):
         return 0 if self.is_mute else self.choose((1 / n,) * n)
 
     def happens(self, p: float, key: str) -> bool:
-        """Return whether something of probability ``p`` happens; certain events are no
+        """Return whether an event of probability ``p`` happens; certain events are no
         choices.
         """
         if p >= 1 or not p > 0:
@@ -62,7 +62,7 @@ class Script(Stream):
         return self.choose((p, 1 - p)) == 0
 
     def all_of(self, do: Callable[[], T]) -> Iterator[tuple[float, T]]:
-        """Do something once for each combination of its choices; yield probability and
+        """Run ``do`` once for each combination of its choices; yield probability and
         result of each.
 
         ``do`` must start from the same situation every time. The first run takes the
@@ -89,8 +89,8 @@ class Script(Stream):
 
 
 class OpenSequence:
-    """The rows that a draw may give: like ``DrawSequence``, with the row as a choice of
-    the script.
+    """The possible rows of a draw: like ``DrawSequence``, but the script chooses the
+    row.
     """
 
     def __init__(self, spec: DrawSpec, script: Script) -> None:
@@ -112,7 +112,9 @@ class OpenSequence:
         return twin
 
     def next(self, dealt: Sequence[RuntimeValue] = (), subject: int = 0) -> Row:
-        """Draw the next row; ``dealt`` holds what a draw with ``sample`` assigns."""
+        """Draw the next row; ``dealt`` holds the values that a draw with ``sample``
+        assigns.
+        """
         rows, order = self.rows, self._spec.order
         if self._spec.sample is not None:
             if self._spec.pick is None:
@@ -162,7 +164,7 @@ class OpenSequence:
         )
 
     def _shuffled(self) -> Sequence[float]:
-        """Return the chance of each row: the share of the permutations of the rest that
+        """Return the chance of each row: the share of the remaining permutations that
         begin with it.
         """
         rows = self.rows
@@ -184,8 +186,8 @@ class OpenSequence:
             else 0.0
             for n, (row, often) in enumerate(zip(rows, self._left, strict=True))
         ]
-        # Where no permutation keeps `max_run`, rows are composed otherwise: any
-        # remaining row may come.
+        # If no permutation satisfies `max_run`, rows are composed differently, and any
+        # remaining row may come next.
         return (
             [w / sum(weights) for w in weights]
             if sum(weights)
@@ -197,7 +199,7 @@ class OpenSequence:
         return (run + 1 if same else 1), self._spec.max_run
 
     def key(self) -> Hashable:
-        """Return what the next rows depend on."""
+        """Return a key of everything that the next rows depend on."""
         order = self._spec.order
         if order == "shuffle":
             size = len(self.rows) * self._spec.copies
@@ -222,8 +224,8 @@ def _ways(
     run: int,
     most: int | None,
 ) -> float:
-    """Return how many permutations of the remaining rows keep ``max_run``; ``last`` has
-    come ``run`` times.
+    """Return the number of permutations of the remaining rows that satisfy ``max_run``;
+    ``last`` has come ``run`` times in a row.
     """
     if most is None or not any(left):
         return 1.0
@@ -236,7 +238,7 @@ def _ways(
 
 
 class Hypothesis(ArenaSubject):
-    """A life that a subject may be leading. Its twins can begin further trials; they
+    """A life that a subject may be leading. Its copies can begin further trials, and
     share nothing mutable with it.
     """
 
@@ -252,12 +254,14 @@ class Hypothesis(ArenaSubject):
         self._script, self._relevance = script, relevance
         self._stream = script
         self._plan = Schedule(program.specification.schedule)
-        # Deaf: the end of a trial is noted when the next one begins, in a copy.
+        # An empty schedule: the end of a trial is recorded only when a copy begins the
+        # next one.
         self._schedule = Schedule(())
         self._open = [
             (draw, OpenSequence(draw, script)) for draw in program.specification.draws
         ]
-        #: The subject's number, and from how many it is drawn where it cannot be known.
+        #: The subject's number, where it is read, and the range from which it is drawn
+        #: if unknown.
         self._number = subject if relevance.subject else None
         self._numbers = math.lcm(
             *(len(one.rows) for draw, one in self._open if draw.order == "by_subject")
@@ -279,7 +283,7 @@ class Hypothesis(ArenaSubject):
         if self._relevance.trace:
             return super().time(place)
         number = self._relevance.timed_places.get(tuple(names_in(place)))
-        # Only decisions that matter are counted.
+        # Only decisions that matter count.
         return 0 if number is None else self._counts[number]
 
     def twin(self) -> Self:
@@ -391,13 +395,13 @@ class Hypothesis(ArenaSubject):
 
     @property
     def kind(self) -> int:
-        """A number for all that was drawn, as far as it still matters in this trial."""
+        """A number for all draws, as far as they still matter in this trial."""
         return self._relevance.tabulated(self)
 
     @property
     def matters(self) -> Hashable:
-        """What the rest of the trial depends on, except where the subject is, and since
-        when.
+        """Everything that the rest of the trial depends on, except the pose and the
+        time since it changed.
         """
         return (
             self.state,
@@ -410,7 +414,7 @@ class Hypothesis(ArenaSubject):
 
     @property
     def shared(self) -> Hashable:
-        """What matters, without what was drawn."""
+        """Everything that matters, except the draws."""
         return (
             self.state,
             self._relevance.live(self),
@@ -420,7 +424,7 @@ class Hypothesis(ArenaSubject):
 
     @property
     def due(self) -> int:
-        """Steps until a clock of the state strikes (0: something may happen in every
+        """Steps until a clock of the state fires (0: something may happen in every
         step).
         """
         state = self._current
@@ -440,8 +444,8 @@ class Hypothesis(ArenaSubject):
         return self._entered
 
     def clocks(self, ahead: int) -> tuple[int, int]:
-        """Return timer and clock, where they matter, ``ahead`` steps later if nothing
-        happens.
+        """Return timer and clock, where they matter, as they are ``ahead`` steps later
+        without an event.
         """
         steps = self.steps + ahead
         return (
@@ -450,8 +454,8 @@ class Hypothesis(ArenaSubject):
         )
 
     def quietly(self, pose: int, ahead: int, action: int) -> int | None:
-        """Return the next pose if nothing can happen in this step, ``ahead`` such steps
-        later; else None.
+        """Return the next pose if nothing can happen in the step that follows ``ahead``
+        quiet steps; else None.
         """
         if (
             self._bits[pose + action] & self._listen
@@ -462,9 +466,7 @@ class Hypothesis(ArenaSubject):
         return None if self._counts and self._relevance.counts_at(there) else there
 
     def seen_from(self, pose: int) -> tuple[str, float, bool]:
-        """Return observation, reward and waiting after a step to a pose in which
-        nothing happens.
-        """
+        """Return observation, reward and waiting after a quiet step to a pose."""
         return (
             self._frames[pose >> 2] or self._gallery.draw(self._look, pose),
             self._pay,
@@ -472,9 +474,7 @@ class Hypothesis(ArenaSubject):
         )
 
     def further(self, pose: int, ahead: int) -> Self:
-        """Return a copy ``ahead`` steps later, at a pose; nothing has happened in
-        between.
-        """
+        """Return a copy ``ahead`` steps later, at a pose, with no event in between."""
         twin = self.twin()
         twin._pose, twin.steps = pose, twin.steps + ahead
         return twin
@@ -485,7 +485,7 @@ class Hypothesis(ArenaSubject):
 
     def at(self, steps: int, limit: int) -> Self:
         """Return a copy that has taken ``steps`` steps and has another limit; clocks of
-        states are as they are here.
+        states keep their values.
         """
         twin = self.twin()
         twin._entered += steps - twin.steps
@@ -495,14 +495,14 @@ class Hypothesis(ArenaSubject):
 
     @property
     def stage(self) -> Hashable:
-        """Return the state, and the trial where that matters: in some blocks nothing
-        may be a success.
+        """Return the state, and the trial where it matters: in some blocks no trial can
+        succeed.
         """
         return self.state, *[getattr(self, name) for name in self._relevance.dates]
 
     def beginning(self) -> tuple[Schedule, Hashable]:
-        """Return the schedule once the next trial has begun, and what its beginning
-        depends on besides histories.
+        """Return the schedule of the next trial once it has begun, and what its
+        beginning depends on besides histories.
         """
         plan = self._plan.copy()
         if self._ended and self.outcome is not None:
@@ -528,8 +528,8 @@ class Hypothesis(ArenaSubject):
 
     @property
     def whereabouts(self) -> Hashable:
-        """Where the subject is and was when a trial ends, and in which state, if the
-        next one may depend on it.
+        """Pose and state at the end of a trial, as far as the next one may depend on
+        them.
         """
         return (
             (self._pose, self.state, *self.occupied.values())
@@ -539,7 +539,9 @@ class Hypothesis(ArenaSubject):
 
     @property
     def history(self) -> History:
-        """What stays the same for the whole trial: the schedule, and the draws."""
+        """The part that stays the same for the whole trial: the schedule, and the
+        draws.
+        """
         plan, sequences = self._plan, tuple([sequence for _, sequence in self._open])
         return History(
             plan,
@@ -548,7 +550,7 @@ class Hypothesis(ArenaSubject):
         )
 
     def resting(self, history: History, held: tuple[RuntimeValue, ...]) -> Self:
-        """Return a copy, after its trial, with this history."""
+        """Return a copy after its trial, with this history."""
         twin = self.twin()
         twin.values.update(zip(self._relevance.held, held, strict=True))
         twin._plan = history.plan
@@ -560,8 +562,8 @@ class Hypothesis(ArenaSubject):
 
     @property
     def worth(self) -> float:
-        """What the trial, which has ended, counts: 1 for a success; what a measure is
-        worth (what has no worth, 1).
+        """The score of the ended trial: 1 for a success, or the worth of the measure (1
+        if it has none).
         """
         if self._program.success is None or GRADED not in self._program.measures:
             return float(self.is_success())
@@ -569,30 +571,30 @@ class Hypothesis(ArenaSubject):
         return worth if 0 <= worth <= 1 else 1.0
 
     def unhurried(self) -> Self:
-        """Remove the limit of a trial that begins: whatever continues it keeps the
-        time.
-        """
+        """Remove the limit of a beginning trial: the caller keeps the time."""
         self._limit = NEVER
         self._look_around()
         return self
 
     def kept(self) -> Hashable:
-        """Return the values that later trials depend on, and this one may change."""
+        """Return the values that later trials depend on and this trial may change."""
         return *[self.values.get(name) for name in self._relevance.kept], *self._told
 
     def held(self) -> tuple[RuntimeValue, ...]:
-        """Return the values that later trials depend on, and that stay as they are."""
+        """Return the values that later trials depend on and this
+        trial cannot change.
+        """
         return tuple([self.values.get(name) for name in self._relevance.held])
 
     @property
     def _told(self) -> tuple[tuple[bool, ...], ...]:
-        """How earlier trials ended, where that matters one by one."""
+        """Outcomes of earlier trials, where each of them matters."""
         return self._past if self._relevance.past else ()
 
 
 class History(NamedTuple):
-    """What a life has before a trial and keeps through it: the schedule and the draws;
-    ``key`` identifies it.
+    """The schedule and the draws of a life, which stay the same through a trial;
+    ``key`` identifies them.
     """
 
     plan: Schedule

@@ -1,5 +1,5 @@
-"""What an audit has found is kept, one file for each search, so that an audit that was
-ended goes on where it was.
+"""Stored results of an audit, one file for each search, so that a stopped audit can go
+on.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ MAX_BYTES = 50_000_000
 
 
 def place(folder: str, search: object) -> Path | None:
-    """Return the file of a search, which its ``repr`` describes completely; None where
-    nothing is kept.
+    """Return the file of a search, named after its ``repr``, which must describe it
+    completely; None if nothing is stored.
     """
     name = hashlib.blake2b(repr(search).encode(), digest_size=16).hexdigest()
     return Path(folder, name + SUFFIX) if folder else None
 
 
 def count(folder: str) -> int:
-    """Return how many searches are kept."""
+    """Return the number of stored searches."""
     return len(list(Path(folder).glob(f"*{SUFFIX}"))) if folder else 0
 
 
 def read(path: Path | None) -> dict[str, Any] | None:
-    """Return what is kept of a search; None if nothing, or nothing that can be read."""
+    """Return the stored values of a search; None if there are none, or they cannot be
+    read.
+    """
     if path is None:
         return None
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -49,7 +51,7 @@ def read(path: Path | None) -> dict[str, Any] | None:
 def write(
     path: Path | None, lives: Iterable[Iterable[Lived]], **values: object
 ) -> None:
-    """Keep a search; where nothing can be written, it is not kept."""
+    """Store the result of a search; if the file cannot be written, do nothing."""
     if path is None:
         return
     rows = [[list(asdict(trial).values()) for trial in life] for life in lives]

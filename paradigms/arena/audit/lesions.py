@@ -1,5 +1,5 @@
-"""Highest pass rates under each lesion: from real lives of adversaries, and proven
-bounds.
+"""Highest pass rates under each lesion: found by adversaries in real lives, and bounded
+by proofs.
 """
 
 from __future__ import annotations
@@ -25,24 +25,23 @@ from cheesebench.protocol import Specification, expressions
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import ReferenceSpec
 
-#: Lives on which a ceiling is measured, and their most trials together (but at least
-#: two lives).
+#: Number of lives on which a ceiling is measured, and maximum number of their trials
+#: together (at least two lives are led).
 LIVES, TRIALS = 8, 480
-#: Effort, in steps of hypotheses, after which no third life begins (for an effort of
-#: 1).
+#: Effort at effort 1, in steps of hypotheses, after which no third life begins.
 STEPS = 30_000_000
-#: Stop after this many lives where a limit is proved or, without a requirement, if the
+#: Stop after this many lives if a limit is proved or, without a requirement, if the
 #: interval is this narrow.
 FEWEST, NARROW = 3, 0.06
 #: Without a requirement, stop after this share of the steps; and the share of effort
-#: for lives that only show what is proved.
+#: for lives that only illustrate a proof.
 ENOUGH, SHOWN = 0.3, 0.2
-#: While a lesion with a requirement is undecided, up to this many times the lives and
-#: steps are spent.
+#: While a lesion with a requirement is undecided, continue up to this many times the
+#: lives and steps.
 MORE_LIVES, MORE_STEPS = 200, 2
-#: Trials that show which states are entered by chance.
+#: Number of random trials that show which states are entered by chance.
 WANDERED = 60
-#: Added to the seed of an audit, so that other lives are used here.
+#: Added to the seed of an audit, so that the lives here differ from its others.
 APART = 31_000_000
 #: With the file known, a naive subject is equivalent to one that feels no reward.
 _SAME = {frozenset({"naive"}): frozenset({"anhedonia"})}
@@ -50,21 +49,21 @@ _SAME = {frozenset({"naive"}): frozenset({"anhedonia"})}
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What an adversary with a lesion achieved: ``lives`` holds the trials of each
+    """The result of an adversary with a lesion; ``lives`` holds the trials of each
     life.
     """
 
     lesion: Lesion
     lives: tuple[tuple[Lived, ...], ...]
     proven: float | None = None
-    """No subject with this lesion does better; None: not proven."""
+    """A proved upper bound; None: not proved."""
     asked: ReferenceSpec | None = None
-    """The reference of a verdict about a measure; None: it is about successes."""
+    """The reference, if the verdict concerns a measure; None: it concerns successes."""
     how: str = ""
-    """The errand that came first, if there was one."""
+    """The errand that came first, if any."""
     followed: float = 1.0
-    """The least share of subjects that were followed to where a memory is lost: the
-    others were too much work.
+    """The smallest share of subjects followed up to the loss of memory; more would have
+    been too much work.
     """
 
     @property
@@ -76,8 +75,8 @@ class Ceiling:
 
     @property
     def surely(self) -> float:
-        """Lower end of a 99 % interval, as many lesions of many protocols are
-        judged.
+        """Lower end of a 99 % interval: strict, because many lesions of many protocols
+        are judged.
         """
         return runs.rate(
             [_counted([one for one in life if one.judged]) for life in self.lives],
@@ -85,8 +84,8 @@ class Ceiling:
         ).low
 
     def verdict(self, at_most: float) -> AuditVerdict:
-        """Return what is known of a limit: what was found may refute it, and only a
-        bound confirms it.
+        """Return the verdict on a limit: a found rate may refute it, and only a bound
+        confirms it.
         """
         is_proved = self.is_proved(at_most)
         if (
@@ -104,8 +103,8 @@ class Ceiling:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether more was found than is proved to be possible: then the proof is
-        wrong, or the planner.
+        """Whether the found rate exceeds the proved bound, so that either the proof or
+        the planner is wrong.
         """
         found = runs.rate(
             [_counted([one for one in life if one.judged]) for life in self.lives],
@@ -118,7 +117,7 @@ class Ceiling:
 
     @property
     def _goes_beyond(self) -> bool:
-        """Whether the measure surely does for the verdict."""
+        """Whether the measure would certainly pass the verdict."""
         if self.measured is None or self.asked is None or self.asked.better == "alike":
             return False
         _, low, high = self.measured
@@ -130,8 +129,8 @@ class Ceiling:
 
     @property
     def measured(self) -> tuple[float, float, float] | None:
-        """The mean of the measure that the verdict is about, over lives, with the ends
-        of a 95 % interval; or None.
+        """The mean of the verdict's measure over lives, with a 95 % interval; None
+        without a measure.
         """
         values = [
             [one.measured for one in life if one.judged and one.measured is not None]
@@ -150,8 +149,8 @@ class Ceiling:
 
     @property
     def at_last(self) -> runs.Rate:
-        """The pass rate over the last third of each life's judged trials, when learning
-        is over.
+        """The pass rate over the last third of each life's judged trials, after
+        learning.
         """
         counts = []
         for life in self.lives:
@@ -177,8 +176,8 @@ def _counted(trials: Sequence[Lived]) -> tuple[int, int]:
 
 
 def battery(specification: Specification) -> list[Lesion]:
-    """Return the lesions to try: none, the standard ones, and those that the construct
-    names.
+    """Return the lesions to try: none, the standard ones, and those named in the
+    construct.
     """
     texts = ["blind", "pose-only", "anhedonia", f"amnesia={TRIAL}", "memoryless"]
     if specification.arena.landmarks:
@@ -192,30 +191,27 @@ def battery(specification: Specification) -> list[Lesion]:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One lesion, and how thoroughly its ceiling is searched."""
+    """One lesion, and the thoroughness of the search for its ceiling."""
 
     lesion: Lesion
     effort: float
     seed: int
     is_brief: bool = False
-    """Whether a rate that is known well enough is not looked at for longer: for lesions
-    of which nothing is asked.
+    """Stop early once the rate is known well enough: for lesions without a requirement.
     """
     trials: int = TRIALS
-    """Most trials of all lives together (but two lives at least)."""
+    """Maximum number of trials of all lives together (at least two lives are led)."""
     at_most: float | None = None
-    """The pass rate that may be left; None: no bound is needed."""
+    """The pass rate that may remain; None: no bound is needed."""
     targets: tuple[str, ...] = ()
-    """States and outcomes that are worth an errand: what they lead to may be in a later
-    trial.
-    """
+    """States and outcomes worth an errand, because a later trial may depend on them."""
     kept: str = ""
-    """Where what is found is kept; empty: nowhere."""
+    """Folder of stored results; empty: none."""
 
 
 def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
-    """Return the ceiling under a lesion: the one that is kept, if there is one."""
-    # As text: sets of names have another order in each process.
+    """Return the ceiling under a lesion: the stored one, if there is one."""
+    # As sorted text, because sets of names are ordered differently in each process.
     place = kept.place(
         order.kept, (str(order.lesion), replace(order, lesion=INTACT, kept=""))
     )
@@ -235,7 +231,7 @@ def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
 
 
 def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
-    """Let an adversary with the lesion lead real lives, until what was asked of it is
+    """Let an adversary with the lesion lead real lives until the requirement is
     decided.
     """
     lesion = Lesion(
@@ -248,8 +244,8 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
     number = max(
         2, min(max(LIVES, group if group <= 2 * LIVES else 0), order.trials // planned)
     )
-    # Subjects of one seed are balanced: no row of a draw that holds for life is more
-    # frequent by luck.
+    # Subjects of one seed are balanced, so no row of a draw for life is more frequent
+    # by luck.
     seeds = [
         (order.seed + APART + one // group, one % group)
         for one in range(MORE_LIVES * number)
@@ -267,8 +263,9 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
             if _is_enough(so_far, number, len(so_far.lives) / (4 * number), order):
                 break
         return so_far
-    gc.collect()  # the lives of the previous lesion
-    # Tens of thousands of lives are kept, and collecting would take half of the time.
+    gc.collect()  # frees the lives of the previous lesion
+    # Tens of thousands of lives are kept, and automatic collection would take half of
+    # the time.
     gc.disable()
     try:
         adversary = Adversary(paradigm, lesion, order.effort)
@@ -316,8 +313,8 @@ def _after(
     seeds: Sequence[tuple[int, int]],
     planned: int,
 ) -> Ceiling | None:
-    """Return what was found by an errand in the first trials of each life, if that is
-    surely more than without.
+    """Return the result of an errand in the first trials of each life, if it is
+    significantly better than without.
     """
     found = replace(plain, lives=(), how=f", after {errand.trials} x '{errand.target}'")
     for number, seed in enumerate(seeds[ERRANDS : ERRANDS + LIVES], 1):
@@ -330,8 +327,8 @@ def _after(
 
 
 def _is_enough(so_far: Ceiling, number: int, spent: float, order: Order) -> bool:
-    """Return whether the rate is known well enough; ``spent`` is the share of
-    ``STEPS``.
+    """Return whether the rate is known well enough; ``spent`` is the share of ``STEPS``
+    used.
     """
     if len(so_far.lives) < 2:
         return False
@@ -356,8 +353,8 @@ def ceilings(
     settings: AuditSettings,
     runner: runs.Runner,
 ) -> list[Ceiling]:
-    """Return the ceilings under these lesions, in parallel where there are processes;
-    ``limits``: what may be left under some.
+    """Return the ceilings under these lesions, computed in parallel if there are
+    processes; ``limits``: the rate that may remain under some.
     """
     construct = runner.paradigm.specification.construct
     asked = {INTACT, *limits, *(construct.spared_by if construct is not None else ())}
@@ -385,8 +382,8 @@ def ceilings(
 
 
 def _targets(paradigm: ArenaParadigm, seed: int) -> tuple[str, ...]:
-    """Return states that are rarely entered, and outcomes, if the file tells outcomes
-    apart or has such states.
+    """Return rarely entered states, and outcomes, if the file distinguishes outcomes or
+    has such states.
     """
     specification = paradigm.specification
     entered: set[str] = set()
@@ -421,7 +418,7 @@ def _targets(paradigm: ArenaParadigm, seed: int) -> tuple[str, ...]:
 
 
 def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
-    """Return the ceilings, each with the least bound that holds: a subject with more
+    """Return the ceilings, each with the lowest bound that applies: a subject with more
     lesions does no better.
     """
     proofs = [
@@ -429,8 +426,8 @@ def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
     ]
     together = []
     for one in found:
-        # A subject that forgets at a state keeps other things; only one that keeps
-        # nothing is certain to do no better.
+        # A subject that forgets at a state may keep other things; only one that keeps
+        # nothing certainly does no better.
         others = found if one.lesion.memoryless else (one, *proofs)
         bounds = [
             other.proven
@@ -451,20 +448,20 @@ def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
 # -- the rule: rates compared with what the construct abolishes or spares
 
 
-#: The pass rate that an intact subject must finally reach; below it, too little effort
-#: may look like validity.
+#: Minimum final pass rate of an intact subject: below it, a weak search may look like
+#: validity.
 INTACT_AT_LAST = 0.99
-#: The least rate under a lesion that spares the construct.
+#: Minimum pass rate under a lesion that spares the construct.
 SPARED = 0.95
-#: Lives after which an errand that has gained nothing is given up.
+#: Lives without any gain after which an errand is given up.
 ERRANDS = 2
-#: Share of followed subjects from which on all count as followed.
+#: From this share on, all subjects count as followed.
 WHOLE = 0.999
-#: Added where the observed rate exceeds the limit, but the interval or a proof allows
-#: for it.
+#: Added if the observed rate exceeds the limit, but the interval or a proof allows for
+#: it.
 EXCESS = "; the excess is within chance"
 CONTRADICTED = "; more was found than is proved to be possible: a bug of the audit"
-#: Added to a row that the construct does not name.
+#: Added to a row that is not named in the construct.
 TOLD_LATER = (
     "; tried because what is told from here on is no memory of what came before:"
     " if it is to be remembered, too, name this amnesia in `construct`"
@@ -473,7 +470,7 @@ NOT_VALIDATED = "not validated: the protocol names no `construct`"
 
 
 def outlook(paradigm: ArenaParadigm, settings: AuditSettings) -> str:
-    """Return what is known beforehand of how long the searches take."""
+    """Return a sentence on the expected duration of the searches."""
     specification = paradigm.specification
     if specification.construct is None and settings.parts is None:
         return "about a minute for a small maze (no 'construct': no lesion is searched)"
@@ -485,12 +482,14 @@ def outlook(paradigm: ArenaParadigm, settings: AuditSettings) -> str:
 def audit_lesions(
     paradigm: ArenaParadigm, settings: AuditSettings, runner: runs.Runner
 ) -> Iterator[AuditFinding]:
-    """Yield what is left under each lesion, and whether the construct allows it."""
+    """Yield the rate that remains under each lesion, and whether the construct allows
+    it.
+    """
     construct = paradigm.specification.construct
     if construct is None:
         yield AuditFinding("construct", "note", NOT_VALIDATED, {})
         if settings.parts is None:
-            return  # minutes of work that were not asked for
+            return  # minutes of work that nobody asked for
     else:
         yield AuditFinding(
             "construct", "note", f"{construct.name}", {"name": construct.name}
@@ -578,7 +577,9 @@ def _curve(ceiling: Ceiling) -> str:
 
 
 def intact(paradigm: ArenaParadigm, settings: AuditSettings) -> Ceiling:
-    """Return what a subject does that lacks nothing, but does not know the draws."""
+    """Return the ceiling of a subject without a lesion, which does not
+    know the draws.
+    """
     return search(
         paradigm,
         Order(
@@ -598,8 +599,8 @@ def audit_life_rewards(
     tallies: Sequence[runs.Tally],
     passing: Ceiling,
 ) -> Iterator[AuditFinding]:
-    """Yield whether a subject that fails can earn more over its life than one that
-    passes.
+    """Yield whether a failing subject can earn more over its life than
+    a passing one.
     """
     reference = paradigm.specification.reference
     bar = (
@@ -639,7 +640,7 @@ def audit_decidable(
     solvable: Sequence[AuditFinding],
     intact: Callable[[], Ceiling],
 ) -> Iterator[AuditFinding]:
-    """Yield what the solver found; where it succeeds, also whether a subject that does
+    """Yield the solver's result; where it succeeds, also whether a subject that does
     not know the draws can.
     """
     yield from solvable

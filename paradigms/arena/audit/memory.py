@@ -1,5 +1,5 @@
-"""How much memory a PASS needs: the best subjects with little of it that are found, and
-whether they could pass.
+"""The memory that a PASS needs: the best subjects with little memory that are found,
+and whether they pass.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from cheesebench.paradigms.arena.audit.chances import APART
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol.validation import FORBIDDEN, MEMORY
 
-#: Trials whose beginnings are kept, and steps of the search of all classes, for an
-#: effort of 1 and trials of a full audit.
+#: At effort 1: trials whose beginnings are kept, and steps of the search over all
+#: classes. Then the trials of a full audit, below which both shrink.
 KEPT, STEPS, FULL = 400, 24_000_000, 2000
-#: The share of these that the first class has: it walks, and what has been walked is
-#: only looked up by the others.
+#: Share of the steps for the first class. It walks; the others mostly look up the same
+#: walks.
 FIRST = 0.4
 
 
 def audit_memory(
     paradigm: ArenaParadigm, settings: AuditSettings
 ) -> Iterator[AuditFinding]:
-    """Yield, for classes of subjects with little memory, the best rule that is found,
-    and what it reaches in fresh lives.
+    """Yield, for each class of subjects with little memory, the best rule found and its
+    rate in fresh lives.
     """
     about = paradigm.specification.judged
     if about is not None and about.better == "lower":
@@ -58,8 +58,8 @@ def audit_memory(
 
 
 class Found(NamedTuple):
-    """The best automaton of a class, its score, what it reached in fresh lives, and the
-    situations in them.
+    """The best automaton of a class, its score, its result in fresh lives, and the
+    situations that it met there.
     """
 
     score: float
@@ -75,8 +75,8 @@ def _best(
     effort: float,
     found: Sequence[Found],
 ) -> tuple[tuple[float, automata.Automaton], int]:
-    """Search a class; return its best automaton, of which a smaller class may be the
-    origin, and how many rules were tried.
+    """Search a class. Return its best automaton, possibly one of a smaller class, and
+    the number of rules tried.
     """
     smaller = [one for one in found if memory.holds(one.automaton.memory)]
     smaller.sort(key=lambda one: one.score)
@@ -91,8 +91,8 @@ def _best(
 
 
 def classes(world: automata.Experience) -> list[automata.Memory]:
-    """Return the classes that are searched; those within a trial where it takes more
-    than one decision, or something comes before.
+    """Return the classes to search. Those within a trial are included if a trial has
+    several decisions, or tells something before the first.
     """
     places = max((len(one) for _, one in world.places.groups), default=0)
     found = [automata.Memory("nothing"), automata.Memory("outcome", 2)]
@@ -162,7 +162,7 @@ def words(
     automaton: automata.Automaton,
     used: Counter[automata.Situation],
 ) -> str:
-    """Return what the subject does, and when it changes its state."""
+    """Return the subject's behaviour in words, with its changes of state."""
     states = range(automaton.memory.states)
     does = [_does(world, automaton, state) for state in states]
     if len(does) == 1:
@@ -172,8 +172,8 @@ def words(
 
 
 def _does(world: automata.Experience, automaton: automata.Automaton, state: int) -> str:
-    """Return what it does in a state; pictures at which it does the same are named
-    together, and where things are only where it matters.
+    """Return the behaviour in a state, in words. Pictures with equal behaviour are
+    named together, with positions only where they matter.
     """
     pictures: dict[str, list[str]] = {}
     names = [name for name, _ in world.places.groups]
@@ -190,8 +190,8 @@ def _does(world: automata.Experience, automaton: automata.Automaton, state: int)
 
 
 def _looks(sight: tuple[Any, ...]) -> str:
-    """Return a kind as text, or a sight: its kind, what is shut, what is shown where,
-    and where it stands.
+    """Return a kind, or a sight, in words: its kind, closed doors, positions of what is
+    shown, and the subject's own.
     """
     if isinstance(sight[0], int):
         closed, often, text = sight

@@ -1,4 +1,4 @@
-"""Policies that never observe: their success is no evidence of perception.
+"""Policies that never observe, so that their success is no evidence of perception.
 
 They get the reward of the last step and whether FORWARD was blocked, which not every
 view shows.
@@ -21,27 +21,27 @@ from cheesebench.interfaces import (
 
 #: Rewards above this are wins; smaller ones are step costs.
 WIN = 0.05
-#: Maximum number of actions between two rewards that are kept for a replay.
+#: Maximum number of actions between two rewards that are stored for a replay.
 MEMORY = 60
 
 
 class Policy:
-    """One subject that does not observe; it plays all trials of a life."""
+    """One subject that does not observe. It plays all trials of a life."""
 
-    #: Whether ``act`` uses ``bumped``; finding out costs time.
+    #: Whether ``act`` uses ``bumped``, which takes time to compute.
     feels = False
 
     def begin(self) -> None:
         """Begin a trial."""
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Return the next action; ``bumped`` and ``reward`` are results of the last
-        one.
+        """Return the next action; ``bumped`` and ``reward`` result from
+        the last one.
         """
         raise NotImplementedError
 
     def end(self, total: float) -> None:
-        """End a trial; ``total`` is its reward."""
+        """End a trial with this total reward."""
 
 
 Factory = Callable[[random.Random], Policy]
@@ -75,10 +75,8 @@ class Cycle(Policy):
 
 
 class Bump(Policy):
-    """Goes straight on; when blocked, turns by ``eighths`` (0: one to four, drawn) to a
-    side.
-
-    ``jitter`` adds random turns.
+    """Goes straight on; when blocked, turns to one side by ``eighths`` of a circle (0:
+    one to four, at random). ``jitter`` adds random turns.
     """
 
     feels = True
@@ -117,7 +115,7 @@ class Bump(Policy):
 
 
 class Wall(Policy):
-    """Follows a wall by touch: turns towards it after a step, away from it when
+    """Follows a wall by touch: turns towards it after a step, and away from it when
     blocked.
     """
 
@@ -138,8 +136,8 @@ class Wall(Policy):
 
 
 class WinStayAction(Policy):
-    """Repeats an action while it costs nothing; takes another after a loss (with
-    ``shift`` also after nothing).
+    """Repeats an action while it costs nothing, and changes it after a loss (with
+    ``shift``, also after no reward).
     """
 
     def __init__(self, chance: random.Random, shift: float) -> None:
@@ -152,8 +150,8 @@ class WinStayAction(Policy):
 
 
 class Replay(Policy):
-    """Replays the actions of the best trial so far, then (or before the first one)
-    moves as ``inner`` does.
+    """Replays the actions of the best trial so far. After them, or without such a
+    trial, moves as ``inner`` does.
     """
 
     feels = True
@@ -196,7 +194,7 @@ class WinStayString(Policy):
         self._at = 0
 
     def begin(self) -> None:
-        """The string is kept from trial to trial."""
+        """Begin a trial; the string is kept from the last one."""
         self._inner.begin()
         self._since, self._at = [], 0
 
@@ -227,7 +225,7 @@ CYCLE = "cycle "
 #: Names of turns, by eighths.
 TURNS = {1: "45", 2: "90", 3: "135", 4: "180", 0: "any"}
 SIDES = {"L": ROTATE_LEFT, "R": ROTATE_RIGHT}
-#: Longest straight piece of the systematic cycles, and number of the random ones.
+#: Length of the longest straight run in systematic cycles, and number of random cycles.
 STRAIGHT, RANDOM_CYCLES = 10, 240
 
 
@@ -235,7 +233,7 @@ def cycles(seed: int, most: int) -> list[str]:
     """Return the names of ``most`` fixed cycles: short ones, laps and zigzags, and
     random longer ones.
 
-    The constant actions are always among them.
+    The constant actions are always included.
     """
     sequences = [
         list(actions)
@@ -251,14 +249,14 @@ def cycles(seed: int, most: int) -> list[str]:
                 forward + right,
                 forward + left + forward + right,
             ]
-            # There and back, then on to the neighbour.
+            # Out and back, then on to the neighbour.
             sequences += [forward + [ROTATE_RIGHT] * 4 + forward + right]
     chance = random.Random(f"{seed}|cycles")
     for _ in range(RANDOM_CYCLES):
         weights = chance.choice(((5, 2, 2, 0), (5, 2, 0, 0), (3, 1, 1, 1)))
         sequences.append(chance.choices(range(4), weights, k=chance.randrange(4, 24)))
-    # Rotations of one cycle differ only in their beginning, but in a short trial both
-    # may matter.
+    # Rotations of one cycle differ only in their beginning, which matters in a short
+    # trial.
     moving = (
         actions for actions in sequences if set(actions) != {STAY} or len(actions) == 1
     )
@@ -272,7 +270,7 @@ def cycles(seed: int, most: int) -> list[str]:
 
 
 def judged() -> dict[str, Factory]:
-    """Return the policies that must stay under the ceiling, without the cycles."""
+    """Return the policies that must stay under the ceiling, except the cycles."""
     found: dict[str, Factory] = {"uniform": partial(Weighted, weights=(1, 1, 1, 1))}
     for weight in (4, 8, 16):
         found[f"forward {weight}:1:1"] = partial(Weighted, weights=(weight, 1, 1, 0))

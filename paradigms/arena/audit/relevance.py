@@ -1,10 +1,9 @@
-"""What of a life can matter to what is to come: two lives that agree in it are one
-hypothesis.
+"""The part of a life that can matter later: lives that agree in it are one hypothesis.
 
-The key of a life knows nothing of what the draws of a protocol mean. It holds the
-variables that may be read before they are set; where they stay as they are, only the
-values of the largest expressions made of them (for each member that a rule may be
-about), and the pictures, as the lesion leaves them, of the states that may still come.
+The key of a life does not know what the draws of a protocol mean. It holds the
+variables that may be read before they are set. Where these keep their values, it holds
+only the values of the largest expressions made of them (for each member that a rule may
+concern), and the pictures, under the lesion, of the states that may still come.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from cheesebench.protocol import expressions as ex
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.names import TIMEOUT
 
-#: Built-in names that do not change within a trial (``last``: except in what is asked
-#: when it has ended).
+#: Built-in names that do not change within a trial. (``last`` changes only in what is
+#: evaluated after its end.)
 DATES = ("block", "session", "trial", "subject", "last")
 Tabulated = Callable[[Any], Hashable]
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What of the variables matters in a state: some as they are, of others (``still``)
-    only tables and pictures.
+    """The variables that matter in a state: some by value, others (``still``) only
+    through tables and pictures.
     """
 
     live: tuple[str, ...]
@@ -45,14 +44,13 @@ class Key:
     vain: tuple[Tabulated, ...]
     """Pictures that are only seen once the trial has failed."""
     form: int
-    """A number for what the tables are about: in another block, other rules may give
-    the same values.
+    """Number of the block's rules: in another block, other rules may give equal values.
     """
 
 
 class Relevance:
-    """What of a life can matter for its future; measures cannot, as only reports use
-    them.
+    """The part of a life that can matter for its future. Measures cannot, because only
+    reports use them.
     """
 
     def __init__(
@@ -74,7 +72,7 @@ class Relevance:
         self._read_variables()
         self._read_draws()
         self._read_dates(asked)
-        #: Whether later trials depend on what a subject does.
+        #: Whether later trials depend on a subject's actions.
         self.behaviour = (
             self.carry
             or any(block.criteria for block in self._specification.schedule)
@@ -82,11 +80,11 @@ class Relevance:
             or self.past
             or bool(self.written & {*self.kept})
         )
-        #: Whether every state in which a trial begins places the subject, so that its
-        #: earlier pose does not matter.
+        #: Whether every first state of a trial places the subject, so that its earlier
+        #: pose does not matter.
         self.placed_on_entry = self._is_placed_on_entry()
-        #: States in which a blind subject only waits for the end of the trial: its pose
-        #: does not matter.
+        #: States in which a blind subject only waits for the end of the trial, so that
+        #: its pose does not matter.
         self.stuck = self._stuck(trees)
         self._failed = {
             name
@@ -95,8 +93,8 @@ class Relevance:
         }
 
     def _flows(self) -> dict[str, Flow]:
-        """Return the flow of each block: what a later trial reads may make an earlier
-        one read more.
+        """Return the flow of each block. It takes several rounds: what a later trial
+        reads, an earlier one must keep.
         """
         passed_on: set[str] = set()
         while True:
@@ -111,9 +109,7 @@ class Relevance:
             passed_on = passed_on | later
 
     def _lasts(self, name: str) -> bool:
-        """Return whether a variable, a counter or a column is there for more than a
-        trial.
-        """
+        """Return whether a variable, counter or column lasts longer than a trial."""
         if name in self._specification.variables:
             return self._specification.variables[name].per != "trial"
         return any(
@@ -124,11 +120,11 @@ class Relevance:
 
     def _read_traces(self, trees: Sequence[ex.Expression]) -> None:
         specification = self._specification
-        #: Whether a rule, an end or success reads where the subject has been, or the
-        #: steps of the trial.
+        #: Whether a rule, an end or success reads the subject's path, or the steps of
+        #: the trial.
         self.trace = any(map(ex.reads_trace, trees))
-        #: Where a trace is only read for the time in some places, these steps are
-        #: counted instead: place -> its number.
+        #: Place -> its number, if a trace is read only for the time spent in some
+        #: places: then only these steps are counted.
         self.timed_places: dict[tuple[str, ...], int] = {}
         self.timed: list[list[bool]] = []
         if self.trace and (timed := _timed_places(trees, specification)) is not None:
@@ -141,8 +137,8 @@ class Relevance:
         self._visited = any(
             isinstance(one, ex.Call) and one.function == "where" for one in nodes
         )
-        #: Whether in trials that are judged anything but the events tells where the
-        #: subject is, was, or for how long.
+        #: Whether judged trials read the subject's position or path other than through
+        #: events.
         self.way = any(
             ex.reads_clock(tree)
             for name in specification.judged_blocks
@@ -159,8 +155,8 @@ class Relevance:
         self.variables = [name for name in known if name in named]
         lasting = [name for name in self.variables if self._lasts(name)]
         changed = [name for name in lasting if name in self.written]
-        #: Variables that later trials depend on: those that a trial may change, and
-        #: those that it does not.
+        #: Variables that later trials depend on, whether or not a trial may change
+        #: them.
         self.kept = list(dict.fromkeys([*changed, *_repeating(specification)]))
         self.held = [name for name in lasting if name not in self.kept]
 
@@ -168,7 +164,7 @@ class Relevance:
         specification = self._specification
         anew = [one for one in specification.draws if _begins_anew(one, specification)]
         repeating = {*_repeating(specification)}
-        #: Block -> draws that nothing in it reads.
+        #: Block -> draws that are never read in it.
         self.unread = {
             name: frozenset(
                 draw.name
@@ -177,11 +173,11 @@ class Relevance:
             )
             for name, flow in self._flow.items()
         }
-        #: Block -> state -> draws that are made when it is entered.
+        #: Block -> state -> draws that are made on entering it.
         self.late = {name: flow.late for name, flow in self._flow.items()}
         self._drawing = {state for flow in self._flow.values() for state in flow.late}
-        #: For each state, the events in which chance may play a part, and whether it
-        #: may without an event.
+        #: For each state: the events that may involve chance, and whether chance may
+        #: act without an event.
         self.chance = {
             name: self._chance(state) for name, state in specification.states.items()
         }
@@ -190,8 +186,8 @@ class Relevance:
         specification = self._specification
         guards = [one.guard for one in specification.entry]
         repeated = [one.keep_if for one in specification.draws]
-        # A draw that is repeated until it fits where the subject is hangs on how the
-        # last trial ended.
+        # A draw that is repeated until it fits the subject's position depends on the
+        # end of the last trial.
         by_state = [one for one in guards if ex.BuiltIn("state") in ex.walk(one)]
         self.carry = specification.start.carry or any(
             map(_reads_where, [*repeated, *by_state])
@@ -202,13 +198,13 @@ class Relevance:
         ]
         self.last = ex.BuiltIn("last") in begun or ex.BuiltIn("last") in during
         nodes = [*begun, *(node for tree, _, _ in asked for node in ex.walk(tree))]
-        #: Whether it matters how each of the earlier trials ended.
+        #: Whether the outcome of each earlier trial matters.
         self.past = any(isinstance(node, ex.Recent) for node in nodes)
         read = {node.name for node in nodes if isinstance(node, ex.BuiltIn)}
-        #: Whether the subject's number is read, so that it may be known.
+        #: Whether the subject's number is read, so that a subject may know it.
         self.subject = "subject" in read
-        #: What is read of the trial's place in the schedule: it stays for the trial,
-        #: and differs between like trials.
+        #: Parts of the trial's date in the schedule that are read. They stay fixed
+        #: within a trial, and distinguish otherwise equal trials.
         self.dates = [name for name in ("block", "session", "trial") if name in read]
 
     def _is_placed_on_entry(self) -> bool:
@@ -246,8 +242,8 @@ class Relevance:
     # -- the key
 
     def tabulated(self, life: Any) -> int:
-        """Return a number for all that stays as it is for the rest of the trial: lives
-        that share it go on alike.
+        """Return a number for everything that stays fixed for the rest of the trial:
+        lives with equal numbers continue alike.
         """
         values, key = life.values, self._key(life)
         raw = (
@@ -265,22 +261,21 @@ class Relevance:
         return number
 
     def told(self, life: Any) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
-        """Return what rules may read of all that stays as it is, and the pictures of it
-        that may help in this trial.
+        """Return the fixed values that rules may read, and the fixed pictures that may
+        help in this trial.
         """
         key, it = self._key(life), life.it
         rules, pictures = (
             [one(life) for one in key.tables],
             tuple([one(life) for one in key.pictures]),
         )
-        # whether a rule is about a member is asked of each member: the life's own is
-        # put back
+        # The rules were evaluated for each member in turn: restore the life's own.
         life.it = it
         return (key.form, *rules), pictures
 
     def live(self, life: Any) -> tuple[Any, ...]:
-        """Return the values of the variables that may change, and may be read before
-        they are set.
+        """Return the values of the changeable variables that may be read before they
+        are set.
         """
         values = life.values
         return tuple(
@@ -291,8 +286,8 @@ class Relevance:
         )
 
     def outlasts(self, states: frozenset[str]) -> bool:
-        """Return whether what is done before these states may matter after them (a
-        note), or where they are not.
+        """Return whether actions before these states may matter after them (as a note),
+        or in trials without them.
         """
         judged = [self._flow[name] for name in self._specification.judged_blocks]
         noted = (
@@ -319,7 +314,7 @@ class Relevance:
         flow = self._flow[block]
         sites, changing = flow.ahead(state)
         live = [name for name in flow.live[state] if name in changing or name == "it"]
-        # Later trials read what is kept, even where nothing of this one does any more.
+        # Later trials read the kept variables, even if this one no longer does.
         still = [name for name in self.kept if name not in changing]
         tables = list(map(_value_of, still))
         pictures, vain = list[Tabulated](), list[Tabulated]()
@@ -383,8 +378,8 @@ class Relevance:
         return mask, by_itself
 
     def _is_chancy(self, rule: spec.RuleSpec) -> bool:
-        """Return whether chance plays a part when a rule fires, or in what follows from
-        it at once.
+        """Return whether chance may act when a rule fires, or in its immediate
+        consequences.
         """
         specification = self._specification
         names = [one.go for one in specification.finish if one.go]
@@ -399,11 +394,11 @@ class Relevance:
         )
 
 
-#: An expression, the members that `it` may be in it (none: as it is), and whether it is
-#: asked once the trial has ended.
+#: An expression, the members that `it` may be in it (none: unchanged), and whether it
+#: is evaluated after the trial's end.
 Asked = tuple[ex.Expression, tuple[str, ...], bool]
 Site = Asked | spec.StateSpec
-#: Names of states, and rules that fire in them.
+#: States, each with a rule that fires in it.
 Ways = Sequence[tuple[str, spec.RuleSpec]]
 
 
@@ -412,14 +407,14 @@ def written_by(effects: spec.EffectsSpec) -> tuple[str, ...]:
 
 
 class Flow:
-    """Which variables may still be read, state by state, in one block."""
+    """The variables that may still be read in each state of one block."""
 
     def __init__(
         self, program: Program, lesion: Lesion, block: str, passed_on: set[str]
     ) -> None:
         specification = self._specification = program.specification
         self._program, self._block = program, block
-        # Otherwise a variable may be undefined, and 0 times it, too.
+        # Otherwise a variable may be undefined, and so is 0 times it.
         assigned = [one for own in program.all_effects() for one in own.assignments]
         written = {one.variable for one in assigned}
         self._is_plain = all(_is_defined(one.value, written) for one in assigned)
@@ -430,8 +425,7 @@ class Flow:
         self._facing = (
             {specification.start.face} if specification.start.face_variable else set()
         )
-        #: Draws that are made when a state is entered, because nothing asks for them
-        #: before: state -> their names.
+        #: State -> the draws made on entering it, because nothing reads them before.
         self.late: dict[str, tuple[str, ...]] = {}
         self._columns: dict[str, set[str]] = {}
         for draw in specification.draws:
@@ -439,18 +433,20 @@ class Flow:
                 self.late[name] = (*self.late.get(name, ()), draw.name)
                 self._columns.setdefault(name, set()).update(draw.columns)
         #: State -> the names that may be read, from this state on, before they are set;
-        #: and the same from just before the state is entered.
+        #: then the same from just before its entry.
         self.live: dict[str, set[str]] = {name: set() for name in specification.states}
         self._before: dict[str, set[str]] = {name: set() for name in self.live}
         while self._read_further():
             pass
         sites = self._sites()
-        #: All expressions that may decide anything.
+        #: All expressions that may decide something.
         self.asked = [site for site in sites if not isinstance(site, spec.StateSpec)]
         self.named = self._named(sites, passed_on)
 
     def _read_rules(self) -> None:
-        """Find what may happen in this block, and what is asked when a trial ends."""
+        """Find the events that may happen in this block, and the expressions evaluated
+        at the end of a trial.
+        """
         specification, block = self._specification, self._block
 
         def may_hold(one: spec.RuleSpec | spec.FinishSpec) -> bool:
@@ -479,14 +475,14 @@ class Flow:
         }
 
     def _read_at_end(self) -> set[str]:
-        """Return what is read when a trial has ended."""
+        """Return the names read at the end of a trial."""
         asked = {name for tree in self._asked for name in self._names(tree)}
         repeated = [one.keep_if for one in self._specification.draws]
         return asked.difference({"last"}).union(*map(variables, repeated))
 
     def _read_further(self) -> bool:
-        """Work out once more, from what is read later, what is read from each state on;
-        return whether that has changed anything.
+        """Update the names read from each state on, given those read later; return
+        whether any changed.
         """
         changed = False
         for name, state in self._specification.states.items():
@@ -497,7 +493,7 @@ class Flow:
         return changed
 
     def _sites(self) -> list[Site]:
-        """Return all that may be read in a trial."""
+        """Return all sites of a trial that may read something."""
         entered = self._entered()
         sites = [site for one in entered for site in self.ahead(one)[0]]
         for one in entered:
@@ -522,29 +518,30 @@ class Flow:
         named.update(*(variables(one.guard) for one in specification.entry))
         named |= {start.name} if start.variable else set()
         named |= {limit} if isinstance(limit, str) else set()
-        # A draw from a set that lasts matters.
+        # A draw from a lasting set matters.
         for draw in reversed(specification.draws):
             if draw.sample is not None and not named.isdisjoint(draw.columns):
                 named.add(draw.sample)
         return named
 
     def is_placed(self, state: str) -> bool:
-        """Return whether a subject is put somewhere, always alike, when it enters a
-        state, or has not moved since.
+        """Return whether a subject that enters a state is always placed in the same
+        way, or has not moved before.
         """
         states, way = self._specification.states, [state]
         while states[way[-1]].entry.place is None:
             ways = [
                 one for one, following in self._next.items() if way[-1] in following
             ]
-            if not ways:  # a trial begins in it
+            if not ways:  # the state begins a trial
                 break
             if len(ways) > 1 or ways[0] in way or way[-1] in self._entered():
-                return False  # by which way it came may be chosen
+                return False  # the subject may choose by which way it comes
             if not states[ways[0]].freeze or self._is_moved(ways[0]):
                 return False
             way += ways
-        entry = states[way[-1]].entry  # it is placed after the values are set and paid
+        # Effects on entry place the subject after values are set and rewards paid.
+        entry = states[way[-1]].entry
         read = self.live[way[-1]].union(*map(self._names, self._outcomes(entry)))
         told = [one.value for one in entry.assignments if one.variable in read]
         told += [entry.reward] if entry.reward is not None and self._pays else []
@@ -554,10 +551,10 @@ class Flow:
 
     def pays_alike(self, state: str) -> bool:
         """Return whether the reward that comes with the first picture of a state is
-        always the same.
+        always equal.
         """
         own = self._specification
-        # Then whatever has fired may have led there.
+        # Then any event may have led there.
         finishes = any(one.go == state for one in own.finish)
         ways = [
             (one, rule)
@@ -572,8 +569,10 @@ class Flow:
         return not self._pays or (is_one and not self._is_paid_more(state, ways))
 
     def _chosen_rewards(self, ways: Ways) -> set[ex.Expression | None]:
-        """Return the rewards of rules by which a subject may choose to come. A state in
-        which a trial begins, and which only waits, is not chosen.
+        """Return the rewards of the rules through which a subject may choose to enter a
+        state.
+
+        A state that begins a trial and only waits is not chosen.
         """
         first_only, states = self._only_begun(), self._program.states
         return {
@@ -583,7 +582,9 @@ class Flow:
         }
 
     def _is_paid_more(self, state: str, ways: Ways) -> bool:
-        """Return whether anything but those rules is paid on the way into a state."""
+        """Return whether anything other than those rules pays on the way
+        into a state.
+        """
         own, states = self._specification, self._specification.states
         more = [own.each.reward, states[state].entry.reward]
         more += [rule.effects.reward for rule in self._watch]
@@ -618,7 +619,7 @@ class Flow:
         )
 
     def _only_begun(self) -> set[str]:
-        """Return the states in which trials begin, and to which none comes later."""
+        """Return the states that begin trials and are never entered later."""
         begun = self._entered()
         return {*begun}.difference(
             self._reachable([there for one in begun for there in self._next[one]])
@@ -627,8 +628,8 @@ class Flow:
     def is_written(self, state: str) -> bool:
         first_only, states = self._only_begun(), self._specification.states
         before = [one for one in states if one != state and state in self._behind(one)]
-        # Where a trial begins, what is set depends on no subject, unless it comes there
-        # again.
+        # No subject influences the effects of a state that begins a trial, unless the
+        # state is entered again.
         chosen = [one for one in before if one not in first_only]
         ruled = [
             one
@@ -648,8 +649,8 @@ class Flow:
         )
 
     def ahead(self, state: str) -> tuple[list[Site], set[str]]:
-        """Return where something may be read from a state on, and the variables that
-        may change until the end.
+        """Return the sites that may read something from a state on, and the variables
+        that may change until the end.
         """
         states, each = self._specification.states, self._specification.each
         entered = self._reachable(self._next[state])
@@ -679,14 +680,14 @@ class Flow:
         yield from self._effect_sites(rule.effects, self._after(rule, state), members)
 
     def _changing(self, state: str, entered: Sequence[str]) -> set[str]:
-        """Return the variables that may change from a state on, where these others may
-        be entered.
+        """Return the variables that may change from a state on, if ``entered`` may be
+        entered.
         """
         states = self._specification.states
         happens = [self._specification.each, *(states[one].entry for one in entered)]
         for name in (state, *entered):
             happens += [states[name].each, *(one.effects for one in self._rules[name])]
-        # Once it has been entered, what is drawn stays as it is, even if the state is
+        # A draw keeps its values once its state has been entered, even if the state is
         # entered again.
         drawn = [
             names
@@ -696,8 +697,8 @@ class Flow:
         return {name for one in happens for name in written_by(one)}.union(*drawn)
 
     def _first_read(self, draw: spec.DrawSpec) -> str | None:
-        """Return the last state before whose entry nothing asks for a draw; None: it is
-        asked for at once.
+        """Return the last state before whose entry nothing reads a draw; None: it is
+        read at once.
         """
         specification, columns = self._specification, {*draw.columns}
         if (
@@ -721,7 +722,7 @@ class Flow:
         return min(found, default=(0, None))[1]
 
     def _read_anywhere(self) -> set[str]:
-        """Return what may be read in any state, or before the first."""
+        """Return the names that may be read in any state, or before the first."""
         specification = self._specification
         trees = [tree for rule in self._watch for tree in self._asked_by(rule)]
         trees += [*self._finish, *self._asked, *self._of_effects(specification.each)]
@@ -750,7 +751,7 @@ class Flow:
             if effects.place is not None and effects.place.variable
             else []
         )
-        # The reward is computed even if it is not felt.
+        # The reward is computed even for a subject that does not feel it.
         reward = [effects.reward] if effects.reward is not None else []
         return [
             *reward,
@@ -766,7 +767,7 @@ class Flow:
         trees += [*self._of_effects(state.entry), *self._of_effects(state.each)]
         trees += [
             rule.after for rule in state.rules if rule.after is not None
-        ]  # clocks are set in every block
+        ]  # clocks run in every block
         names = {name for tree in trees for name in variables(tree)} | {
             *self._program.states[state.name].shows
         }
@@ -809,7 +810,7 @@ class Flow:
         )
 
     def _after(self, rule: spec.RuleSpec, state: str) -> set[str]:
-        if rule.end is not None:  # the last picture is of this state
+        if rule.end is not None:  # the last picture belongs to this state
             return self._at_end | self._shown(self._specification.states[state])
         return self._before[rule.go] if rule.go is not None else self.live[state]
 
@@ -827,12 +828,12 @@ class Flow:
         return found
 
     def _by_rule(self, rule: spec.RuleSpec, state: str) -> set[str]:
-        """Return what may be read from before a rule is tried on."""
+        """Return the names that may be read from the evaluation of a rule on."""
         read = self._back(rule.effects, self._after(rule, state))
         read.update(*map(self._names, (rule.guard, rule.p, rule.after)))
         if rule.target is None:
             return read
-        # It becomes the member that the rule is about.
+        # `it` becomes the member that the rule concerns.
         return (read - {"it"}) | ({rule.target.name} if rule.target.variable else set())
 
     def _is_idle(self, rule: spec.RuleSpec, live: set[str]) -> bool:
@@ -846,7 +847,7 @@ class Flow:
         )
 
     def _back(self, effects: spec.EffectsSpec, after: set[str]) -> set[str]:
-        """Return what may be read from before effects on."""
+        """Return the names that may be read from just before these effects on."""
         read = after | {
             name for tree in self._outcomes(effects) for name in self._names(tree)
         }
@@ -881,7 +882,9 @@ class Flow:
 
 
 def _repeating(specification: spec.Specification) -> list[str]:
-    """Return what decides whether a draw is repeated, and the columns of such draws."""
+    """Return the names that decide on repeating a draw, and the columns
+    of such draws.
+    """
     repeated = [draw for draw in specification.draws if draw.keep_if is not None]
     read = [name for draw in repeated for name in variables(draw.keep_if)]
     return [*read, *(column for draw in repeated for column in draw.columns)]
@@ -916,15 +919,15 @@ def _table(tree: ex.Expression, members: Sequence[str]) -> Tabulated:
 
 
 def _plain(value: Any) -> Hashable:
-    """Return a value as a part of a key: an undefined number equals itself."""
+    """Return a value as part of a key, in which undefined numbers are equal."""
     return "undefined" if isinstance(value, float) and math.isnan(value) else value
 
 
 def _largest(
     tree: ex.Expression, changing: set[str], has_members: bool, *, is_end: bool
 ) -> list[ex.Expression]:
-    """Return the largest parts of an expression whose values stay as they are until the
-    end of the trial.
+    """Return the largest subexpressions whose values stay fixed until the end of the
+    trial.
     """
 
     def is_still(node: ex.Expression) -> bool:
@@ -984,7 +987,7 @@ def operands(tree: ex.Expression, operator: str) -> Iterator[ex.Expression]:
 
 
 def _is_false(guard: ex.Expression | None, block: str) -> bool:
-    """Return whether a guard holds nowhere in a block, because it names another one."""
+    """Return whether a guard never holds in a block, because it names another block."""
     return guard is not None and any(
         _is_zero(one, block) for one in operands(guard, "and")
     )
@@ -993,8 +996,8 @@ def _is_false(guard: ex.Expression | None, block: str) -> bool:
 def _timed_places(
     trees: Sequence[ex.Expression | None], specification: spec.Specification
 ) -> list[tuple[str, ...]] | None:
-    """Return the places whose ``time`` is read, if nothing else of a trace is read;
-    None where they are unknown.
+    """Return the places whose ``time`` is read, if nothing else of a trace is; None if
+    they are unknown.
     """
     places: dict[tuple[str, ...], None] = {}
     for node in (node for tree in trees for node in ex.walk(tree)):
@@ -1019,9 +1022,7 @@ def _timed_places(
 
 
 def _reads_where(tree: ex.Expression | None) -> bool:
-    """Return whether an expression depends on where the subject is or was, or on its
-    state.
-    """
+    """Return whether an expression depends on the subject's position, path or state."""
     visited = any(
         node == ex.BuiltIn("state")
         or (isinstance(node, ex.Call) and node.function == "where")
@@ -1044,7 +1045,7 @@ def _is_set(column: str, specification: spec.Specification) -> bool:
 
 
 def _scatters(effects: spec.EffectsSpec, specification: spec.Specification) -> bool:
-    """Return whether effects may put the subject in one of several poses."""
+    """Return whether effects may place the subject in one of several poses."""
     place, start = effects.place, specification.start
     if place is None:
         return False
@@ -1063,8 +1064,8 @@ def _begins_anew(draw: spec.DrawSpec, specification: spec.Specification) -> bool
     """Return whether the rows of a draw in one block say nothing about its rows in
     another.
 
-    A shuffle must complete its rounds in each block: the rest of a round would tell
-    what comes in the next block.
+    A shuffle must complete its rounds in each block: the remainder of a round would
+    reveal the first rows of the next block.
     """
     if (
         draw.per != "trial"
@@ -1083,8 +1084,8 @@ def _begins_anew(draw: spec.DrawSpec, specification: spec.Specification) -> bool
 
 
 def _read_in(tree: ex.Expression | None, block: str, is_plain: bool) -> Iterator[str]:
-    """Yield the variables of an expression that matter in a block: not those of a
-    product with a factor of 0.
+    """Yield the variables of an expression that matter in a block. Those in a product
+    with a factor of 0 do not.
     """
     if isinstance(tree, ex.Variable):
         yield tree.name
@@ -1094,7 +1095,7 @@ def _read_in(tree: ex.Expression | None, block: str, is_plain: bool) -> Iterator
 
 
 def _cancels(tree: ex.Expression, block: str, is_plain: bool) -> bool:
-    """Return whether an expression is 0 in a block, whatever its variables hold."""
+    """Return whether an expression is 0 in a block, for any values of its variables."""
     match tree:
         case ex.Binary("and", left, right):
             return _is_zero(left, block) or _is_zero(right, block)
@@ -1106,11 +1107,11 @@ def _cancels(tree: ex.Expression, block: str, is_plain: bool) -> bool:
 
 
 def _is_defined(tree: ex.Expression, written: Collection[str] = ()) -> bool:
-    """Return whether an expression always has a finite value: 0 times any other is
-    undefined.
+    """Return whether an expression always has a finite value, because 0 times an
+    undefined value is undefined.
 
-    Sums of what is ``written``, and products, may grow without end: one side must not,
-    or be a condition.
+    Sums of names in ``written``, and products, may grow without limit, unless one side
+    is bounded, or is a condition.
     """
     match tree:
         case ex.Call() | ex.Compute() | ex.Binary("/" | "%"):
@@ -1131,7 +1132,7 @@ def _is_condition(tree: ex.Expression) -> bool:
 
 
 def _is_zero(tree: ex.Expression, block: str) -> bool:
-    """Return whether an expression only says that this is another block."""
+    """Return whether an expression is 0 because it asks for another block."""
     match tree:
         case ex.Binary("==", ex.BuiltIn("block"), ex.Constant(name)):
             return name != block
@@ -1145,16 +1146,14 @@ def variables(tree: ex.Expression | None) -> list[str]:
 
 
 def fails(rule: spec.RuleSpec, specification: spec.Specification) -> bool:
-    """Return whether this rule leaves the state, and no trial in which it has fired is
-    a success.
+    """Return whether this rule leaves the state, and no trial in which it fires
+    succeeds.
     """
     return bool(rule.go or rule.end) and _lose([rule], specification)
 
 
 def _lose(rules: Iterable[spec.RuleSpec], specification: spec.Specification) -> bool:
-    """Return whether no trial is a success in which nothing but these rules can happen
-    next.
-    """
+    """Return whether a trial cannot succeed if only these rules can fire next."""
     ends = {TIMEOUT} | {one.end for one in specification.finish if one.end}
     seen = {one.go for one in specification.finish if one.go}
     pending = [
@@ -1171,7 +1170,9 @@ def _lose(rules: Iterable[spec.RuleSpec], specification: spec.Specification) -> 
 
 
 def holds_of(tree: ex.Expression | None, outcome: str) -> bool | None:
-    """Return whether this holds of every trial with this outcome; None: it depends."""
+    """Return whether a condition holds in every trial with this outcome; None: it
+    depends.
+    """
     match tree:
         case ex.Binary("==", ex.BuiltIn("last"), ex.Constant(name)):
             return name == outcome

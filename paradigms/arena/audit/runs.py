@@ -1,5 +1,5 @@
-"""Runs policies, and agents that know the way, over lives; tallies their trials; rates
-with intervals.
+"""Runs policies and walkers over lives, and counts their trials:
+rates with intervals.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from cheesebench.paradigms.arena.tables import Tables, arrives, destination, is_
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import FUNCTIONS
 
-#: Normal quantiles: of the 95 % and 99 % intervals that are shown, and of a rule that
+#: Normal quantiles: of the 95 % and 99 % intervals in findings, and of a rule that
 #: tests many numbers at once.
 Z95, Z99, Z_MANY = 1.96, 2.576, 4.0
 
 
-# -- rates with intervals for trials clustered in lives; only the standard library, so
-# that an audit needs no scipy
+# -- rates with intervals for trials clustered in lives; without scipy, which an audit
+# must not need
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,10 @@ def shown(share: float) -> str:
 def rate(counts: Iterable[tuple[int, int]], z: float = Z95) -> Rate:
     """Return the rate of ``(passed, trials)`` counts, one pair for each life.
 
-    Wilson's interval on the effective number of trials: where lives differ by more than
-    chance (a policy that is always right with half of the subjects), a trial tells less
-    (Kish's design effect from the observed variance between lives; at least 1).
+    The interval is Wilson's, on the effective number of trials. Lives may differ by
+    more than chance (a policy may be always right with half of the subjects); then a
+    trial counts for less (Kish's design effect from the observed variance between
+    lives; at least 1).
     """
     lives = [(passed, trials) for passed, trials in counts if trials]
     passed, trials = sum(p for p, _ in lives), sum(n for _, n in lives)
@@ -106,8 +107,8 @@ def _design_effect(lives: Sequence[tuple[int, int]], passed: int, trials: int) -
     if len(lives) < 2 or not 0 < passed < trials:
         return 1.0
     p = passed / trials
-    # Variance of the pooled rate between lives (linearised ratio), divided by that of
-    # independent trials.
+    # Variance of the pooled rate between lives (linearised ratio), divided by the
+    # variance of independent trials.
     residuals = sum((own - p * n) ** 2 for own, n in lives)
     between = residuals * len(lives) / (len(lives) - 1) / trials**2
     return max(1.0, between / (p * (1 - p) / trials))
@@ -116,7 +117,8 @@ def _design_effect(lives: Sequence[tuple[int, int]], passed: int, trials: int) -
 def differ(one: Rate, passed: float, trials: float, z: float = Z_MANY) -> bool:
     """Return whether two rates differ by more than chance (two-proportion z test).
 
-    The variance of ``one`` is taken from its interval, so that its lives may differ.
+    The variance of ``one`` comes from its interval, which allows for differences
+    between lives.
     """
     other = passed / trials
     pooled = (one.passed + passed) / (one.trials + trials)
@@ -139,7 +141,7 @@ FEWEST_SUBJECTS, MOST_SUBJECTS = 8, 48
 
 
 class Darkness:
-    """An empty view: a subject in it observes nothing, and nothing has to be drawn."""
+    """An empty view: the subject observes nothing, and no picture has to be drawn."""
 
     name = "darkness"
     characters = "."
@@ -155,7 +157,7 @@ DARKNESS = Darkness()
 
 
 def subjects(specification: Specification) -> int:
-    """Return how many subjects make a balanced group."""
+    """Return the number of subjects in a balanced group."""
     rows = [
         len(draw.rows)
         for draw in specification.draws
@@ -178,7 +180,9 @@ class Trial:
 
 @dataclass
 class Tally:
-    """The trials of a policy; ``lives`` has passed and judged trials of each life."""
+    """The trials of a policy; ``lives`` has the numbers of passed and judged trials of
+    each life.
+    """
 
     name: str
     lives: list[tuple[int, int]] = field(default_factory=list)
@@ -227,7 +231,7 @@ def live(
     """Run a policy through a life, or until ``most_judged`` of its trials are judged;
     yield each trial.
 
-    Frozen steps are played as STAY, as in a run.
+    Frozen steps are played as STAY, as in a real run.
     """
     number = 0
     while number != most_judged and life.begin_trial() is not None:
@@ -260,11 +264,11 @@ def _play(life: ArenaSubject, lives_by: policies.Policy) -> float:
 def lives_for(
     specification: Specification, trials: int, seed: int, *, judged: bool = False
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield seed, subject and number of trials of the lives that make up at least
-    ``trials`` in balanced groups.
+    """Yield seed, subject and number of trials of lives, in balanced groups, until they
+    hold at least ``trials``.
 
-    With ``judged`` these are trials of judged blocks: however late they come, each life
-    is played up to them.
+    With ``judged``, only trials of judged blocks count, and each life is played until
+    it reaches them.
     """
     group, planned = subjects(specification), specification.planned_trials
     if judged:
@@ -280,7 +284,7 @@ def lives_for(
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One policy to be run: ``limit`` replaces the protocol's."""
+    """One policy to run; ``limit`` replaces the protocol's."""
 
     name: str
     trials: int
@@ -289,7 +293,7 @@ class Order:
 
 
 class Runner:
-    """Runs policies, in parallel where there are processes; equal orders give equal
+    """Runs policies, in parallel if there are processes. Equal orders give equal
     tallies.
     """
 
@@ -298,7 +302,8 @@ class Runner:
         self._pool: ProcessPoolExecutor | None = None
         if processes > 1:
             context = get_context("spawn")
-            #: Workers end when this is closed, even if we are killed.
+            #: Workers end when this end of the pipe closes, even if this process is
+            #: killed.
             theirs, self._alive = context.Pipe(duplex=False)
             with started_apart():
                 self._pool = ProcessPoolExecutor(
@@ -324,8 +329,8 @@ class Runner:
         progress: Callable[[str], None] | None,
         says: Callable[[Y], str],
     ) -> list[Y]:
-        """Apply a function of the paradigm to each order, telling what each says;
-        return the results in order.
+        """Apply a function of the paradigm to each order, and report its messages as
+        progress; return the results in order.
         """
         if self._pool is None or len(orders) < 2:
             done: Iterator[Y] = (do(self.paradigm, order) for order in orders)
@@ -343,7 +348,7 @@ class Runner:
         self, orders: Sequence[Order], each: Callable[[int], None] = lambda _: None
     ) -> list[Tally]:
         """Return the tallies of all orders, in order; ``each`` is called with the
-        number completed.
+        number completed so far.
         """
         if self._pool is None or len(orders) < 2:
             return list(
@@ -378,8 +383,10 @@ def carry_out(paradigm: ArenaParadigm, order: Order, view: View = DARKNESS) -> T
 
 @contextlib.contextmanager
 def started_apart() -> Iterator[None]:
-    """Within this workers are started, which no signal reaches: they end with us."""
-    # It is a process of its own, and lets signals through once it is started.
+    """Start workers within this: no signal reaches them, and they end with this
+    process.
+    """
+    # A worker is a process of its own, and lets signals through once it is started.
     with interrupts.held():
         resource_tracker.ensure_running()
     with interrupts.held():
@@ -408,19 +415,19 @@ def _carry_out_here(order: Order) -> Tally:
     return carry_out(_here[0], order)
 
 
-# -- ways to events: for every pose, the action that leads to a place
+# -- ways to events: for every pose, the action towards a place
 
 
-#: Cost, in steps, of a step that triggers another event: such a path is taken only if
-#: there is no other.
+#: Cost, in steps, of a step that triggers another event, so that such a path is taken
+#: only if there is no other.
 DETOUR = 1000
 NO_WAY = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """For every pose (``pose >> 2``), the action that leads to the goal (NO_WAY: none
-    does), and whether it arrives.
+    """For every pose (``pose >> 2``), the action towards the goal (NO_WAY: there is
+    none), and whether it arrives.
     """
 
     actions: list[int]
@@ -428,17 +435,14 @@ class Way:
 
 
 class Ways:
-    """All ways of one arena; they depend on the closed doors and on the events with
-    rules.
-    """
+    """All ways of one arena, by closed doors and events with rules."""
 
     def __init__(self, program: Program) -> None:
         self._geometry = program.geometry
         self._acts = sum(
             bit for (kind, _), bit in program.geometry.bit.items() if kind == "act"
         )
-        # The tables are kept with their ways, so that no other tables can get the same
-        # id().
+        # Tables are kept with their ways, so that their id() is not reused.
         self._known: dict[tuple[int, int, str], tuple[Tables, Way]] = {}
 
     def to(self, tables: Tables, listen: int, place: str) -> Way:
@@ -480,8 +484,8 @@ class Ways:
 
 
 class Events:
-    """Zones and solids that the rules of each state listen to, in file order, and
-    places that expressions read.
+    """Places that may matter: those that the rules of each state listen to, in file
+    order, and those read in expressions.
     """
 
     def __init__(self, program: Program) -> None:
@@ -500,8 +504,8 @@ class Events:
 
         watched = heard([rule.mask for rule in program.watch if not _only_costs(rule)])
         read = tuple(_read(program))
-        #: Places that the rules of a state listen to; if none, those that ``watch`` or
-        #: expressions read, because only these can be chosen then.
+        #: Places that the rules of a state listen to. If there are none, the subject
+        #: can still choose among those that ``watch`` or expressions read.
         self.of_state = {
             name: heard([rule.mask for rule in state.rules if not _only_costs(rule)])
             or (() if state.freeze else watched or read)
@@ -555,7 +559,7 @@ def _only_costs(rule: Rule) -> bool:
 
 
 def ways_of(program: Program) -> Ways:
-    """Return the ways of a program; all its walkers share them."""
+    """Return the ways of a program, which all its walkers share."""
     return _of(program)[0]
 
 
@@ -568,22 +572,21 @@ def _of(program: Program) -> tuple[Ways, Events]:
     return Ways(program), Events(program)
 
 
-#: Chooses among reachable places; None waits until the state changes.
+#: Chooses among reachable places; None: wait until the state changes.
 Choice = Callable[[Sequence[str]], str | None]
-#: Called with the life and the observation whenever a state has been entered or a trial
-#: has begun.
+#: Called with the life and the observation when a state has been entered or a trial has
+#: begun.
 Watcher = Callable[[ArenaSubject, str], None]
 
 
-# -- walkers: agents that know the tables and walk straight to events, which gives the
+# -- walkers: agents that know the tables and walk straight to events; their rate is the
 # chance level of *choices*
 
 
 class Walker:
-    """Goes from event to event, as ``choose`` says, among those that rules of the
-    current state listen to.
-
-    With ``everywhere``, also to places that expressions read.
+    """Goes from event to event, as ``choose`` says, among the places that rules of the
+    current state listen to. With ``everywhere``, also among places that expressions
+    read.
     """
 
     def __init__(
@@ -603,8 +606,8 @@ class Walker:
         self._state, self._arriving = "", True
 
     def act(self, life: ArenaSubject) -> int:
-        """Return the next action on the way; choose the next place when the last event
-        has happened.
+        """Return the next action; choose the next place when the last event has
+        happened.
         """
         tables, listen = life.tables, self._states[life.state].listen
         if self._arriving or life.state != self._state:
@@ -639,15 +642,13 @@ def event_random(chance: random.Random) -> Choice:
 
 
 def tour(chance: random.Random) -> Choice:
-    """Return a choice that goes from place to place in the order of the file, from any
-    one on.
-    """
+    """Return a choice that visits the places in file order, starting anywhere."""
     number = itertools.count(chance.randrange(1000))
     return lambda places: places[next(number) % len(places)] if places else None
 
 
 def wanderer(chance: random.Random) -> Choice:
-    """Return a choice that sometimes waits instead, so that it meets all states."""
+    """Return a choice that sometimes waits, so that all states are met."""
     return lambda places: chance.choice([*places, None]) if places else None
 
 
@@ -660,11 +661,11 @@ def walk(
     *,
     every_block: bool = False,
 ) -> Iterator[tuple[TrialResult, Trial]]:
-    """Run a walker until so many trials are judged; yield each trial.
+    """Run a walker until ``trials`` trials are judged; yield each trial.
 
-    With ``every_block`` they are so many of each block, spread over its sessions and
-    repetitions: the first ones of each session and its last one. The others begin and
-    are passed over.
+    With ``every_block``, that many trials are played of each block, spread over its
+    sessions and repetitions: the first ones of each session, and its last one. The
+    other trials are begun and skipped.
     """
     blocks = {block.name: block for block in specification.schedule}
     judged = 0
@@ -699,8 +700,8 @@ def walk_subjects(
     choice: Callable[[random.Random], Choice],
     order: Order,
 ) -> Tally:
-    """Run a walker through as many lives as the order needs; ``choice`` gets the life's
-    random stream.
+    """Run a walker through as many lives as the order needs; ``choice`` gets the random
+    stream of the life.
     """
     tally = Tally(name)
     for seed, subject, trials in lives_for(

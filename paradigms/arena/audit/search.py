@@ -1,8 +1,8 @@
-"""A solver that knows the tables, the draws and the rules: it searches on copies of the
-life.
+"""A solver that knows the tables, the draws and the rules, and searches on copies of
+the life.
 
-Its moves are large ones: go to a place, go and stand before it, wait until something
-happens. So it needs no knowledge of any paradigm.
+Its moves are large: go to a place, stand before a place, wait until something happens.
+So it needs no knowledge of any paradigm.
 """
 
 from __future__ import annotations
@@ -21,20 +21,17 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol import Specification
 
-#: Steps (on copies) spent on a trial until a success is found, and then on a shorter
-#: one.
+#: Steps (on copies) for finding a first success, and then for a shorter one.
 EFFORT, POLISH = 60_000, 4_000
-#: Steps of the search after which repeating one action through the trial is tried.
+#: Steps after which the search tries to repeat one action through the trial.
 KEEPING_AFTER = 3_000
 
 Move = tuple[str, str]
-"""What is done ("go to", "stand before", "wait"), and where."""
+"""A move ("go to", "stand before", "wait"), and its place."""
 WAIT: Move = ("wait", "")
 
 Judge = Callable[[ArenaSubject, Specification], bool | None]
-"""Says of a trial that has just ended whether it is a success; None: it does not
-count.
-"""
+"""Returns whether the trial that just ended is a success; None: it does not count."""
 
 
 def counts(life: ArenaSubject, specification: Specification) -> bool | None:
@@ -45,16 +42,14 @@ def counts(life: ArenaSubject, specification: Specification) -> bool | None:
 
 
 def is_success(life: ArenaSubject, _: Specification) -> bool | None:
-    """Return whether the trial is a success, whether or not it counts for the pass
-    rate.
-    """
+    """Return whether the trial is a success, counted for the pass rate or not."""
     return life.success()
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """One way in which a trial can end: its actions, reward, how it was found, and
-    steps spent waiting for a clock.
+    """One possible end of a trial: actions, reward, how it was found, and steps spent
+    waiting for a clock.
     """
 
     actions: tuple[int, ...]
@@ -69,8 +64,8 @@ class Ending:
 
 @dataclass
 class Found:
-    """What a search has found: the shortest success, the best paid one, and the best
-    paid failure.
+    """The results of a search: the shortest success, the best paid success, and the
+    best paid failure.
     """
 
     shortest: Ending | None = None
@@ -78,9 +73,7 @@ class Found:
     best_failure: Ending | None = None
 
     def needs(self, ending: Ending) -> bool:
-        """Return whether an ending would be recorded if it is a success, or if it is a
-        failure.
-        """
+        """Return whether an ending could be recorded, as a success or as a failure."""
         if (
             self.shortest is None
             or self.best_success is None
@@ -104,8 +97,8 @@ class Found:
 
 @dataclass
 class SearchNode:
-    """A moment of a trial that can be reached: a copy of the life, and what led to
-    it.
+    """A reachable moment of a trial: a copy of the life, and the moves that
+    led to it.
     """
 
     life: ArenaSubject
@@ -120,7 +113,7 @@ class SearchNode:
 
 
 class Search:
-    """Searches the trials of one program; the life must have begun a trial, and is left
+    """Searches the trials of one program. The life must have begun a trial, and is left
     unchanged.
     """
 
@@ -137,12 +130,11 @@ class Search:
     def solve(
         self, life: ArenaSubject, effort: int = EFFORT, polish: int = POLISH
     ) -> Found:
-        """Return what depth-first search finds, most promising moves first, ever
-        shorter successes.
+        """Search depth first for ever shorter successes, most promising moves first.
 
-        First comes what pays, then what leads to another state, then what is near. If
-        that finds nothing, one action is repeated all through the trial: what must be
-        kept up to the end is too deep to be found step by step.
+        Rewarded moves come first, then those that lead to another state, then near
+        ones. If nothing succeeds, one action is repeated through the whole trial,
+        because an action that must be held until the end lies too deep for the search.
         """
         found = self._descend(life, Found(), min(effort, KEEPING_AFTER), polish)
         if found.shortest is None:
@@ -152,10 +144,8 @@ class Search:
         return found
 
     def _keep_on(self, life: ArenaSubject, found: Found) -> bool:
-        """Repeat one action until the trial ends, whatever the state, and wait where it
-        is impossible.
-
-        Returns whether that was a success.
+        """Repeat one action until the trial ends, and wait where it is impossible.
+        Return whether that succeeds.
         """
         for action, name in enumerate(ACTION_LETTERS):
             node = SearchNode(life.twin(), moves=((f"always {name}", ""),))
@@ -198,7 +188,7 @@ class Search:
                     continue
                 if child.status != RUNNING:
                     before, ending = found.shortest, child.ending()
-                    if found.needs(ending):  # judging takes as long as walking
+                    if found.needs(ending):  # judging is as expensive as walking
                         found.add(ending, self.judged(child.life))
                     if (
                         polish is not None
@@ -210,8 +200,8 @@ class Search:
                     child, seen, found if polish is not None else None
                 ):
                     children.append((self._promise(node, child), len(children), child))
-            # The most promising child is last, so it is taken first; of equal ones, the
-            # first in the file.
+            # The most promising child is last, because the last is taken first; among
+            # equals, the first in the file.
             children.sort(key=lambda entry: (entry[0], -entry[1]))
             stack += [child for _, _, child in children]
         return found
@@ -257,7 +247,7 @@ class Search:
         )
 
     def moves(self, life: ArenaSubject) -> list[Move]:
-        """Return the possible moves, those that the state listens to first."""
+        """Return the possible moves, starting with those that the state listens to."""
         if life.waiting:
             return [WAIT]
         places = dict.fromkeys(
@@ -270,8 +260,8 @@ class Search:
         ]
 
     def make(self, node: SearchNode, move: Move) -> SearchNode | None:
-        """Make a move on a copy; return where it leads, or None where it leads
-        nowhere.
+        """Make a move on a copy; return the new node, or None if the move has no
+        effect.
         """
         if not self._leads_on(node.life, move):
             return None
@@ -288,7 +278,7 @@ class Search:
         return child
 
     def follow(self, node: SearchNode, move: Move) -> bool:
-        """Make a move in the node itself; return whether it leads anywhere."""
+        """Make a move in the node itself; return whether it has any effect."""
         if not self._leads_on(node.life, move):
             return False
         self._move(node, move)
@@ -353,11 +343,13 @@ _EFFORT, _POLISH = 6_000, 1_000
 # succeeding?
 
 
-#: Steps of the solver on a trial that is not judged but has to be played.
+#: Steps of the solver for a trial that is not judged but has to be played.
 UNJUDGED = 4_000
-#: How often two ways of spending a trial are compared where `p` decides what they earn.
+#: Number of random streams on which two ways of spending a trial are compared if `p`
+#: decides their rewards.
 STREAMS = 300
-#: Maximum pairs of places visited alternately, and number of random plans, in a trial.
+#: In a trial: maximum number of pairs of places visited alternately, and number of
+#: random plans.
 PAIRS, RANDOM_PLANS = 50, 20
 #: Rewards that differ by less are equal.
 EQUAL = 1e-6
@@ -370,24 +362,26 @@ class Solutions:
     trials: int = 0
     """Trials that are judged."""
     lived: int = 0
-    """All trials."""
+    """Number of trials."""
     solved: int = 0
     in_half: int = 0
-    """Solved within half of the limit, waiting for clocks not counted."""
+    """Number of trials solved within half of the limit, without the time spent waiting
+    for clocks.
+    """
     in_half_with_clocks: int = 0
     least_success: float = math.inf
     best_success: float = -math.inf
     unsolved: str = ""
     """The first trial without a solution."""
     failures: Counter[str] = field(default_factory=Counter)
-    """Outcomes of trials without a solution, on the way that pays most."""
+    """Outcomes of the unsolved trials, along the best paid way."""
 
 
 def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions:
     """Solve trial after trial; each life continues with the shortest solution.
 
     Trials that are not judged (the first run of a session, say) are solved, too,
-    because others may build on them.
+    because later trials may depend on them.
     """
     specification, found = paradigm.specification, Solutions()
     search = Search(paradigm.program, specification, is_success)
@@ -407,7 +401,7 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
             effort = EFFORT if life.block in specification.judged_blocks else UNJUDGED
             solutions = search.solve(life, effort)
             shortest = solutions.shortest
-            # A success may need the trial before: "this press and the one before".
+            # A success may depend on the trial before: "this press and the one before".
             _finish(life, shortest or solutions.best_failure)
             if runs.is_judged(life.result(), specification) is None:
                 continue
@@ -441,7 +435,7 @@ def _count(found: Solutions, shortest: Ending, limit: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Temptation:
-    """A trial with the best paid success and the best paid failure that were found."""
+    """A trial with its best paid success and its best paid failure."""
 
     where: str
     success: Ending | None
@@ -449,16 +443,16 @@ class Temptation:
     how: str
     """Who found the failure."""
     gain: float
-    """Reward of failing minus reward of succeeding, without chance; minus infinity if
-    only one was found.
+    """Reward of failing minus reward of succeeding, without chance; minus infinity
+    unless both were found.
     """
 
 
 def temptations(
     paradigm: ArenaParadigm, trials: int, seed: int
 ) -> Iterator[Temptation]:
-    """Yield, for each trial, what success and failure earn: by search, by repetition
-    and at random.
+    """Yield the best rewards of success and failure in each trial: by search, by
+    repetition and at random.
     """
     specification = paradigm.specification
     for own_seed, subject, count in runs.lives_for(
@@ -526,8 +520,8 @@ def _gain(
 
 
 def _earned(life: ArenaSubject, ending: Ending, number: int) -> float:
-    """Return what the same actions earn when every `p` is drawn anew; after them, time
-    passes.
+    """Return the reward of the same actions when every `p` is drawn anew; after the
+    actions, time passes.
     """
     twin = life.twin()
     twin.use_alternative_stream(number)
@@ -562,7 +556,7 @@ def _repeat(
             led_on = [
                 search.follow(node, move) for move in plan if node.status == RUNNING
             ]
-            if not any(led_on):  # no way leads there: time passes
+            if not any(led_on):  # no way leads there, so time passes
                 search.follow(node, WAIT)
         found.add(
             node.ending(), runs.is_judged(node.life.result(), paradigm.specification)

@@ -1,5 +1,5 @@
-"""Rules on the task itself: solvable, nothing leaks, draws are fair, reward agrees with
-success, cues are seen.
+"""Rules on the task itself: it is solvable, nothing leaks, draws are fair, reward
+agrees with success, and cues are visible.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from cheesebench.protocol.arena import FLOOR, VOID, WALL, Square
 from cheesebench.protocol.documents import Check
 from cheesebench.protocol.references import judged_reference
 
-#: Share of trials that a solver with full knowledge must solve.
+#: Minimum share of trials that a solver with full knowledge must solve.
 SOLVABLE = 0.99
-#: Minimum number of lives by which draws that hold for life are judged.
+#: Minimum number of lives for judging draws that hold for life.
 BEGINNINGS = 400
-#: Minimum number of trials in which looks are collected: not every subject meets every
-#: look.
+#: Minimum number of trials in which looks are collected, because not every subject
+#: meets every look.
 FEWEST_LOOKS = 64
 #: Maximum number of items listed in one sentence.
 MANY = 6
@@ -81,8 +81,8 @@ def audit_solvable(
 def audit_leaks(
     paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings
 ) -> Iterator[AuditFinding]:
-    """Yield whether what `checks` calls hidden can be guessed, in each view and from
-    the pose; and what else can.
+    """Yield whether the variables hidden by `checks` can be guessed, in each view and
+    from the pose; and which others can.
     """
     checks = paradigm.specification.document.checks
     if not checks:
@@ -95,7 +95,7 @@ def audit_leaks(
         trials, others = max(100, settings.trials // 3), dict[str, list[Sample]]()
         samples = collect(paradigm, view, trials, settings.seed + 6 * APART)
         rarest = min((len(samples[check.at]) for check in checks), default=FEWEST)
-        if rarest < FEWEST:  # a walker at random seldom gets far in a long trial
+        if rarest < FEWEST:  # a random walker seldom gets far in a long trial
             trials *= min(MOST_TIMES, math.ceil(2 * FEWEST / max(1, rarest)))
             samples = collect(paradigm, view, trials, settings.seed + 6 * APART)
         for check in checks:
@@ -111,7 +111,8 @@ def audit_leaks(
                 continue
             finding = _judged_leak(rule, check, entries)
             if finding.verdict == "FAIL":
-                # One of many guesses is lucky now and then.
+                # The best of many guesses may be lucky, so it is tested on a second
+                # sample.
                 others = others or collect(
                     paradigm, view, 2 * trials, settings.seed + 11 * APART
                 )
@@ -177,7 +178,7 @@ def _undeclared(
 def audit_draws(
     paradigm: ArenaParadigm, settings: AuditSettings
 ) -> Iterator[AuditFinding]:
-    """Yield whether answers are balanced, and cannot be predicted from earlier ones."""
+    """Yield whether answers are balanced, and unpredictable from earlier ones."""
     specification = paradigm.specification
     if not specification.draws:
         yield AuditFinding("draws", "note", "nothing is drawn", {})
@@ -267,8 +268,8 @@ def audit_rewards(
 def audit_same_event(
     paradigm: ArenaParadigm, settings: AuditSettings
 ) -> Iterator[AuditFinding]:
-    """Yield whether exactly those trials succeed that would have been counted in
-    animals.
+    """Yield whether success counts exactly the trials that would have been counted in
+    the animals.
     """
     specification, rule, passed, trials = paradigm.specification, "same event", 0, 0
     written, number = (
@@ -379,25 +380,25 @@ def audit_cues(
         yield AuditFinding("goal visible", "note", text, {})
 
 
-# -- draws: are they balanced, and can the next one be predicted from earlier ones?
+# -- draws: are they balanced, and is the next one predictable from earlier ones?
 
 
 #: Longest period, in trials, that is searched for in a sequence of draws.
 LONGEST_CYCLE = 8
-#: How much a share may exceed its expectation before it is called unbalanced, or a
-#: guess before it is called easy.
+#: Maximum excess of a share over its expectation (more is unbalanced), or of a guess
+#: over chance (more is easy).
 TOLERANCE = 0.03
 
 Predictor = Callable[[Sequence[Hashable], Sequence[Hashable]], Hashable]
-"""Predicts the next value from the values so far, and from all that exist."""
+"""Predicts the next value from the values so far, and from all possible values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """Statistics of a column of a draw over many lives.
 
-    ``is_answer``: rules, success or checks depend on it, and it holds names. Then it
-    must be balanced, and not foreseeable from trial to trial.
+    ``is_answer``: the column holds names, and rules, success or checks depend on it.
+    Then it must be balanced, and unpredictable from trial to trial.
     """
 
     name: str
@@ -417,7 +418,7 @@ Lives = list[list[dict[str, Hashable]]]
 
 
 def sample_beginnings(paradigm: ArenaParadigm, lives: int, seed: int) -> Lives:
-    """Return the values of all draws in the first trial of many lives."""
+    """Return the values of all draws in the first trial of each of many lives."""
     group = runs.subjects(paradigm.specification)
     seeds = range(seed, seed - (-lives // group))
     return sample_draws(
@@ -429,8 +430,8 @@ def sample_beginnings(paradigm: ArenaParadigm, lives: int, seed: int) -> Lives:
 def sample_draws(
     paradigm: ArenaParadigm, orders: Iterable[tuple[int, int, int]]
 ) -> Lives:
-    """Return the values of all draws of lives (seed, subject and trials of each) that
-    do nothing.
+    """Return the values of all draws of lives (seed, subject and trials of each)
+    without actions.
     """
     names = [name for draw in paradigm.specification.draws for name in draw.columns]
     lives = []
@@ -450,7 +451,7 @@ def sample_draws(
 def columns(
     specification: Specification, lives: Lives, beginnings: Lives
 ) -> Iterator[Column]:
-    """Yield the statistics of every column; draws that hold for life are judged over
+    """Yield the statistics of every column. Draws that hold for life are judged over
     ``beginnings``.
     """
     answers, compared = (
@@ -464,8 +465,8 @@ def columns(
             )
             fair = len(possible)
             if draw.sample is not None:
-                # What is dealt may be a set of a few members: being right about one of
-                # them is not foresight.
+                # A dealt value may be a set of a few members: guessing one of them is
+                # not foresight.
                 possible = [*specification.drawn(name)]
                 fair = next(
                     (
@@ -503,7 +504,7 @@ def _column(
     fair: int,
     series: list[list[Hashable]],
 ) -> Column:
-    # Where a draw picks several rows, each member counts.
+    # If a draw picks several rows, each member counts.
     counts = [
         Counter(member for value in values for member in _members(value))
         for values in series
@@ -549,8 +550,8 @@ def is_unbalanced(column: Column) -> bool:
 
 
 def is_foreseeable(column: Column) -> bool:
-    """Return whether a simple predictor from the past is significantly better than the
-    most common value.
+    """Return whether a simple predictor from earlier values is significantly better
+    than the most common value.
     """
     guess, usual = column.predicted, max(column.share.value, 1 / column.values)
     return guess is not None and guess.low > usual and guess.value > usual + TOLERANCE
@@ -623,18 +624,17 @@ def _best_predictor(
     return (best, rates[best]) if rates[best].trials else ("", None)
 
 
-# -- leaks: can a draw be predicted from the observation or from the pose when a state
-# is entered?
-#
-# Cross-validated over seeds: the predictor is trained and tested on different lives.
+# -- leaks: can a draw be predicted from the observation or from the pose on entering a
+# state? Cross-validated over seeds: the predictor is trained and tested on different
+# lives.
 
 
-#: Folds of seeds; each is guessed from the others.
+#: Number of folds of seeds; each fold is guessed from the others.
 FOLDS = 5
 #: Minimum number of entries into a state for a finding; number of trials in which
 #: states are entered by force.
 FEWEST, FORCED = 50, 200
-#: Maximum factor on the number of trials, if a state is entered too seldom.
+#: Maximum factor by which trials are multiplied for a state that is seldom entered.
 MOST_TIMES = 16
 
 
@@ -653,7 +653,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """How well a draw can be guessed, and from what."""
+    """A guess of a draw: its success rate, and its basis."""
 
     state: str
     hidden: str
@@ -666,7 +666,7 @@ class Guess:
 
 class _Observer:
     """Takes a sample at the first entry into each state of a trial; ``entered`` is
-    emptied after the trial.
+    cleared after the trial.
     """
 
     def __init__(
@@ -703,10 +703,11 @@ class _Observer:
 def collect(
     paradigm: ArenaParadigm, view: View, trials: int, seed: int
 ) -> dict[str, list[Sample]]:
-    """Return what is seen at the first entry into each state of a trial, by state.
+    """Return the samples at the first entry into each state of a trial, by state.
 
-    The subjects know the tables but not the draws: half walk to events at random, half
-    also wait now and then. They meet every block of the schedule, judged or not.
+    The subjects know the tables but not the draws: half of them walk to random events,
+    and the other half also wait now and then. They meet every block of the schedule,
+    judged or not.
     """
     specification, geometry = paradigm.specification, paradigm.program.geometry
     columns = [column for draw in specification.draws for column in draw.columns]
@@ -716,7 +717,7 @@ def collect(
         if check.hidden not in columns
     ]
     found: dict[str, list[Sample]] = {name: [] for name in specification.states}
-    # Folds are whole seeds, so that a draw that is balanced over subjects is balanced
+    # A fold is whole seeds, so that a draw that is balanced over subjects is balanced
     # in each fold.
     per_fold = -(-trials // FOLDS)
     number = 0
@@ -727,8 +728,8 @@ def collect(
             number += 1
             chance = random.Random(f"{own_seed}|{subject}|leaks")
             life = ArenaSubject(paradigm.program, view, own_seed, subject)
-            # At random, not alternately, because rows of a draw may alternate over
-            # subjects.
+            # At random rather than alternately, because rows of a draw may alternate
+            # over subjects.
             rests = chance.random() < 0.5
             choice = runs.wanderer(chance) if rests else runs.event_random(chance)
             walker = runs.Walker(paradigm.program, choice, everywhere=rests)
@@ -743,8 +744,8 @@ def collect(
 def _forced(
     paradigm: ArenaParadigm, view: View, states: Sequence[str], seed: int
 ) -> dict[str, list[Sample]]:
-    """Return what is seen in states that no run enters, had they been entered when a
-    trial begins.
+    """Return samples of states that no run enters, entered by force when a trial
+    begins.
     """
     columns = [
         column for draw in paradigm.specification.draws for column in draw.columns
@@ -761,7 +762,7 @@ def _forced(
                     found, columns, paradigm.program.geometry, number % FOLDS, number
                 )
                 with suppress(ProtocolError):
-                    # It needs values that only its own way in would have set.
+                    # The state needs values that only a regular entry would have set.
                     observer(twin := life.twin(), twin.force(name))
             while life.step(STAY)[2] == RUNNING:
                 pass
@@ -775,7 +776,7 @@ def _label(value: object) -> str:
 def best_guess(
     samples: Sequence[Sample], state: str, hidden: str
 ) -> tuple[Guess, Guess]:
-    """Return the best guess of a draw at a state, from what is seen and from the
+    """Return the best guess of a draw at a state: from the observation, and from the
     pose.
     """
     return _best(samples, state, hidden, _seen(samples)), _best(
@@ -784,7 +785,7 @@ def best_guess(
 
 
 def prior(samples: Sequence[Sample], hidden: str) -> float:
-    """Return how often the most frequent value is right."""
+    """Return the rate at which the most frequent value is right."""
     counts = Counter(sample.values[hidden] for sample in samples)
     return max(counts.values()) / len(samples)
 
@@ -793,8 +794,8 @@ Columns = dict[str, list[Hashable]]
 
 
 def _seen(samples: Sequence[Sample]) -> dict[str, Columns]:
-    """Return possible bases of a guess, in families; of each family, the column that is
-    best in training is used.
+    """Return possible bases of a guess, in families. Within a family, the column that
+    is best in training is used.
     """
     texts = [sample.observation for sample in samples]
     width = max(map(len, texts))
@@ -832,7 +833,7 @@ def _best(
     labels = [sample.values[hidden] for sample in samples]
     guesses = []
     for columns in families.values():
-        # With a constant column, the most frequent value is guessed.
+        # A constant column stands for guessing the most frequent value.
         right, source = _cross_validate(
             samples, labels, columns or {"the most frequent value": [0] * len(samples)}
         )
@@ -843,16 +844,15 @@ def _best(
         guesses.append(
             Guess(state, hidden, runs.rate(lives.values(), runs.Z_MANY), source)
         )
-    # The guess that is significantly above chance, not one that a few samples favour.
+    # By lower limit first: the guess that is significantly above chance, not one that a
+    # few samples favour.
     return max(guesses, key=lambda guess: (guess.rate.low, guess.rate.value))
 
 
 def _cross_validate(
     samples: Sequence[Sample], labels: Sequence[Hashable], columns: Columns
 ) -> tuple[list[bool], str]:
-    """Return whether each sample is guessed, and the column that was used in most
-    folds.
-    """
+    """Return whether each sample is guessed, and the column used in most folds."""
     right = [False] * len(samples)
     used: Counter[str] = Counter()
     members = [
@@ -887,7 +887,7 @@ def _hits(table: Counter[tuple[Hashable, Hashable]]) -> int:
 def _majority(
     table: Counter[tuple[Hashable, Hashable]],
 ) -> tuple[dict[Hashable, Hashable], Hashable]:
-    """Return the most frequent label of each feature, and of all."""
+    """Return the most frequent label for each value of a feature, and overall."""
     best: dict[Hashable, tuple[int, str, Hashable]] = {}
     overall: Counter[Hashable] = Counter()
     for (feature, label), count in table.items():
@@ -906,8 +906,8 @@ def _majority(
 def readable(
     samples: Mapping[str, Sequence[Sample]], names: Sequence[str]
 ) -> Iterator[Guess]:
-    """Yield draws that are predictable although no check names them: the better of
-    observation and pose, by state.
+    """Yield draws that are predictable although no check names them, by state: from
+    observation or pose, whichever is better.
     """
     for state, entries in samples.items():
         if len(entries) < FEWEST:
@@ -927,14 +927,14 @@ def described(guesses: Sequence[Guess]) -> str:
     )
 
 
-# -- cues: in every view, does each look unlike its absence from at least one pose that
-# can be reached?
+# -- cues: every cue must change the picture from at least one reachable pose, in every
+# view
 
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """Something visible: what it is, a scene with it, the same scene without it, and
-    the possible poses.
+    """A visible item: its name, a scene with it, the same scene without it, and the
+    possible poses.
     """
 
     name: str
@@ -945,8 +945,8 @@ class Cue:
 
 @dataclass(slots=True)
 class Met:
-    """Where an appearance occurs: its first state, and the poses that the subject can
-    reach while it lasts.
+    """Where an appearance occurs: its first state, and the reachable poses while it
+    lasts.
     """
 
     state: str
@@ -954,8 +954,8 @@ class Met:
 
 
 def looks(paradigm: ArenaParadigm, trials: int, seed: int) -> dict[LookKey, Met]:
-    """Return the looks that a wandering subject meets, each with all poses that are
-    possible while it lasts.
+    """Return the looks that a wandering subject meets, each with all reachable poses
+    while it lasts.
     """
     found: dict[LookKey, Met] = {}
     program = paradigm.program
@@ -992,7 +992,9 @@ def _spread(poses: set[int], start: int, moves: Sequence[int]) -> None:
 
 
 def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterator[Cue]:
-    """Yield the cues: landmarks, glyphs of zones and solids, and those of each look."""
+    """Yield the cues: landmarks, glyphs of zones and solids, and the items of each
+    look.
+    """
     arena = paradigm.program.geometry.arena
     gallery = Gallery(paradigm.program.geometry, view)
     scenes = [gallery.scene(doors, zones, text) for doors, _, zones, text in met]
@@ -1002,7 +1004,7 @@ def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterat
         square = (mark.column - canvas.left, mark.row - canvas.top)
         outside = square_kind(arena, mark.column, mark.row) == VOID
         bare = Tile("void", VOID) if outside else Tile("wall", WALL)
-        # A state may show it as a blank; it must be visible where it is drawn.
+        # Some states may show it as a blank; it must be visible where it is drawn.
         drawn = (
             scene
             for scene in scenes
@@ -1022,8 +1024,8 @@ def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterat
 
 
 def _of_states(gallery: Gallery, met: dict[LookKey, Met]) -> Iterator[Cue]:
-    #: A landmark is looked for from everywhere where it looks so: in some states one is
-    #: held with one's back to it.
+    #: A landmark is looked for from every pose of any look, because in some states a
+    #: subject is held facing away from it.
     marks: dict[tuple[str, str], set[int]] = {}
     for (_, _, glyphs, _), one in met.items():
         for pair in (pair for pair in glyphs if pair[0].startswith(LANDMARK)):
@@ -1062,10 +1064,10 @@ def square_kind(arena: Arena, column: int, row: int) -> str:
 
 
 def _drawn(arena: Arena) -> Iterator[tuple[str, list[Square], Tile]]:
-    """Yield zones and solids with a glyph of their own, their squares, and the usual
+    """Yield zones and solids with a glyph of their own: their squares, and the usual
     tile of their kind.
 
-    Where zones overlap, the square belongs to the smallest of them.
+    Where zones overlap, a square belongs to the smallest of them.
     """
     owners: dict[Square, str] = {}
     for name in sorted(
@@ -1098,8 +1100,8 @@ def _replaced(scene: Scene, squares: Sequence[tuple[int, int]], tile: Tile) -> S
 def visible_cues(
     paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met], chance: random.Random
 ) -> dict[str, bool]:
-    """Return for each cue whether the view shows it: in one of its looks, as a subject
-    may be placed facing away.
+    """Return for each cue whether the view shows it in at least one of its looks, as a
+    subject may be placed facing away.
     """
     seen: dict[str, bool] = {}
     for cue in cues(paradigm, view, met):
@@ -1112,13 +1114,13 @@ def is_visible(
     paradigm: ArenaParadigm, view: View, cue: Cue, chance: random.Random
 ) -> bool:
     """Return whether at least one pose shows a difference."""
-    # A random order needs few poses: most cues are visible from nearly everywhere.
+    # Most cues are visible from nearly everywhere, so a random order needs few poses.
     poses = chance.sample(cue.poses, len(cue.poses))
     return any(seen_from(paradigm, view, cue, pose) for pose in poses)
 
 
 def seen_from(paradigm: ArenaParadigm, view: View, cue: Cue, pose: int) -> bool:
-    """Return whether the cue looks different from its absence, seen from a pose."""
+    """Return whether the cue, seen from a pose, looks different from its absence."""
     geometry = paradigm.program.geometry
     canvas = canvas_of(geometry.arena)
     column, row = geometry.arena.cells[geometry.cell(pose)]

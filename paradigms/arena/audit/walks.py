@@ -1,5 +1,5 @@
-"""Clocks after which a trial fails for certain, and ``Walks``, a bound for protocols
-that have no other clocks.
+"""Clocks that only end a trial in failure, and ``Walks``, a bound for protocols without
+other clocks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cheesebench.paradigms.arena.audit.relevance import fails, holds_of
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import Specification
 
-#: Steps of hypotheses, for an effort of 1.
+#: Limit at effort 1, in steps of hypotheses.
 WALKED = 1_600_000
 #: Values that differ by less are equal.
 EQUAL = 1e-10
@@ -26,7 +26,7 @@ class TooManyError(Exception):
 
 
 def without_deadlines(specification: Specification) -> Specification:
-    """Return the protocol without the clocks after which a trial fails for certain."""
+    """Return the protocol without the clocks that only end a trial in failure."""
     states = {}
     for name, state in specification.states.items():
         rules = tuple(
@@ -43,7 +43,7 @@ def without_deadlines(specification: Specification) -> Specification:
 
 
 def shares(weights: Iterable[tuple[Hashable, float]]) -> Hashable:
-    """Return a key for how the weight is divided."""
+    """Return a key for the division of a weight."""
     together: dict[Hashable, float] = defaultdict(float)
     for one, weight in weights:
         together[one] += weight
@@ -59,12 +59,12 @@ def succeeded(cloud: beliefs.Cloud) -> float:
 
 
 class Walks:
-    """Upper bounds for protocols whose clocks do nothing but end trials in failure, so
-    that the best way from one event to the next is the shortest.
+    """Upper bounds for protocols whose clocks only end trials in failure, so that the
+    best way from one event to the next is the shortest.
 
-    The subject is told where it stands, and whatever differs between the hypotheses of
-    a belief (pictures, states, doors). So it learns nothing on the way, and hypotheses
-    whose clock strikes before the end of the way have failed.
+    The subject is told its position, and everything in which the hypotheses of a belief
+    differ (pictures, states, doors). So it learns nothing on the way, and a hypothesis
+    whose clock fires before the end of the way has failed.
     """
 
     def __init__(self, world: beliefs.World, effort: float) -> None:
@@ -101,8 +101,8 @@ class Walks:
         return min(1.0, total + max(0.0, 1.0 - whole))
 
     def _matters(self, node: beliefs.Node) -> tuple[Hashable, ...]:
-        """Return what decides how a trial goes on, without what is seen: that is the
-        same in a group.
+        """Return what the rest of a trial depends on, except the pictures, which are
+        equal within a group.
         """
         _, rules, pictures = self._told(node)
         return (
@@ -127,7 +127,7 @@ class Walks:
         return groups.values()
 
     def _value(self, cloud: beliefs.Cloud) -> float:
-        """Return at most how much of the weight succeeds."""
+        """Return the largest weight that can succeed."""
         return sum(map(self._of, self._alike(cloud)))
 
     def _of(self, cloud: beliefs.Cloud) -> float:
@@ -136,7 +136,7 @@ class Walks:
             return self._waited(cloud)
         key = beliefs.signature(cloud)
         if key in self._open or not self._fits(first.state):
-            raise TooManyError  # ways may lead in a circle
+            raise TooManyError  # ways may form a cycle
         if key not in self._values:
             self._open.add(key)
             self._values[key] = (
@@ -164,8 +164,8 @@ class Walks:
     def _choices(
         self, cloud: beliefs.Cloud, first: beliefs.Node
     ) -> Iterator[dict[int, beliefs.Cloud]]:
-        """Yield what each event leads to that can be next, without those that another
-        leads to as early.
+        """Yield the result of each possible next event, except those that another event
+        includes just as early.
         """
         due = {node: self._due(node) for node in cloud}
         most = max(due.values())
@@ -182,7 +182,7 @@ class Walks:
             for node, weight in cloud.items():
                 if steps < due[node]:
                     placed = self._nodes.moved(node, entry & ~3, node.ahead + steps)
-                    # Nodes that differ only in what outlasts the trial are one here.
+                    # Nodes that differ only in what outlasts the trial are merged.
                     there[placed] = there.get(placed, 0.0) + weight
             parts = self._nodes.step(there, entry & 3, 0)
             [(percept, rest), *others] = sorted(parts.items(), reverse=True)
@@ -212,8 +212,8 @@ class Walks:
         return self._told(node)[0] - node.ahead
 
     def _told(self, node: beliefs.Node) -> tuple[int, Hashable, Hashable]:
-        """Return when a clock strikes, what rules may read, and which pictures may be
-        seen.
+        """Return the time of the next clock, the values that rules may read, and the
+        pictures that may be seen.
         """
         if node.origin not in self._known:
             self._known[node.origin] = (
@@ -234,8 +234,8 @@ class Walks:
         return sum(succeeded(part) for percept, part in parts.items() if percept < 0)
 
     def _fits(self, name: str) -> bool:
-        """Return whether in this state nothing happens but by events, or by clocks
-        after which a trial fails.
+        """Return whether a state changes only by events, or by clocks that end the
+        trial in failure.
         """
         if name not in self._fit:
             specification, state = (
@@ -258,8 +258,8 @@ class Walks:
     def _ways_from(
         self, node: beliefs.Node
     ) -> tuple[list[tuple[int, int]], dict[int, int]]:
-        """Return the events (a pose + an action) that can be next, and the fewest steps
-        to them, and to each pose.
+        """Return the possible next events (pose + action), the fewest steps to them,
+        and to each pose.
         """
         tables, listen = (
             node.origin.tables,
