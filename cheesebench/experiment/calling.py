@@ -52,8 +52,7 @@ GRACE = 1.0
 
 
 class Limiter:
-    """Admits calls, those with the most remaining work first. For one event loop.
-
+    """Admits calls to one event loop, those with the most remaining work first.
     ``most`` is the maximum number in flight.
     """
 
@@ -94,7 +93,8 @@ class Limiter:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                # Admitted and cancelled at the same time: release the slot.
+                # The call was admitted and cancelled at the same time: release its
+                # slot.
                 self.in_flight -= 1
                 self._admit()
             raise
@@ -144,21 +144,20 @@ class Limiter:
             self._paused_until = max(self._paused_until, now + retry_after)
 
 
-#: Seconds between two polls of what other processes have spent, at least; or this many
-#: times what one poll takes.
+#: Minimum seconds between two polls of other processes' spending; and the interval as a
+#: multiple of one poll's duration, if that is longer.
 INTERVAL, POLL_SHARE = 0.02, 20.0
 #: Assumptions before the first reply: tokens per character of the prompt (mazes are
-#: dense), tokens of a reply without a limit, and the equivalent of a picture in
-#: characters.
+#: dense), tokens of a reply without a limit, and characters that a picture counts for.
 DENSITY, REPLY, PICTURE = 0.6, 1024, 4000
 
 
 class UnansweredError(CheeseBenchError):
-    """A call that is not made, or not answered: the subject's unfinished trials are
+    """A call was not made, or not answered, so the subject's unfinished trials are
     missing.
     """
 
-    #: What its agent had counted in the trial that is broken off.
+    #: Counters of the agent in the trial that was broken off.
     tally: Mapping[str, int] = {}
 
 
@@ -180,7 +179,7 @@ class Limits:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether there is a limit that needs token counts from servers."""
+        """Whether a limit needs the token counts of servers."""
         return self.cost is not None or self.tokens is not None
 
 
@@ -217,12 +216,13 @@ def _length(request: ChatRequest) -> int:
 
 
 class Budget:
-    """Counts spending. ``began`` is the start of the session (UNIX time).
+    """Counts spending against the limits.
 
-    ``recorded`` returns the spending recorded in the run log. It is called once; or, if
-    several ``processes`` spend from the same budget, periodically, and whenever there
-    is no room left by what is known. In between, each of the others is taken to spend,
-    and to have in flight, four times as much as this one.
+    ``began`` is the start of the session (UNIX time). ``recorded`` returns the spending
+    recorded in the run log. It is called once. If several ``processes`` share the
+    budget, it is called periodically, and whenever no room seems left. In between, each
+    other process is assumed to spend, and to have in flight, four times as much as this
+    one.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ class Budget:
         self._polls = processes > 1 and limits.counts_tokens
         self._next_poll = 0.0
         self.spent = recorded()
-        #: What was counted here since the last poll of what all processes have spent.
+        #: Spending of this process since the last poll.
         self._since = CallTotals()
         #: Expected totals of the calls in flight.
         self._reserved = CallTotals()
@@ -248,7 +248,7 @@ class Budget:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether there is a limit that needs token counts from servers."""
+        """Whether a limit needs the token counts of servers."""
         return self._limits.counts_tokens
 
     def share_of(self, spent: CallTotals) -> float:
@@ -278,8 +278,8 @@ class Budget:
         """Wait until the budget has room for one more call besides those in flight, and
         reserve it.
 
-        A call is admitted while the spending and the expected cost of the calls in
-        flight are below the limits, so that a limit is exceeded by at most one call if
+        A call is admitted while the spending plus the expected cost of the calls in
+        flight is below the limits, so a limit is exceeded by at most one call if
         expectations hold. Raises BudgetSpentError like ``check``. The actual cost of a
         call must be counted (``add``) before control returns to the event loop.
         """
@@ -292,7 +292,7 @@ class Budget:
                 self.check()
                 continue
             if not self._in_flight:
-                break  # one call may be too large for what is left
+                break  # a single call is admitted even if it may exceed the rest
             self._landed.clear()
             await self._landed.wait()
             self.check()
@@ -316,8 +316,8 @@ class Budget:
 
     def _fits(self) -> bool:
         limits, others = self._limits, self._processes - 1
-        # The others may be faster: taken for four times so, they stay within one call
-        # each (test_call_budgets.py).
+        # The other processes may be faster. Assuming four times this one's rate keeps
+        # the excess within one call of each (test_call_budgets.py).
         parts = (
             (self.spent, 1),
             (self._reserved, 1 + 4 * others),
@@ -350,11 +350,11 @@ class Budget:
             )
 
 
-#: Is given a line about a call that is retried.
+#: Receives a line about a call that is retried.
 Notify = Callable[[str], None]
-#: Faults that tell of a crowd rather than of a call.
+#: Faults of an overloaded server, which say nothing about the single call.
 THROTTLES: frozenset[FaultKind] = frozenset({"rate_limit", "overload"})
-#: Seconds of a pause that is worth a line, and until the next such line.
+#: Shortest pause, in seconds, that is reported; and seconds until the next report.
 NOTICED, HUSH = 1.5, 60.0
 
 
@@ -367,37 +367,37 @@ def is_private(url: str) -> bool:
         return host == "localhost" or host.endswith((".localhost", ".local"))
 
 
-#: Seconds before the first retry; doubled for each further one, up to LONGEST_PAUSE.
+#: Seconds before the first retry; the pause doubles with each retry, up to
+#: LONGEST_PAUSE.
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-#: Seconds that a call may take with all of its attempts and pauses (or two attempts,
-#: where they may take longer); waiting for a place does not count. Throttling faults
-#: are waited out for so long at most.
+#: Maximum seconds of a call with all its attempts and pauses (at least two full
+#: attempts); waiting for a slot does not count. It also limits the wait for a
+#: throttling server.
 PATIENCE = 900.0
-#: Seconds for which a server is waited for that takes no connection: a local one may be
-#: loading its model.
+#: Seconds of waiting for a server that refuses connections, because a local one may
+#: still be loading its model.
 LOADING = 300.0
-#: Subjects that must have given up, one after the other with no reply in between,
-#: before a server that has been silent for PATIENCE counts as gone: one alone may ask
-#: something that no server bears.
+#: Number of subjects that must give up, without a reply in between, before a server
+#: silent for PATIENCE counts as gone. One subject alone may have sent a request that
+#: crashes any server.
 MIN_FAILED_SUBJECTS = 2
-#: Seconds without any reply, before a run that is out of time counts as one whose
-#: server did not answer.
+#: Seconds without a reply after which a run that is out of time blames its server.
 SILENCE = 60.0
-#: Replies in a row that may come without a count of tokens where a budget needs one.
+#: Maximum number of consecutive replies without a token count, if a budget needs one.
 UNCOUNTED = 10
 UNCOUNTABLE = "the server does not report the tokens of its replies, so no limit can be kept. Use --max-minutes instead"
-#: Names of a server that are remembered: a server that takes a new one for every reply
+#: Maximum number of server names to remember: a server with a new name in every reply
 #: must not fill the journal.
 MOST_NAMES = 8
 
 
 class SubjectStoppedError(UnansweredError):
-    """A subject cannot continue for external reasons, given in the text."""
+    """A subject cannot continue, for an external reason that the text gives."""
 
 
-#: Retries of a call that is refused because of the account (a wrong key, an unknown
-#: model) by a server that has answered before.
+#: Number of retries after a fault of the account (a wrong key, an unknown model), if
+#: the server has answered before.
 MAX_AUTH_RETRIES = 2
 
 
@@ -418,13 +418,14 @@ class Patience:
 async def in_time(
     connection: Connection, request: ChatRequest, patience: float, most: float
 ) -> ChatReply:
-    """Return the reply, or raise TimeoutError after ``patience`` seconds. A server that
-    says what it does is waited for as long as it does something, ``most`` seconds in
-    all.
+    """Return the reply; raise TimeoutError after ``patience`` seconds.
+
+    A server that reports its activity may take longer, as long as it is active: up to
+    ``most`` seconds in all.
     """
     progress = getattr(connection, "progress", None)
     limit = patience if progress is None else most
-    # The backend keeps the time too; whatever it forgets, nothing hangs.
+    # The backend should enforce the timeout; this is a safeguard.
     async with asyncio.timeout(limit + 5) as end:
         call = connection.complete(replace(request, timeout=limit))
         if progress is None:
@@ -449,8 +450,8 @@ async def _end_idle(
         seen = now
 
 
-#: No more replies are asked for after this many, from this many subjects, if none of
-#: them could be read: nothing would change.
+#: The model is given up after this many replies, from this many subjects, if none could
+#: be read: more replies would change nothing.
 HOPELESS_REPLIES, HOPELESS_SUBJECTS = 12, 2
 
 
@@ -461,10 +462,10 @@ class Hope:
     unread: int = 0
     subjects: set[int] = field(default_factory=set)
     was_read: bool = False
-    #: Recorded replies that are still to be given again, in whatever order: one of them
-    #: may be readable.
+    #: Number of recorded replies that will be replayed, in any order. One of them may
+    #: be readable.
     to_repeat: int = 0
-    #: Whether the journal names the first reply that could not be read.
+    #: Whether the journal already names the first unreadable reply.
     noted: bool = False
 
     def see(self, subject: int, unread: bool) -> None:
@@ -485,10 +486,10 @@ class Hope:
 
 @dataclass(slots=True)
 class ModelChannel:
-    """The way to one model: its server, and whether that still answers.
+    """The connection to one model, and whether its server still answers.
 
-    ``replaying`` says that only recorded replies count. ``tell`` is given a line when a
-    call is tried again.
+    ``replaying``: only recorded replies count. ``tell`` receives a line when a call is
+    retried.
     """
 
     connection: Connection | None
@@ -498,36 +499,35 @@ class ModelChannel:
     patience: Patience = Patience()
     replaying: bool = False
     retry_errors: bool = False
-    #: Why no call of this model can succeed, once that is known.
+    #: Why no call to this model can succeed, once that is known.
     stop_reason: str = ""
-    #: Whether a reply has ever come: a later refusal may be a temporary fault of a
+    #: Whether any reply has come. If so, a later refusal may be a temporary fault of a
     #: proxy.
     has_replied: bool = False
     served_by: set[str] = field(default_factory=set)
-    #: Whether it has been said that counts of tokens contradict one another.
+    #: Whether contradictory token counts have been reported.
     doubted: bool = False
-    #: Replies of which an agent has looked for actions, and those in which it found
-    #: none.
+    #: Number of replies searched for actions, and of those without any.
     read: int = 0
     unreadable: int = 0
     hopes: dict[CellKey, Hope] = field(default_factory=dict)
     sizes: CallSizes = field(default_factory=CallSizes)
-    #: Whether no further call is sent, because the session ends; and how many are in
+    #: Whether sending has stopped because the session ends; and the number of calls in
     #: flight.
     closing: bool = False
     in_flight: int = 0
-    #: Subjects that wait for a reply, and since when none has come.
+    #: Number of subjects waiting for a reply, and the time since which none has come.
     _asking: int = 0
     _waiting_since: float = 0.0
-    #: Replies in a row of which the server did not say what they took.
+    #: Number of consecutive replies without a token count.
     _uncounted: int = 0
-    #: When the first of the faults came that no reply has followed yet, and how many
-    #: subjects they have stopped.
+    #: Time of the first fault since the last reply, and number of subjects stopped by
+    #: such faults.
     _silent_since: float | None = None
-    #: What the last fault said.
+    #: Text of the last fault.
     _last_fault: str = ""
     _given_up: int = 0
-    #: Until when (monotonic) nothing more is said of calls that are tried again.
+    #: Time (monotonic) until which no further retry is reported.
     _hushed_until: float = 0.0
 
     def answered(self) -> None:
@@ -539,8 +539,8 @@ class ModelChannel:
         )
 
     def doubts(self, reply: ChatReply) -> list[str]:
-        """Return what is doubtful about a reply, as lines for the journal; each is said
-        once.
+        """Return doubts about a reply, as lines for the journal; each
+        is reported once.
         """
         found = []
         if reply.doubt and not self.doubted:
@@ -556,16 +556,16 @@ class ModelChannel:
         return found
 
     def count(self, tokens: int) -> None:
-        """Stop where the server keeps to itself what its replies take: no budget can be
-        kept.
+        """Stop if the server does not report token counts, because no budget can then
+        be kept.
         """
         self._uncounted = 0 if tokens else self._uncounted + 1
         if self._uncounted >= UNCOUNTED:
             self.stop(UNCOUNTABLE)
 
     def failed(self, text: str) -> bool:
-        """A call has failed; return whether there has been no reply for longer than any
-        call waits.
+        """Record a failed call. Return whether replies have been missing for longer
+        than any call waits.
         """
         now, self._last_fault = time.monotonic(), text
         self._silent_since = now if self._silent_since is None else self._silent_since
@@ -573,7 +573,7 @@ class ModelChannel:
 
     @contextmanager
     def asks(self) -> Iterator[None]:
-        """Note that a call waits for a reply."""
+        """Count a call as waiting while it is in the block."""
         if not self._asking:
             self._waiting_since = time.monotonic()
         self._asking += 1
@@ -593,8 +593,8 @@ class ModelChannel:
 
     @property
     def silence(self) -> str:
-        """What the last fault said, if nothing has been answered in this session, or
-        for a minute; else nothing.
+        """Return the text of the last fault if this session has had no reply at all, or
+        none for a minute; else nothing.
         """
         since = self._silent_since
         if since is None or (self.has_replied and time.monotonic() - since < SILENCE):
@@ -603,8 +603,8 @@ class ModelChannel:
 
     @property
     def trouble(self) -> str:
-        """A remark to add where a budget is spent while the server does not answer;
-        empty if it does answer.
+        """Return a remark on a server that does not answer, for the message on a spent
+        budget; empty if it answers.
         """
         return (
             ""
@@ -613,8 +613,8 @@ class ModelChannel:
         )
 
     def lose(self, text: str, silent: bool) -> None:
-        """Record that a subject has given up; if the server seems gone, stop all
-        others.
+        """Record that a subject has given up; stop all others if the
+        server seems gone.
         """
         self._given_up += 1
         if silent and self._given_up >= MIN_FAILED_SUBJECTS:
@@ -623,13 +623,13 @@ class ModelChannel:
             )
 
     def stop(self, text: str) -> None:
-        """Record that no call of this model can succeed; waiting calls fail at once."""
+        """Record that no call to this model can succeed; waiting calls fail at once."""
         self.stop_reason = text
         self.limiter.resume()
 
     def retrying(self, text: str, retry: int, most: int | None, pause: float) -> None:
-        """Note that a call is retried in ``pause`` seconds, if the pause is noticeable,
-        and at most once a minute.
+        """Report that a call is retried in ``pause`` seconds, if the pause is long
+        enough, and at most once a minute.
         """
         now = time.monotonic()
         if pause < NOTICED or now < self._hushed_until:
@@ -648,13 +648,16 @@ def _said_in(reply: ChatReply) -> str:
 
 
 def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
-    """Return what a log says of a cell; finished subjects give no reply again."""
+    """Return the evidence in a log that a cell's replies can be read. Finished subjects
+    count, because they are not replayed.
+    """
     hope = Hope(to_repeat=log.calls.to_repeat(plan))
     finished = log.completed_subjects(plan)
     for record in log.trials(plan):
         asked = record.tally.get("calls", 0) - record.tally.get("notes", 0)
         hope.was_read |= asked > record.tally.get("unparsed", 0)
-        said = asked - record.tally.get("empty", 0)  # ``SilenceWatch`` counts these
+        # Empty replies are counted by ``SilenceWatch``.
+        said = asked - record.tally.get("empty", 0)
         if said > 0 and record.subject in finished:
             hope.unread += said
             hope.subjects.add(record.subject)
@@ -663,8 +666,8 @@ def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
 
 @dataclass(slots=True)
 class Caller:
-    """Makes the calls of one subject, and writes them into ``log``; those that
-    ``source`` has are not made.
+    """Makes the calls of one subject and writes them into ``log``. Calls recorded in
+    ``source`` are not made again.
     """
 
     channel: ModelChannel
@@ -674,9 +677,9 @@ class Caller:
     plan: CellPlan
     subject: int
     work: float = 0.0
-    #: Number of recorded calls to answer from; the log is read only if there are any.
+    #: Number of recorded calls; the log is read only if there are any.
     recorded: int = 0
-    #: Whether it makes no further calls, because nothing depends on them.
+    #: Whether calls have stopped, because nothing depends on this subject any more.
     stopped: bool = False
     _trial: int = -1
     _call: int = 0
@@ -685,24 +688,26 @@ class Caller:
     #: Text or reasoning of the last reply.
     _said: str = ""
     _seconds_in_flight: float = 0.0
-    #: The call as it was refused, if it is asked again.
+    #: Record of the last call if it was refused, until it is answered.
     _refused: CallRecord | None = None
 
     def read_as(
         self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
     ) -> None:
-        """See ``Asker``: counted for the progress line; actions are in the log."""
+        """Count a reply for the progress line; see ``Asker``. The actions themselves
+        are in the log.
+        """
         counts = tally()
         unparsed, notes = counts.get("unparsed", 0), counts.get("notes", 0)
         self.channel.read += 1
         self.channel.unreadable += unparsed > self._unparsed
-        if notes == self._notes:  # a call for learnings asks for nothing to be read
+        if notes == self._notes:  # a call for learnings needs no actions
             self._see(unparsed > self._unparsed)
         self._unparsed, self._notes = unparsed, notes
 
     def _see(self, unread: bool) -> None:
         if unread and not self._said:
-            return  # nothing at all: ``SilenceWatch`` counts these
+            return  # an empty reply; ``SilenceWatch`` counts these
         self._hope.see(self.subject, unread)
         if unread and not self._hope.noted:
             self._hope.noted = True
@@ -719,10 +724,10 @@ class Caller:
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
         """Return the reply to the next call of ``trial``: the recorded one, or a new
-        one which is then recorded.
+        one, which is then recorded.
 
-        Raises SubjectStoppedError, BudgetSpentError, and RunLogError when what was
-        recorded is not what is asked now.
+        Raises SubjectStoppedError, BudgetSpentError, and RunLogError if the recorded
+        request differs from this one.
         """
         if trial != self._trial:
             self._trial, self._call, self._unparsed, self._notes = trial, 0, 0, 0
@@ -770,8 +775,8 @@ class Caller:
         **how: Any,
     ) -> CallRecord:
         if (refused := self._refused) is not None:
-            # A call that is repeated until a filter passes its answer must not look
-            # like one that was answered at once.
+            # Earlier refusals count as attempts: a call repeated until a filter lets
+            # the answer through must not look like one answered at once.
             how["attempts"] += refused.attempts
             how["malformed"] = how.get("malformed", 0) + refused.malformed + 1
         return _record_of(request, trial, call, request_digest, reply, **how)
@@ -784,7 +789,7 @@ class Caller:
         return kind(f"{where} is not in the replayed run")
 
     def _find(self, trial: int, call: int, request_digest: str) -> CallRecord | None:
-        """Return the recorded call; None, or the refused one, if it is to be made."""
+        """Return the recorded call. None, or the refused call, if it has to be made."""
         known = (
             self.source.calls.find(self.plan, self.subject, trial, call)
             if self.recorded
@@ -812,11 +817,11 @@ class Caller:
     async def _answered(
         self, request: ChatRequest, trial: int, call: int, request_digest: str
     ) -> tuple[ChatReply, dict[str, Any]]:
-        """Return the reply, the seconds of the answered attempt, and the numbers of
+        """Return the reply, the seconds of the successful attempt, and the numbers of
         attempts and malformed answers.
         """
-        # The subject counts too: where no seed is sent all first calls are alike, and
-        # would come back together.
+        # The subject varies the pauses: without seeds all first calls are equal, and
+        # would be retried at the same moment.
         attempts = Attempts(self.channel, f"{request_digest}|{self.subject}")
         before = self._seconds_in_flight
         while True:
@@ -839,20 +844,20 @@ class Caller:
                     "attempts": attempts.number,
                     "malformed": attempts.malformed,
                 }
-            # When the time is over, so is the pause: the next attempt says why there is
-            # none.
+            # Never sleep past the time limit; the next attempt then raises
+            # BudgetSpentError.
             await asyncio.sleep(min(pause, self.budget.seconds_left))
 
     def _unanswered(self, spent: BudgetSpentError) -> UnansweredError:
         if self.channel.silence:
-            # It was not for want of a budget that nothing was measured.
+            # The server failed before the budget was spent, so the server is the cause.
             return SubjectStoppedError(
                 f"{self.channel.silence}; no reply came until {spent}"
             )
         return BudgetSpentError(f"{spent}{self.channel.trouble}")
 
     async def _attempt(self, request: ChatRequest) -> tuple[ChatReply, float]:
-        """Return the reply and the seconds that it took; raises ChatFaultError."""
+        """Return the reply and its duration in seconds; raises ChatFaultError."""
         channel = self.channel
         counts = self.budget.counts_tokens
         expected = (
@@ -866,7 +871,7 @@ class Caller:
         return self.log.calls.as_recorded(replace(reply, doubt="")), seconds
 
     async def _ask(self, request: ChatRequest) -> tuple[ChatReply, float]:
-        """Ask the server, where there is a place; raises ChatFaultError."""
+        """Ask the server as soon as there is a slot; raises ChatFaultError."""
         channel = self.channel
         self._check_stopped()
         if channel.stop_reason:
@@ -878,7 +883,7 @@ class Caller:
             )
         timeout = min(channel.patience.request, left)
         if channel.closing:
-            # The session is over, and cancels us.
+            # Wait forever: the session is over, and will cancel this task.
             await asyncio.get_running_loop().create_future()
         assert channel.connection is not None
         began = time.monotonic()
@@ -900,11 +905,10 @@ class Caller:
 
     def _slow_down(self, fault: ChatFaultError) -> None:
         limiter = self.channel.limiter
-        if fault.kind == "timeout":  # many servers queue calls, and do not refuse them
+        if fault.kind == "timeout":  # many servers queue calls instead of refusing them
             limiter.objected(None)
         elif fault.kind in THROTTLES:
-            # No call waits for longer than PATIENCE, so none may be held back for
-            # longer.
+            # No call waits longer than PATIENCE, so none may be paused for longer.
             wish = fault.retry_after or 0.0
             limiter.objected(
                 min(wish, self.budget.seconds_left) if wish <= PATIENCE else None
@@ -919,7 +923,9 @@ class Caller:
         request_digest: str,
         attempts: int,
     ) -> CallRecord | None:
-        """Return the record of a call that is refused for what it asks."""
+        """Return the record of a call that the server refuses because
+        of its content.
+        """
         if fault.kind in FATAL or fault.kind in TRANSIENT:
             return None
         return self._record(
@@ -935,7 +941,9 @@ class Caller:
     def _stopped(
         self, fault: ChatFaultError, attempts: Attempts, refusal: CallRecord | None
     ) -> SubjectStoppedError:
-        """Return why the subject ends; a fault of the account stops everybody."""
+        """Return the reason why the subject stops. A fault of the account stops all
+        subjects.
+        """
         tried = f" (tried {attempts.number} times)" if attempts.number > 1 else ""
         text = f"{said(fault)}{tried}"
         if refusal is not None:
@@ -956,10 +964,10 @@ def early_record(
     price: Price | None,
     **how: Any,
 ) -> CallRecord:
-    """Return the record of a call that was made before its subject's life began, or
-    went on; ``place`` is its trial and its number there.
+    """Return the record of a call made before its subject started or continued.
+    ``place`` is its trial and its number in the trial.
 
-    The life answers from it as a resumed one does.
+    The subject then reads the recorded reply, as in a resumed run.
     """
     said = log.calls.as_recorded(replace(_thoughts_apart(reply, plan), doubt=""))
     cost = None if price is None else price.cost(reply.usage)
@@ -986,8 +994,8 @@ def _record_of(
 
 
 def _thoughts_apart(reply: ChatReply, plan: CellPlan) -> ChatReply:
-    """Return the reply without text that is not an answer: cut off before the tag, or
-    the field, that ends its thoughts.
+    """Return the reply without text that is not an answer: everything, if it was cut
+    off before the tag or field that ends the reasoning.
     """
     thinking = plan.settings.get("reasoning") and not reply.reasoning
     if thinking and reply.finish == "length":
@@ -997,28 +1005,28 @@ def _thoughts_apart(reply: ChatReply, plan: CellPlan) -> ChatReply:
 
 @dataclass(slots=True)
 class Attempts:
-    """The attempts of one call: how many there were, and when they end.
-
-    ``seed`` says how pauses vary.
+    """The attempts of one call: their number, and when they end. ``seed`` varies the
+    pauses.
     """
 
     channel: ModelChannel
     seed: str
     number: int = 0
-    #: Faults that a retry is spent on, malformed answers, seconds of all pauses.
+    #: Number of faults that used up a retry, number of malformed answers, and seconds
+    #: of all pauses.
     faults: int = 0
     malformed: int = 0
     paused: float = 0.0
-    #: Whether no call at all was answered for longer than any of them waits.
+    #: Whether no call of the model was answered for longer than any call waits.
     silent: bool = False
     _jitter: random.Random | None = None
 
     def pause_after(self, fault: ChatFaultError, in_flight: float) -> float | None:
-        """Return the seconds until the next attempt, after a fault; None: it was the
-        last one. ``in_flight`` are the seconds of all attempts so far.
+        """Return the seconds until the next attempt, after a fault; None if it was the
+        last one. ``in_flight`` is the duration of all attempts so far, in seconds.
         """
-        # A server that takes no connection is loading, or starts again: it is waited
-        # for like a busy one.
+        # A server that refuses connections is loading or restarting: wait for it as for
+        # a busy one.
         throttled = fault.kind in THROTTLES or (fault.refused and self.paused < LOADING)
         self.faults += not throttled
         self.malformed += fault.kind == "malformed"
@@ -1026,8 +1034,8 @@ class Attempts:
         pause = max(self._pause(), fault.retry_after or 0.0)
         retries = self.channel.patience.retries
         enough = self.silent if throttled else self.faults > retries
-        # A request to pause is not a licence to hold us for a day, nor are many slow
-        # attempts.
+        # The deadline also limits a server that asks for a pause of a day, and many
+        # slow attempts.
         deadline = max(PATIENCE, 2 * self.channel.patience.request)
         enough = enough or self.paused + in_flight + pause > deadline
         if enough or not self._may_pass(fault):
@@ -1055,7 +1063,7 @@ class Attempts:
 
 
 _LISTED = "List the model in a file of models (--models) with 'drops: [{}]'"
-#: Patterns of refused requests, each with the option that helps.
+#: Patterns of refused requests, each with an option that helps.
 _REMEDIES = tuple(
     (re.compile(pattern, re.IGNORECASE), remedy)
     for pattern, remedy in (
@@ -1089,7 +1097,7 @@ _REMEDIES = tuple(
 
 
 def said(fault: ChatFaultError) -> str:
-    """Return the kind of a fault, its text, and for a refused parameter the remedy."""
+    """Return the kind and text of a fault; for a refused parameter, also the remedy."""
     text = f"{fault.kind.replace('_', ' ')}: {fault}"
     if fault.kind == "context_too_long":
         return f"{text} Shorten prompts with --history N, or replies with --reply-tokens N."

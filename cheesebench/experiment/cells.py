@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from cheesebench.protocol import Specification
 
 
-#: Limit of a reply of a reasoning model, whose thoughts count, unless its entry has
-#: one.
+#: Default limit of a reply of a reasoning model, including its reasoning, if its entry
+#: has none.
 REASONING_TOKENS = 8192
-#: Tokens that end a turn, as text: a model whose server does not know its own runs on.
-#: Four, which every server takes.
+#: Texts of tokens that end a turn. A model whose server does not know its own token
+#: would go on writing. Every server accepts these four.
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|endoftext|>")
 
 
@@ -73,14 +73,12 @@ def language_model(
     base_url: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> LanguageModel:
-    """Return a model with its agent; ``settings`` are the user's own (strings are read
-    as the defaults' types).
+    """Return a model with its agent.
 
-    ``served`` adds to the parameters of the request body that the entry names.
-    ``base_url`` is its server; the backend's option of that name counts without it.
-
-    Raises OptionError for settings that the agent, the model or its backend does not
-    have.
+    ``settings`` are the user's own (strings are read as the types of the defaults).
+    ``served`` adds to the request parameters of the entry. ``base_url`` is the model's
+    server; without it, the backend's option of that name counts. Raises OptionError for
+    settings that the agent, the model or its backend does not have.
     """
     backend, asker = plugins.backend(entry.backend), plugins.model_agent(agent)
     wanted = _given(settings)
@@ -115,17 +113,15 @@ def language_model(
 def _reply_tokens(
     entry: ModelEntry, asker: ModelAgentSpec, values: Mapping[str, Any]
 ) -> int | None:
-    """Return the limit of a reply where the user gives none; None: the agent's
-    default.
-    """
+    """Return the default limit of a reply; None: the agent's default."""
     if entry.max_tokens or entry.reasoning:
         return entry.max_tokens or REASONING_TOKENS
     return asker.reply_tokens(values)
 
 
 def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
-    """Return the tokens at which a reply is to end, for a server of one's own: others
-    refuse more than they know.
+    """Return the tokens that end a reply, for a user's own server only: other servers
+    refuse tokens that they do not know.
     """
     takes = backend.serve is not None and backend.capabilities.stop
     return list(TURN_ENDS) if takes and "stop" not in entry.drops else []
@@ -134,7 +130,9 @@ def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
 def _dropped(
     entry: ModelEntry, backend: BackendSpec, wanted: Mapping[str, Any]
 ) -> list[str]:
-    """Return the parameters that are not sent; OptionError for one that is wanted."""
+    """Return the parameters that are not sent; OptionError if the user asks for one of
+    them.
+    """
     able = {
         "temperature": backend.capabilities.temperature,
         "seed": backend.capabilities.seed,
@@ -157,7 +155,7 @@ def _dropped(
 def _own_settings(
     asker: ModelAgentSpec, entry: ModelEntry, wanted: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the agent's settings, those of the user first, then those that the model
+    """Return the agent's settings: the user's, completed with those that the model
     needs.
     """
     values = {
@@ -183,9 +181,8 @@ def _check_known(backend: BackendSpec, given: Mapping[str, Any]) -> None:
 
 
 def one_address(given: object) -> str | None:
-    """Return the address of a model's server; None where none is given.
-
-    A list is what runs of earlier versions recorded. Raises OptionError for several.
+    """Return the address of a model's server; None without one. Logs of earlier
+    versions may have a list. Raises OptionError for several addresses.
     """
     texts = given if isinstance(given, list) else [] if given is None else [given]
     found = [one for text in texts for one in str(text).split(",") if one.strip()]
@@ -198,8 +195,8 @@ def one_address(given: object) -> str | None:
 
 
 def varied(model: LanguageModel, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings of a model with some of its agent's changed; OptionError
-    where that makes no sense.
+    """Return the settings of a model with ``changes`` to its agent's; OptionError for a
+    change that makes no sense.
     """
     agent = model.agent
     values = {name: model.settings[name] for name in agent.settings}
@@ -249,8 +246,8 @@ def _typed(agent: ModelAgentSpec, name: str, value: Any) -> Any:
 
 
 def check_views(name: str, model: LanguageModel | None, views: Iterable[View]) -> None:
-    """Raise OptionError if ``name`` (None: an agent that acts by itself) cannot look at
-    one of the views.
+    """Raise OptionError if ``name`` cannot use one of the views. ``model`` is None for
+    an agent that acts by itself.
     """
     for view in views:
         if not isinstance(view, PictureView):
@@ -271,7 +268,7 @@ def check_views(name: str, model: LanguageModel | None, views: Iterable[View]) -
 def replayed_models(
     plugins: PluginManager, plans: Iterable[CellPlan]
 ) -> dict[str, LanguageModel]:
-    """Return the language models of a recorded run, as described by its plans, without
+    """Return the language models of a recorded run, as its plans describe them, without
     a server.
     """
     return {
@@ -292,7 +289,7 @@ def _no_server(context: BackendContext) -> Connection:
     raise PluginError(f"A replay has no server for '{context.entry.name}'.")
 
 
-#: Stands for the backend where recorded replies are given once more.
+#: Replaces the backend when recorded replies are replayed.
 REPLAY = BackendSpec(
     name="replay",
     connect=_no_server,
@@ -301,12 +298,12 @@ REPLAY = BackendSpec(
 )
 
 
-#: How the paper asks models: exactly five past pairs, plans carried out to their end,
-#: and to the end of every trial.
+#: Settings of the paper: exactly five past pairs, and plans carried out completely, to
+#: the end of every trial.
 _PAPER = {"history": 5, "patience": 0, "interrupt": "never"}
-#: Subjects where several live through a protocol and their number is fixed.
+#: Number of subjects for a design with a fixed number of several subjects.
 COHORT = 20
-#: The designs that ``--design`` can name.
+#: Designs for ``--design``, by name.
 DESIGNS = {
     design.name: design
     for design in (
@@ -345,21 +342,19 @@ DESIGNS = {
 
 
 def usual_design(asks_model: bool, compares: bool = False) -> str:
-    """Return the name of the default design; language models get the one that saves
-    calls.
-
-    A run that is compared with another needs a number of subjects that does not depend
-    on its results.
+    """Return the name of the default design. Language models get the one that saves
+    calls, unless the run is compared with another: the number of subjects must then not
+    depend on the results.
     """
     return "sequential" if asks_model and not compares else "cohort"
 
 
 def find_design(name: str, subjects: int | None = None) -> Design:
-    """Return the design of that name, with its number of subjects replaced if
-    ``subjects`` is given.
+    """Return the design of that name, with ``subjects`` as its number of subjects if
+    given.
 
-    Raises UnknownNameError for another name and OptionError for fewer subjects than
-    one.
+    Raises UnknownNameError for another name, and OptionError for fewer than one
+    subject.
     """
     flat = re.fullmatch(r"flat-([1-9]\d{0,5})", name)
     if flat is None and name not in DESIGNS:
@@ -376,7 +371,7 @@ def find_design(name: str, subjects: int | None = None) -> Design:
 
 def _flat(trials: int) -> Design:
     """Return the design of the paper's studies: one subject with this many trials,
-    whatever the schedule.
+    whatever the schedule says.
     """
     return Design(
         name=f"flat-{trials}",
@@ -401,13 +396,13 @@ def plan_cell(
 ) -> CellPlan:
     """Return the plan of one cell: ``model`` on a protocol in a view.
 
-    ``memory`` is that of the agent. For a language model, ``agent`` prompts it, with
-    these ``settings``.
+    ``memory`` is the agent's. A language model is prompted by ``agent`` with these
+    ``settings``.
     """
     document = specification.document
     trials = specification.planned_trials
     reference = reference_value(specification)
-    # Without a reference there is no decision to stop for.
+    # Without a reference there is no verdict that could stop the cell early.
     sequential = design.sequential and reference is not None
     design = design if sequential else with_fixed_number(design)
     return CellPlan(
@@ -438,7 +433,8 @@ def plan_cell(
         variant=variant,
         construct=_construct(specification),
         ceilings=validation.audited_ceilings(specification),
-        # A life that is cut short has other trials than the audit's.
+        # The audit used whole schedules, so it says nothing about trials of a shortened
+        # life.
         ability=validation.ability_scale(specification)
         if design.trials is None or design.trials >= trials
         else None,
@@ -450,7 +446,7 @@ def plan_cell(
 
 def familywise(cells: Sequence[CellPlan]) -> list[CellPlan]:
     """Return the cells with verdicts that hold for all cells of a model, view and
-    variant at once.
+    variant together.
     """
 
     def group(plan: CellPlan) -> tuple[str, str, str]:
@@ -464,8 +460,8 @@ def familywise(cells: Sequence[CellPlan]) -> list[CellPlan]:
 
 
 def with_fixed_number(design: Design) -> Design:
-    """Return the design for a cell without a verdict to stop for: a cohort if the run's
-    design is sequential.
+    """Return the design for a cell without a verdict: a cohort if the run's design is
+    sequential, because nothing could stop it early.
     """
     if not design.sequential:
         return design
@@ -491,8 +487,8 @@ def _construct(specification: Specification) -> Construct | None:
 
 
 def reference_value(specification: Specification) -> ReferenceValue | None:
-    """Return the animals' value that the verdict is about: a pass rate, or the mean of
-    a measure.
+    """Return the animals' value that the verdict compares with: a pass rate, or the
+    mean of a measure.
     """
     reference = specification.judged
     if reference is None:
@@ -535,7 +531,7 @@ _Level = (
 
 
 class _Document(BaseModel):
-    """Content of a study file; for the keys see Study."""
+    """Content of a study file; see Study for the keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -554,8 +550,8 @@ class _Document(BaseModel):
 def check_study(
     study: Study, models: Mapping[str, LanguageModel], names: tuple[str, ...]
 ) -> None:
-    """Raise OptionError if one of the models (``names``) cannot be varied in this
-    way.
+    """Raise OptionError if one of the models (``names``) cannot have the study's
+    variations.
     """
     for name in names:
         if study.axes and name not in models:
@@ -589,7 +585,7 @@ def find_study(name: str, directory: Path) -> Study:
     """Return a study by name, or from a file (relative to ``directory``).
 
     Raises UnknownNameError, FileError with ``file:line:col`` for each error in the
-    file, and OptionError for a study that varies nothing.
+    file, and OptionError for a study without variations.
     """
     shipped = shipped_studies()
     path = directory / name
@@ -632,9 +628,8 @@ def selected_protocols(
     edition: str,
     named_edition: str | None,
 ) -> list[Selected]:
-    """Return the protocols of a run: those of ``names``, or the default ones of an
-    edition if there are none; see ``named_protocols``, to which the ``named_edition``
-    goes.
+    """Return the protocols of a run: those in ``names``, or without names the defaults
+    of an edition. For ``named_edition`` see ``named_protocols``.
     """
     if names:
         return named_protocols(catalogue, directory, names, named_edition)
@@ -642,15 +637,15 @@ def selected_protocols(
 
 
 def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
-    """Return the built-in protocols of an edition; a later directory's file of the same
-    name goes first.
+    """Return the built-in protocols of an edition. A file of the same name in a later
+    directory comes first.
 
-    An edition that stands in none of them is that of a folder: ``paper``.
+    If no file has that edition, it is the name of a folder: ``paper``.
     """
     built_in = Catalogue(catalogue.directories[:1]).files
     files = {stem: path for stem, path in catalogue.files.items() if stem in built_in}
-    # Ours have their edition in their name. The others would take a tenth of a short
-    # run.
+    # Our protocols have their edition in their name. The others would take a tenth of a
+    # short run.
     others = [
         path
         for stem, path in files.items()
@@ -670,11 +665,11 @@ def named_protocols(
     """Return the protocols for ``--protocols``: directories and files (relative to
     ``directory``), and names.
 
-    A name refers to an installed protocol, else to a file in ``directory``
-    (``my_maze``, ``my_maze@short``). Without ``edition``, a directory gives all of its
+    A name refers to an installed protocol, or else to a file in ``directory``
+    (``my_maze``, ``my_maze@short``). Without ``edition``, a directory gives all its
     editions, and a name the default one.
     """
-    # Commas separate, as they do for models, unless they are in the name of a file.
+    # Commas separate names, as for models, except in the name of an existing file.
     single = (
         part
         for name in names
@@ -745,8 +740,8 @@ def _load(catalogue: Catalogue, paths: Iterable[Path]) -> list[Selected]:
 
 
 def cells_of(specification: BaseSpecification, request: CellRequest) -> list[CellPlan]:
-    """Return a model's cells on a protocol. Raises UnsuitableError as the family does;
-    PluginError if it is wrong.
+    """Return a model's cells on a protocol. Raises UnsuitableError as the family does,
+    and PluginError for an invalid result.
     """
     family = request.plugins.family(specification)
     who = f"The family '{family.name}': cells"
@@ -755,8 +750,8 @@ def cells_of(specification: BaseSpecification, request: CellRequest) -> list[Cel
 
 
 def load_shortly_named(catalogue: Catalogue, path: Path) -> BaseSpecification:
-    """Load a file under the path that diagnostics and records show: relative to the
-    working directory if inside it.
+    """Load a file under the path for diagnostics and records: relative to the working
+    directory if it is inside.
     """
     here = Path.cwd()
     return catalogue.load(path.relative_to(here) if path.is_relative_to(here) else path)
@@ -778,5 +773,5 @@ def _editions(found: Iterable[Selected]) -> set[str]:
 
 
 def _of_edition(found: Iterable[Selected], edition: str) -> list[Selected]:
-    """Keep the broken ones: their edition is unknown."""
+    """Return those of an edition, and broken files, whose edition is unknown."""
     return [one for one in found if isinstance(one, Broken) or one.edition == edition]

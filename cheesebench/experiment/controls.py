@@ -44,14 +44,13 @@ if TYPE_CHECKING:
 
 REWARD_SHUFFLED = "reward-shuffled"
 YOKED = "yoked"
-#: For language models: settings of the agent with which a prompt tells nothing of what
-#: came before.
+#: Settings of language model agents that keep everything earlier out of the prompts.
 NO_MEMORY = "no-memory"
 FORGETS = {"history": 0, "learnings": 0}
-#: The master of each subject of a cell.
+#: Returns the master of a subject, by number.
 Yokes = Callable[[int], Yoke]
 CUE_CONTROLS: tuple[CueControl, ...] = ("cue-off", "cue-shuffled", "labels-swapped")
-#: The controls by name, and what each takes away.
+#: The controls by name, each with what it removes.
 CONTROLS = {
     REWARD_SHUFFLED: "each trial gets the rewards of another trial, so reward does not depend on behaviour",
     "cue-off": "landmarks, shown glyphs and texts are removed",
@@ -86,10 +85,10 @@ def check_control(name: str, results: Path) -> str:
 def control_cell(
     plan: CellPlan, name: str, specification: BaseSpecification | None = None
 ) -> CellPlan:
-    """Return the plan of a control for a plain cell; a lesion needs the protocol's
+    """Return the plan of a control for a plain cell. A lesion needs the protocol's
     ``specification``.
 
-    Raises UnsuitableError for ``no-memory`` of an agent that has no such settings.
+    Raises UnsuitableError for ``no-memory`` if the agent has no such settings.
     """
     if name == NO_MEMORY:
         if not plan.settings.keys() >= FORGETS.keys():
@@ -105,7 +104,7 @@ def control_cell(
         if lesion is None or specification is None
         else claimed(specification, lesion)
     )
-    if plan.sequential:  # a control makes no claim, so nothing could decide it
+    if plan.sequential:  # a control makes no claim, so no verdict could stop it early
         plan = dataclasses.replace(
             plan, sequential=False, design="cohort", subjects=min(plan.subjects, COHORT)
         )
@@ -120,12 +119,11 @@ def has_control(specification: BaseSpecification, name: str) -> bool:
 def controlled(
     paradigm: Paradigm, plan: CellPlan, seed: int, yokes: Yokes | None = None
 ) -> Paradigm:
-    """Return the paradigm that a cell's subjects live in: the compiled one, or its
-    control.
+    """Return the paradigm of a cell's subjects: the compiled one, or its control.
 
-    ``seed`` is the run's; ``yokes`` is what ``yokes_of`` returns for the cell. Raises
-    UnsuitableError where the protocol's family has no such control, UnknownNameError
-    where no family has.
+    ``seed`` is the run's; ``yokes`` is the result of ``yokes_of`` for the cell. Raises
+    UnsuitableError if the protocol's family has no such control, and UnknownNameError
+    if no family has.
     """
     name = plan.control
     if name in ("", NO_MEMORY):
@@ -137,7 +135,7 @@ def controlled(
     if yokes is not None:
         return _Yoked(paradigm, yokes)
     how = next((control for control in CUE_CONTROLS if control == name), None)
-    if how is None:  # from a forged log, or one of another version
+    if how is None:  # the log is forged, or from another version
         raise UnknownNameError("control", name, CUE_CONTROLS)
     return paradigm.with_cues(how, seed)
 
@@ -146,12 +144,10 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     """Return the yokes of a cell's subjects; None if the cell is not yoked.
 
     ``results`` is the directory of the runs. Raises RunLogError if the master run
-    cannot be used; so does the returned function if that run has not finished the
-    subject.
-
-    A subject is yoked to the next subject of that run, not to the one of the same
-    number: an agent with the same seed and the same events would act identically, and
-    so would cause the events itself.
+    cannot be used; the returned function raises it if that run has not finished the
+    subject. A subject is yoked to the next subject of that run, not to its namesake: an
+    agent with the same seed and the same events would act identically, and so would
+    cause the events itself.
     """
     if not plan.control.startswith(YOKED):
         return None
@@ -162,7 +158,7 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
 
     def yoke(subject: int) -> Yoke:
         with RunLog.open_read_only(log) as run:
-            # A sequential cell has only as many subjects as it needed.
+            # A sequential cell has no more subjects than it needed.
             numbers = (
                 sorted(run.completed_subjects(master))
                 if master.sequential
@@ -183,7 +179,7 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     return yoke
 
 
-#: What each named lesion takes away.
+#: Each named lesion with what it removes.
 _WITHOUT = {
     "blind": "sight",
     "anhedonia": "reward",
@@ -200,7 +196,7 @@ def lesion_of(plan: CellPlan) -> Lesion:
 
 
 def parse_control(name: str) -> Lesion | None:
-    """Return the lesion that ``--control`` names, or None for another control."""
+    """Return the lesion that ``--control`` names; None for another control."""
     try:
         lesion = Lesion.parse(name)
     except CheeseBenchError:
@@ -209,7 +205,7 @@ def parse_control(name: str) -> Lesion | None:
 
 
 def in_words(lesion: Lesion) -> str:
-    """Return a phrase for what the subject lacks, such as ``without landmarks and
+    """Return a phrase for what a lesion removes, such as ``without landmarks and
     reward``.
     """
     lacks = dict.fromkeys(
@@ -232,12 +228,12 @@ def in_words(lesion: Lesion) -> str:
 
 
 def takes_at_least(lesion: Lesion, other: Lesion) -> bool:
-    """Return whether ``lesion`` removes everything that ``other`` removes, for a
-    model's subject.
+    """Return whether, for a model's subject, ``lesion`` removes everything that
+    ``other`` removes.
 
     A blind subject sees nothing that could be hidden, and a memoryless one has nothing
     to forget. ``naive`` differs from ``anhedonia`` only for a subject that knows the
-    protocol file, which a model does not.
+    protocol file, and a model does not.
     """
     takes_reward = lesion.feels_no_reward or not other.feels_no_reward
     return takes_reward and _takes_sight(lesion, other) and _takes_memory(lesion, other)
@@ -265,11 +261,10 @@ def _takes_memory(lesion: Lesion, other: Lesion) -> bool:
 
 
 def claimed(specification: BaseSpecification, lesion: Lesion) -> LesionClaim:
-    """Return the prediction of the protocol's construct for a lesion: its maximum rate,
-    and whether it must not matter.
+    """Return the construct's prediction for a lesion: its maximum rate, and whether it
+    must not matter.
 
-    A lesion that removes more than one that abolishes the construct cannot leave a
-    higher rate.
+    A lesion that includes one in ``abolished_by`` cannot leave a higher rate.
     """
     construct = specification.construct
     if construct is None:
@@ -287,8 +282,8 @@ def claimed(specification: BaseSpecification, lesion: Lesion) -> LesionClaim:
 
 
 class LesionedParadigm(Paradigm):
-    """A paradigm whose subjects lack a channel of what they see and feel; amnesia is
-    the agent's (``LesionedAgent``).
+    """A paradigm whose subjects lack a channel of perception. Amnesia concerns the
+    agent instead (``LesionedAgent``).
     """
 
     def __init__(self, paradigm: Paradigm, lesion: Lesion) -> None:
@@ -334,24 +329,24 @@ class UnrewardedSubject:
         return isinstance(self._life, Situated) and self._life.placed
 
     def foreseen(self, action: int) -> str | None:
-        """Return what this action shows if it only moves the subject."""
+        """Return the picture after this action if it has no effect but movement."""
         return foresight(self._life, action)
 
     @property
     def location(self) -> Pose | None:
         return self._life.location if isinstance(self._life, Located) else None
 
-    #: No reward depends on where the subject goes.
+    #: Empty, because no place is rewarded.
     goals: frozenset[tuple[int, int]] = frozenset()
     happenings = 0
 
     def result(self) -> TrialResult:
-        """Return the trial's result; success is judged by the actual behaviour."""
+        """Return the trial's result; success depends on the actual behaviour."""
         return self._life.result()
 
 
 class _RewardShuffled(Paradigm):
-    """Every trial pays what another trial has earned."""
+    """A paradigm in which every trial pays the earnings of another trial."""
 
     def __init__(self, paradigm: Paradigm) -> None:
         self._paradigm = paradigm
@@ -365,23 +360,24 @@ class _RewardShuffled(Paradigm):
 
 
 class ShuffledRewards(UnrewardedSubject):
-    """An environment whose trials pay what a random earlier trial of the same subject
-    has earned (with replacement).
+    """An environment whose trials pay the earnings of a random earlier trial of the
+    same subject (with replacement).
 
-    The whole sum is paid on the first step and nothing afterwards. So the trial's
-    return does not depend on what the subject does, including when it ends the trial,
+    The whole sum is paid on the first step and nothing afterwards. So a trial's return
+    does not depend on the subject's actions, including the action that ends the trial,
     for any discount factor. If it were paid step by step, a subject could learn to
-    shorten costly trials and to prolong rewarding ones. Over trials, the returns are a
-    bootstrap sample of what the subject has actually earned so far. The first trial
-    pays nothing.
+    shorten costly trials and to prolong rewarding ones.
+
+    Over trials, the returns are a bootstrap sample of the subject's earnings so far.
+    The first trial pays nothing.
     """
 
     def __init__(self, life: SubjectEnvironment, key: str) -> None:
         super().__init__(life)
-        # Random seeds a string by SHA-512, which is the same in every process.
+        # Random hashes a string seed by SHA-512, which is the same in every process.
         self._random = random.Random(key)
-        #: Earnings of each finished trial; earnings of this trial so far; the reward
-        #: still to be paid.
+        #: Earnings of each finished trial, earnings of this trial so far, and the
+        #: reward still to be paid.
         self._earned: list[float] = []
         self._sum = self._due = 0.0
 
@@ -391,7 +387,7 @@ class ShuffledRewards(UnrewardedSubject):
         return self._earned
 
     def begin_trial(self) -> str | None:
-        """Begin the next trial and draw its payment."""
+        """Begin the next trial, and draw its payment."""
         observation = super().begin_trial()
         self._sum, self._due = (
             0.0,
@@ -425,7 +421,7 @@ class _Yoked(Paradigm):
 
 
 def _master(run: RunLog, plan: CellPlan) -> CellPlan:
-    """Return the closest cell of another run: of the same protocol and, if possible, of
+    """Return the closest cell of another run: on the same protocol and, if possible, of
     the same model and view.
     """
     cells = [

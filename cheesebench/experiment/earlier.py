@@ -1,4 +1,4 @@
-"""The earlier run that a run depends on: the one that it resumes or replays."""
+"""The earlier run that a run resumes or replays."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """The earlier run that this one depends on: the resumed run, or the source of a
+    """The earlier run on which this one depends: the resumed run, or the source of a
     replay.
     """
 
     existing: Path | None = None
     """The log that is continued."""
     source: RunLog | None = None
-    """The run whose replies are given once more, in place of calls."""
+    """The run whose recorded replies replace calls."""
     recorded: Mapping[str, Any] | None = None
-    """Its options."""
+    """Options of the earlier run."""
     replayed: Mapping[str, LanguageModel] | None = None
-    """Its language models."""
+    """Language models of the earlier run."""
     made_here: bool = True
-    """Whether it was made by this user on this machine."""
+    """Whether this user made the earlier run on this machine."""
 
 
 def read_earlier(
     plugins: PluginManager, results: Path, resume: str | None, models: Sequence[str]
 ) -> Earlier:
-    """Read the earlier run in ``results``: the one to ``resume``, or that of
-    ``replay:RUN`` among the models.
+    """Read the earlier run in ``results``: the one to ``resume``, or the one that
+    ``replay:RUN`` names among the models.
     """
     if resume is not None:
         existing = locate(results, resume)
@@ -63,7 +63,7 @@ def read_earlier(
 
 
 def _replayed(models: Sequence[str]) -> str | None:
-    """Return the run that ``--model replay:RUN`` names, None without it."""
+    """Return the run that ``--model replay:RUN`` names; None without such a model."""
     runs = [name.partition(":")[2] for name in models if name.startswith("replay:")]
     if not runs:
         return None

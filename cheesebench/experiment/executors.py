@@ -1,4 +1,6 @@
-"""Where the subjects of a cell run: at an executor, or in conversation with a model."""
+"""The places where a cell's subjects run: an executor, or a conversation
+with a model.
+"""
 
 from __future__ import annotations
 
@@ -39,17 +41,16 @@ class Runner(Protocol):
         """See ``Executor``."""
 
 
-#: Subjects that talk to a model at a time, for each call that may be in flight. Not
-#: many more: a server keeps the beginning of every conversation in its cache, as long
-#: as there is room.
+#: Number of subjects in conversation, for each call that may be in flight. It is kept
+#: low, because a server caches the beginnings of conversations only while it has room.
 OVERSUBSCRIPTION = 1.25
-#: The executor where none is named, and the one for what only this process can load.
+#: The default executor, and the one for plugins that only this process can load.
 DEFAULT_EXECUTOR, IN_PROCESS = "local", "threads"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workplace:
-    """Where the subjects of some cells run, and the queue in which they wait for it."""
+    """The place where the subjects of some cells run, with their queue."""
 
     runner: Runner
     queue: scheduler.Queue
@@ -57,7 +58,7 @@ class Workplace:
     ahead: set[Job] = field(default_factory=set)
 
     def stop(self, job: Job) -> None:
-        """Stop a job that has become superfluous, if that can be done."""
+        """Stop a job that is no longer needed, if possible."""
         if isinstance(self.runner, ModelWorker):
             self.runner.stop(job)
 
@@ -66,7 +67,7 @@ class Workplaces:
     """The workplaces of the cells of a session, created on first use.
 
     ``processes`` (None: one for each processor), ``executor`` and its ``options`` are
-    those of the session; ``ahead`` lets subjects of free models run ahead.
+    the session's; ``ahead`` lets subjects of free models run ahead.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Workplaces:
         )
         self._executors: dict[str, tuple[Executor, Workplace]] = {}
         self._conversations: dict[str, Workplace] = {}
-        #: For conversations, which share this thread.
+        #: Cache for conversations, which share this thread.
         self._paradigms = ParadigmCache(plugins)
 
     def of(self, plan: CellPlan, specification: BaseSpecification) -> Workplace:
@@ -112,8 +113,8 @@ class Workplaces:
     def _executor_for(
         self, plan: CellPlan, specification: BaseSpecification
     ) -> ExecutorSpec:
-        """Return the session's executor, or the one for what only this process can
-        load.
+        """Return the session's executor; for plugins that only this process can load,
+        the one in this process.
         """
         spec = self._plugins.executor(self.executor)
         if spec.in_process or is_process_safe(self._plugins, plan, specification):
@@ -140,8 +141,8 @@ class Workplaces:
         return executor
 
     async def start(self, cells: Iterable[tuple[CellPlan, BaseSpecification]]) -> None:
-        """Start the executor if it does the jobs of these cells elsewhere; a
-        CheeseBenchError says what is wrong.
+        """Start the executor if it does the jobs of these cells elsewhere; raises
+        CheeseBenchError if that fails.
         """
         cells = [cell for cell in cells if not cell[0].agent]
         if not cells or not self._plugins.executor(self.executor).elsewhere:
@@ -154,7 +155,7 @@ class Workplaces:
                     await executor.start()
         except CheeseBenchError:
             raise
-        except Exception as error:  # of a plugin
+        except Exception as error:  # the executor comes from a plugin
             raise PluginError(
                 f"--executor {self.executor}: {type(error).__name__}: {error}"
             ) from error
@@ -165,8 +166,8 @@ class Workplaces:
                 f"The session has no language models, so '{model}' cannot be run."
             )
         worker = ModelWorker(self._language, self._plugins, self._paradigms)
-        # Slightly more subjects than calls in flight: while one computes, another can
-        # call.
+        # A few more subjects than calls in flight, so that others can call while one
+        # computes.
         limit = int(OVERSUBSCRIPTION * self._language.options.concurrency)
         runs_ahead = self._ahead and self._language.is_free(model)
         queue = scheduler.Queue(limit, runs_ahead=runs_ahead)
@@ -196,9 +197,7 @@ def check_options(spec: ExecutorSpec, options: Mapping[str, str]) -> None:
 def is_process_safe(
     plugins: PluginManager, plan: CellPlan, specification: BaseSpecification
 ) -> bool:
-    """Return whether a new process can load everything that a cell needs: agent, view
-    and family.
-    """
+    """Return whether a new process can load the cell's agent, view and family."""
     hooks = plugins.hook
     # Only the family knows which hook supplies the agent, so require it of every hook
     # that has one of this name.
@@ -210,16 +209,17 @@ def is_process_safe(
         agents - {""} or {""},
         {_origin(hooks.cheesebench_families, specification.family)},
     ]
-    if plan.view in plugins.views:  # families without an arena have other views
+    # Families without an arena have no views of this kind.
+    if plan.view in plugins.views:
         needed.append({_origin(hooks.cheesebench_views, plan.view)})
     return all(origins <= plugins.reloadable for origins in needed)
 
 
 def _origin(hook: HookCaller, name: str) -> str:
-    """Return the name of the plugin that supplies ``name`` through a hook, or an empty
-    string.
+    """Return the name of the plugin that supplies ``name`` through a hook; empty if
+    none does.
     """
-    # The last plugin takes precedence, as in the plugin manager.
+    # The last plugin wins, as in the plugin manager.
     for implementation in reversed(hook.get_hookimpls()):
         supplied: Any = implementation.function()
         if any(item.name == name for item in supplied or ()):
@@ -228,8 +228,8 @@ def _origin(hook: HookCaller, name: str) -> str:
 
 
 def usable_processors() -> int:
-    """Return how many processors this process may use (a container may have fewer than
-    the machine).
+    """Return the number of processors that this process may use (a container may have
+    fewer than the machine).
     """
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

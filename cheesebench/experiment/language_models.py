@@ -71,12 +71,12 @@ if TYPE_CHECKING:
 
 @contextmanager
 def backend_errors_explained(backend: str, doing: str) -> Iterator[None]:
-    """Run a backend's code: a mistake that it names stays what it is, but for secrets;
-    all else is a PluginError.
+    """Run a backend's code, and convert its errors.
 
-    ``doing`` says what it was asked to do, as in "answering the first question". The
-    errors have no cause and no context: a printed chain would show what was kept out of
-    the text.
+    An error class of CheeseBench stays, with secrets removed; any other error becomes a
+    PluginError. ``doing`` names the task, as in "answering the first question". The
+    errors have no cause and no context, because a printed chain would reveal what was
+    removed from the text.
     """
     raised: CheeseBenchError
     try:
@@ -89,7 +89,7 @@ def backend_errors_explained(backend: str, doing: str) -> Iterator[None]:
                 for part in error.args
             )
             raised = error
-        else:  # a stranger's class, which may say what it likes
+        else:  # a plugin's own class, whose text cannot be trusted
             raised = PluginError(
                 f"The backend '{backend}' reports while {doing}: {quoted(str(error))}"
             )
@@ -108,12 +108,12 @@ _TOO_MANY = 2**63
 
 
 class CheckedConnection:
-    """A backend's connection; ``complete`` raises PluginError for a result that is
+    """A backend's connection. ``complete`` raises PluginError for a result that is
     neither a reply nor a known fault.
     """
 
     def __init__(self, spec: BackendSpec, context: BackendContext) -> None:
-        """Connect; see ``backend_errors_explained`` for what is raised."""
+        """Connect; raises like ``backend_errors_explained``."""
         self._who = f"The backend '{spec.name}'"
         with backend_errors_explained(spec.name, "connecting"):
             self._connection = checked(
@@ -124,7 +124,7 @@ class CheckedConnection:
         )
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply, or raise ChatFaultError as the backend did."""
+        """Return the reply; raises ChatFaultError as the backend did."""
         try:
             reply: object = await self._connection.complete(request)
         except ChatFaultError as fault:
@@ -135,14 +135,14 @@ class CheckedConnection:
             if not (wrong := _wrong_reply(reply)) and isinstance(reply, ChatReply):
                 return reply
             did = "returned"
-        # Outside of the handler: the fault must not become the context of what is
-        # shown.
+        # Raised outside the handler, so that the fault does not become the visible
+        # context.
         raise PluginError(
             f"{self._who} {did} {wrong}. Please report this to its author."
         )
 
     async def facts(self) -> ServerFacts:
-        """Return what the server says about itself: nothing, where the backend does not
+        """Return what the server reports about itself; empty if the backend does not
         ask.
         """
         ask = getattr(self._connection, "facts", None)
@@ -190,8 +190,8 @@ def _wrong_usage(usage: object) -> str:
         count: object = getattr(usage, name)
         if not is_count(count):
             return f"usage.{name}={_shown(count)}, but a number of tokens is expected"
-    # They are parts of the prompt; more than the whole would make a call cost less than
-    # nothing.
+    # These are parts of the prompt: if they exceeded it, a call would have a negative
+    # cost.
     if usage.cached + usage.written > usage.prompt:
         parts = f"usage.cached={usage.cached} and usage.written={usage.written}"
         return f"{parts}, but they are parts of usage.prompt={usage.prompt}"
@@ -199,8 +199,8 @@ def _wrong_usage(usage: object) -> str:
 
 
 def is_count(value: object) -> bool:
-    """Return whether a value is a number of tokens that a log can store. ``True`` is
-    none, although it is an int.
+    """Return whether a value is a number of tokens that a log can store. ``True`` is an
+    int, but not a number of tokens.
     """
     return (
         isinstance(value, int)
@@ -217,11 +217,9 @@ T = TypeVar("T")
 
 
 def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end and return its result; unlike ``asyncio.run``, also
-    below a loop that runs already.
-
-    A notebook has such a loop in its own thread; there the coroutine runs in a thread
-    of its own.
+    """Run a coroutine and return its result. Unlike ``asyncio.run``, this also works
+    inside a running loop, such as a notebook's: the coroutine then runs in a thread of
+    its own.
     """
     try:
         asyncio.get_running_loop()
@@ -231,17 +229,17 @@ def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
         return thread.submit(asyncio.run, coroutine).result()
 
 
-#: Seconds between two writes of a progress file, and after how many a file counts as
-#: left behind by a killed process.
+#: Seconds between two writes of a progress file, and age at which a file counts as left
+#: behind by a killed process.
 INTERVAL, STALE = 0.5, 5.0
 _PREFIX, _SUFFIX = "calls-", ".json"
-#: Bytes of such a file.
+#: Maximum bytes of such a file.
 _LONGEST = 4096
 
 
 class Flight(NamedTuple):
-    """Calls in flight, how many there may be at present, and the budget in dollars of
-    the whole run, if it has one.
+    """Calls in flight, the present maximum, and the budget of the whole run in dollars,
+    if it has one.
     """
 
     calls: int
@@ -250,11 +248,11 @@ class Flight(NamedTuple):
 
 
 class ProgressFile:
-    """Writes how many calls are in flight to a small file beside the run log, from
+    """Writes the number of calls in flight to a small file beside the run log, from
     ``start`` until ``stop``.
 
-    The log has only calls that were answered, and no budget, which is that of a
-    session.
+    The log cannot have these: it holds answered calls only, and the budget belongs to
+    the session.
     """
 
     def __init__(self, directory: Path, flight: Callable[[], Flight]) -> None:
@@ -263,7 +261,7 @@ class ProgressFile:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin, in the running event loop; a second call does nothing."""
+        """Start in the running event loop; a second call does nothing."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._keep_writing())
 
@@ -278,15 +276,15 @@ class ProgressFile:
 
     async def _keep_writing(self) -> None:
         while True:
-            # Nothing depends on it: a full disk is reported where something is lost.
+            # The file is only informative: a full disk is reported where it loses data.
             with contextlib.suppress(OSError):
                 write_whole(self._file, json.dumps(self._flight()._asdict()))
             await asyncio.sleep(INTERVAL)
 
 
 def read_flight(directory: Path) -> Flight | None:
-    """Return what all processes of a run have in flight; None where none of them says
-    so.
+    """Return the calls in flight of all processes of a run; None if no process reports
+    any.
     """
     flights = [
         flight
@@ -326,19 +324,19 @@ def _read(path: Path) -> Flight | None:
         return None
 
 
-#: The question that is asked once before anything runs, where it cannot be the run's
-#: own first one.
+#: The question that is asked once before the run, if the run's own first question
+#: cannot be used.
 PROBE_SYSTEM, PROBE = "You answer in one word.", "Reply with the word READY."
-#: Seconds after which a fault is waited for no second time.
+#: A fault that took this many seconds is not waited for again.
 SLOW_FAULT = 10.0
-#: Faults of which a server is there: it is busy, or refuses what this prompt says.
+#: Faults that show a server at work: it is busy, or refuses this prompt.
 ANSWERED = calling.THROTTLES | {"content_filter"}
 PROBE_ATTEMPTS = 3
-#: Priority bonus, in calls, of subjects of the current set over speculative ones.
+#: Priority of subjects of the current set over those that run ahead, in calls.
 OVERSUBSCRIPTION = 1e12
-#: Seconds between two polls of whether the last calls have landed.
+#: Seconds between two checks whether the last calls have arrived.
 LANDING = 0.05
-#: Seconds that closing a connection may take.
+#: Maximum seconds for closing a connection.
 CLOSE_PATIENCE = 1.5
 
 
@@ -368,11 +366,10 @@ def start_servers(
     directory: Path,
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Server]:
-    """Start the servers that models need and that are not running; on any error, stop
-    those already started.
+    """Start the servers that the models need, unless they are running; on any error,
+    stop those already started.
 
-    ``progress`` is called with lines to show, because loading a large model takes
-    minutes.
+    ``progress`` receives lines to show, because loading a large model takes minutes.
     """
     servers: dict[str, Server] = {}
     try:
@@ -392,9 +389,8 @@ def start_servers(
 
 
 def record_servers(log: RunLog, servers: Mapping[str, Server]) -> None:
-    """Keep in the manifest what the servers run.
-
-    Raises RunLogError if the run was begun with other weights under the same name.
+    """Record in the manifest what the servers run. Raises RunLogError if the run began
+    with other weights under the same name.
     """
     known = dict(log.manifest.get("servers", {}))
     for name, server in servers.items():
@@ -443,8 +439,8 @@ def stop_after_failure(
 
 
 class Question(NamedTuple):
-    """A request that is put to a model before anything runs; ``plan`` is the cell that
-    it is a call of, if it is one of the run's own.
+    """A request to a model before anything runs. ``plan`` is the cell whose first call
+    it is, if it belongs to the run.
     """
 
     request: ChatRequest
@@ -455,8 +451,8 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A reply to a question; ``seconds`` is how long it took, ``attempts`` counts the
-    answered one, too.
+    """A reply to a question. ``seconds`` is its duration; ``attempts`` includes the
+    successful one.
     """
 
     question: Question
@@ -474,16 +470,14 @@ def probe(
     counts: bool = False,
     keep: Callable[[Answer], None] = lambda answer: None,
 ) -> dict[str, int]:
-    """Put its questions to every model: the next requests of the run, or, for a model
-    without an entry, one of the same kind. ``timeout`` (seconds) is for them all; every
-    answer is handed to ``keep``.
+    """Put its questions to every model: the next requests of the run; for a model
+    without an entry, one of the same kind.
 
-    Returns by model the context of its server in tokens, where it says so.
-
-    With ``counts`` the server must say how many tokens a reply took (it is an
-    OptionError if it does not). Raises UnreachableModelError for the first model that
-    does not answer, and PluginError for an error in a backend; the messages contain no
-    secrets.
+    ``timeout`` (seconds) limits all of them together; every answer goes to ``keep``.
+    Returns by model the context of its server in tokens, if the server reports it. With
+    ``counts``, a server that does not report token counts is an OptionError. Raises
+    UnreachableModelError for the first model that does not answer, and PluginError for
+    an error in a backend; the messages contain no secrets.
     """
     asked = questions or {}
 
@@ -504,7 +498,7 @@ def probe(
 def record_answer(
     log: RunLog, models: Mapping[str, LanguageModel], answer: Answer
 ) -> None:
-    """Keep an answer to a request of the run, which is not asked again."""
+    """Record the answer to a request of the run, so that it is not asked again."""
     (request, plan, subject, trial, call), reply, seconds, attempts = answer
     if plan is not None:
         record = calling.early_record(
@@ -521,7 +515,7 @@ def record_answer(
 
 
 def plain_question(model: LanguageModel) -> ChatRequest:
-    """Return a question with all that a request of a run has, but for its words."""
+    """Return a question like a request of the run, but with other words."""
     settings = model.settings
     messages = (Message("system", (PROBE_SYSTEM,)), Message("user", (PROBE,)))
     return ChatRequest(
@@ -557,7 +551,7 @@ async def _probe(prober: _Prober, questions: Sequence[Question]) -> int | None:
 
 
 class _Prober:
-    """Puts questions to one model, before anything runs."""
+    """Puts questions to one model before anything runs."""
 
     def __init__(
         self,
@@ -577,8 +571,8 @@ class _Prober:
         self._keep = keep
 
     async def put(self, question: Question) -> ChatFaultError | None:
-        """Return why a question has no answer, after a few attempts; None: the server
-        is there.
+        """Ask a question, with a few attempts. Return the fault if none is answered;
+        None: the server is there.
         """
         for attempt in range(1, PROBE_ATTEMPTS + 1):
             began = time.monotonic()
@@ -593,7 +587,7 @@ class _Prober:
         return fault
 
     async def _attempt(self, question: Question, attempt: int) -> ChatFaultError | None:
-        """Return the fault of one call; None for a reply."""
+        """Make one call. Return its fault; None for a reply."""
         began = time.monotonic()
         patience = max(0.1, self._end - began)
         request = replace(question.request, timeout=patience)
@@ -632,11 +626,10 @@ def context_of(model: LanguageModel, directory: Path, capacity: int) -> BackendC
 
 
 class LanguageModels:
-    """All language models of a session. Its methods are called in the loop, but for the
-    constructor and ``state``.
+    """All language models of a session.
 
-    ``source`` is the run whose recorded replies are used instead of calls
-    (``replay:RUN``).
+    Its methods must be called in the event loop, except the constructor and ``state``.
+    ``source`` is the run whose recorded replies replace calls (``replay:RUN``).
     """
 
     def __init__(
@@ -665,7 +658,7 @@ class LanguageModels:
         """Open the connections of models in advance, so that errors show early, and ask
         servers for their slots.
 
-        Calls beyond a server's slots would wait there, and time out; the processes of a
+        Calls beyond a server's slots would wait there and time out; the processes of a
         run share the slots.
         """
 
@@ -704,11 +697,11 @@ class LanguageModels:
     def _tell(self, line: str) -> None:
         self._news.append(redact(line))
         with contextlib.suppress(RunLogError):
-            # A full disk is reported where a record is written.
+            # Errors are ignored: a full disk is reported where a record is written.
             self._log.note("retry", line)
 
     def news(self) -> list[str]:
-        """Return lines about retries since the last call. From any thread."""
+        """Return the lines about retries since the last call. From any thread."""
         lines = []
         while self._news:
             lines.append(self._news.popleft())
@@ -759,15 +752,17 @@ class LanguageModels:
 
     @property
     def unreadable(self) -> tuple[int, int]:
-        """Replies of this session that named no action, and all that were read."""
+        """Return the number of replies in this session without an action, and of all
+        replies read.
+        """
         channels = list(self._channels.values())
         return sum(one.unreadable for one in channels), sum(
             one.read for one in channels
         )
 
     def silence(self) -> tuple[str, float, str] | None:
-        """Return the model that has not answered for longest, for how many seconds, and
-        what its last fault said.
+        """Return the model that has been silent for longest, its seconds of silence,
+        and the text of its last fault.
         """
         waits = [
             (name, *channel.waited) for name, channel in list(self._channels.items())
@@ -775,15 +770,15 @@ class LanguageModels:
         return max(waits, key=lambda one: one[1], default=None)
 
     def stop_sending(self) -> None:
-        """Send no further call; those in flight may still be answered. From any
-        thread.
+        """Stop sending calls; those in flight may still be answered.
+        From any thread.
         """
         for channel in list(self._channels.values()):
             channel.closing = True
 
     async def land(self, seconds: float, hurry: asyncio.Event) -> None:
-        """Wait until nothing is in flight any more, ``seconds`` are over or ``hurry``
-        is set; what came is written.
+        """Wait until nothing is in flight, ``seconds`` are over or ``hurry`` is set.
+        Replies that arrive are written.
         """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -802,7 +797,7 @@ class LanguageModels:
 
 
 def _account(model: LanguageModel, context: BackendContext) -> str:
-    """Return what identifies the rate limit that calls share."""
+    """Return a key for the account whose rate limit calls share."""
     named = model.backend.account
     with backend_errors_explained(model.backend.name, "connecting"):
         return named(context) if named else f"{model.backend.name} {context.base_url}"
@@ -822,22 +817,20 @@ class ModelWorker:
         self.speculative: set[Job] = set()
 
     def stop(self, job: Job) -> None:
-        """Stop a subject from making further calls; one in flight is completed and
-        recorded.
-        """
+        """Stop the calls of a subject; one in flight is completed and recorded."""
         caller = self._callers.get(job)
         if caller is not None:
             caller.stopped = True
 
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Do the job; what goes wrong in it is in its last report. Raises RunLogError
-        where calls contradict the log.
+        """Do the job; an error in it is in its last report.
 
-        See ``cheesebench.executor.Executor``.
+        Raises RunLogError if calls contradict the log. See
+        ``cheesebench.executor.Executor``.
         """
         trials = 0
         try:
-            # Of the waiting subjects, the one with the most steps left goes first.
+            # Among waiting subjects, the one with the most steps left goes first.
             steps = job.specification.most_calls
             yielding = OVERSUBSCRIPTION if job in self.speculative else 0
             caller = self._callers[job] = self._models.caller(
@@ -859,9 +852,7 @@ class ModelWorker:
             self._callers.pop(job, None)
 
     def live(self, job: Job, caller: calling.Caller) -> AsyncGenerator[Trial, None]:
-        """Yield every finished trial of the job's subject, with the rules that fired in
-        it.
-        """
+        """Yield every finished trial of the job's subject, with its fired rules."""
         context = SubjectContext(
             plugins=self._plugins, plan=job.plan, seed=job.seed, subject=job.subject
         )
@@ -886,8 +877,8 @@ def connected(
 def reached(
     models: Mapping[str, LanguageModel], progress: Callable[[str], None]
 ) -> Iterator[tuple[dict[str, LanguageModel], Path]]:
-    """Start the servers that models need, outside any run; yield the models with their
-    base URLs, and a directory that lasts as long.
+    """Start the servers that models need, outside any run. Yield the models with their
+    base URLs, and a directory that exists for as long.
     """
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
@@ -903,7 +894,9 @@ def reached(
 async def conversation(
     model: LanguageModel, directory: Path, capacity: int = 1
 ) -> AsyncIterator[CheckedConnection]:
-    """Connect to a model, outside any run; a fault is an UnreachableModelError."""
+    """Connect to a model outside any run; a fault is
+    raised as UnreachableModelError.
+    """
     connection = CheckedConnection(
         model.backend, context_of(model, directory, capacity)
     )

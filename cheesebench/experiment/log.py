@@ -34,8 +34,8 @@ from cheesebench.redaction import quoted, redactor
 if TYPE_CHECKING:
     from cheesebench.interfaces import BaseSpecification
 
-#: Stands in a recorded question where a picture was; subjects can be replayed, and the
-#: picture drawn again.
+#: Replaces a picture in a recorded question; a replayed subject's picture can be drawn
+#: again.
 PICTURE = "[picture]"
 COLUMNS = (
     "model, protocol, view, variant, subject, trial, call, calls.digest, system, asked, reply, reasoning, finish, "
@@ -52,8 +52,8 @@ _TOTALS = (
 
 
 def digest(request: ChatRequest) -> str:
-    """Return a digest (32 hexadecimal digits) of everything that can affect the
-    reply.
+    """Return a digest (32 hexadecimal digits) of everything that can
+    affect the reply.
     """
     state = hashlib.sha256(
         repr((request.model, request.sampling, sorted(request.extra.items()))).encode()
@@ -86,11 +86,12 @@ class CallLog:
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
-        #: System messages that are in the log, with their digests and as they are
-        #: stored: every call has a long one.
+        #: System messages in the log, each with its digest and its stored form. They
+        #: are cached because every call has a long one.
         self._known_texts: dict[str, tuple[str, str]] = {}
         self._redacted = redactor()
-        #: Calls to be written in this turn of the event loop, and who waits for each.
+        #: Calls to write in this turn of the event loop, each with the future that
+        #: waits for it.
         self._waiting: list[
             tuple[tuple[CellPlan, int, CallRecord], asyncio.Future[None]]
         ] = []
@@ -108,8 +109,8 @@ class CallLog:
         )
 
     def to_repeat(self, plan: CellPlan) -> int:
-        """Return how many replies a resumed run gives again, because their subjects are
-        not finished.
+        """Return the number of recorded replies that a resumed run replays, because
+        their subjects are unfinished.
         """
         where, values = _selection(plan, None)
         [(count,)] = self._log.select(
@@ -135,8 +136,8 @@ class CallLog:
     def of_trial(
         self, plan: CellPlan, subject: int, trial: int
     ) -> Iterator[CallRecord]:
-        """Yield the recorded calls of a trial in order, each read when it is asked for:
-        there may be any number.
+        """Yield the recorded calls of a trial in order, reading them one by one,
+        because there may be any number.
         """
         for call in count():
             record = self.find(plan, subject, trial, call)
@@ -145,16 +146,14 @@ class CallLog:
             yield record
 
     def latest(self, most: int) -> Iterator[tuple[CellKey, int, CallRecord]]:
-        """Yield the calls that were written last, newest first, each with its cell and
-        its subject.
-
+        """Yield the calls written last, newest first, each with its cell and subject.
         One is in memory at a time.
         """
         for place in self._log.select(
             "SELECT rowid FROM calls ORDER BY rowid DESC LIMIT ?", (most,)
         ):
-            # A running session may have replaced it by now: what was refused is asked
-            # again.
+            # A running session may have replaced the row meanwhile, because refused
+            # calls are asked again.
             for row in self._log.select(
                 f"SELECT {COLUMNS}, texts.text {_JOINED} WHERE calls.rowid = ?", place
             ):
@@ -163,7 +162,7 @@ class CallLog:
                 yield tuple(row[:4]), row[4], record
 
     def as_recorded(self, reply: ChatReply) -> ChatReply:
-        """Return the reply as it is stored (without secrets), so that a resumed run
+        """Return the reply in its stored form (without secrets), so that a resumed run
         reads the same reply.
         """
         text, reasoning, model = map(
@@ -182,11 +181,11 @@ class CallLog:
         )
 
     def write(self, plan: CellPlan, subject: int, *records: CallRecord) -> None:
-        """Write calls in one transaction, replacing those that were refused before."""
+        """Write calls in one transaction, replacing earlier refusals."""
         self._write([(plan, subject, record) for record in records])
 
     async def commit(self, plan: CellPlan, subject: int, record: CallRecord) -> None:
-        """Write a call and return once it is stored; calls of one iteration of the
+        """Write a call, and return once it is stored; calls of one iteration of the
         event loop share a transaction.
 
         The call is written even if the task is cancelled meanwhile, because it has been
@@ -194,7 +193,8 @@ class CallLog:
         """
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            # Futures of a finished loop are obsolete; their calls have been written.
+            # Futures of a finished loop are obsolete, since their calls have been
+            # written.
             self._loop = loop
             self._written.clear()
         if not self._waiting:
@@ -213,7 +213,7 @@ class CallLog:
             and len(calls) > 1
             and not isinstance(problem.__cause__, sqlite3.OperationalError)
         ):
-            # One invalid call must not affect the others: write each separately. (A
+            # One invalid call must not affect the others, so write each separately. (A
             # full disk affects all.)
             problems = [self._problem([call]) for call in calls]
         if not self._written:
@@ -236,8 +236,8 @@ class CallLog:
         """Resume one task whose call is written, in each iteration of the event loop.
 
         A subject's next steps take longer than reading a reply and sending the next
-        prompt. If all resumed at once, the server would idle, then receive all prompts
-        at once, and this would repeat.
+        prompt. If all tasks resumed at once, the server would idle, then receive all
+        prompts at once, and this would repeat.
         """
         written, problem = self._written.popleft()
         if self._written:
@@ -268,12 +268,12 @@ class CallLog:
                 connection.executemany(
                     "INSERT OR IGNORE INTO texts VALUES (?, ?)", texts.values()
                 )
-            # A reply stays: records have been made from it. Only what was refused may
-            # be asked, and written, again.
+            # A reply is never replaced, because records depend on it. Only refused
+            # calls may be asked and written again.
             connection.executemany(_DELETE_REFUSED, [row[:7] for row in rows])
             connection.executemany(INSERT, rows)
-        # Only now: a transaction that failed has not written the text, and no call can
-        # be found without it.
+        # Set only now: a failed transaction has not written the text, and calls would
+        # refer to nothing.
         self._known_texts = known
 
     def _row(
@@ -319,9 +319,7 @@ class CallLog:
         return bool(self._log.select(query, (model,)))
 
     def totals(self) -> CallTotals:
-        """Return the totals of all calls, including those that are about to be
-        written.
-        """
+        """Return the totals of all calls, including those waiting to be written."""
         recorded = _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])
         return sum((record.totals for (_, _, record), _ in self._waiting), recorded)
 
@@ -436,7 +434,7 @@ def _totals(row: Sequence[Any]) -> CallTotals:
     )
 
 
-#: Rows that are read at once where there may be many.
+#: Number of rows to read at once from a result that may be large.
 AT_ONCE = 500
 
 
@@ -458,8 +456,8 @@ class JournalEntry:
 
 #: The journal's note of the trial (from 1) in which a subject was stopped.
 _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
-#: Share of a cell's trials that may be run anew, and trials of one subject, before they
-#: count as failed.
+#: Share of a cell's trials, and trials of one subject, that may be run anew; above
+#: either, all such trials count as failed.
 MOST_REDRAWN, MOST_OF_SUBJECT = 0.05, 2
 
 
@@ -468,7 +466,7 @@ def _worst(record: TrialRecord) -> TrialRecord:
 
 
 class RunLog(recorder.LogWriter):
-    """One run: its manifest, its cells, and every trial that was finished.
+    """One run: its manifest, its cells, and every finished trial.
 
     Make one with ``create``, ``open`` or ``open_read_only``. Any number of processes
     may have the same log open and write to it; an instance may be used from several
@@ -478,7 +476,7 @@ class RunLog(recorder.LogWriter):
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         super().__init__(path, connection)
-        #: The calls to models.
+        #: Log of the calls to models.
         self.calls = CallLog(self)
 
     @classmethod
@@ -495,8 +493,8 @@ class RunLog(recorder.LogWriter):
         """Create ``results/run_id/run.sqlite`` for ``cells``; ``options`` (JSON values)
         go into it.
 
-        With ``signed`` it says that this user made it on this machine, where that can
-        be said. ``plugins`` are those that are not ours, with their versions.
+        With ``signed``, the manifest is signed as made by this user on this machine, if
+        that is possible. ``plugins`` are third-party plugins with their versions.
         """
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
@@ -543,8 +541,8 @@ class RunLog(recorder.LogWriter):
         return log
 
     def add_cells(self, cells: Iterable[tuple[CellPlan, BaseSpecification]]) -> None:
-        """Add cells that the run was created without; those that it has already stay as
-        they are.
+        """Add cells that the run was created without. Cells already in the log stay
+        unchanged.
         """
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
@@ -581,7 +579,9 @@ class RunLog(recorder.LogWriter):
     @classmethod
     def open_read_only(cls, path: Path) -> Self:
         """Open a run for reading; it may be in progress, and may be in a read-only
-        directory. Nothing is written beside a run that has ended.
+        directory.
+
+        Nothing is written beside a run that has ended.
         """
         return cls._open(path, log_file.connect_read_only)
 
@@ -615,7 +615,7 @@ class RunLog(recorder.LogWriter):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Which program, protocols and options the run was started with; see
+        """Program, protocols and options with which the run was started; see
         ``manifest.describe_run``.
         """
         found = self.select("SELECT key, value FROM manifest")
@@ -645,8 +645,8 @@ class RunLog(recorder.LogWriter):
             return [log_file.trial_from_row(row) for row in found]
 
     def trials_and_gaps(self) -> list[TrialRecord]:
-        """Return all records of all cells as ``trials_by_subject`` has them: for runs
-        that fit into memory.
+        """Return all records of all cells in the form of ``trials_by_subject``, for
+        runs that fit into memory.
         """
         return [
             record
@@ -656,14 +656,14 @@ class RunLog(recorder.LogWriter):
         ]
 
     def trials_by_subject(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
-        """Yield the trials of a cell, one subject after the other: only one life is in
-        memory at a time.
+        """Yield the trials of a cell, one subject after the other, so that only one
+        life is in memory at a time.
 
-        A life that is unfinished gets a missing record for every planned trial that it
-        has not reached. This is what a run is judged by: a subject that was interrupted
-        has not finished early. A sequential cell may never need the subjects that have
-        not begun, so that these are left out there. Where many trials were run anew
-        (``distrusts``), each of them counts as failed.
+        An unfinished life gets a missing record for every planned trial that it has not
+        reached, because an interrupted subject has not finished early. Verdicts are
+        based on these records. In a sequential cell, subjects that have not begun are
+        left out, because it may never need them. If too many trials were run anew
+        (``distrusts``), each of those counts as failed.
         """
         redrawn = self.redrawn(plan)
         distrusted = redrawn.keys() if self.distrusts(plan, redrawn) else ()
@@ -688,12 +688,12 @@ class RunLog(recorder.LogWriter):
                 ]
 
     def redrawn(self, plan: CellPlan) -> dict[tuple[int, int], int]:
-        """Return the trials (subject, trial) that were run anew after they had been
-        stopped, and how often.
+        """Return the trials (subject, trial) that were run anew after a stop, and how
+        often.
 
-        An agent that fails in a trial has finished it. A trial of a language model goes
-        on from its recorded replies, so that only one with a refused call that was
-        asked again counts; nor does one that a budget has cut off.
+        A trial in which the agent failed is finished, so it does not count. A language
+        model's trial continues from its recorded replies, so it counts only if a
+        refused call was asked again; a trial cut off by a budget does not count.
         """
         stopped = self._stopped(plan)
         if plan.agent:
@@ -708,9 +708,7 @@ class RunLog(recorder.LogWriter):
         return {key: count for key, count in found.items() if key in done}
 
     def _stopped(self, plan: CellPlan) -> Iterator[tuple[int, int]]:
-        """Yield the trials (subject, trial) that were stopped, each as often as it
-        was.
-        """
+        """Yield the trials (subject, trial) that were stopped, once for each stop."""
         where, values = _selection(plan, None)
         stops = f"SELECT subject, text FROM journal{where} AND kind = 'error' AND subject IS NOT NULL"
         for subject, text in self.select(stops, values):
@@ -718,9 +716,7 @@ class RunLog(recorder.LogWriter):
                 yield subject, int(stopped[1]) - 1
 
     def _asked_again(self, plan: CellPlan) -> set[tuple[int, int]]:
-        """Return the trials with a refused call that was answered when it was asked
-        again.
-        """
+        """Return the trials with a refused call that was answered when asked again."""
         where, values = _selection(plan, None)
         calls = self.select(
             f"SELECT subject, trial, malformed FROM calls{where} AND malformed > 0 AND fault = ''",
@@ -747,8 +743,8 @@ class RunLog(recorder.LogWriter):
         )
 
     def remarks(self, plan: CellPlan) -> tuple[str, ...]:
-        """Return what a reader of the verdict must know of how the cell was run;
-        usually nothing.
+        """Return remarks on how the cell was run that a reader of the verdict must
+        know; usually none.
         """
         if not (redrawn := self.redrawn(plan)):
             return ()
@@ -763,10 +759,11 @@ class RunLog(recorder.LogWriter):
 
     def note_killed(self, plan: CellPlan, wanted: Sequence[int]) -> None:
         """Record which of the wanted subjects were in a trial when an earlier run of
-        the cell was killed, if one was.
+        the cell was killed.
 
-        A run that ends in any other way closes its log. What a language model was asked
-        is in the log, however it ends. The trial is the first that was not yet written.
+        A run that ends in any other way closes its log. Requests to a language model
+        are in the log in any case. The interrupted trial is the first one that was not
+        written.
         """
         where, values = _selection(plan, None)
         query = f"SELECT max(id) FROM journal{where} AND kind = 'started'"
@@ -775,7 +772,7 @@ class RunLog(recorder.LogWriter):
         if plan.agent or started is None or started < (closed or 0):
             return
         begun = set(self._begun(plan))
-        # One that has no trial yet may have been killed in its first.
+        # A subject without any trial may have been killed in its first.
         alive = [one for one in wanted if one in begun] + [
             one for one in wanted if one not in begun
         ][:1]
@@ -797,8 +794,8 @@ class RunLog(recorder.LogWriter):
         life: Sequence[TrialRecord],
         complete: int | None,
     ) -> None:
-        """Raise RunLogError if trials are lost: those before another, or the last ones
-        of a complete life.
+        """Raise RunLogError if trials are lost: before a recorded one, or at the end of
+        a complete life.
         """
         if [record.trial for record in life] == list(range(len(life))) and complete in (
             None,
@@ -824,8 +821,8 @@ class RunLog(recorder.LogWriter):
         ]
 
     def trial_counts(self) -> dict[CellKey, dict[int, tuple[int, int]]]:
-        """Return by cell and subject how many of its trials were run, and how many are
-        missing.
+        """Return, by cell and subject, the number of trials that were run, and of those
+        that are missing.
         """
         query = "SELECT model, protocol, view, variant, subject, sum(missing = ''), sum(missing != '') FROM trials"
         found: dict[CellKey, dict[int, tuple[int, int]]] = {}
@@ -868,8 +865,8 @@ class RunLog(recorder.LogWriter):
         return [JournalEntry(**dict(zip(names, row, strict=True))) for row in found]
 
     def causes(self, plan: CellPlan | None = None) -> dict[CellKey, tuple[str, ...]]:
-        """Return why trials of each cell could not be run, since it was started last,
-        most frequent first.
+        """Return the reasons why trials of each cell could not be run, most frequent
+        first, since the cell was last started.
         """
         found: dict[CellKey, Counter[str]] = {}
         where, values = _selection(plan, None)
@@ -907,9 +904,7 @@ class RunLog(recorder.LogWriter):
             log_file.check_pages(self._connection, self.path)
 
     def verify(self) -> int:
-        """Return the number of rows; RunLogError if they are not those that were
-        written, or if some are gone.
-        """
+        """Return the number of rows; RunLogError if rows were changed or removed."""
         self.check_pages()
         rows = total = 0
         with self.snapshot(), log_file.damage_explained(self.path):
@@ -926,7 +921,7 @@ class RunLog(recorder.LogWriter):
             return self._connection.execute(query, values).fetchall()
 
     def stream(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
-        """Yield the rows of a query of any size; few are in memory at a time."""
+        """Yield the rows of a query with few of them in memory, whatever its size."""
         with self._lock, log_file.errors_explained(self.path):
             cursor = self._connection.execute(query, values)
         while True:
@@ -938,7 +933,7 @@ class RunLog(recorder.LogWriter):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let all that a block reads be of one moment, whatever another process writes
+        """Let a block read one consistent state, whatever another process writes
         meanwhile.
         """
         with self._lock, log_file.errors_explained(self.path):

@@ -1,5 +1,5 @@
-"""The file of a run log: its tables, how rows are written and read back, and how a log
-of a stranger is opened.
+"""The file of a run log: its tables, writing and reading rows, and opening logs that
+may be hostile.
 """
 
 from __future__ import annotations
@@ -52,9 +52,8 @@ _LIFE_KEY = """\
     variant TEXT NOT NULL,  -- what a study or control changes, empty for the plain cell
     subject INTEGER NOT NULL,  -- from 0"""
 
-# Without rowids the rows lie in the order of their keys, whichever subject finished
-# first; and nothing in trials, events and lives tells when it was written: the same run
-# gives the same rows.
+# Without rowids, rows are stored in key order, whichever subject finished first.
+# Trials, events and lives hold no times, so the same run gives the same rows.
 SCHEMA = f"""
 CREATE TABLE manifest (  -- what the run is
     key TEXT PRIMARY KEY,  -- format, run_id, created, versions, git, options (with the seed), plugins (of others), protocols (resolved texts and hashes), signature (of whoever made it)
@@ -150,11 +149,11 @@ PRAGMA user_version = {FORMAT};
 """  # noqa: E501  # a line is a column
 
 
-#: Maximum number of trials of a life, and of a cell: far more than any has, but finite,
-#: since the gaps of unfinished lives are filled up.
+#: Maximum number of trials of a life, and of a cell. Both are far above any real
+#: number, but must be finite, because the gaps of unfinished lives are filled.
 MOST_OF_LIFE, MOST_TRIALS = 10**5, 10**7
 
-#: What every manifest has, and of which type it is.
+#: Keys that every manifest has, with their types.
 MANIFEST: Mapping[str, Any] = {
     "format": int,
     "run_id": str,
@@ -168,23 +167,23 @@ MANIFEST: Mapping[str, Any] = {
 
 
 def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest as it is; ValueError, with what is wrong, unless it has what
-    every reader asks for.
+    """Return the manifest unchanged; ValueError, with the reason, unless it has
+    everything that readers need.
     """
     for key, kind in MANIFEST.items():
         if key not in manifest:
             raise ValueError(f"the manifest has no {key}")
         _adapter(kind).validate_python(manifest[key], strict=True)
     if not isinstance(manifest["options"].get("seed"), int):
-        # Without it no trial can be lived again.
+        # Without the seed no trial can be replayed.
         raise ValueError("the manifest's options have no seed")
     return dict(manifest)
 
 
 @lru_cache(maxsize=4096)
 def read_plan(text: str) -> CellPlan:
-    """Return the plan in a JSON object; ValueError, with what is wrong, where there is
-    none.
+    """Return the plan in a JSON object; ValueError, with the reason, if it is not a
+    plan.
     """
     values = json.loads(text)
     variant = Variant.parse(values.pop("variant"))
@@ -198,7 +197,7 @@ def read_plan(text: str) -> CellPlan:
 
 
 def fits(plan: CellPlan) -> bool:
-    """Return whether a log may have a cell of so many trials."""
+    """Return whether a log may have a cell with this many trials."""
     return (
         plan.trials <= MOST_OF_LIFE
         and plan.subjects * max(plan.trials, 1) <= MOST_TRIALS
@@ -206,7 +205,7 @@ def fits(plan: CellPlan) -> bool:
 
 
 def check_fits(plan: CellPlan) -> None:
-    """Raise OptionError for a cell of more trials than a log may have."""
+    """Raise OptionError for a cell with more trials than a log may have."""
     if not fits(plan):
         raise OptionError(
             f"{plan.label} by {plan.model}: {plan.subjects:,} subjects of {plan.trials:,} trials are more than "
@@ -228,7 +227,7 @@ _MAPPINGS = frozenset({"counters", "measures", "variables", "tally"})
 
 
 def row_digest(table: str, values: Iterable[Any]) -> int:
-    """Return the digest of a row, the same when it is written and when it is read."""
+    """Return the digest of a row, which is equal after writing and after reading."""
     parts = [table.encode()]
     for value in values:
         if isinstance(value, str):
@@ -236,7 +235,7 @@ def row_digest(table: str, values: Iterable[Any]) -> int:
             parts += [b"text %d " % len(content), content]
         elif value is None:
             parts.append(b"null ")
-        else:  # SQLite keeps 1.0 as 1 and -0.0 as 0 where that is shorter
+        else:  # SQLite stores 1.0 as 1, and -0.0 as 0, to save space
             parts.append(b"number %r " % (float(value) + 0.0))
     return int.from_bytes(
         hashlib.blake2b(b"".join(parts), digest_size=32).digest(), "big"
@@ -245,7 +244,7 @@ def row_digest(table: str, values: Iterable[Any]) -> int:
 
 @cache
 def tables() -> Mapping[str, tuple[str, ...]]:
-    """Return the columns of every table that the digest is of."""
+    """Return the columns of every table that enters the digest."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(SCHEMA)
         names = [
@@ -265,13 +264,12 @@ def tables() -> Mapping[str, tuple[str, ...]]:
 
 def watch(connection: sqlite3.Connection, count: Callable[[int], None]) -> None:
     """Call ``count`` with the digest of each row that this connection writes, and with
-    minus that of a removed one.
+    minus the digest of a removed one.
 
-    The triggers are temporary ones, which belong to the connection: there are none in
-    the file.
+    The triggers are temporary: they belong to the connection, and the file has none.
     """
     connection.execute("PRAGMA temp_store = MEMORY")
-    # A row that is replaced is a row that is removed.
+    # Replacing a row must count as removing it, too.
     connection.execute("PRAGMA recursive_triggers = ON")
 
     @interrupts.called_by_c
@@ -330,8 +328,8 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
 
 @lru_cache(maxsize=4096)
 def _mapping(text: str) -> Mapping[str, Any]:
-    """Return a JSON object; trials that are alike share it, because a large run is read
-    as a whole.
+    """Return a JSON object. Equal ones are shared, because a large run is read as a
+    whole.
     """
     mapping = json.loads(text)
     if not isinstance(mapping, dict):
@@ -355,11 +353,11 @@ def dump_line(record: TrialRecord, events: Sequence[TaskEvent]) -> str:
     return json.dumps(values, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-#: Suffixes of the files that SQLite keeps beside a database.
+#: Suffixes of the files that SQLite creates beside a database.
 _BESIDE = ("-journal", "-wal", "-shm")
-#: A rollback journal that ends with these bytes names another file, which SQLite
-#: deletes when it has rolled back. Only a transaction over several databases writes
-#: such a name; a run log has none.
+#: The end of a rollback journal that names another file, which SQLite would delete
+#: after a rollback. Only a transaction over several databases writes such a name, so a
+#: run log never has one.
 _NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
 
 
@@ -367,12 +365,12 @@ def check_plain(directory: Path) -> None:
     """Raise RunLogError unless ``directory`` holds plain files and directories only.
 
     Writing through a link changes a file elsewhere; opening a FIFO for writing blocks
-    until it is read, which may be never.
+    until it is read, possibly forever.
     """
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
         try:
             mode = path.lstat().st_mode
-        except FileNotFoundError:  # another process of the run is at work
+        except FileNotFoundError:  # another process of the run is working here
             continue
         if stat.S_ISLNK(mode):
             raise RunLogError(
@@ -384,8 +382,8 @@ def check_plain(directory: Path) -> None:
 
 
 def check_beside(path: Path) -> None:
-    """Raise RunLogError if SQLite would wait for, or delete, something else when it
-    opens the database ``path``.
+    """Raise RunLogError if opening the database ``path`` would make SQLite block, or
+    delete another file.
     """
     for suffix in _BESIDE:
         beside = path.with_name(path.name + suffix)
@@ -409,8 +407,8 @@ def _strange(path: Path, what: str) -> RunLogError:
 
 
 def inside(directory: Path, name: str) -> Path:
-    """Return where ``name`` is to be written in a run's directory. RunLogError where
-    that is no plain place.
+    """Return the path of ``name`` in a run's directory, for writing; RunLogError unless
+    it is a plain file there.
     """
     check_plain(directory)
     path = directory / name
@@ -419,19 +417,19 @@ def inside(directory: Path, name: str) -> Path:
 
 
 FILE_NAME = "run.sqlite"
-#: Names the latest run on a command line.
+#: Refers to the latest run on a command line.
 LATEST = "latest"
-#: Lies beside it, and is locked by the session that runs the run.
+#: A file beside the log, locked by the session that runs it.
 LOCK_NAME = "session.lock"
-#: Seconds that a claim waits: ``is_claimed`` holds the lock for a moment.
+#: Seconds to wait for the lock, because ``is_claimed`` holds it for a moment.
 _CLAIM_PATIENCE = 0.5
-#: Pages of the write-ahead log (32 MB) after which it is brought into the file:
-#: everybody waits for the disk then.
+#: Pages of the write-ahead log (32 MB) after which it is merged into the file, while
+#: all writers wait for the disk.
 CHECKPOINT = 8000
-#: Bytes of a row, of what is written and of what a stranger has written; replies come
-#: in at most 4 MB (MAX_BODY), and the manifest has all protocols.
+#: Maximum bytes of a row, both written and read. Replies have at most 4 MB (MAX_BODY),
+#: and the manifest contains all protocols.
 LONGEST_ROW = 32 * 2**20
-#: Seconds that a writer waits for its turn before it gives up.
+#: Seconds that a writer waits for its turn before it fails.
 BUSY_TIMEOUT = 120.0
 
 LIFE = "model = ? AND protocol = ? AND view = ? AND variant = ? AND subject = ?"
@@ -455,8 +453,8 @@ def errors_explained(path: Path) -> Iterator[None]:
 
 @contextmanager
 def damage_explained(path: Path) -> Iterator[None]:
-    """Turn what goes wrong while rows of ``path`` are read into records into a
-    RunLogError: it is damaged.
+    """Convert errors while rows of ``path`` are made into records to a RunLogError
+    about a damaged file.
     """
     try:
         with errors_explained(path):
@@ -465,14 +463,12 @@ def damage_explained(path: Path) -> Iterator[None]:
         raise damaged(path, str(error)) from error
 
 
-#: Logs that this process has opened, the latest last.
+#: Logs opened by this process, the latest last.
 OPENED: dict[Path, None] = {}
 
 
 def unreadable(error: Exception) -> str:
-    """Return what is said where something in the logs that were read cannot be what a
-    run has written.
-    """
+    """Return the message for a log whose contents no run can have written."""
     logs = " or ".join(map(str, list(OPENED)[:-4:-1]))
     return (
         f"{logs} cannot be read: {quoted(raised_where(error))}. It was changed, or this is a mistake of CheeseBench: "
@@ -486,7 +482,7 @@ def damaged(path: Path, seen: str) -> RunLogError:
     )
 
 
-#: Words of an error, and what they mean: of each, one word is enough.
+#: Words in an error, with an explanation; one of the words is enough.
 _EXPLANATIONS = (
     (("is full",), "{path}: the disk is full. Make room, {resume}."),
     (
@@ -530,8 +526,8 @@ def _explanation(error: Exception, path: Path) -> str:
 
 
 def make_directory(results: Path, run_id: str) -> Path:
-    """Create ``results/run_id`` and return it, absolute; RunLogError if it exists or
-    cannot be.
+    """Create ``results/run_id`` and return its absolute path; RunLogError if it exists
+    or cannot be created.
     """
     directory = results.absolute() / run_id
     try:
@@ -540,8 +536,8 @@ def make_directory(results: Path, run_id: str) -> Path:
         # Replies of models and prompts are private: on a shared machine only their
         # owner may read them.
         directory.mkdir(mode=0o700)
-        # SQLite gives the files beside it the mode of the log, wherever the directory
-        # is copied to.
+        # SQLite gives its files beside the log the mode of the log, also in a copied
+        # directory.
         (directory / FILE_NAME).touch(mode=0o600)
     except FileExistsError:
         if not results.is_dir():
@@ -558,8 +554,8 @@ def make_directory(results: Path, run_id: str) -> Path:
 
 
 def check_new(directory: Path) -> None:
-    """Raise RunLogError if there is a run already; one whose first calls were refused
-    is removed.
+    """Raise RunLogError if there is a run already. A run whose first calls were refused
+    is removed instead.
     """
     if directory.is_dir() and not directory.is_symlink() and _is_empty(directory):
         shutil.rmtree(directory)
@@ -572,8 +568,8 @@ def check_new(directory: Path) -> None:
 
 
 def _is_empty(directory: Path) -> bool:
-    """Return whether a directory is that of a run whose first calls, or whose probe,
-    were refused.
+    """Return whether a directory holds a run without results, whose first calls or
+    probe were refused.
     """
     path = directory / FILE_NAME
     if not path.is_file():
@@ -596,11 +592,11 @@ def _is_empty(directory: Path) -> bool:
 
 
 def claim(path: Path) -> sqlite3.Connection:
-    """Return a lock on the run log ``path``, to be closed at the end of the session; it
+    """Return a lock on the run log ``path``. Close it at the end of the session; it
     ends with the process, too.
 
     Two sessions that continue the same run would pay for the same calls, and mix their
-    replies. RunLogError names the remedy where another one has it.
+    replies. If another session holds it, RunLogError names the remedy.
     """
     with errors_explained(path):
         check_plain(path.parent)
@@ -625,8 +621,8 @@ def claim(path: Path) -> sqlite3.Connection:
 
 
 def is_claimed(path: Path) -> bool:
-    """Return whether a session is running the run of the log ``path``, in any
-    process.
+    """Return whether a session in any process is running the run of
+    the log ``path``.
     """
     lock = path.absolute().with_name(LOCK_NAME)
     if not lock.is_file():
@@ -638,17 +634,16 @@ def is_claimed(path: Path) -> bool:
         ) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
-        # Any other error says that it is damaged, not that it is locked.
+        # Any other error says that the file is damaged, not locked.
         return "locked" in str(error)
     return False
 
 
 def find_runs(results: Path) -> dict[str, Path]:
-    """Return the run logs right below a directory by the name of their folder, the
-    latest first.
+    """Return the run logs directly below a directory, by folder name, the latest first.
 
-    The order is that of the last entries of their journals, because reading a log
-    changes the times of its files. Logs that cannot be read come last.
+    The last entries of their journals decide the order, because reading a log changes
+    its file times. Unreadable logs come last.
     """
     found = {
         path.parent.name: path.absolute() for path in results.glob(f"*/{FILE_NAME}")
@@ -676,8 +671,8 @@ def _last_entry(path: Path) -> str:
 
 @lru_cache(maxsize=1000)
 def _read_last_entry(path: Path, stamps: tuple[tuple[int, int], ...]) -> str:
-    """Return the UTC time of the last entry in the journal, empty if there is none;
-    ``stamps`` date the cache.
+    """Return the UTC time of the last journal entry, empty if there is none. ``stamps``
+    invalidate the cache.
     """
     try:
         with closing(connect(path, "ro")) as log:
@@ -693,9 +688,9 @@ def locate(results: Path, run: str, *, exact: bool = False) -> Path:
     """Return the file of a run, given by its id in ``results`` or by the path of its
     directory or file.
 
-    ``latest`` is the run with the latest entry in its journal, unless one has that
-    name, or a record is to name it (``exact``). Raises RunLogError, with a suggestion,
-    if there is none.
+    ``latest`` is the run with the latest journal entry, unless a run has that name, or
+    the result is to be recorded (``exact``). Raises RunLogError, with a suggestion, if
+    there is none.
     """
     for candidate in (results / run, Path(run)):
         if candidate.is_dir():
@@ -735,7 +730,7 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
         if sys.version_info >= (3, 12):
             connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
         if not mode.startswith("ro"):
-            # A committed transaction survives a crash of any process; only a power
+            # A committed transaction survives the crash of any process; only a power
             # failure can lose the last ones.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
@@ -747,16 +742,18 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """Return a read-only connection. A session that ended leaves no write-ahead
-    log; then reading it writes no file beside it.
+    """Return a read-only connection.
+
+    A session that ended leaves no write-ahead log, so reading then writes no file
+    beside it.
     """
     if not (path.with_name(f"{path.name}-wal").exists() or is_claimed(path)):
         return connect(path, "ro&immutable=1")
     try:
         return connect(path, "ro")
     except sqlite3.OperationalError:
-        # Reading in WAL mode needs two files beside the log. Where they cannot be
-        # created, what is in the journal needs a copy.
+        # Reading in WAL mode needs two files beside the log. If they cannot be created,
+        # the write-ahead log has to be read from a copy.
         with tempfile.TemporaryDirectory(prefix="cheesebench-") as temporary:
             copy = Path(temporary, path.name)
             for suffix in ("", "-wal"):
@@ -772,9 +769,7 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise RunLogError unless the file is a run log of a format that this version
-    reads.
-    """
+    """Raise RunLogError unless this version can read the format of the file."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID:
         raise RunLogError(
@@ -810,16 +805,15 @@ def check_schema(connection: sqlite3.Connection, path: Path, schema: str) -> Non
 _OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
 
 
-#: A comment in SQL. Neither strings nor other comments are told apart, because the
-#: tables of a log have none. SQLite stops reading at a NUL, so that it ends what is
-#: taken for a comment.
+#: A comment in SQL. Strings need no special care, because the tables of a log have
+#: none. SQLite stops reading at a NUL, so a NUL ends a comment here, too.
 _COMMENT = re.compile(r"--[^\n\0]*")
 _BLANKS = re.compile(r"[ \t\n\f\r]+")
 
 
 def _objects(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
-    """Yield type, name and SQL of every table and index; comments are left out, because
-    they may be reworded.
+    """Yield type, name and SQL of every table and index, without comments, because
+    these may be reworded.
     """
     for kind, name, sql in connection.execute(_OBJECTS):
         yield kind, name, _BLANKS.sub(" ", _COMMENT.sub("", sql or ""))
@@ -833,7 +827,7 @@ def _expected(schema: str) -> frozenset[tuple[str, str, str]]:
 
 
 def check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise RunLogError if SQLite finds pages of the log damaged."""
+    """Raise RunLogError if SQLite reports damaged pages in the log."""
     [(said,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
     if said != "ok":
         raise damaged(path, said)
@@ -846,5 +840,5 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
         not (ahead.exists() and ahead.stat().st_size)
         and path.stat().st_size < pages * size
     ):
-        # SQLite would read zeros there.
+        # SQLite would read zeros beyond the end of the file.
         raise damaged(path, "its end is missing")

@@ -1,4 +1,6 @@
-"""The plugins that watch a run: called for what happens, and never in its way."""
+"""The plugins that watch a run. They are told about events, and cannot
+disturb the run.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Observers:
-    """The implementations of a hook; one that has raised is named once, and not called
+    """The implementations of a hook. One that raises is reported once, and not called
     again.
     """
 
-    #: Beginning of every sentence about an observer that failed.
+    #: Beginning of every sentence about a failed observer.
     FAILED = "the observer "
 
     def __init__(self, hook: HookCaller) -> None:
@@ -29,7 +31,7 @@ class Observers:
         )
 
     def show(self, **what: Any) -> Iterator[str]:
-        """Call all that have not failed yet; yield a sentence for each that fails
+        """Call all observers that have not failed; yield a sentence for each that fails
         now.
         """
         for one in reversed(self._hook.get_hookimpls()):

@@ -1,5 +1,5 @@
-"""Where a run comes from: its manifest, the signature of its user, and what is
-installed here.
+"""The origin of a run: its manifest, its user's signature, and
+the installed software.
 """
 
 from __future__ import annotations
@@ -31,24 +31,22 @@ from cheesebench.records import FORMAT
 if TYPE_CHECKING:
     from cheesebench.interfaces import BaseSpecification
 
-#: Says in the recorded options whether the seed was drawn.
+#: Key of the recorded option that tells whether the seed was drawn.
 SEED_DRAWN = "seed_drawn"
 #: Distributions whose version can change a number.
 _LIBRARIES = ("gymnasium", "numpy", "scipy")
-#: Seconds after which git is not waited for any longer (a cold network drive, a huge
-#: repository).
+#: Seconds after which git is given up (a cold network drive, a huge repository).
 _GIT_PATIENCE = 10.0
-#: Exit status of ``git config`` where nothing of that name is set.
+#: Exit status of ``git config`` for a name that is not set.
 _NOT_SET = 1
-#: Scopes of git's settings that are the user's own. Those of a repository are its
-#: author's.
+#: Scopes of git settings made by the user. Settings of a repository are its author's.
 _OWN_SCOPES = frozenset({"system", "global", "command"})
-#: Settings with which a content filter does nothing.
+#: Settings that disable a content filter.
 _NO_FILTER = ("clean=", "process=", "required=false")
 
 
 def draw_seed() -> int:
-    """Return a new seed of a run: 128 bits from the system, so that nothing in the run
+    """Return a new seed for a run: 128 bits from the system, so that nothing in the run
     can be computed without it.
     """
     return secrets.randbits(128)
@@ -60,15 +58,15 @@ def new_run_id() -> str:
 
 
 def check_run_id(run_id: str) -> str:
-    """Return ``run_id`` if it can name a directory anywhere; raise OptionError
+    """Return ``run_id`` if it can name a directory on any system; raise OptionError
     otherwise.
     """
     return check_name(run_id, "a run", "--run-id ")
 
 
 def check_name(name: str, what: str, option: str = "") -> str:
-    """Return ``name`` if it can name ``what`` (a directory or file) anywhere; raise
-    OptionError otherwise.
+    """Return ``name`` if it can name ``what`` (a directory or file) on any system;
+    raise OptionError otherwise.
     """
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name):
         raise OptionError(
@@ -85,9 +83,9 @@ def describe_run(
 ) -> dict[str, Any]:
     """Return the manifest (JSON values) of a run that starts now.
 
-    ``options`` are the command line options that matter for the result (seed, design,
-    ...). Environment variables are never part of it: keys live there. ``plugins`` are
-    those that are not ours, by name.
+    ``options`` are the command line options that affect the results (seed, design,
+    ...). Environment variables are never included, because they hold keys. ``plugins``
+    are third-party plugins, by name.
     """
     return {
         "format": FORMAT,
@@ -121,7 +119,7 @@ def describe_protocols(
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, of this package, of the libraries that compute,
+    """Return the versions of Python, of this package and of the libraries that compute,
     and the platform.
     """
     entries = {
@@ -141,9 +139,9 @@ def git_state(directory: Path) -> dict[str, Any] | None:
     """Return ``revision`` and ``dirty`` of the work tree around ``directory``; None
     outside a work tree.
 
-    The work tree can be a stranger's, and git would start programs that its
-    configuration names: a monitor of the file system, filters of contents, and what
-    fetches missing objects. None of them is started.
+    The work tree may be hostile: git would start programs named in its configuration,
+    such as a file system monitor, content filters, and fetchers of missing objects.
+    None of them is started here.
     """
     revision = _git(directory, "rev-parse", "HEAD")
     filters = _filters_of_others(directory)
@@ -155,7 +153,8 @@ def git_state(directory: Path) -> dict[str, Any] | None:
         for key in _NO_FILTER
         for word in ("-c", f"{name}.{key}")
     ]
-    # A submodule is asked for its commit only: its filters are named in another file.
+    # Of a submodule only the commit is compared, because its filters are configured in
+    # another file.
     changes = _git(
         directory, *settings, "status", "--porcelain", "--ignore-submodules=dirty"
     )
@@ -165,8 +164,9 @@ def git_state(directory: Path) -> dict[str, Any] | None:
 
 
 def _filters_of_others(directory: Path) -> list[str] | None:
-    """Return the content filters (``filter.NAME``) that the work tree configures, and
-    not its user; None if git does not say, or one cannot be named on a command line.
+    """Return the content filters (``filter.NAME``) configured by the work tree rather
+    than by its user. None if git does not say, or one cannot be named on a command
+    line.
     """
     named = _git(
         directory,
@@ -189,9 +189,9 @@ def _filters_of_others(directory: Path) -> list[str] | None:
 
 
 def _git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
-    """Return what git says; None where it does not run, or does not end."""
-    # Nothing is fetched: an empty list allows no protocol. Newer versions of git know
-    # the other variable, too.
+    """Run git; None if it does not start, or does not end in time."""
+    # Nothing is fetched: an empty list allows no protocol. Newer versions of git also
+    # know the other variable.
     environment = {**os.environ, "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
     try:
         return subprocess.run(
@@ -211,23 +211,23 @@ def _git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str] |
 
 #: Key of the signature in the manifest.
 SIGNATURE = "signature"
-#: What is signed: the options, of this run and no other.
+#: Signed keys of the manifest: the options, bound to this run.
 _SIGNED = ("run_id", "created", "options")
 #: Bytes of the key.
 _KEY_LENGTH = 32
 
 
 def signature(manifest: Mapping[str, Any]) -> str | None:
-    """Return the signature of a manifest that was made just now; None where no key can
-    be kept (a read-only home).
+    """Return the signature of a new manifest; None if no key can be stored (a read-only
+    home).
     """
     key = _key(create=True)
     return None if key is None else _signature(manifest, key)
 
 
 def made_here(manifest: Mapping[str, Any]) -> bool:
-    """Return whether the manifest was signed by this user on this machine, and is as it
-    was then.
+    """Return whether this user signed the manifest on this machine, and it is
+    unchanged.
     """
     found, key = manifest.get(SIGNATURE), _key(create=False)
     if key is None or not isinstance(found, str):
@@ -238,7 +238,7 @@ def made_here(manifest: Mapping[str, Any]) -> bool:
 
 
 def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
-    # As it reads back from JSON, in which it is kept: there are no tuples there.
+    # Signed in the form that is read back from JSON, which has no tuples.
     signed = json.dumps(
         [manifest.get(name) for name in _SIGNED], sort_keys=True, separators=(",", ":")
     )
@@ -247,7 +247,7 @@ def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
 
 def _path() -> Path:
     base = os.environ.get("XDG_STATE_HOME", "")
-    # The specification of these directories: a relative path is to be ignored.
+    # By the specification of these directories, a relative path is ignored.
     return (
         (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "state")
         / "cheesebench"
@@ -281,7 +281,7 @@ def _make(path: Path) -> None:
 
 
 def _read(path: Path) -> bytes | None:
-    """Return the key; None if it could be somebody else's, or if others can read it."""
+    """Return the key; None if it may be another user's, or others can read it."""
     descriptor = os.open(
         path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     )
@@ -297,9 +297,9 @@ def _read(path: Path) -> bytes | None:
     return key if len(key) == _KEY_LENGTH else None
 
 
-#: Data files that count, by ending; code is ``.py``.
+#: Endings of data files that enter the digests, in addition to code (``.py``).
 _DATA = (".yaml", ".json", ".txt")
-#: Characters of a digest.
+#: Length of a digest in characters.
 _DIGEST_LENGTH = 12
 
 
@@ -326,9 +326,7 @@ def installation() -> dict[str, str]:
 
 
 def differences(there: Mapping[str, str], here: Mapping[str, str]) -> list[str]:
-    """Return how the installation ``there`` differs from the one ``here``, one phrase
-    for each name.
-    """
+    """Return the differences between two installations, one phrase for each name."""
     missing = "none"
     return [
         f"{name}: {there.get(name, missing)}, here {here.get(name, missing)}"
@@ -362,7 +360,7 @@ def _files(path: Path, endings: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
     if path.is_file():
         yield path.name, path
         return
-    # Four of our packages are symbolic links where this is installed for development.
+    # In a development installation, four of our packages are symbolic links.
     for directory, folders, names in os.walk(path, followlinks=True):
         folders[:] = [name for name in folders if name != "__pycache__"]
         for name in names:

@@ -1,4 +1,4 @@
-"""Writes what jobs report into the run log: each trial is a row."""
+"""Writes the reports of jobs into the run log, each trial as a row."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from cheesebench.interfaces import TaskEvent
     from cheesebench.records import CellPlan
 
-#: Digests of logs are counted modulo this.
+#: Digests of logs are added modulo this number.
 DIGESTS = 2**256
 
 
 class LogWriter:
-    """Writes what a run log gains while subjects run: trials, and the journal."""
+    """Writes the growing parts of a run log: trials, and the journal."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
         self._lock = threading.RLock()
-        #: Change of the digest by the transaction that is under way.
+        #: Change of the digest in the current transaction.
         self._change = 0
 
     def _count(self, change: int) -> None:
@@ -42,8 +42,8 @@ class LogWriter:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a block as one transaction; other processes wait. A nested transaction is
-        part of the outer one.
+        """Run a block as one transaction while other processes wait. A nested
+        transaction is part of the outer one.
         """
         with self._lock, log_file.errors_explained(self.path):
             nested = self._connection.in_transaction
@@ -60,8 +60,8 @@ class LogWriter:
                     self._connection.execute("UPDATE digest SET total = ?", (total,))
                 self._connection.execute("COMMIT")
             except BaseException:
-                # SQLite has already rolled back by itself after some errors (a full
-                # disk).
+                # After some errors (a full disk) SQLite has already rolled back by
+                # itself.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
@@ -69,9 +69,9 @@ class LogWriter:
     def write_trial(self, record: TrialRecord, events: Sequence[TaskEvent]) -> None:
         """Write a finished trial in one transaction.
 
-        A trial that is missing so far is replaced. If it is there already it must be
-        the same (a resumed life is replayed from its first trial); RunLogError names
-        the difference otherwise.
+        It replaces a missing trial. A trial that is already there must be equal,
+        because a resumed life is replayed from its first trial; otherwise RunLogError
+        names the difference.
         """
         key = (*record.key, record.subject, record.trial)
         with self.transaction():
@@ -104,7 +104,7 @@ class LogWriter:
         missing: str = "infrastructure",
         tally: Mapping[str, int] | None = None,
     ) -> int:
-        """Record a subject's unfinished trials as missing, the first with its
+        """Record a subject's unfinished trials as missing, the first of them with its
         ``tally``, and ``cause`` in the journal.
 
         Returns the number of finished trials.
@@ -197,23 +197,23 @@ def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) ->
     )
 
 
-#: Seconds after which waiting reports are written, and number at which they are written
-#: at once.
+#: Seconds after which waiting reports are written, and number of reports that are
+#: written at once.
 WRITE_AFTER_SECONDS, WRITE_AT_REPORTS = 0.02, 500
 
-#: A report with what came of it: the number of trials of its job that are done, or why
-#: it was not written.
+#: A report with its result: the number of finished trials of its job, or the error that
+#: kept it from being written.
 Outcome = tuple[Report, int | Exception]
 
 
 class Recorder:
-    """Writes what jobs report, in the order in which it is reported. All methods are
-    called in one event loop.
+    """Writes the reports of jobs in the order of their arrival.
 
-    ``written`` is called for every report after its transaction, with the number of the
-    subject's trials that are done and the error that kept it from being written (if
-    any). After such an error no more is written of that job. ``stopped`` makes the last
-    report of a job that an error has ended.
+    All methods are called in one event loop. ``written`` is called for every report
+    after its transaction, with the subject's number of finished trials, and the error
+    that kept the report from being written (if any). After such an error nothing more
+    of that job is written. ``stopped`` makes the last report of a job that an error has
+    ended.
     """
 
     def __init__(
@@ -227,14 +227,12 @@ class Recorder:
         self._written = written
         self._waiting: list[tuple[Job, Report]] = []
         self._timer: asyncio.TimerHandle | None = None
-        #: Finished trials of running jobs, and jobs for which nothing more is written.
+        #: Number of finished trials of running jobs; and jobs that write nothing more.
         self._trials: dict[Job, int] = {}
         self._refused: set[Job] = set()
 
     def add(self, job: Job, report: Report) -> None:
-        """Queue a report for writing; reports are written in the order in which they
-        were added.
-        """
+        """Queue a report; reports are written in the order in which they were added."""
         self._waiting.append((job, report))
         if len(self._waiting) >= WRITE_AT_REPORTS:
             self.flush()
@@ -267,13 +265,13 @@ class Recorder:
         self._refused.discard(job)
 
     def _write_together(self, reports: Sequence[tuple[Job, Report]]) -> list[Outcome]:
-        """Write reports in one transaction, or singly if that fails."""
+        """Write reports in one transaction; if that fails, one by one."""
         before = dict(self._trials)
         try:
             done = self._write(reports)
         except Exception as error:
             self._trials = before
-            # On a full disk nothing can be written.
+            # Nothing can be written, for example because the disk is full.
             if isinstance(error.__cause__, sqlite3.OperationalError):
                 return [(report, error) for _, report in reports]
             # An error in one report must not affect others.
@@ -283,8 +281,8 @@ class Recorder:
         ]
 
     def _write(self, reports: Sequence[tuple[Job, Report]]) -> list[int]:
-        """Write reports in one transaction; return, after each, its job's number of
-        finished trials.
+        """Write reports in one transaction. Return, for each report, the number of
+        finished trials of its job.
         """
         with self._log.transaction():
             return [self._write_one(job, report) for job, report in reports]
@@ -326,9 +324,7 @@ class Recorder:
 
 
 def _check_next(record: TrialRecord, job: Job, trials: int) -> None:
-    """Raise PluginError if a record is not of the job, or a trial before it is left
-    out.
-    """
+    """Raise PluginError if a record belongs to another job, or skips a trial."""
     plan, subject = job.plan, job.subject
     is_own = (record.key, record.subject) == (plan.key, subject)
     if not is_own or record.trial > trials:

@@ -1,4 +1,4 @@
-"""Lives recorded subjects again: films, calls with their prompts, and the checks of a
+"""Replays recorded subjects: films, calls with their prompts, and the checks of a
 resumed run.
 """
 
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 def film(
     log: RecordedRun, paradigm: Paradigm, view: View, record: TrialRecord
 ) -> list[Frame]:
-    """Return the film of a recorded trial; ``paradigm`` is compiled from the protocol
+    """Return the film of a recorded trial. ``paradigm`` is compiled from the protocol
     that the run used.
 
-    Raises RunLogError when the trial is missing or does not come out as recorded.
+    Raises RunLogError if the trial is missing, or the replay differs from the record.
     """
     plan = next(plan for plan in log.plans() if plan.key == record.key)
     seed = log.manifest["options"]["seed"]
@@ -87,11 +87,11 @@ def films(
 def recorded_protocol(
     log: RecordedRun, plan: CellPlan, plugins: Plugins | None = None
 ) -> BaseSpecification:
-    """Return the protocol of a cell as the run used it, from the run's own manifest,
-    wherever its file is now.
+    """Return the protocol of a cell as the run used it. It comes from the run's own
+    manifest, wherever its file is now.
 
-    ``plugins`` have the families (default: those that are installed). Raises
-    RunLogError when this version reads another protocol out of that text.
+    ``plugins`` have the families (default: those installed). Raises RunLogError if this
+    version makes a different protocol of that text.
     """
     recorded = log.manifest["protocols"].get(plan.protocol, {})
     catalogue = Catalogue(families=None if plugins is None else plugins.families)
@@ -107,7 +107,7 @@ def recorded_protocol(
 
 
 def recorded_paradigm(log: RecordedRun, plugins: Plugins, plan: CellPlan) -> Paradigm:
-    """Return the paradigm of a cell's subjects: its recorded protocol compiled again,
+    """Return the paradigm of a cell's subjects: its recorded protocol, compiled again,
     with its control.
 
     Raises RunLogError like ``recorded_protocol``, and PluginError if no plugin compiles
@@ -123,8 +123,8 @@ def recorded_paradigm(log: RecordedRun, plugins: Plugins, plan: CellPlan) -> Par
 
 
 def steppable(compiled: Paradigm, plan: CellPlan) -> Paradigm:
-    """Return a cell's paradigm as one that is lived step by step; RunLogError where it
-    is not.
+    """Return a cell's paradigm if its subjects act step by step; otherwise raise
+    RunLogError.
     """
     if not compiled.is_stepwise:
         family = compiled.specification.family
@@ -175,8 +175,8 @@ def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
 
 
 def check_same(record: TrialRecord, lived: TrialRecord) -> None:
-    """Raise RunLogError, with the first field that differs, if a replayed trial is not
-    as it was recorded.
+    """Raise RunLogError, with the first differing field, if a replayed trial differs
+    from its record.
     """
     if lived == record:
         return
@@ -189,7 +189,9 @@ def check_same(record: TrialRecord, lived: TrialRecord) -> None:
 
 
 class _WatchedLife:
-    """An environment whose steps are kept, with what a plan is dropped for."""
+    """An environment that records its steps, and what the loop needs for dropping a
+    plan.
+    """
 
     def __init__(self, life: SubjectEnvironment) -> None:
         self._life = life
@@ -215,8 +217,8 @@ class _WatchedLife:
         return observation, reward, status
 
     def where(self) -> dict[str, Any]:
-        """Return what a frame says of the subject's place, if the environment knows
-        it.
+        """Return the position of the subject for a frame, if the
+        environment knows it.
         """
         life = self._located
         if life is None:
@@ -241,11 +243,11 @@ def replay_calls(
     calls: Iterable[CallRecord],
     interrupts: Interrupts,
 ) -> list[ReplayedCall]:
-    """Let ``agent`` live a filmed trial with the replies that it had; it must have
-    lived all trials before that one.
+    """Let ``agent`` repeat a filmed trial with its recorded replies; it must have
+    repeated all earlier trials.
 
-    The log does not say which actions a reply led to, but the agent does, once more.
-    Raises RunLogError where it acts otherwise than recorded.
+    The log does not record which actions a reply led to, so the agent reads the reply
+    again. Raises RunLogError if it acts differently.
     """
     life = _FilmedLife(frames)
     agent.begin_trial(frames[0].observation)
@@ -278,15 +280,15 @@ def replay_calls(
 
 
 class _OtherActionError(Exception):
-    """An action is not the one that was filmed."""
+    """An action differs from the filmed one."""
 
 
 class _FilmedLife:
-    """The environment of a filmed trial: it goes the way of the film, and no other."""
+    """The environment of a filmed trial, which follows the film and nothing else."""
 
     def __init__(self, frames: Sequence[Frame]) -> None:
         self._frames = frames
-        #: The steps executed so far.
+        #: Number of steps executed so far.
         self.at = 0
 
     @property
@@ -332,9 +334,9 @@ def _different(record: CallRecord | None) -> RunLogError:
 class RebuiltCall:
     """A call with its whole prompt.
 
-    ``actions`` is what the agent did after the reply (empty: it asked again); None for
-    a fault, and in families without actions. ``unparsed``: the agent counted the reply
-    as one in which it found no action.
+    ``actions`` are the agent's actions after the reply (empty: it asked again); None
+    for a fault, and in families without actions. ``unparsed``: the agent found no
+    action in the reply.
     """
 
     record: CallRecord
@@ -370,10 +372,8 @@ def rebuild_calls(
     subject: int,
     wanted: tuple[int, int],
 ) -> list[RebuiltCall]:
-    """Return a subject's calls up to the ``wanted`` one: its trial and its number
-    there, from 0.
-
-    Raises RunLogError as ``rebuild_call`` does.
+    """Return a subject's calls up to the ``wanted`` one, given by trial and number in
+    the trial, from 0. Raises RunLogError like ``rebuild_call``.
     """
     trial, call = wanted
     specification = recorded_protocol(log, plan, plugins)
@@ -393,15 +393,14 @@ def rebuild_calls(
             async for _ in life:
                 pass
 
-    # A family without actions never calls ``read_as``; then the call is reached without
+    # A family without actions never calls ``read_as``, so it reaches the call without
     # _ReachedError.
     try:
         run_blocking(live())
     except _ReachedError:
         pass
     except NOT_AS_WRITTEN as error:
-        # What the agent or the family makes of settings that are not those it was
-        # recorded with.
+        # Errors of the agent or family come from settings other than the recorded ones.
         raise memory.different(
             trial, call, f" ({quoted(f'{type(error).__name__}: {error}', 120)})"
         ) from error
@@ -428,9 +427,9 @@ class _Memory:
             for record in log.calls.of_life(plan, subject)
         }
         self._asked: dict[int, int] = {}
-        #: Replies of the present trial in which the agent found no action.
+        #: Number of replies in this trial without an action.
         self._unparsed = 0
-        #: The calls that have been made, and whether the wanted one is among them.
+        #: The calls so far, and whether the wanted one is among them.
         self.calls: list[RebuiltCall] = []
         self.reached = False
         if wanted not in self._records:
@@ -501,7 +500,7 @@ def check_resumable(
     for plan in plans:
         differences += _differences(recorded, plan)
     if differences:
-        # Several views of one protocol have the same differences.
+        # Several views of one protocol have the same differences, so drop duplicates.
         listed = "; ".join(dict.fromkeys(differences))
         raise RunLogError(
             f"Run '{manifest['run_id']}' cannot be {done}: {listed}. "

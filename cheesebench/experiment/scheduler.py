@@ -1,4 +1,4 @@
-"""Which subject runs next: the decisions of a session, without what carries them out.
+"""Decides which subject of a session runs next, without carrying it out.
 
 Nothing here waits, reads or writes. The driver (``session``) reports what has happened,
 and asks what to start.
@@ -17,19 +17,19 @@ from cheesebench.records import CellKey, sets_until
 
 
 class SubjectState(Enum):
-    """Where a subject of a cell stands; one without a state has not been queued."""
+    """The state of a subject in a cell. A subject that was never queued has none."""
 
     QUEUED = auto()
     RUNNING = auto()
     ENDED = auto()
-    """Its job is over; trials may be missing, or on their way into the log."""
+    """The job is over; trials may be missing, or not yet written."""
     COMPLETE = auto()
-    """All of its trials are in the log."""
+    """All trials are in the log."""
     STOPPED = auto()
-    """The cell was decided while it ran ahead."""
+    """The cell was decided while the subject ran ahead."""
 
 
-#: States of a subject that is still to end.
+#: States of a subject that has not ended.
 _OPEN = (SubjectState.QUEUED, SubjectState.RUNNING)
 
 
@@ -37,31 +37,32 @@ _OPEN = (SubjectState.QUEUED, SubjectState.RUNNING)
 class CellSchedule:
     """The subjects of a cell.
 
-    ``asked`` are asked for: all of them, or those up to the present set of a sequential
-    cell. Each later one that runs *runs ahead*.
+    ``asked`` are needed now: all of them, or those up to the present set of a
+    sequential cell. A later subject that is started *runs ahead*.
     """
 
     key: CellKey
-    #: Maximum numbers of subjects, of trials of each, and of calls of a trial.
+    #: Maximum numbers: subjects, trials of each subject, and calls of each trial.
     subjects: int
     trials: int
     most_calls: int = 0
-    #: Whether it asks a language model.
+    #: Whether the agent asks a language model.
     asks_model: bool = False
     #: Whether more sets may follow.
     sequential: bool = False
-    #: Number of subjects that are asked for, and that a verdict is expected to need.
+    #: Number of subjects needed now, and number that the verdict is expected to need.
     asked: int = 0
     needed: int = 0
-    #: Whether no further subject is to be started.
+    #: Whether no further subject will be started.
     decided: bool = False
-    #: Finished trials of all subjects, and of complete subjects; how many of these.
+    #: Finished trials of all subjects, finished trials of complete subjects, and number
+    #: of complete subjects.
     done: int = 0
     done_by_complete: int = 0
     complete: int = 0
     _states: dict[int, SubjectState] = field(default_factory=dict)
     _trials: dict[int, int] = field(default_factory=dict)
-    #: Asked subjects that are queued or running.
+    #: Number of needed subjects that are queued or running.
     _awaited: int = 0
 
     def begin(
@@ -71,8 +72,8 @@ class CellSchedule:
         needed: int,
         given_up: Iterable[int] = (),
     ) -> None:
-        """Set what an earlier session has left: the complete subjects with their
-        numbers of trials, and those that are not to be run again.
+        """Set the result of an earlier session: the complete subjects with their
+        numbers of trials, and those that must not be run again.
         """
         self.asked, self.needed = asked, needed
         for subject, trials in complete.items():
@@ -89,17 +90,17 @@ class CellSchedule:
 
     @property
     def awaits(self) -> bool:
-        """Whether a subject that is asked for is queued or running."""
+        """Whether a needed subject is queued or running."""
         return self._awaited > 0
 
     @property
     def following(self) -> int | None:
-        """Number of subjects of the next set; None after the last."""
+        """Number of subjects up to the next set; None after the last set."""
         sets = sets_until(self.subjects) if self.sequential else ()
         return next((one for one in sets if one > self.asked), None)
 
     def due(self) -> Sequence[int]:
-        """Return the subjects that are asked for and have not ended."""
+        """Return the needed subjects that have not ended."""
         return array("q", (s for s in range(self.asked) if self._is_due(s)))
 
     def _is_due(self, subject: int) -> bool:
@@ -121,12 +122,12 @@ class CellSchedule:
         return next((s for s in beyond if s not in self._states), None)
 
     def begin_set(self, asked: int, needed: int) -> None:
-        """Ask for more subjects, now that those of the present set have ended."""
+        """Ask for more subjects after those of the present set have ended."""
         self.asked, self.needed = asked, max(needed, asked)
 
     def queue_due(self) -> Sequence[int]:
-        """Await every subject that is due; queue those that do not run already, and
-        return them.
+        """Await every needed subject; queue and return those that are
+        not yet running.
         """
         due = self.due()
         self._awaited = len(due)
@@ -139,8 +140,8 @@ class CellSchedule:
         return self._states.get(subject) is SubjectState.RUNNING
 
     def start_ahead(self) -> int | None:
-        """Start the first subject of the next set that could run ahead, and return it;
-        None if there is none.
+        """Start and return the first subject of the next set that could run ahead; None
+        if there is none.
         """
         subject = self.next_ahead()
         if subject is not None:
@@ -148,15 +149,15 @@ class CellSchedule:
         return subject
 
     def start(self, subject: int) -> bool:
-        """Start a queued subject; return whether there is reason to."""
+        """Start a queued subject; return whether it is still needed."""
         if self.decided or self._states.get(subject) is not SubjectState.QUEUED:
             return False
         self._states[subject] = SubjectState.RUNNING
         return True
 
     def end(self, subject: int) -> bool:
-        """Note that the job of a subject is over; return whether the present set has
-        ended with it.
+        """Record that a subject's job is over; return whether the present set ends with
+        it.
         """
         if self._states.get(subject) not in _OPEN:
             return False
@@ -175,7 +176,7 @@ class CellSchedule:
         self._trials[subject] = trials
 
     def set_complete(self, subject: int) -> None:
-        """Note that all trials of a subject are in the log."""
+        """Record that all trials of a subject are in the log."""
         if self._states.get(subject) is SubjectState.COMPLETE:
             return
         self._states[subject] = SubjectState.COMPLETE
@@ -183,8 +184,8 @@ class CellSchedule:
         self.done_by_complete += self._trials[subject]
 
     def progress(self) -> tuple[int, int]:
-        """Return how many trials are finished and planned: of all subjects, or of those
-        that a sequential cell asks for.
+        """Return the numbers of finished and planned trials. In a sequential cell only
+        needed subjects count.
         """
         if not self.sequential:
             left = (self.subjects - self.complete) * self.trials
@@ -198,9 +199,7 @@ class CellSchedule:
         return self._trials[subject] if is_complete else self.trials
 
     def trials_to(self, subjects: int) -> int:
-        """Return the maximum number of trials left until this many subjects are
-        complete.
-        """
+        """Return the maximum number of trials until this many subjects are complete."""
         done = sum(
             min(trials, self.trials)
             for subject, trials in self._trials.items()
@@ -209,50 +208,46 @@ class CellSchedule:
         return max(0, subjects * self.trials - done)
 
 
-#: Subjects of a cell that were queued together (a cell may have a million), with what
-#: orders them: long lives come before short ones, then first come, first served.
+#: Subjects of a cell that were queued together (a cell may have a million), after their
+#: sort key: long lives first, then first come, first served.
 Batch = tuple[int, int, CellSchedule, Iterator[int]]
 
 
 class Queue:
     """The queued subjects of the cells that share an executor, or a model.
 
-    At most ``limit`` subjects that are needed run at a time. With ``runs_ahead``,
-    subjects of next sets take the places that these leave.
+    At most ``limit`` needed subjects run at a time. With ``runs_ahead``, subjects of
+    next sets fill the free places.
     """
 
     def __init__(self, limit: int, *, runs_ahead: bool = False) -> None:
         self.limit = limit
         self.runs_ahead = runs_ahead
-        #: Cells that have been queued.
+        #: Cells that were queued at least once.
         self._cells: dict[CellSchedule, None] = {}
         self._batches: list[Batch] = []
         self._numbers = itertools.count()
-        #: Subjects that run, each with its cell.
+        #: The running subjects, each with its cell.
         self._running: set[tuple[CellSchedule, int]] = set()
 
     def put(self, cell: CellSchedule) -> None:
         """Queue the subjects that a cell needs now."""
         self._cells[cell] = None
         # A run with calls takes as long as its longest subject, so long ones begin
-        # first; others are in order.
+        # first. Other subjects keep their order.
         longest = -cell.trials if cell.asks_model else 0
         batch = longest, next(self._numbers), cell, iter(cell.queue_due())
         heapq.heappush(self._batches, batch)
 
     def start(self) -> Iterator[tuple[CellSchedule, int]]:
-        """Yield every subject that is to be started now; each counts as running from
-        then on.
-        """
+        """Yield every subject to start now; each counts as running from then on."""
         needed = sum(not cell.is_ahead(subject) for cell, subject in self._running)
         for found in itertools.islice(self._queued(), max(0, self.limit - needed)):
             self._running.add(found)
             yield found
 
     def start_ahead(self) -> Iterator[tuple[CellSchedule, int]]:
-        """Yield the subjects of next sets that are to be started with the capacity to
-        spare.
-        """
+        """Yield the subjects of next sets to start with the spare capacity."""
         while self.runs_ahead and self._spare():
             cells = [cell for cell in self._cells if cell.next_ahead() is not None]
             if not cells:
@@ -270,7 +265,7 @@ class Queue:
         return not self._batches and len(self._running) < self.limit
 
     def _queued(self) -> Iterator[tuple[CellSchedule, int]]:
-        """Start queued subjects, the first one first; yield each."""
+        """Start queued subjects in order; yield each."""
         while self._batches:
             *_, cell, subjects = self._batches[0]
             for subject in subjects:
@@ -279,8 +274,8 @@ class Queue:
             heapq.heappop(self._batches)
 
 
-#: Part of what is left of a budget that verdicts may be expected to cost together: an
-#: expectation may be too low.
+#: Share of the remaining budget that the expected costs of all verdicts may add up to,
+#: because expectations may be too low.
 CAUTION = 0.8
 
 
@@ -288,10 +283,10 @@ class Admission:
     """Decides which cell begins its next set while a budget is being spent: the one
     nearest to a verdict.
 
-    ``spent`` returns the share of the budget that is spent (0 to 1). The expected cost
-    of a trial is the mean of the cell's own trials so far; before the first one, that
-    of the other cells, scaled by the most calls that a trial can take. Cells begin side
-    by side as long as the budget is expected to last for all of their verdicts,
+    ``spent`` returns the spent share of the budget (0 to 1). The expected cost of a
+    trial is the mean over the cell's own trials so far. Before the first one it is the
+    mean of the other cells, scaled by the maximum number of calls per trial. Cells run
+    side by side as long as the budget is expected to last for all their verdicts,
     otherwise one after another.
     """
 
@@ -301,11 +296,11 @@ class Admission:
         self._cells = cells
         self._spent = spent
         self._waiting: list[CellSchedule] = []
-        #: Share of the budget that a trial of each cell costs.
+        #: Mean share of the budget that a trial of each cell costs.
         self._own: dict[CellSchedule, float] = {}
 
     def add(self, cell: CellSchedule, spent: float | None) -> None:
-        """Let a cell wait for its next set; ``spent`` is the share of the budget that
+        """Let a cell wait for its next set. ``spent`` is the share of the budget that
         its trials have cost (None: no calls).
         """
         self._waiting.append(cell)
@@ -313,13 +308,13 @@ class Admission:
             self._own[cell] = spent / cell.done
 
     def take(self) -> CellSchedule | None:
-        """Return the cell that begins its next set now; None if none does."""
+        """Return the cell to begin its next set now; None if there is none."""
         self._waiting = [cell for cell in self._waiting if not cell.decided]
         if not self._waiting:
             return None
         spent = self._spent()
         calls = sum(cell.done * cell.most_calls for cell in self._cells)
-        # Before anything is known, every call costs the same.
+        # Before anything is known, every call is assumed to cost the same.
         call = spent / calls if calls else 1.0
         best = min(self._waiting, key=lambda cell: self._expected(cell, call))
         begun = [cell for cell in self._cells if cell.awaits and not cell.decided]
@@ -331,8 +326,8 @@ class Admission:
         return best
 
     def _expected(self, cell: CellSchedule, call: float) -> float:
-        """Return the share of the budget that a cell is expected to take until its
-        verdict, where a call takes the share ``call``.
+        """Return the expected share of the budget until a cell's verdict, if each call
+        costs the share ``call``.
         """
         trial = self._own.get(cell, call * cell.most_calls)
         return trial * cell.trials_to(cell.needed)

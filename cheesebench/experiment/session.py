@@ -1,4 +1,4 @@
-"""The driver: runs the subjects of all cells of a run and alone writes the run log."""
+"""The driver: runs the subjects of all cells, and is the only writer of the run log."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Finished and planned trials of a cell (fewer are planned once ``until`` has ended
-    a schedule early).
+    """Finished and planned trials of a cell. Fewer are planned once ``until`` has ended
+    a schedule early.
 
     ``note`` is the state of calls to models over all cells; empty without calls. For a
     sequential cell, the numbers are those of the current set, of ``subjects`` of at
-    most ``most`` subjects. ``to_come`` are the trials that are left if no set decides.
+    most ``most`` subjects. ``to_come`` is the number of remaining trials if no set
+    decides early.
     """
 
     done: int
@@ -48,7 +49,7 @@ class Progress:
 
 @dataclass(slots=True, eq=False)
 class CellRun:
-    """A cell of a session: what is to be run, where, and how far it is."""
+    """A cell of a session: its plan, its workplace, and its progress."""
 
     plan: CellPlan
     specification: BaseSpecification
@@ -73,14 +74,15 @@ def _cell_run(plan: CellPlan, specification: BaseSpecification) -> CellRun:
     return CellRun(plan, specification, schedule)
 
 
-#: Seconds that ``close`` waits for the background thread, beside those for calls.
+#: Seconds that ``close`` waits for the background thread, in addition to those for
+#: calls.
 THREAD_SECONDS = 10.0
-#: Seconds that calls in flight have when a session ends early: what they bring is paid
-#: for.
+#: Seconds that calls in flight may take when a session ends early, because their
+#: replies are paid for.
 LANDING_SECONDS = 5.0
-#: Seconds between two polls, while a run is waited for, whether it still runs.
+#: Seconds after which ``finish`` checks once more that the run is alive.
 POLL_SECONDS = 10.0
-#: Seconds that pass before subjects run ahead: those of other cells may be about to
+#: Seconds before subjects run ahead, because subjects of other cells may be about to
 #: begin.
 AHEAD_AFTER_SECONDS = 0.5
 
@@ -90,23 +92,19 @@ class RunSession:
 
     ``cells`` are the plans of a log with their specifications, ``seed`` is the run's
     seed, ``processes`` the number of jobs at a time (default: one for each processor;
-    0: everything in threads of this process). ``executor`` names where jobs are done,
-    with ``executor_options``. Subjects are taken up in the order in which their cells
-    were started. A cell whose agent, view or family comes from a plugin that a new
-    process cannot load by itself (a conftest.py) is run in threads.
+    0: everything in threads of this process). ``executor`` names the executor of jobs,
+    with ``executor_options``. Subjects start in the order in which their cells were
+    started. If a new process cannot load a cell's agent, view or family (a plugin in a
+    conftest.py), the cell runs in threads. ``language`` holds the language models;
+    without it, cells that need one cannot be run. ``judge`` decides whether a
+    sequential cell needs another set; without it, all subjects are run. ``ahead`` lets
+    subjects of the next set run early if a model's server is free of charge and has
+    spare capacity.
 
-    ``language`` holds the language models; without it, cells that need one cannot be
-    run.
-
-    ``judge`` says whether a sequential cell needs another set; without it, all subjects
-    are run. ``ahead`` lets subjects of the next set run early where a model's server
-    has capacity to spare and costs nothing.
-
-    Everything that the log holds already counts: complete lives are skipped, others are
-    lived again from their first trial and compared with what was recorded. A finished
-    trial is written within a fiftieth of a second, with others in one transaction.
-    Observers (``cheesebench_trial_finished``) are called in the background thread,
-    singly.
+    The log's contents already count: complete lives are skipped; others are replayed
+    from their first trial and compared with the record. A finished trial is written
+    within a fiftieth of a second, with others in one transaction. Observers
+    (``cheesebench_trial_finished``) are called in the background thread, one at a time.
     """
 
     def __init__(
@@ -139,7 +137,7 @@ class RunSession:
             log.directory,
             executor,
             processes,
-            # With a budget, no call is made that may turn out to be unnecessary.
+            # With a budget, no call is made that may prove unnecessary.
             ahead=ahead and self._admission is None,
             options=executor_options or {},
         )
@@ -205,8 +203,8 @@ class RunSession:
         return over
 
     def finish(self) -> None:
-        """Start all cells, and wait until the last is finished; raises what ``wait``
-        raises.
+        """Start all cells, and wait until the last is finished;
+        raises like ``wait``.
         """
         self.start()
         for cell in self._cells.values():
@@ -224,24 +222,24 @@ class RunSession:
         return Progress(done, planned, note, schedule.asked, plan.subjects, left)
 
     def silence(self) -> tuple[str, float, str] | None:
-        """Return the model that has not answered for longest, for how many seconds, and
-        what its last fault said.
+        """Return the model that has been silent for longest, its seconds of silence,
+        and the text of its last fault.
         """
         return None if self._language is None else self._language.silence()
 
     def stop_sending(self) -> None:
-        """Make no further call to a model; the session is to be closed soon. From any
-        thread.
+        """Make no further call to a model, because the session will be closed soon.
+        From any thread.
         """
         if self._language is not None:
             self._language.stop_sending()
 
     def close(self) -> None:
-        """Stop: what has not started never will, running trials are dropped, finished
-        ones stay.
+        """Stop: nothing more is started, running trials are dropped, finished ones
+        stay.
 
-        Nothing is sent any more; replies that are on their way have LANDING_SECONDS to
-        arrive and be recorded, or until Ctrl-C is pressed again.
+        Calls in flight have LANDING_SECONDS to return and be recorded, or until Ctrl-C
+        is pressed again.
         """
         if self._closed:
             return
@@ -257,8 +255,7 @@ class RunSession:
             self._loop.call_soon_threadsafe(self._hurry.set)
             self._thread.join(THREAD_SECONDS)
         over = sum(cell.over.is_set() for cell in self._cells.values())
-        # A full disk was reported where it was met; it must not hide why the session
-        # ends.
+        # A full disk was reported before; it must not hide why the session ends.
         with contextlib.suppress(RunLogError):
             self._log.note("closed", f"{over} of {len(self._cells)} cells are finished")
 
@@ -312,14 +309,14 @@ class RunSession:
             try:
                 self._take_up(cell)
             except Exception as error:
-                # Including errors of a plugin's hook: they are raised to the caller
-                # that waits for this cell.
+                # Including errors of a plugin's hook: the caller that waits for this
+                # cell gets them.
                 self._fail(cell, error)
                 continue
             self._go_on(cell)
 
     def _take_up(self, cell: CellRun) -> None:
-        """Set a cell to where the log has it."""
+        """Set a cell to its state in the log."""
         log, plan, schedule = self._log, cell.plan, cell.schedule
         complete = log.completed_subjects(plan)
         if plan.sequential and self._judge is not None:
@@ -337,8 +334,8 @@ class RunSession:
         cell.place = self._places.of(plan, cell.specification)
 
     def _go_on(self, cell: CellRun) -> None:
-        """Start the subjects that a cell needs next; finish the cell if it needs
-        none.
+        """Start the subjects that a cell needs next; finish the cell if
+        it needs none.
         """
         try:
             while not cell.schedule.due():
@@ -350,13 +347,13 @@ class RunSession:
             return
         if self._admission is not None and cell.schedule.sequential and cell.plan.agent:
             self._admission.add(cell.schedule, self._spent(cell.plan))
-            # When the cells that begin with it are there, too.
+            # Postponed until the other cells that begin now are queued, too.
             asyncio.get_running_loop().call_soon(self._admit)
         else:
             self._enqueue(cell)
 
     def _begin_set(self, cell: CellRun) -> bool:
-        """Judge the set that is complete; return whether another one begins."""
+        """Judge the completed set; return whether another one begins."""
         schedule = cell.schedule
         if not schedule.sequential or self._judge is None:
             return False
@@ -373,7 +370,7 @@ class RunSession:
         return True
 
     def _spent(self, plan: CellPlan) -> float | None:
-        """Return the share of the budget that a cell has taken."""
+        """Return the share of the budget that a cell has spent."""
         calls = self._log.calls.of_cell(plan)
         if calls is None or self._language is None:
             return None
@@ -404,7 +401,7 @@ class RunSession:
             self._start(place, place.queue.start())
 
     def _run_ahead(self, place: executors.Workplace) -> None:
-        """Start subjects of next sets, as long as there is capacity to spare."""
+        """Start subjects of next sets while there is spare capacity."""
         if not self._closing.is_set():
             self._start(place, place.queue.start_ahead())
 
@@ -479,7 +476,7 @@ class RunSession:
             self._after_set(cell)
 
     def _end_subject(self, cell: CellRun, subject: int) -> None:
-        """Note that a subject has ended without its last report."""
+        """Record that a subject has ended without its last report."""
         cell.jobs.pop(subject, None)
         if cell.schedule.end(subject):
             self._after_set(cell)
@@ -509,7 +506,7 @@ class RunSession:
             self._show(record, cell.plan)
 
     def _show(self, record: TrialRecord, plan: CellPlan) -> None:
-        # An observer looks on; neither the run nor another observer depends on it.
+        # Observers only watch: neither the run nor another observer depends on one.
         for text in self._observers.show(plan=plan, record=record):
             with contextlib.suppress(RunLogError):
                 self._log.note("warning", text, plan, record.subject)
@@ -524,7 +521,7 @@ class RunSession:
             self._stop_subject(cell, subject)
 
     def _stop_subject(self, cell: CellRun, subject: int) -> None:
-        """Stop a subject that runs ahead; later reports about it are not recorded."""
+        """Stop a subject that runs ahead; its later reports are not recorded."""
         cell.schedule.stop(subject)
         job = cell.jobs.pop(subject, None)
         if job is not None and cell.place is not None:
@@ -538,14 +535,14 @@ class RunSession:
         self._decide(cell)
 
     def _decide(self, cell: CellRun) -> None:
-        """Start no further subject of a cell, and wake those that wait for it."""
+        """Start no further subject of a cell, and wake the callers that wait for it."""
         cell.schedule.decided = True
         cell.over.set()
         self._admit()
 
 
 class _Reports:
-    """The reports of a job, each passed on to ``deliver`` until the last one."""
+    """The reports of a job. Each is passed on to ``deliver`` until the last one."""
 
     def __init__(
         self,
@@ -559,7 +556,7 @@ class _Reports:
         self._executor = executor
         self._deliver = deliver
         self.ended = False
-        #: Number of trials that were reported.
+        #: Number of reported trials.
         self.trials = 0
 
     @property

@@ -1,5 +1,5 @@
-"""The settings of a run, resolved once from the command line (or the arguments of a
-call), a profile, the manifest of an earlier run, a study and the defaults.
+"""The settings of a run, resolved once: from the command line (or the arguments of a
+call), a profile, the manifest of an earlier run, a study, and the defaults.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Origin(StrEnum):
-    """Where a value comes from."""
+    """The origin of a value."""
 
     GIVEN = "given"
     PROFILE = "profile"
@@ -57,7 +57,7 @@ class Origin(StrEnum):
 class OptionValues:
     """The value of every option, under its key (``cheesebench.options``).
 
-    None, or an empty list, where there is neither a value nor a default.
+    None, or an empty list, for an option with neither a value nor a default.
     """
 
     model: list[str] | None
@@ -111,7 +111,7 @@ class OptionValues:
 
     @property
     def temperatures(self) -> list[Any]:
-        """Temperatures, or ``"none"``, each once."""
+        """Temperatures, or ``"none"``, without duplicates."""
         return list(dict.fromkeys(as_list(self.temperature)))
 
 
@@ -120,15 +120,15 @@ class Given:
     """The options of one run as they were given, by key (``cheesebench.options``)."""
 
     values: Mapping[str, Any]
-    """None, or no entry, where an option is not given."""
+    """None, or no entry, for an option that was not given."""
     spellings: Mapping[str, str] = field(default_factory=dict)
-    """How options are spelled where they were given; ``--NAME`` without an entry."""
+    """How options were spelled by the user; without an entry, ``--NAME``."""
     recorded: Mapping[str, Any] = field(default_factory=dict)
-    """The options in the manifest of the run that is resumed or replayed."""
+    """The options in the manifest of the resumed or replayed run."""
     origin: str = ""
     """The option that names that run, as it was given."""
     made_here: bool = True
-    """Whether that run was made by this user on this machine
+    """Whether this user made that run on this machine
     (``cheesebench.experiment.provenance``).
     """
     origins: Mapping[str, Origin] = field(default_factory=dict)
@@ -139,8 +139,8 @@ class Given:
         return self.spellings.get(key, BY_KEY[key].short)
 
     def continuing(self, earlier: Earlier) -> Given:
-        """Return these options, completed with those of the run that is resumed or
-        replayed, which they must not contradict.
+        """Return these options, completed with those of the resumed or replayed run,
+        which they must not contradict.
         """
         if earlier.recorded is None:
             return self
@@ -156,7 +156,7 @@ class Given:
         )
 
     def filled_in(self, origin: Origin, **values: Any) -> Given:
-        """Return the options with other values where none are given."""
+        """Return the options with these values for those that were not given."""
         new = {
             key: value
             for key, value in values.items()
@@ -169,10 +169,11 @@ class Given:
         )
 
     def check(self) -> None:
-        """Raise OptionError for a number that makes no sense, and for a key, which
+        """Raise OptionError for a number that makes no sense, and for an API key, which
         would be recorded.
         """
-        # Names of a stranger's run are as good as ours, but no files of this machine.
+        # A stranger's run may use its own names, but must not read files of this
+        # machine.
         for key in ("prompt", "study"):
             name = str(self.recorded.get(key) or "x")
             if not name.replace("_", "").replace("-", "").isalnum():
@@ -192,7 +193,7 @@ class Given:
 
     def resolve(self) -> OptionValues:
         """Return the value of every option. Raises OptionError for one that contradicts
-        the run that is resumed.
+        the resumed run.
         """
         return OptionValues(**{option.key: self._value(option) for option in OPTIONS})
 
@@ -223,7 +224,7 @@ class Given:
             return value or None
         if value is None or not option.commas:
             return value
-        # Split at commas; drop repetitions, keep the order.
+        # Split at commas; drop duplicates, keep the order.
         names = (name.strip() for part in value for name in part.split(","))
         return list(dict.fromkeys(filter(None, names)))
 
@@ -234,7 +235,7 @@ class Given:
         return Origin.MANIFEST if is_known else Origin.DEFAULT
 
     def check_trusted(self) -> None:
-        """Raise OptionError if a stranger's run would say what is started, what is
+        """Raise OptionError if a stranger's run would decide what is started, what is
         called, or where a key goes.
         """
         for option in OPTIONS:
@@ -263,7 +264,7 @@ def _check_number(option: Option, value: Any, spelling: str) -> None:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the value of an option as a list; None gives an empty one."""
+    """Return the value of an option as a list; None becomes an empty one."""
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -275,21 +276,19 @@ def _shown(value: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class CellSettings:
-    """Which cells a run has."""
+    """The settings that determine the cells of a run."""
 
     models: tuple[str, ...]
     language: Mapping[str, LanguageModel]
     """The language models among ``models``, by name."""
     designs: Mapping[str, Design]
-    """By model: language models and agents have different default designs."""
+    """By model, because language models and agents have different default designs."""
     views: tuple[str, ...]
     protocols: tuple[str, ...]
     """Names, files or directories, as given; empty for the default selection."""
     edition: str
     named_edition: str | None
-    """The edition that was given: without one, a directory gives all of its
-    editions.
-    """
+    """The edition that was given. Without one, a directory gives all its editions."""
     directory: Path
     """Directory that relative paths start from."""
     controls: tuple[str, ...]
@@ -300,7 +299,7 @@ class CellSettings:
     against: str | None
     """Published model that the run is shown beside."""
     familywise: bool
-    """Whether verdicts hold for all cells of a model at once."""
+    """Whether verdicts hold for all cells of a model together."""
 
     @property
     def design(self) -> str:
@@ -328,15 +327,15 @@ class CellSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(CellSettings):
-    """The settings of a run, wherever they were given."""
+    """The settings of a run, whatever their origin."""
 
     seed: int
     seed_drawn: bool
-    """Whether the seed was drawn; a typed seed is public, and so are all worlds of
-    the run.
+    """Whether the seed was drawn. A typed seed is public, and so are all worlds of the
+    run.
     """
     shard: Shard | None
-    """The part of the cells that is run; None for all."""
+    """The part of the cells to run; None for all."""
     resume: str | None
     run_id: str | None
     results: Path
@@ -346,27 +345,27 @@ class Settings(CellSettings):
     markdown: Path | None
     html: Path | None
     film: bool
-    """Whether a failed trial is shown for every FAIL."""
+    """Whether every FAIL shows a failed trial."""
     inconclusive_fails: bool
     exit_zero: bool
     calls: CallOptions
     ahead: bool
-    """Whether subjects of the next set may start early, if that costs nothing."""
+    """Whether subjects of the next set may start early if that costs nothing."""
     recorded: Mapping[str, Any]
-    """The options that affect the results, as the manifest stores them."""
+    """The options that affect the results, in the form of the manifest."""
     origins: Mapping[str, Origin]
-    """Where the value of each option comes from, by key."""
+    """The origin of each option's value, by key."""
 
     @property
     def seed_text(self) -> str:
-        """The seed, and where it comes from."""
+        """The seed, and its origin."""
         origin = self.origins.get("seed", Origin.GIVEN)
         where = "typed" if origin is Origin.GIVEN else f"from the {origin}"
         return f"{self.seed} ({'drawn' if self.seed_drawn else where})"
 
     @property
     def origins_text(self) -> list[str]:
-        """What the command line does not say: ``from the profile: --subjects``."""
+        """Origins other than the command line: ``from the profile: --subjects``."""
         elsewhere = (
             Origin.PROFILE,
             Origin.STUDY,
@@ -390,8 +389,8 @@ class Settings(CellSettings):
 def cell_settings(
     given: Given, plugins: PluginManager, directory: Path
 ) -> CellSettings:
-    """Return which cells a run with these options has; paths are relative to
-    ``directory``.
+    """Return the settings for the cells of a run with these options; paths are relative
+    to ``directory``.
     """
     given.check()
     given, study = _completed(given, plugins, directory)
@@ -401,7 +400,7 @@ def cell_settings(
 def _completed(
     given: Given, plugins: PluginManager, directory: Path
 ) -> tuple[Given, Study | None]:
-    """Return the options with those of a frozen set and of a study filled in, and the
+    """Return the options, completed with those of a frozen set and of a study, and the
     study.
     """
     values = given.resolve()
@@ -453,8 +452,8 @@ def _cell_settings(
 def _models(
     given: Given, values: OptionValues, study: Study | None, plugins: PluginManager
 ) -> Sequence[str]:
-    """Return the models that are given, or those of the study. Raises OptionError if
-    there is none.
+    """Return the given models, or else those of the study. Raises OptionError if there
+    is none.
     """
     if models := values.model or (study.models if study else ()):
         return models
@@ -487,8 +486,8 @@ def _designs(
 def with_set(
     given: Given, frozen: FrozenSet, plugins: PluginManager, agent: str
 ) -> Given:
-    """Return the options with the set's protocols and view, and with those of its
-    settings that have other defaults by now, where none are given. Raises OptionError.
+    """Return the options, completed from a frozen set: its protocols and view, and its
+    settings whose defaults have changed. Raises OptionError.
     """
     if given.values.get("edition") not in (None, BY_KEY["edition"].default):
         raise OptionError(
@@ -519,8 +518,8 @@ def _changed_defaults(frozen: FrozenSet, defaults: Mapping[str, Any]) -> dict[st
 
 
 def _files_in(frozen: FrozenSet, named: Iterable[str]) -> list[str]:
-    """Return the set's files of the protocols that are named. Files (twins, say) stay
-    as they are. Raises UnknownNameError.
+    """Return the set's files for protocols given by name. Files (twins, say) stay
+    unchanged. Raises UnknownNameError.
     """
     return [_file_in(frozen, name) for part in named for name in part.split(",")]
 
@@ -534,12 +533,12 @@ def _file_in(frozen: FrozenSet, name: str) -> str:
 
 
 def _with_study(given: Given, study: Study) -> Given:
-    """Return the options with the study's values filled in where none are given."""
+    """Return the options, completed with the study's values."""
     # --subjects asks for whole schedules, which is the design cohort; a study's own
     # design has one subject.
     own = study.design if given.values.get("subjects") is None else "cohort"
     if given.recorded.get("design"):
-        own = given.recorded["design"]  # the resumed run's own
+        own = given.recorded["design"]  # the design of the resumed run
     return given.filled_in(Origin.STUDY, design=own, view=list(study.views) or None)
 
 
@@ -550,8 +549,8 @@ def read_settings(
     earlier: Earlier | None = None,
     usual_protocols: Sequence[str] = (),
 ) -> Settings:
-    """Return the settings, or raise a CheeseBenchError for contradictory or invalid
-    ones.
+    """Return the settings; raises CheeseBenchError for contradictory or invalid
+    options.
 
     Paths are relative to ``directory``; ``usual_protocols`` are run if none are given.
     """
@@ -609,7 +608,7 @@ def _recorded(
         values,
         model=list(which.models),
         view=list(which.views),
-        # Language models and agents have different designs.
+        # Language models and agents may have different designs.
         design=designs.pop() if len(designs) == 1 else values.design,
         seed=seed,
         study=which.study.name if which.study else None,
@@ -629,8 +628,8 @@ def _check_names(given: Given, values: OptionValues) -> None:
 
 
 def _seed(given: Given, values: OptionValues) -> tuple[int, bool]:
-    """Return the seed of the run, and whether it was drawn, now or when the run was
-    started.
+    """Return the seed of the run, and whether it was drawn (now, or when the run was
+    started).
     """
     if values.seed is not None:
         return values.seed, bool(given.recorded.get(SEED_DRAWN))
@@ -663,8 +662,8 @@ def language_models(
 ) -> dict[str, LanguageModel]:
     """Return those of ``names`` that are language models, whose servers may be called.
 
-    Raises a CheeseBenchError for a name that is neither agent nor model, for options
-    that mean nothing, and for a stranger's run that would say where calls go.
+    Raises CheeseBenchError for a name that is neither agent nor model, for options that
+    have no meaning here, and for a stranger's run that would decide where calls go.
     """
     settings = _agent_settings(plugins, given, values)
     served = {"top_p": values.top_p, "reasoning_effort": values.reasoning_effort}
@@ -696,7 +695,7 @@ def language_models(
 
 
 def _check_one_backend(url: str, models: Iterable[LanguageModel]) -> None:
-    """Raise OptionError if the key of one backend would go to another one's server."""
+    """Raise OptionError if the key of one backend would go to the server of another."""
     used = {model.entry.backend for model in models}
     if len(used) > 1:
         raise OptionError(
@@ -708,7 +707,9 @@ def _check_one_backend(url: str, models: Iterable[LanguageModel]) -> None:
 def _check_no_model_option(
     names: Sequence[str], given: Given, values: OptionValues
 ) -> None:
-    """Raise OptionError for an option that means nothing without a language model."""
+    """Raise OptionError for an option that only applies to language models, if there is
+    none.
+    """
     for option in OPTIONS:
         value = getattr(values, option.key)
         if option.models_only and value not in (None, [], False, option.default):
@@ -773,8 +774,8 @@ _PROMPT_BYTES = 64 * 1024
 
 
 def _prompt(name: str) -> str:
-    """Return the name of a prompt as it is; for what looks like a file (``my.txt``,
-    ``./mine``) the text in it.
+    """Return the name of a prompt unchanged, or the text of a file for what looks like
+    one (``my.txt``, ``./mine``).
     """
     path = Path(name)
     if not path.suffix and path.name == name:
@@ -782,7 +783,7 @@ def _prompt(name: str) -> str:
     try:
         text = read_bytes(path, _PROMPT_BYTES + 1).decode()
     except (OSError, ValueError) as error:
-        # ValueError: no UTF-8, or a path that cannot be one.
+        # ValueError: the text is not UTF-8, or the path is impossible.
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise OptionError(
             f"--prompt {name} cannot be read: {reason}. Name a text file."
@@ -826,9 +827,7 @@ def call_options(values: OptionValues) -> CallOptions:
 
 
 def check_prices(limits: Limits, models: Iterable[LanguageModel]) -> None:
-    """Raise OptionError if there is a limit in dollars for a model without a known
-    price.
-    """
+    """Raise OptionError for a limit in dollars if a model has no known price."""
     for model in models:
         if limits.cost is not None and model.entry.price is None:
             raise OptionError(

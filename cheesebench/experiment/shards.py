@@ -1,6 +1,4 @@
-"""Shards: the cells of one run, dealt to several sessions that know nothing of one
-another.
-"""
+"""Shards: the cells of one run, divided among sessions that do not communicate."""
 
 from __future__ import annotations
 
@@ -27,9 +25,9 @@ from cheesebench.redaction import quoted
 if TYPE_CHECKING:
     from cheesebench.records import CellPlan
 
-#: More parts than any run is cut into.
+#: Maximum number of shards, far above any use.
 MOST = 100_000
-#: Key of the manifest with the shard and the plan of all.
+#: Manifest key of the shard and the plan of all cells.
 KEY = "shard"
 
 
@@ -58,14 +56,14 @@ class Shard:
 
 
 def deal(plans: Sequence[CellPlan], of: int) -> dict[Shard, list[CellPlan]]:
-    """Return the cells of each of ``count`` shards, in the order of ``plans``; shards
-    without any are left out.
+    """Return the cells of each of ``of`` shards, in the order of ``plans``; empty
+    shards are left out.
 
-    The same plans are always dealt in the same way: the cell with the most trials
-    first, each to the shard that has the fewest trials so far. Cells are never cut: the
-    verdict on one needs all of its subjects.
+    Equal plans are always divided in the same way: the cell with the most trials first,
+    each to the shard with the fewest trials so far. Cells are never split, because a
+    verdict needs all its subjects.
     """
-    # More shards than cells would stay empty.
+    # Shards beyond the number of cells would stay empty.
     lightest = [(0, index) for index in range(1, min(of, len(plans)) + 1)]
     shard_of = {}
     for at in sorted(
@@ -83,18 +81,16 @@ def deal(plans: Sequence[CellPlan], of: int) -> dict[Shard, list[CellPlan]]:
 
 
 def describe_shard(shard: Shard, plans: Sequence[CellPlan]) -> dict[str, Any]:
-    """Return what a manifest has of a shard: which it is, and the cells of all
-    shards.
+    """Return the manifest's entry for a shard: its number, and the cells
+    of all shards.
     """
     cells = [log_file.plan_to_json(plan) for plan in plans]
     return {KEY: {"index": shard.index, "of": shard.of, "cells": cells}}
 
 
 def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
-    """Return the shard of a run and the cells of all shards; None if it was run as a
-    whole.
-
-    Raises RunLogError for an entry that no run has written.
+    """Return the shard of a run and the cells of all shards; None for a whole run.
+    Raises RunLogError for an entry that no run can have written.
     """
     found = manifest.get(KEY)
     if found is None:
@@ -118,12 +114,12 @@ def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
     return shard, plans
 
 
-#: Versions that may differ between shards: the machine is not part of a record.
+#: Versions that may differ between shards, because the machine does not affect records.
 _FREE = ("platform",)
-#: Options in which shards may differ: which part it is, and what a resumed run may
+#: Options that may differ between shards: the part, and those that a resumed run may
 #: change, too.
 _OWN = {option.key for option in OPTIONS if option.overridable} | {KEY}
-#: Differences that are listed.
+#: Maximum number of differences to list.
 _MOST = 5
 
 
@@ -143,9 +139,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A new run, where it is, and the cells of the shards that are not there, by
-    shard.
-    """
+    """A merged run: its path, and the cells of missing shards, by shard."""
 
     path: Path
     parts: int
@@ -156,8 +150,7 @@ class Merged:
 def merge_runs(
     paths: Sequence[Path], results: Path, run_id: str | None = None
 ) -> Merged:
-    """Write the run that these shards are parts of to ``results/run_id``; nothing else
-    is written.
+    """Merge shards into the run ``results/run_id``; nothing else is written.
 
     Raises RunLogError, before anything is written, with the reason why they are not
     parts of one run.
@@ -176,7 +169,7 @@ def merge_runs(
             _check_cells(part)
         manifest = _merged_manifest(parts)
         name = manifest["run_id"] = run_id or new_run_id()
-        # Only a run that was made here may say what is started and called.
+        # Only a run that was made here may decide what is started and called.
         signed = all(made_here(part.manifest) for part in parts)
         final = results.absolute() / name
         log_file.check_new(final)
@@ -221,8 +214,8 @@ def _check_fit(parts: Sequence[Part]) -> None:
 
 
 def _merged_manifest(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return the manifest of the first part without its shard and signature; the work
-    tree is dirty if it was for any of them.
+    """Return the manifest of the first part without its shard and signature. The work
+    tree is dirty if any part's was.
     """
     manifest = {
         key: value
@@ -323,7 +316,7 @@ def _plan_differences(
 
 
 def _check_cells(part: Part) -> None:
-    """Raise RunLogError unless a log has the cells of its shard, and no others."""
+    """Raise RunLogError unless a log has exactly the cells of its shard."""
     mine = {
         plan.key: log_file.plan_to_json(plan) for plan in part.shard.part(part.whole)
     }
@@ -338,8 +331,8 @@ def _copy(part: Part, log: RunLog) -> None:
     where = " WHERE model = ? AND protocol = ? AND view = ? AND variant = ?"
     for plan in part.shard.part(part.whole):
         with log.transaction() as connection, log_file.damage_explained(part.log.path):
-            # Lives first: if the shard is still running, those of which it says so are
-            # complete.
+            # Lives first, so that a life recorded as complete has all its trials, even
+            # while the shard is running.
             _insert(
                 connection,
                 "INSERT INTO lives VALUES (?, ?, ?, ?, ?, ?)",

@@ -1,5 +1,5 @@
-"""Runs one subject, trial after trial: with an agent that acts by itself or asks a
-language model, or as a job.
+"""Runs one subject, trial after trial, with an agent that acts by itself or asks a
+language model; alone, or as a job.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ A = TypeVar("A", "Agent", "ModelAgent")
 
 
 class LesionedAgent(Generic[A]):
-    """The agent of one life, made anew, or put back to where its trial began, when its
-    lesion makes it forget.
+    """The agent of one life. When its lesion makes it forget, it is created anew, or
+    put back to its state at the beginning of the trial.
 
-    ``create`` takes a seed. The first agent has the seed of the plain cell's subject;
-    each later one has another, or an agent that draws lots would draw the same ones
-    again.
+    ``create`` takes a seed. The first agent has the seed of the plain cell's subject.
+    Each later one has another seed, because an agent that draws random numbers would
+    otherwise draw the same ones again.
     """
 
     def __init__(self, create: Callable[[int], A], seed: int, lesion: Lesion) -> None:
@@ -81,11 +81,11 @@ class LesionedAgent(Generic[A]):
         self.agent: A = create(seed)
         self._made = 0
         self._state = ""
-        #: Counters of this trial's earlier agents.
+        #: Counters of earlier agents in this trial.
         self._counted: Counter[str] = Counter()
-        #: Whether memory can be erased within a trial.
+        #: Whether memory can be lost within a trial.
         self._forgetful = lesion.memoryless or bool(lesion.forgets_at)
-        #: States of ``forgets_at`` that this trial has not entered, and the agent as it
+        #: States of ``forgets_at`` not yet entered in this trial, and the agent as it
         #: was when the trial began.
         self._left = set[str]()
         self._kept: A | None = None
@@ -93,9 +93,7 @@ class LesionedAgent(Generic[A]):
     def begin_trial(
         self, life: SubjectEnvironment, trial: int, observation: str
     ) -> AgentFaultError | None:
-        """Begin trial number ``trial`` (from 0); return what the agent did wrong, if
-        anything.
-        """
+        """Begin trial number ``trial`` (from 0); return the agent's fault, if any."""
         self._counted.clear()
         self._state = self._state_of(life) if self._forgetful else ""
         if trial and (self._lesion.forgets_trials or self._lesion.memoryless):
@@ -113,8 +111,8 @@ class LesionedAgent(Generic[A]):
     def loop(
         self, life: SubjectEnvironment, observation: str, plan: CellPlan
     ) -> TrialLoop:
-        """Return the loop of the trial that has begun; what a plan still has is dropped
-        where memory is erased.
+        """Return the loop of the begun trial. The rest of a plan is dropped when memory
+        is lost.
         """
         simple = not (plan.agent or self._forgetful)
         return TrialLoop(
@@ -129,7 +127,7 @@ class LesionedAgent(Generic[A]):
         )
 
     def _forgets(self, life: SubjectEnvironment, observation: str) -> bool:
-        """Return whether the last step erased its memory; then ``agent`` is a new one,
+        """Return whether the last step erased memory. If so, ``agent`` is a new one,
         started with ``observation``.
         """
         self._state = self._state_of(life)
@@ -165,8 +163,8 @@ class LesionedAgent(Generic[A]):
         )
 
     def _copied(self, agent: A, seed: int | None = None) -> A:
-        """Return a copy of an agent; with a seed, its generators of random numbers
-        begin anew.
+        """Return a copy of an agent; with a seed, its random generators restart from
+        it.
         """
         parts: dict[int, Any] = {}
         try:
@@ -194,8 +192,8 @@ class LesionedAgent(Generic[A]):
 def interrupts_of(plan: CellPlan) -> Interrupts:
     """Return when the plans of a cell's subjects are dropped.
 
-    The baselines look after every step as it is. A model without a history must not
-    have its plan for a memory.
+    Baselines see every step as it is. A model without a history must not use its plan
+    as memory.
     """
     if not plan.agent:
         return "never"
@@ -223,8 +221,8 @@ def run_subject(
     """Run ``subject`` under the run's ``seed``, yielding each finished trial with its
     events.
 
-    It ends with the schedule, or after ``plan.trials`` trials. A trial in which the
-    agent raises, or returns something that is not an action, counts as failed; then
+    It ends with the schedule, or after ``plan.trials`` trials. A trial counts as failed
+    if the agent raises, or returns something that is not an action; then
     AgentFaultError is raised.
     """
     life = environment_of(paradigm, view, plan, seed, subject)
@@ -285,8 +283,8 @@ def first_observation(
 
 
 def result_of(life: SubjectEnvironment, plan: CellPlan) -> TrialResult:
-    """Return the result of the trial that has ended. Raises PluginError if it is
-    none.
+    """Return the result of the ended trial. Raises PluginError if it is not a
+    TrialResult.
     """
     return returned(
         life.result(), TrialResult, f"The environment of {plan.protocol}: result"
@@ -313,8 +311,8 @@ def trial_record(
 
 
 def as_failed(record: TrialRecord) -> TrialRecord:
-    """Return a record as it is; one in which the agent failed (``FAULTS``) is no
-    success, whatever came of it.
+    """Return a record; one in which the agent failed (``FAULTS``) is no success,
+    whatever its outcome.
     """
     return (
         replace(record, success=False)
@@ -351,10 +349,10 @@ def _kept(values: Mapping[str, Value]) -> dict[str, Value]:
     }
 
 
-#: Empty replies in a row after which it is the server that is broken, not the subject
-#: that is silent.
+#: Number of consecutive empty replies after which the server counts as broken, rather
+#: than the subject as silent.
 EMPTY_IN_A_ROW = 10
-#: Replies in a row that an agent may refuse to act on.
+#: Maximum number of consecutive replies on which an agent may refuse to act.
 ASKS_IN_A_ROW = 20
 #: Seeds of calls are 31-bit numbers, because some servers take no larger ones.
 _SEED_BITS = 31
@@ -434,7 +432,7 @@ async def converse(
 
 
 class _Conversation:
-    """One subject's side of the conversation."""
+    """The conversation of one subject with its model."""
 
     def __init__(
         self,
@@ -476,8 +474,8 @@ class _Conversation:
             messages = returned_list(
                 prompt, Message, f"The agent '{self._caller.plan.agent}': prompt"
             )
-        # A different seed for each call: a server that caches replies must not repeat
-        # one.
+        # Each call has its own seed, because a server that caches replies must not
+        # repeat one.
         seed = (
             None
             if "seed" in settings["dropped"]
@@ -501,16 +499,15 @@ class _Conversation:
 
 
 class SilenceWatch:
-    """Counts empty replies; raises SubjectStoppedError when there are very many in a
-    row.
-    """
+    """Counts empty replies; raises SubjectStoppedError after too many in a row."""
 
     def __init__(self) -> None:
         self._empty = 0
 
     def see(self, reply: ChatReply) -> None:
-        # A reply cut off during reasoning is the model's behaviour, provided that the
-        # server reports reasoning tokens: a server that cuts every reply off is broken.
+        # A reply cut off during reasoning is the model's own behaviour if the server
+        # reports reasoning tokens. Otherwise, a server that cuts off every reply is
+        # broken.
         thought = reply.reasoning.strip() or (
             reply.finish == "length" and reply.usage.reasoning
         )
@@ -527,18 +524,18 @@ def call_seed(origin: int, number: int) -> int:
     return int.from_bytes(hashed, "big") >> (64 - _SEED_BITS)
 
 
-# -- jobs: a subject that is run wherever there is a processor
+# -- jobs: subjects that run on any processor
 
-#: Paradigms that a job runner keeps. Subjects of one cell follow one another, so that
-#: more would only fill memory.
+#: Maximum number of paradigms that a job runner caches. Subjects of one cell follow one
+#: another, so more would only fill memory.
 MOST_PARADIGMS = 2
-#: Causes of trials that were not run, by what was raised; a breakdown is any other.
+#: Causes of trials that were not run, by exception; any other exception is a breakdown.
 _CAUSES: dict[type[Exception], str] = {BudgetSpentError: "budget"}
 
 
 class ParadigmCache:
-    """Paradigms compiled for each protocol and control; beyond ``most`` of them the
-    oldest is dropped.
+    """Compiled paradigms by protocol and control; beyond ``most``, the oldest is
+    dropped.
     """
 
     def __init__(self, plugins: Plugins, most: int | None = None) -> None:
@@ -547,7 +544,7 @@ class ParadigmCache:
         self._paradigms: dict[tuple[str, str], Paradigm] = {}
 
     def paradigm(self, job: Job) -> Paradigm:
-        # Who is yoked has a paradigm of its own, made of the plain one.
+        # A yoked subject has a paradigm of its own, derived from the plain one.
         plan, yoke = job.plan, job.yoke
         key = (plan.protocol, plan.control if yoke is None else "")
         if key not in self._paradigms:
@@ -575,8 +572,7 @@ class JobRunner:
         self._cache = ParadigmCache(plugins, MOST_PARADIGMS)
 
     def live(self, job: Job) -> Iterator[Trial]:
-        """Yield every finished trial of the job's subject, with the rules that fired in
-        it.
+        """Yield every finished trial of the job's subject, with its fired rules.
 
         Exceptions of the agent, the view or the environment propagate.
         """
@@ -589,10 +585,10 @@ class JobRunner:
 
     def reports(self, job: Job) -> Generator[Report, None, None]:
         """Yield the reports of a job: one for each finished trial, and a last one with
-        how it ended.
+        the way it ended.
 
-        Exceptions of the agent, the view or the environment are in the last report; so
-        are exceptions thrown into the generator because a report could not be sent.
+        The last report holds exceptions of the agent, the view or the environment; also
+        exceptions thrown into the generator because a report could not be sent.
         """
         trials = 0
         try:
@@ -615,7 +611,7 @@ def _installed_runner() -> JobRunner:
 
 
 def run_job(job: Job) -> Generator[Report, None, None]:
-    """Yield the reports of a job, run in this process with the installed plugins. Not
+    """Yield the reports of a job run in this process with the installed plugins. Not
     thread-safe.
     """
     return _installed_runner().reports(job)
@@ -626,7 +622,7 @@ def stopped(trials: int, error: BaseException) -> Report:
     (from 0).
     """
     if isinstance(error, AgentFaultError):
-        # The trial in which it failed is recorded.
+        # The failed trial itself is recorded, so one trial less is finished.
         trials, error = (max(0, trials - 1), error.__cause__ or error)
     explained = isinstance(error, CheeseBenchError) and not isinstance(
         error, PluginError

@@ -1,4 +1,4 @@
-"""Which subjects of a cell are still to be run, by its log."""
+"""The subjects of a cell that remain to be run, according to its log."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.records import CellPlan, TrialRecord
 
-#: Judges a sequential cell by the trials of each of its subjects, by rising subject.
-#: The statistics, a higher layer, have it; it is passed in when a session is created.
+#: Judges a sequential cell by the trials of each of its subjects, in order. The judge
+#: belongs to the statistics, a higher layer, so it is passed in when a session is
+#: created.
 JudgeSet = Callable[["CellPlan", Iterable[Sequence["TrialRecord"]]], SetResult]
 
 
@@ -22,7 +23,7 @@ def is_finished(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> bool:
 
 
 def left_to_run(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> Sequence[int]:
-    """Return the subjects that are run next, in order; none if the cell is finished."""
+    """Return the subjects to run next, in order; none if the cell is finished."""
     complete = log.completed_subjects(plan)
     if not plan.sequential or judge is None:
         return [one for one in range(plan.subjects) if one not in complete]
@@ -34,19 +35,19 @@ class PresentSet:
     """The present set of a sequential cell."""
 
     asked: int
-    """Number of its subjects."""
+    """Number of subjects in the set."""
     to_run: Sequence[int]
-    """Subjects that are still to be run; none if the cell is decided."""
+    """Subjects still to be run; none if the cell is decided."""
     result: SetResult
-    """The verdict on what is in the log."""
+    """The verdict on the trials in the log."""
 
 
 def present_set(
     log: RunLog, plan: CellPlan, judge: JudgeSet, complete: Container[int]
 ) -> PresentSet:
-    """Return the set that a sequential cell stands at.
+    """Return the present set of a sequential cell.
 
-    Subjects that broke off are run again, unless it was the budget and the cell is
+    Interrupted subjects are run again, unless the budget stopped them and the cell is
     decided without them.
     """
     result = judge(plan, log.trials_by_subject(plan))
