@@ -1,5 +1,8 @@
 """``python -m website.learning`` makes the moving picture at the top of the README: the
-place learner's first and last trial in the Barnes maze, beside one another.
+place learner's first trial in the Barnes maze, and a later one, beside one another.
+
+A trial turns the maze. The subject shown is the first whose later success has the maze
+as in its first trial, so that a reader sees one exit, which is ringed.
 """
 
 from __future__ import annotations
@@ -15,62 +18,90 @@ import cheesebench
 from cheesebench.chat import Picture
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.replay import film, recorded_protocol
-from cheesebench.plugin_manager import installed_plugins
+from cheesebench.interfaces import Pose
+from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.records import Frame
 
 PICTURE = Path(__file__).parents[1] / "docs/assets/learning.gif"
-MODEL, PROTOCOL, SUBJECT = "place-learner", "barnes_maze", 0
+MODEL, PROTOCOL, SUBJECTS = "place-learner", "barnes_maze", 20
+#: The first trial, counted from 0, that counts as a later one.
+LATER = 5
 #: Pixels of a maze: text, picture and command fit a laptop's first screen.
 SIZE = 300
 #: In the view's own picture of this maze: pixels of a square, and around the maze.
 SQUARE, MARGIN = 26, 3
-#: The colour of the learner, and of its way.
-WAY = (213, 0, 28)
+#: The colours of the learner's way, and of the ring around the exit.
+WAY, RING = (213, 0, 28), (0, 92, 230)
 #: Milliseconds of a step and of the end; pixels between the two mazes.
 STEP, END, BETWEEN = 160, 2500, 24
 
 
 def trials() -> list[list[Image.Image]]:
-    """Return the pictures of a subject's first trial and of its last success."""
+    """Return the pictures of a subject's first trial and of a later success."""
     plugins = installed_plugins()
     with tempfile.TemporaryDirectory() as directory:
         run = cheesebench.run(
             MODEL,
             PROTOCOL,
             seed=0,
-            subjects=SUBJECT + 1,
+            subjects=SUBJECTS,
             design="cohort",
             view="ascii_2d",
             results=directory,
             progress=False,
         )
         with RunLog.open_read_only(Path(run)) as log:
-            [plan] = log.plans()
-            life = list(log.trials(plan, SUBJECT))
-            last = next(one for one in reversed(life) if one.success)
-            paradigm = plugins.compile(recorded_protocol(log, plan, plugins))
-            view = plugins.view("topdown_2d")
-            found = []
-            for record in (life[0], last):
-                frames = film(log, paradigm, view, record)
-                found.append(
-                    [_image(frames[: step + 1]) for step in range(len(frames))]
-                )
-    return found
+            return _in_one_maze(log, plugins)
 
 
-def _image(frames: Sequence[Frame]) -> Image.Image:
-    """Return the last picture, with the way that led there."""
-    picture = frames[-1].observation
+def _in_one_maze(log: RunLog, plugins: PluginManager) -> list[list[Image.Image]]:
+    [plan] = log.plans()
+    paradigm = plugins.compile(recorded_protocol(log, plan, plugins))
+    view = plugins.view("topdown_2d")
+    for subject in range(SUBJECTS):
+        first, *rest = log.trials(plan, subject)
+        begun = film(log, paradigm, view, first)
+        for later in (one for one in rest if one.success and one.trial >= LATER):
+            learned = film(log, paradigm, view, later)
+            if _maze(begun) == _maze(learned):
+                print(f"subject {subject}: trials 1 and {later.trial + 1}")
+                exit_ = learned[-1].at
+                return [_moving(frames, exit_) for frames in (begun, learned)]
+    raise LookupError("No subject has the maze of its first trial again.")
+
+
+def _maze(frames: Sequence[Frame]) -> bytes:
+    """Return the maze as it is drawn, without the learner at its start."""
+    image, pose = _drawn(frames[0]), frames[0].at
+    assert pose is not None
+    at = [MARGIN + SQUARE * place for place in (pose.x, pose.y)]
+    image.paste("white", (at[0], at[1], at[0] + SQUARE, at[1] + SQUARE))
+    return image.tobytes()
+
+
+def _moving(frames: Sequence[Frame], exit_: Pose | None) -> list[Image.Image]:
+    return [_image(frames[: step + 1], exit_) for step in range(len(frames))]
+
+
+def _drawn(frame: Frame) -> Image.Image:
+    picture = frame.observation
     assert isinstance(picture, Picture)
     with Image.open(io.BytesIO(picture.png)) as found:
-        image = found.convert("RGB")
-    way = [
-        (MARGIN + SQUARE * (one.at.x + 0.5), MARGIN + SQUARE * (one.at.y + 0.5))
-        for one in frames
-        if one.at is not None
-    ]
-    ImageDraw.Draw(image).line(way, fill=WAY, width=5, joint="curve")
+        return found.convert("RGB")
+
+
+def _centre(pose: Pose) -> tuple[float, float]:
+    return MARGIN + SQUARE * (pose.x + 0.5), MARGIN + SQUARE * (pose.y + 0.5)
+
+
+def _image(frames: Sequence[Frame], exit_: Pose | None) -> Image.Image:
+    """Return the last picture, with the way that led there and a ring at the exit."""
+    image = _drawn(frames[-1])
+    way = [_centre(one.at) for one in frames if one.at is not None]
+    pen = ImageDraw.Draw(image)
+    pen.line(way, fill=WAY, width=5, joint="curve")
+    if exit_ is not None:
+        pen.circle(_centre(exit_), 0.8 * SQUARE, outline=RING, width=5)
     return image.resize((SIZE, SIZE), Image.Resampling.LANCZOS)
 
 
@@ -89,7 +120,7 @@ def side_by_side(both: list[list[Image.Image]]) -> list[Image.Image]:
 
 def main() -> None:
     pictures = side_by_side(trials())
-    palette = pictures[0].quantize(64, Image.Quantize.MAXCOVERAGE)
+    palette = pictures[-1].quantize(128)
     first, *rest = (
         one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures
     )
