@@ -2,14 +2,17 @@
 
 Every cell is simulated a thousand times for three players: one that moves at random,
 one exactly as good as the animals (with their learning curve), and one that succeeds in
-95 % of trials. Each simulated run has the number of subjects that the rule of the
-verdict would require. The cost of one subject was measured with scripted respondents on
-the shipped protocols (``benchmarks/verdict_cost.py`` writes ``profiles.json``); on
-other protocols one subject that moves at random is played here through the agent, with
-replies of ``REPLY`` tokens. An earlier run of the same cell with the same settings
-(``earlier.py``) takes precedence over all of these. How a model answers (the length of
-its replies, and whether they act) is taken from its runs on other protocols, or asked
-(``asking.py``).
+95 % of trials. Each simulated run has the number of subjects that the verdict's rule
+would require.
+
+The cost of one subject was measured with scripted respondents on the shipped protocols
+(``benchmarks/verdict_cost.py`` writes ``profiles.json``). On other protocols, one
+subject that moves at random is played here through the agent, with replies of ``REPLY``
+tokens. An earlier run of the same cell with the same settings (``earlier.py``) takes
+precedence over both.
+
+The manner of a model's replies (their length, and whether they act) comes from its runs
+on other protocols, or from a few questions (``asking.py``).
 """
 
 from __future__ import annotations
@@ -56,32 +59,33 @@ if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
 
-#: The players, each with the scripted respondent that was measured for it.
+#: The players, each with the scripted respondent whose cost was measured for it.
 PLAYERS = {"random": "weak", "as the animals": "ratlike", "95 % right": "competent"}
-#: Tokens of a picture, and those that a server adds to a message.
+#: Tokens of a picture, and tokens that a server adds to each message.
 PICTURE, AROUND = 800, 4
-#: Share of replies that act below which a model resembles no player: it is mostly asked
-#: once a trial.
+#: Minimum share of replies that act. Below it, a model needs about one call per trial,
+#: like none of the players.
 ACTS = 0.5
-#: Share of the actions that a reply may name, below which it resembles none, either.
+#: Minimum share of the allowed actions that a reply names. Below it, a model resembles
+#: none of the players, either.
 ENOUGH = 0.75
-#: Assumed reasoning tokens before a reply, without a measurement.
+#: Assumed reasoning tokens of a reply, without a measurement.
 REASONING = 1000
-#: Maximum number of calls of a rehearsal; all agents' histories are full by then.
+#: Maximum number of calls of a rehearsal; by then, all agents' histories are full.
 MOST_CALLS = 200
-#: Random lives for a verdict about a measure, and the steps after which they suffice.
+#: Number of random lives for a verdict about a measure, and number of steps that
+#: suffice instead.
 LIVES, STEPS = 100, 50_000
-#: Percentiles of what a run takes.
+#: Percentiles of a run's cost.
 HALF, NEARLY_ALL = 50, 95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent(Summable):
-    """Calls and tokens. ``cached`` is the part of the prompt in vLLM's cache, ``api``
-    that in an API's cache.
+    """Calls and tokens.
 
-    ``seconds`` is their time on the clock, if known: what several calls take side by
-    side counts once.
+    ``cached`` is the part of the prompt in vLLM's cache, ``api`` that in an API's
+    cache. ``seconds`` is the elapsed time, if known; parallel calls count once.
     """
 
     calls: float = 0
@@ -92,11 +96,11 @@ class Spent(Summable):
     seconds: float = 0
 
     def __mul__(self, factor: float) -> Spent:
-        """Return all figures multiplied by a factor."""
+        """Return all figures, multiplied by a factor."""
         return Spent(**{name: getattr(self, name) * factor for name in self.__slots__})
 
     def at(self, price: Price | None) -> float | None:
-        """Return the dollars at an API; None where the price of a call is unknown."""
+        """Return the dollars at an API; None if the price of a call is unknown."""
         if not self.calls:
             return 0.0
         if price is None:
@@ -126,8 +130,8 @@ class Profile:
 
 @lru_cache(maxsize=1)
 def shipped_profiles() -> Mapping[str, tuple[str, Mapping[str, Profile]]]:
-    """Return the hash of each measured protocol, and the profiles of the
-    respondents.
+    """Return the hash of each measured protocol, with the profiles
+    of the respondents.
     """
     found = json.loads(
         files("cheesebench.planning")
@@ -155,11 +159,11 @@ class Outlook(tables.Brief):
     disagree: float
     """Probability that two runs get different verdicts."""
     subjects: tuple[float, float]
-    """Subjects that suffice for half of all runs, and for 95 %."""
+    """Number of subjects that suffices for half of all runs, and for 95 %."""
     each: Spent
-    """Expected use of one subject."""
+    """Expected cost of one subject, in calls and tokens."""
     dollar_each: float | None = None
-    """What that costs; None where the price of a call is unknown."""
+    """The same in dollars; None if the price of a call is unknown."""
 
     @property
     def dollars(self) -> tuple[float, float] | None:
@@ -172,23 +176,23 @@ class Outlook(tables.Brief):
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CellForecast(tables.Brief):
     """One planned cell. ``outlooks`` are by player; a cell without a claim has one
-    player, who runs all subjects.
+    player, which runs all subjects.
     """
 
     plan: CellPlan
     trials: int
-    """Trials of a subject that count; 0 if no claim is made."""
+    """Number of trials of a subject that count; 0 without a claim."""
     icc: float | None
     outlooks: Mapping[str, Outlook]
     measured: bool
-    """Whether a subject's use was measured, on the protocol as it is now."""
+    """Whether the cost was measured, on the present version of the protocol."""
     own: bool = False
     """Whether it was measured in an earlier run with the same settings."""
     longest: float = 0.0
     """Tokens of the longest prompt."""
     context: int | None = None
-    """Tokens of prompt and reply together that the model takes, where its entry or its
-    server says it.
+    """Maximum tokens of prompt and reply together, if the model's entry or its server
+    states it.
     """
     manner: Manner | None = None
     """Statistics of the model's replies; None if there are none, or if ``own``."""
@@ -224,9 +228,11 @@ class Forecast(tables.Tabular):
     """Date of the oldest price used for dollars."""
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each cell and player, and of several cells one for the whole
-        run (``all``): how often which verdict comes, and the subjects and dollars that
-        half of all runs and 95 % take.
+        """Return a row for each cell and player; with several cells, also one for the
+        whole run (``all``).
+
+        A row has the frequency of each verdict, and the subjects and dollars that
+        suffice for half of all runs and for 95 %.
         """
         rows: list[dict[str, object]] = [
             {
@@ -280,8 +286,8 @@ def _dollars(spent: tuple[float, float] | None) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """The simulated runs of one player in a cell: the subjects of each run, and the
-    cost of a subject.
+    """Simulated runs of one player in a cell: the subjects of each run, and the cost of
+    a subject.
     """
 
     counted: NDArray[np.int64]
@@ -290,7 +296,7 @@ class _Runs:
 
     @property
     def dollars(self) -> float | None:
-        """Price of one subject; None where the price of a call is unknown."""
+        """Price of one subject; None if the price of a call is unknown."""
         return self.each.at(self.price)
 
 
@@ -307,10 +313,10 @@ def forecast(
 ) -> Forecast:
     """Return the forecast for the cells; ``models`` are their language models.
 
-    ``earlier`` are the runs that may show what a model took, ``asked`` is how models
-    have answered their first questions (``asking.py``), which comes before what they
-    said in earlier runs on other protocols. ``icc`` replaces the one that is assumed.
-    Raises OptionError for a cell of more trials than a log may have.
+    ``earlier`` are runs that may show the cost of a model. ``asked`` has the models'
+    answers to their first questions (``asking.py``), which take precedence over replies
+    in earlier runs on other protocols. ``icc`` replaces the assumed one. Raises
+    OptionError for a cell with more trials than a log may have.
     """
     found: list[CellForecast] = []
     runs: dict[str, list[_Runs]] = {name: [] for name in PLAYERS}
@@ -338,12 +344,12 @@ def forecast(
     )
 
 
-# ---- What a subject of a cell takes
+# ---- Cost of a cell's subjects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SubjectCost:
-    """Cost of one subject of a cell by player, and where it is known from."""
+    """Cost of one subject of a cell by player, with its source."""
 
     each: Mapping[str, Spent]
     measured: bool = False
@@ -362,8 +368,8 @@ def _subject_cost(
     earlier: EarlierRuns | None,
     asked: Manner | None,
 ) -> _SubjectCost:
-    """Return what a subject took in an earlier run of the same cell, or else what it
-    takes in the manner of the model.
+    """Return a subject's cost in an earlier run of the same cell, or else its cost in
+    the model's manner.
     """
     profiles = _measured_profiles(plan)
     cost = _SubjectCost(
@@ -392,8 +398,8 @@ def _measured_profiles(plan: CellPlan) -> Mapping[str, Profile] | None:
     if mark != plan.sha256 or not set(PLAYERS.values()) <= set(profiles):
         return None
     found = {name: profiles[kind] for name, kind in PLAYERS.items()}
-    # The first prompts are the shortest, so the cost of a whole life says little about
-    # its first trials.
+    # First prompts are the shortest, so the cost of a whole life says little about a
+    # few first trials.
     if any(2 * plan.trials < profile.trials for profile in found.values()):
         return None
     return found
@@ -401,20 +407,22 @@ def _measured_profiles(plan: CellPlan) -> Mapping[str, Profile] | None:
 
 def _resembles_players(manner: Manner, plan: CellPlan) -> bool:
     """Return whether a model acts as often as the scripted respondents, which name as
-    many actions as they may.
+    many actions as allowed.
     """
     if manner.acts < ACTS:
         return False
     return manner.actions is None or manner.actions >= ENOUGH * plan.settings["actions"]
 
 
-# ---- What its verdicts will be
+# ---- Verdicts on a cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verdicts:
-    """Simulated verdicts of a cell by player; ``counted`` has the subjects of each
-    run. Without a claim there is one player, and nothing simulated.
+    """Simulated verdicts of a cell by player; ``counted`` has the number of subjects of
+    each run.
+
+    Without a claim there is one player, and nothing is simulated.
     """
 
     counted: Mapping[str, NDArray[np.int64]]
@@ -423,7 +431,7 @@ class _Verdicts:
     icc: float | None = None
 
     def player_for(self, name: str) -> str:
-        """Return the player, or the only one there is."""
+        """Return the player of that name, or the only one."""
         return name if name in self.counted else next(iter(self.counted))
 
 
@@ -510,10 +518,8 @@ def _at_random(
     specification: BaseSpecification,
     animals: simulation.Subjects,
 ) -> simulation.Subjects:
-    """Return subjects that move at random.
-
-    Their pass rate is declared, and the same for all of them. Their score in a measure
-    is not declared, so it is measured here.
+    """Return subjects that move at random. Their pass rate is declared, and equal for
+    all of them; their score in a measure is not declared, so it is measured here.
     """
     if plan.measured is None:
         return replace(animals.at(plan.chance or 0.0), icc=0.0)
@@ -528,7 +534,7 @@ def _at_random(
 def _means_at_random(
     plugins: PluginManager, plan: CellPlan, specification: BaseSpecification
 ) -> list[float]:
-    """Return the mean score of each of so many random lives as there is time for."""
+    """Return the mean scores of random lives, as many as there is time for."""
     scale, view, paradigm = (
         scale_of(plan),
         plugins.view(plan.view),
@@ -603,7 +609,7 @@ def _all_pass(cells: Iterable[CellForecast]) -> dict[str, float]:
     return found
 
 
-# ---- One subject, rehearsed without a model
+# ---- Rehearsal of one subject, without a model
 
 
 def rehearse(
@@ -613,11 +619,10 @@ def rehearse(
     model: LanguageModel,
     manner: Manner | None = None,
 ) -> tuple[Spent, float]:
-    """Return the cost of a subject that moves at random and answers in the manner of
-    the model.
+    """Return the cost of a subject that moves at random and answers in the model's
+    manner, and the tokens of its longest prompt.
 
-    The second number is the longest prompt, in tokens. Nothing is known of a server's
-    cache.
+    The server's cache is not considered.
     """
     manner = manner or Manner(reply=_reply_of(model))
     paradigm = plugins.compile(specification)
@@ -634,8 +639,8 @@ def rehearse(
 
 
 def too_short(plan: CellPlan, longest: float, context: int | None) -> str:
-    """Return one sentence if the longest prompt and a reply do not fit into the model's
-    context, else nothing.
+    """Return one sentence if the longest prompt and a reply exceed the model's context;
+    else an empty string.
     """
     most = plan.settings.get("max_tokens") or 0
     if context is None or longest + most <= context:
@@ -650,8 +655,8 @@ def too_short(plan: CellPlan, longest: float, context: int | None) -> str:
 def _in_its_manner(
     profiles: Mapping[str, Profile], trials: int, manner: Manner
 ) -> dict[str, Spent]:
-    """Return the costs of scripted respondents over so many trials, with replies of the
-    model's length.
+    """Return the costs of scripted respondents over this many trials, with replies as
+    long as the model's.
     """
     return {
         name: _with_replies_of(profile.each * (trials / profile.trials), manner)
@@ -671,8 +676,8 @@ def _with_replies_of(measured: Spent, manner: Manner) -> Spent:
 
 
 def _reply_of(model: LanguageModel) -> float:
-    """Return the expected tokens of a reply without measurements; a reasoning model
-    thinks first.
+    """Return the expected tokens of a reply without measurements, including the
+    reasoning of a reasoning model.
     """
     return REPLY + (REASONING if model.entry.reasoning else 0)
 
@@ -725,8 +730,8 @@ def _walk(
 
 
 def _count(settings: Mapping[str, Any], manner: Manner, choices: random.Random) -> int:
-    """Return how many actions the next reply names: in the mean, those of the
-    manner.
+    """Return the number of actions in the next reply. Its mean is that
+    of the manner.
     """
     if manner.actions is None:
         return int(settings.get("actions") or 1)
@@ -736,7 +741,7 @@ def _count(settings: Mapping[str, Any], manner: Manner, choices: random.Random) 
 
 def _cost(prompt: Sequence[Message], manner: Manner) -> Spent:
     size, pictures = size_of(prompt)
-    # The replies of a rehearsal are shorter than those of a model; thoughts do not stay
+    # The replies of a rehearsal are shorter than a model's, and reasoning does not stay
     # in a prompt.
     replies = (
         sum(message.role == "assistant" for message in prompt)
@@ -750,8 +755,8 @@ def _cost(prompt: Sequence[Message], manner: Manner) -> Spent:
 
 
 def size_of(prompt: Sequence[Message]) -> tuple[float, int]:
-    """Return the bytes of text in a prompt, weighed as ``PICTURED`` says, and the
-    number of its pictures.
+    """Return the weighted bytes of text in a prompt (see ``PICTURED``), and its number
+    of pictures.
     """
     size, pictures = 0.0, 0
     for message in prompt:
@@ -781,7 +786,7 @@ def _converse(
 
 @dataclass
 class _Listener(Asker):
-    """Answers every call with the same word, and measures what it was asked."""
+    """Answers every call with the same word, and measures the request."""
 
     plan: CellPlan
     manner: Manner

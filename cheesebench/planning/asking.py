@@ -1,6 +1,7 @@
-"""The first questions of a run, put to its models in advance (``cheesebench plan
---ask``): how long their answers are, whether they act, how fast they come, and what
-context the server has."""
+"""Asks each model the first questions of a run in advance (``cheesebench plan --ask``),
+and measures its answers: their length, whether they act, their speed, and the server's
+context.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 
     Cell = tuple[CellPlan, BaseSpecification]
 
-#: Minimum number of questions to each model; every cell has at least one.
+#: Minimum number of questions to each model. Every cell has at least one.
 QUESTIONS = 6
-#: Seconds for one answer.
+#: Timeout for one answer, in seconds.
 TIMEOUT = 300.0
 
 
@@ -52,7 +53,7 @@ def first_answers(
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Manner]:
     """Put the first questions of each cell to its model. Raises UnreachableModelError
-    for one that does not answer.
+    for a model that does not answer.
     """
     with reached(models, progress) as (connected, directory):
         return {
@@ -70,8 +71,8 @@ def first_answers(
 
 @dataclass(slots=True)
 class _Listener:
-    """Answers a subject from the log, keeps the first request that it does not answer,
-    and ends the subject there (``family.Asker``).
+    """Answers a subject from the log, keeps the first request without an answer there,
+    and stops the subject (``family.Asker``).
     """
 
     log: RunLog
@@ -94,7 +95,7 @@ class _Listener:
     def read_as(
         self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
     ) -> None:
-        """Nothing is read."""
+        """Do nothing: readings are not needed here."""
 
 
 def next_requests(
@@ -104,8 +105,10 @@ def next_requests(
     seed: int,
 ) -> dict[str, list[Question]]:
     """Return the next requests of a run by model: one for each agent with its settings,
-    with a picture where any view is one. Each is that of a cell's next subject. There
-    may be none of a model that has been asked before.
+    with a picture if a view has pictures.
+
+    Each request is the one that a cell's next subject will make. A model that has
+    answered before may have none.
     """
     kinds: dict[tuple[str, str, str], tuple[Cell, int]] = {}
     pictures_last = sorted(
@@ -118,7 +121,7 @@ def next_requests(
     found: dict[str, list[Question]] = {}
     for (plan, specification), subject in kinds.values():
         listener = _Listener(log, plan, subject)
-        # Faults of an agent or a paradigm are reported by the trials.
+        # The trials themselves will report faults of an agent or a paradigm.
         with suppress(Exception):
             run_blocking(_begin(plugins, plan, specification, listener, seed, subject))
         if listener.heard is not None:
@@ -173,7 +176,7 @@ async def _begin(
 
 @dataclass(slots=True)
 class Questioner:
-    """Asks for one subject until it has asked often enough (``family.Asker``)."""
+    """Asks for one subject until there are enough answers (``family.Asker``)."""
 
     plan: CellPlan
     connection: CheckedConnection
@@ -181,14 +184,15 @@ class Questioner:
     most: int
     seconds: float = 0.0
     asked: list[tuple[ChatRequest, ChatReply]] = field(default_factory=list)
-    #: Replies without an action, and how many the agent had counted in this trial.
+    #: Number of replies without an action, in all and as counted by the agent in this
+    #: trial.
     silent: int = 0
-    #: Number of actions that each of the other replies named.
+    #: Number of actions in each of the other replies.
     named: list[int] = field(default_factory=list)
     _counted: Mapping[str, int] = field(default_factory=dict)
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
-        """Return the reply; end the subject when there are enough."""
+        """Return the reply; stop the subject when there are enough."""
         if len(self.asked) >= self.most:
             raise SubjectStoppedError("it was asked often enough")
         async with self.gate:
@@ -236,12 +240,12 @@ def _summed(askers: Sequence[Questioner], facts: ServerFacts) -> Manner:
 
 
 def _tokens_of(reply: ChatReply) -> float:
-    """Return the tokens of a reply, estimated where the server does not count them."""
+    """Return the tokens of a reply, estimated if the server does not count them."""
     return reply.usage.completion or len(reply.text.encode()) * DENSITY
 
 
 def _density(exchanged: Sequence[tuple[ChatRequest, ChatReply]]) -> float:
-    """Return the tokens of a byte of text, from the prompts without pictures."""
+    """Return the tokens per byte of text, from the prompts without pictures."""
     tokens, size = 0, 0.0
     for request, reply in exchanged:
         length, pictures = size_of(request.messages)

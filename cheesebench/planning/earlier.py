@@ -1,6 +1,4 @@
-"""The cost of a model in its own earlier runs with the same settings, which is better
-than any assumption.
-"""
+"""The cost of a model in its own earlier runs with the same settings."""
 
 from __future__ import annotations
 
@@ -20,10 +18,10 @@ from cheesebench.interfaces import ACTIONS
 if TYPE_CHECKING:
     from cheesebench.records import CellPlan
 
-#: Number of latest runs that are read.
+#: Maximum number of runs to read, the latest first.
 MOST_RUNS = 20
-#: Assumed without a measurement: tokens of a reply (that of the scripted respondents),
-#: and of a byte of English.
+#: Assumptions without a measurement: tokens of a reply (as of the scripted
+#: respondents), and tokens per byte of English.
 REPLY, DENSITY = 90, 0.25
 #: Tokens per byte of an observation, relative to English.
 PICTURED = 1.3
@@ -31,7 +29,9 @@ PICTURED = 1.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How a model answers, estimated from ``replies`` of its replies (0: assumed)."""
+    """The manner of a model's answers, estimated from ``replies`` of its replies (0:
+    assumed).
+    """
 
     replies: int = 0
     reply: float = REPLY
@@ -39,19 +39,19 @@ class Manner:
     acts: float = 1.0
     """Share of the replies that name an action."""
     actions: float | None = None
-    """Actions of a reply that names any; None: as many as it may."""
+    """Mean number of actions in replies that name any; None: as many as allowed."""
     density: float = DENSITY
-    """Tokens of a byte of the system prompt; observations have ``PICTURED`` times as
+    """Tokens per byte of the system prompt; observations have ``PICTURED`` times as
     many.
     """
     seconds: float = 0.0
     """Wall-clock seconds of a call, at the concurrency of that run; 0 if unknown."""
     asked: bool = False
-    """Whether these are answers to first questions (``plan --ask``), and not those of
-    an earlier run.
+    """Whether these are answers to first questions (``plan --ask``) rather than from an
+    earlier run.
     """
     context: int | None = None
-    """Tokens of prompt and reply together, where the server that was asked says it."""
+    """Maximum tokens of prompt and reply together, if the server states it."""
 
 
 class EarlierRuns:
@@ -65,11 +65,11 @@ class EarlierRuns:
 
     def subject(self, plan: CellPlan) -> dict[str, float] | None:
         """Return the cost of one subject of this cell, from the latest run of the same
-        cell with the same settings.
+        cell with the same settings; None without such a run.
 
-        Trials beyond those that were run count as its last one. The names are those of
-        ``planning.Spent``, with the ``seconds`` on the clock and the ``longest``
-        prompt; None if there was no such run.
+        Trials beyond those that were run are assumed to cost as much as the last one.
+        The names are those of ``planning.Spent``, with the elapsed ``seconds`` and the
+        ``longest`` prompt.
         """
         for log in self._logs():
             with closing(log):
@@ -79,8 +79,8 @@ class EarlierRuns:
         return None
 
     def manner(self, plan: CellPlan) -> Manner | None:
-        """Return how the model answers, from the latest run with the same agent and
-        settings on any protocol.
+        """Return the manner of the model's answers, from the latest run with the same
+        agent and settings on any protocol.
         """
         for log in self._logs():
             with closing(log):
@@ -93,13 +93,13 @@ class EarlierRuns:
             try:
                 yield RunLog.open_read_only(path.parent)
             except (CheeseBenchError, sqlite3.Error, OSError):
-                continue  # damaged, or another version's
+                continue  # the log is damaged, or from another version
 
 
 def _subject_of(
     trials: Sequence[tuple[float, ...]], planned: int, side_by_side: float
 ) -> dict[str, float]:
-    """Return the cost of a subject with so many planned trials."""
+    """Return the cost of a subject with this many planned trials."""
     rest = max(0, planned - len(trials))
     calls, prompt, cached, completion, seconds, _ = (
         sum(column) + rest * column[-1] for column in zip(*trials, strict=True)
@@ -116,7 +116,7 @@ def _subject_of(
 
 
 def _manner_in(log: RunLog, plan: CellPlan) -> Manner | None:
-    """Return how the model of a plan answers in one run; None if it was not asked."""
+    """Return the manner of a plan's model in one run; None if it was not called."""
     alike = [one for one in log.plans() if _answers_alike(plan, one)]
     rows = [row for one in alike for row in log.select(f"{_MANNER} {_WHERE}", one.key)]
     calls, tokens, seconds, prompts, size = _sums(rows)
@@ -144,14 +144,14 @@ def _sums(rows: Iterable[Sequence[float | None]]) -> list[float]:
 
 
 def _actions_of_a_reply(counts: Mapping[str, int]) -> float | None:
-    """Return the actions that a reply names if it names any."""
+    """Return the mean number of actions in replies that name any."""
     acted = counts["calls"] - counts["notes"] - counts["unparsed"]
     named = counts["interrupted_actions"] + sum(counts[action] for action in ACTIONS)
     return named / acted if acted and named else None
 
 
 def _side_by_side(log: RunLog) -> float:
-    """Return how many of a run's calls were in flight at once, in the mean."""
+    """Return the mean number of a run's calls that were in flight together."""
     ((seconds,),) = log.select("SELECT sum(seconds) FROM calls")
     ((first, last),) = log.select(
         "SELECT min(julianday(time)), max(julianday(time)) FROM journal "
@@ -161,8 +161,8 @@ def _side_by_side(log: RunLog) -> float:
     return max(1.0, (seconds or 0) / passed) if passed > 0 else 1.0
 
 
-#: Fields that are equal in cells whose models answer alike; and in those whose
-#: subjects also take as much.
+#: Fields that must be equal for models to answer alike; and those for subjects to cost
+#: alike.
 _ANSWERS_ALIKE = ("model", "agent", "settings")
 _SAME = (*_ANSWERS_ALIKE, "protocol", "sha256", "view", "variant")
 
@@ -175,7 +175,8 @@ def _same(plan: CellPlan, other: CellPlan) -> bool:
     return all(getattr(plan, name) == getattr(other, name) for name in _SAME)
 
 
-#: Messages of a subject's first prompt: its system prompt and the first question.
+#: Condition for the messages of a subject's first prompt: its system prompt and the
+#: first question.
 _FIRST = "trial = 0 AND call = 0"
 _MANNER = (
     "SELECT count(*), sum(completion_tokens), sum(seconds), "

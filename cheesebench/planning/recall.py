@@ -1,4 +1,4 @@
-"""One question to each model, outside any run: what it knows of our files."""
+"""Asks each model, outside any run, what it knows of our files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cheesebench.experiment.language_models import (
 )
 from cheesebench.family import LanguageModel
 
-#: Maximum number of seconds for an answer, and of its tokens.
+#: Timeout for an answer in seconds, and its maximum number of tokens.
 TIMEOUT, TOKENS = 300.0, 200
 
 
@@ -22,8 +22,8 @@ def answers(
     question: str,
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, str]:
-    """Return each model's answer. Raises UnreachableModelError for one that gives
-    none.
+    """Return each model's answer. Raises UnreachableModelError for a model that does
+    not answer.
     """
     with reached(models, progress) as (connected, directory):
         return {
@@ -38,7 +38,7 @@ async def _answer(model: LanguageModel, question: str, directory: Path) -> str:
         model=model.entry.id,
         messages=(Message(role="user", parts=(question,)),),
         sampling=Sampling(
-            # A parameter that the model does not support is left out.
+            # None leaves out the parameter, for a model that does not support it.
             temperature=None if model.settings["temperature"] is None else 0.0,
             max_tokens=most,
         ),

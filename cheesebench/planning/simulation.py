@@ -1,9 +1,9 @@
 """Simulated cells, judged by the code that judges real ones: for ``cheesebench plan``,
 and for audits of references.
 
-A simulated subject has a rank, and keeps it from session to session: its rate in a
-session is that quantile of a beta distribution around the session's rate. Where the
-protocol gives the animals' learning curve, the sessions follow it.
+A simulated subject has a fixed rank: in each session, its rate is that quantile of a
+beta distribution around the session's mean. The means follow the animals' learning
+curve if the protocol gives it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: ICC that is assumed where none is known.
+#: ICC that is assumed if none is known.
 ICC_FLOOR = 0.3
 #: Number of simulated runs, for a standard error of at most 1.6 points.
 RUNS = 1000
-#: Maximum number of subjects of a cell that is simulated (in memory); beyond it,
+#: Maximum number of subjects of a cell that are simulated (in memory). Beyond it,
 #: probabilities are almost 0 or 1.
 MOST_SIMULATED = 2000
-#: Number of subjects up to which all runs are played; most are decided by then.
+#: Number of subjects up to which all runs are played, because most are decided by then.
 _SHORT = 30
 _GRID = 512
 
@@ -42,12 +42,11 @@ MAY_FAIL, MUST_PASS = 0.05, 0.80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subjects:
-    """How simulated subjects score: ``sessions`` has the rate and the number of trials
-    of each that is judged.
+    """The scores of simulated subjects.
 
-    ``icc`` is the share of the variance of one trial that is between subjects. For a
-    measure there is one session, and ``spread`` is the standard deviation of subjects'
-    means.
+    ``sessions`` has the rate and the number of trials of each judged session. ``icc``
+    is the share of a single trial's variance that lies between subjects. For a measure
+    there is one session, and ``spread`` is the standard deviation of subjects' means.
     """
 
     sessions: tuple[tuple[float, int], ...]
@@ -61,8 +60,8 @@ class Subjects:
         return sum(rate * count for rate, count in self.sessions) / trials
 
     def at(self, mean: float) -> Subjects:
-        """Return subjects with another mean: the successes of every session, or its
-        failures, are scaled.
+        """Return subjects with another mean: the successes of every session are scaled
+        down, or its failures.
         """
         now, mean = self.mean, min(1.0, max(0.0, mean))
         if mean <= now:
@@ -87,7 +86,7 @@ class Subjects:
             variance = self.mean * (1 - self.mean)
             if not self.spread or not variance:
                 return np.full(shape, self.mean)
-            # All-or-none subjects have the largest possible spread.
+            # The spread is largest for all-or-none subjects.
             concentration = max(variance / self.spread**2 - 1, 1e-3)
             return random.beta(
                 self.mean * concentration, (1 - self.mean) * concentration, shape
@@ -98,7 +97,7 @@ class Subjects:
             own = np.full(shape, rate)
             if 0 < self.icc < 1 and 0 < rate < 1:
                 spread = (1 - self.icc) / self.icc
-                # The inverse is slow to compute: interpolate it on a grid.
+                # The inverse is slow to compute, so interpolate it on a grid.
                 own = np.clip(
                     np.interp(
                         rank, grid, betaincinv(rate * spread, (1 - rate) * spread, grid)
@@ -116,7 +115,8 @@ def subjects_like_animals(
     """Return subjects that follow the animals of a plan; ``sessions`` maps each judged
     session to its trials.
 
-    ``icc`` replaces the default: 0 without a memory, otherwise ``ICC_FLOOR``.
+    ``icc`` replaces the default, which is 0 for an agent without memory, otherwise
+    ``ICC_FLOOR``.
     """
     assert plan.reference is not None
     assumed = 0.0 if plan.memory == "none" else ICC_FLOOR if icc is None else icc
@@ -161,7 +161,7 @@ class Simulated:
     passes: float
     fails: float
     counted: NDArray[np.int64]
-    """Subjects that each run takes."""
+    """Number of subjects that each run takes."""
 
     @property
     def disagree(self) -> float:
@@ -205,22 +205,22 @@ def simulate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredAnimal:
-    """Shares of simulated experiments that animals fail and pass which follow a
+    """Shares of FAIL and PASS over simulated experiments with animals that follow a
     reference exactly.
     """
 
     fails: Mapping[int, float]
     """Share of FAILs, by number of subjects."""
     passes: float
-    """Share of PASSes at ``MOST`` subjects."""
+    """Share of PASS with ``MOST`` subjects."""
     mean: float
-    """Their true pass rate over the trials that are compared."""
+    """True pass rate of these animals over the compared trials."""
     icc: float
 
     @property
     def is_at_fault(self) -> bool:
-        """Whether they fail too often or pass too rarely, by more than three standard
-        errors of the simulation.
+        """Whether animals fail too often or pass too rarely, by more than three
+        standard errors of the simulation.
 
         If so, the reference and the pass rate measure different things, or the animals
         differ too much for the margin.
@@ -238,9 +238,9 @@ def declared_animal(
 ) -> DeclaredAnimal:
     """Return the verdicts on simulated animals that follow a reference exactly.
 
-    In sessions beyond the curve, or without one, the animal's rate is ``value``.
-    Animals differ by a beta distribution whose standard deviation is the reference's
-    ``sd`` less sampling variation, or that has ``ICC_FLOOR`` without one.
+    In sessions beyond the curve, or without one, the animals' rate is ``value``.
+    Animals differ by a beta distribution: its standard deviation is the reference's
+    ``sd`` less sampling variation; without ``sd``, it has ``ICC_FLOOR``.
     """
     measured = reference.measured
     scale = None if measured is None else measured_scale(measured)
@@ -267,7 +267,7 @@ def declared_animal(
 
 
 def _icc(animals: ReferenceValue, like: Subjects) -> float:
-    """Return the share of the variance of one trial that is between animals."""
+    """Return the share of a single trial's variance that lies between animals."""
     if animals.sd is None or not 0 < like.mean < 1:
         return ICC_FLOOR
     trials = sum(count for _, count in like.sessions)

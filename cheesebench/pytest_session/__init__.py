@@ -29,8 +29,8 @@ from cheesebench.terminal import printable, unprintable_replaced
 
 
 class _Adopter:
-    """Passes what pytest loads (mainly conftests) to our plugin manager if it has one
-    of our hooks.
+    """Passes objects that pytest loads (mainly conftests) to our plugin manager if they
+    have one of our hooks.
     """
 
     def __init__(self, plugins: PluginManager) -> None:
@@ -45,14 +45,14 @@ class _Adopter:
         if self._plugins.is_registered(plugin) or not ours:
             return
         try:
-            # The prefix distinguishes it from an entry point of the same name.
+            # The prefix distinguishes the plugin from an entry point of the same name.
             self._plugins.register(plugin, name=f"pytest:{plugin_name}")
         except (pluggy.PluginValidationError, CheeseBenchError) as error:
             raise pytest.UsageError(printable(redact(str(error)))) from error
 
 
 def start(config: pytest.Config) -> None:
-    """Check the options and register the plugins that do the work; UsageError for a
+    """Check the options, and register the plugins that do the work; UsageError for a
     user's mistake.
     """
     plugins = PluginManager()

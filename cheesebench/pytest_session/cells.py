@@ -1,5 +1,5 @@
-"""The cells of a session: started together, each awaited by its test and judged, and
-reported at the end.
+"""The cells of a session. They are started together; a test awaits and judges each; the
+end reports all.
 """
 
 from __future__ import annotations
@@ -38,20 +38,21 @@ class NotMeasuredError(CheeseBenchError):
 class VerdictError(CheeseBenchError, AssertionError):
     """A verdict that fails the test; its text is the explanation.
 
-    An AssertionError, because reports (Allure's) take any other for a breakdown.
+    It is an AssertionError, because reports (Allure's) take any other error for a
+    breakdown.
     """
 
 
 def shows_only(option: Any) -> bool:
-    """Return whether pytest only shows what would be done (``--setup-plan``,
-    ``--setup-only``): then no model is asked.
+    """Return whether pytest only shows the tests (``--setup-plan``, ``--setup-only``),
+    so that no model is asked.
     """
     return bool(option.setuponly or option.setupplan)
 
 
 class CellItem(pytest.Item):
-    """One cell: its trials are waited for in ``setup``, where failing is an error, and
-    judged in the call.
+    """One cell. ``setup`` waits for its trials, so that a failure there is an error;
+    the call judges them.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class CellItem(pytest.Item):
         self.specification = specification
         self.plan = plan
         self.result: CellResult | None = None
-        #: Why it cannot be run, if known in advance.
+        #: Why the cell cannot be run, if known in advance.
         self.obstacle = ""
         self.add_marker("cheesebench")
         self.extra_keyword_matches.update((plan.dimension, plan.model))
@@ -94,7 +95,8 @@ class CellItem(pytest.Item):
             with_calls(result, self.run.calls(plan)), self.run.causes(plan)
         )
         own = case_properties(self.result)
-        # A plugin that repeats a test sets it up again: each property stands once.
+        # A plugin that repeats a test sets it up again, but each property must occur
+        # once.
         names = {name for name, _ in own}
         others = [one for one in self.user_properties if one[0] not in names]
         self.user_properties[:] = [*others, *own]
@@ -118,7 +120,7 @@ class CellItem(pytest.Item):
         )
         if verdict is Verdict.FAIL or fails:
             if self.is_last_straw():
-                self.run.stop_sending()  # before a film is made, which takes time
+                self.run.stop_sending()  # stop now, because making a film takes time
             raise VerdictError(
                 explanations.explain(self.run, self.specification, self.result)
             )
@@ -135,7 +137,7 @@ class CellItem(pytest.Item):
 
 
 class Cells:
-    """The hooks that start all cells, and report them when all are judged."""
+    """The hooks that start all cells, and report them once all are judged."""
 
     def __init__(self, run: PytestRun, reporting: Reporting) -> None:
         self._run = run
@@ -147,8 +149,8 @@ class Cells:
         if not self._runs_anything(session):
             return
         run, items = self._run, _to_run(session)
-        # A shard without cells is a run, too, so that merging need not know that there
-        # are more shards than cells.
+        # A shard without cells is a run, too, so that merging needs no special case for
+        # it.
         if not items and not run.whole:
             return
         cells = [(item.plan, item.specification) for item in items]
@@ -161,8 +163,8 @@ class Cells:
         except CheeseBenchError as error:
             if not run.is_worker:
                 raise refused(run.config, error) from error
-            # A worker that dies would be an internal error; its items can say what is
-            # wrong.
+            # An error here would kill the worker, which pytest reports as an internal
+            # error. Items can report it properly.
             for item in items:
                 item.obstacle = redact(str(error))
             return
@@ -186,7 +188,7 @@ class Cells:
     def pytest_sessionfinish(
         self, session: pytest.Session, exitstatus: int | pytest.ExitCode
     ) -> None:
-        """Judge the whole run once, from its log, and write the reports."""
+        """Judge the whole run from its log, once, and write the reports."""
         run, reporting = self._run, self._reporting
         run.stop()
         if run.is_worker or run.log is None:

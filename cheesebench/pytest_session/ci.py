@@ -1,5 +1,5 @@
-"""What a CI system reads: annotations, the job summary, and the cases of a JUnit
-file.
+"""Output for CI systems: annotations, the job summary, and the cases of
+a JUnit file.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ PREFIX = "cheesebench."
 
 
 def case_properties(result: CellResult) -> Properties:
-    """Return the properties of one judged cell; what is unknown is left out. Rates are
-    proportions.
+    """Return the properties of one judged cell; unknown ones are left out.
 
-    A control has its name (``control``) instead of a verdict, unless it could not be
-    measured.
+    Rates are proportions. A control has its name (``control``) instead of a verdict,
+    unless it could not be measured.
     """
     plan, flags, reference = result.plan, result.flags, result.plan.reference
     interval = result.interval
@@ -99,7 +98,9 @@ def case_properties(result: CellResult) -> Properties:
 
 
 def _ability_properties(result: CellResult) -> list[tuple[str, object]]:
-    """Return model, animals and bar on the ability scale, and its two ends as rates."""
+    """Return model, animals and bar on the ability scale, and the rates at its two
+    ends.
+    """
     scale, found = result.plan.ability, result.ability
     if scale is None or found is None:
         return []
@@ -115,7 +116,7 @@ def _ability_properties(result: CellResult) -> list[tuple[str, object]]:
 
 
 def _measure_properties(result: CellResult) -> list[tuple[str, object]]:
-    """Return the measure that a verdict is about: reference, margin and differences are
+    """Return the properties of a judged measure; reference, margin and differences are
     then in its unit.
     """
     measured, judged = result.plan.measured, result.judged
@@ -210,7 +211,7 @@ def suite_properties(summary: RunSummary) -> Properties:
 
 
 def comparison_properties(found: RunComparison) -> Properties:
-    """Return the properties of the comparison with a baseline, which is about the whole
+    """Return the properties of the comparison with a baseline, which concerns the whole
     run.
     """
     pairs: list[tuple[str, object]] = [
@@ -249,7 +250,7 @@ def _text(value: object) -> str:
     return printable(str(value))
 
 
-#: GitHub drops the whole page of a step that is larger.
+#: Maximum bytes of a step's summary; GitHub drops a larger one entirely.
 LIMIT = 2**20
 _FENCE = "```"
 _CUT = (
@@ -272,13 +273,14 @@ def append_step_summary(text: str) -> None:
 
 
 def cut(text: str, room: int) -> str:
-    """Return the text if it fits into ``room`` bytes, else as many whole lines as fit
-    and a notice.
+    """Return the text if it fits into ``room`` bytes; otherwise as many whole lines as
+    fit, with a notice.
     """
     content = text.encode()
     if len(content) <= room:
         return text
-    # A truncated code block must be closed, or the rest of the page would be code.
+    # A truncated code block must be closed, otherwise the rest of the page would be
+    # code.
     closing = f"{_FENCE}{_CUT}"
     room -= len(closing.encode())
     if room <= 0:
@@ -289,7 +291,7 @@ def cut(text: str, room: int) -> str:
     )
 
 
-#: GitHub shows this many annotations of a kind for one step.
+#: Maximum number of annotations of a kind that GitHub shows for one step.
 MOST = 10
 _KINDS = {
     Verdict.FAIL: "error",
@@ -301,11 +303,11 @@ _KINDS = {
 def annotate(
     summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_error: bool
 ) -> Iterator[str]:
-    """Yield commands of GitHub Actions for cells without a PASS, on GitHub; ``paths``
-    are files by protocol.
+    """Yield commands of GitHub Actions for cells without a PASS; ``paths`` are files by
+    protocol. Nothing outside GitHub.
 
-    A FAIL that does not affect the exit code is a warning, and so is anything that
-    makes a cell's numbers doubtful.
+    A warning is given for a FAIL that does not affect the exit code, and for anything
+    that makes a cell's numbers doubtful.
     """
     if not is_github():
         return
@@ -339,8 +341,8 @@ def annotate_comparison(
     paths: dict[str, Path],
     root: Path,
 ) -> Iterator[str]:
-    """Yield commands of GitHub Actions for what is worse than the baseline or not known
-    to be as good (errors, if they are ``blamed`` for a failure), and for doubts.
+    """Yield commands of GitHub Actions for comparisons that are worse or undecided
+    (errors, if they are ``blamed`` for a failure), and for doubts.
     """
     if not is_github():
         return
@@ -393,22 +395,20 @@ def command(
 
 
 def _escaped(text: str, more: str = "") -> str:
-    """Return text that ends neither the command nor the property, as GitHub asks for
-    it.
-    """
+    """Escape text for GitHub, so that it ends neither the command nor the property."""
     text = printable(text)
     for glyph in f"%\r\n{more}":
         text = text.replace(glyph, f"%{ord(glyph):02X}")
     return text
 
 
-#: Class name of JUnit cases that are not tests.
+#: Class name of JUnit cases that do not belong to a test.
 _CLASS = "cheesebench"
 
 
 def refused(config: pytest.Config, error: Exception) -> pytest.UsageError:
-    """Return the error that ends a session (exit code 4), after telling every reader of
-    the pipeline.
+    """Return the error that ends a session (exit code 4), after reporting it everywhere
+    a pipeline is read.
     """
     text = printable(redact(str(error)))
     tell_refusal(config, text)
@@ -422,7 +422,7 @@ def tell_refusal(config: pytest.Config, text: str) -> None:
     if is_github():
         print(command("error", "cheesebench", text), flush=True)
     with contextlib.suppress(OSError):  # the terminal shows the error itself
-        quoted = text.replace("`", "'")  # nothing in it may end the block
+        quoted = text.replace("`", "'")  # the text must not end the block
         append_step_summary(
             f"**cheesebench could not run:**\n\n```text\n{quoted}\n```\n"
         )
@@ -441,7 +441,7 @@ def add_case(
         and config.getoption("xmlpath", None)
         and not hasattr(config, "workerinput")
     ):
-        # Options are checked before pytest configures JUnit; it then writes no file,
+        # Options are checked before pytest configures JUnit. It then writes no file,
         # and an old one would remain.
         suite, family = config.getini("junit_suite_name"), config.getini("junit_family")
         xml = own = LogXML(
@@ -466,7 +466,7 @@ def add_case(
 
 
 def forgive_case(config: pytest.Config, report: pytest.TestReport) -> None:
-    """Have the JUnit file, if there is one, count a failed verdict as a passed case;
+    """Make the JUnit file, if there is one, count a failed verdict as a passed case;
     its properties keep the verdict.
     """
     xml = config.stash.get(xml_key, None)

@@ -28,7 +28,9 @@ from cheesebench.terminal import printable
 
 
 class BrokenProtocol(pytest.Item):
-    """A selected protocol that cannot be loaded: a test error, while the others run."""
+    """A selected protocol that cannot be loaded: a test error, which does not stop the
+    others.
+    """
 
     def __init__(self, *, text: str, **keywords: Any) -> None:
         super().__init__(**keywords)
@@ -75,8 +77,8 @@ def cell_items(
     unless it is the default one.
 
     Those of a protocol with conditions are named ``protocol[condition-model]``. The
-    model is always in the name: a failure of one model is never taken for that of
-    another (``--lf``).
+    model is always in the name, so that ``--lf`` never takes one model's failure for
+    another's.
     """
     settings = run.settings
     for model in settings.models:
@@ -92,8 +94,8 @@ def cell_items(
             seen = "" if plan.variant.condition else plan.view
             within = [seen, str(plan.variant), model]
             name = printable(f"{specification.name}[{'-'.join(filter(None, within))}]")
-            # The id is given, because pytest 9.2 would not find one with brackets again
-            # (--lf).
+            # The id is given explicitly, because pytest 9.2 would not find an id with
+            # brackets again (--lf).
             yield CellItem.from_parent(
                 parent,
                 name=name,
@@ -108,7 +110,7 @@ def _plans(
     run: PytestRun, specification: BaseSpecification, model: str
 ) -> tuple[list[CellPlan], dict[str, CheeseBenchError]]:
     """Return the planned cells, and why others cannot be run, by view (empty for all
-    views): a view that does not suit the protocol takes no other one with it.
+    views). A view that does not suit the protocol does not affect the others.
     """
     try:
         return run.plans(specification, model), {}
@@ -130,16 +132,18 @@ def _plans(
 
 
 class Collection:
-    """The hooks of collection; raises a CheeseBenchError if what is to be collected
-    does not exist.
+    """The hooks of collection. They raise a CheeseBenchError for a protocol or test
+    that does not exist.
     """
 
     def __init__(self, run: PytestRun) -> None:
         self._run = run
         self._has_paths = run.config.args_source is pytest.Config.ArgsSource.ARGS
-        #: Ids of tests without a file, as printed: pytest would look for files.
+        #: Ids of tests without a file, as printed. They are taken from the arguments,
+        #: because pytest would look for files.
         self._ids = [one for one in run.config.args if one.startswith(PREFIX)]
-        if self._ids and not run.is_controller:  # whose workers are given its arguments
+        # A controller's workers get its arguments instead.
+        if self._ids and not run.is_controller:
             self._hide_ids(run.config)
         named = [one.removeprefix(PREFIX).partition("[")[0] for one in self._ids]
         self._selected: list[Selected] = []
@@ -153,8 +157,8 @@ class Collection:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
-        """Name the conftest.py that exits the program: pytest would report an internal
-        error.
+        """If a conftest.py exits the program, name it, because pytest would report an
+        internal error.
         """
         try:
             return (yield)
@@ -190,8 +194,8 @@ class Collection:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> Generator[None, None, None]:
-        """Keep one item for each cell; then, when ``-k`` and ``-m`` have chosen, those
-        of this shard.
+        """Keep one item for each cell; after ``-k`` and ``-m``, keep those of this
+        shard.
         """
         self._keep_one_of_each(items)
         if self._ids:
@@ -215,8 +219,8 @@ class Collection:
         items[:] = [item for item in items if item not in others]
 
     def _keep_one_of_each(self, items: list[pytest.Item]) -> None:
-        """Keep one item for each cell; two files that claim the same name are an error
-        of the second.
+        """Keep one item for each cell. If two files claim the same name, the second one
+        gets an error.
         """
         first: dict[CellKey, CellItem] = {}
         kept: list[pytest.Item] = []
@@ -257,8 +261,8 @@ class Collection:
 def _keep_named(
     ids: list[str], config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Keep the tests that were named by their ids (with or without what is in
-    brackets), and those of files.
+    """Keep the tests named by their ids (with or without the part in brackets), and
+    those of files.
     """
     names = {
         item: {item.nodeid, item.nodeid.partition("[")[0]}

@@ -1,4 +1,4 @@
-"""Why a session ends with its exit status."""
+"""The exit status of a session, with its reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cheesebench.statistics.wording import plural
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """The results of a session that its exit status depends on."""
+    """The results of a session that determine its exit status."""
 
     failed: int
     """Cells with the verdict FAIL."""
@@ -34,15 +34,15 @@ class Findings:
 
     @property
     def forgiven(self) -> list[str]:
-        """What ``--exit-zero`` ignores, in a sentence."""
+        """Sentences on the failures that ``--exit-zero`` ignores."""
         if not (self.failed and self.exit_zero):
             return []
         return [f"{plural(self.failed, 'cell')} failed, which --exit-zero ignores"]
 
 
 def reason(status: int | pytest.ExitCode, found: Findings) -> str:
-    """Return why the session ends with this exit status; empty for one of pytest's
-    own.
+    """Return why the session ends with this exit status; empty for one
+    of pytest's own.
     """
     if status == pytest.ExitCode.OK:
         parts = list(_nothing_failed(found))

@@ -1,4 +1,4 @@
-"""Why a cell failed, or could not be measured: the text of its test."""
+"""The text of a failed test: why its cell failed, or could not be measured."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cheesebench.terminal import printable
 def explain(
     run: PytestRun, specification: BaseSpecification, result: CellResult
 ) -> str:
-    """Return what failed and by how much, in a line; with ``-v`` or ``--film``, all
+    """Return the failure and its size in a line; with ``-v`` or ``--film``, also all
     numbers and a failed trial.
     """
     assert run.log is not None
@@ -43,8 +43,8 @@ def explain(
 
 
 def _first_failed(run: PytestRun, result: CellResult) -> TrialRecord | None:
-    """Return the first failed trial that counts towards the rate; None for a
-    measure.
+    """Return the first failed trial that counts towards the rate; None if the verdict
+    concerns a measure.
     """
     if result.plan.measured is not None:
         return None
@@ -78,7 +78,9 @@ def _short(result: CellResult) -> str:
 
 
 def missing_trials(run: PytestRun, result: CellResult) -> str:
-    """Return how many trials could not be run, why, and how to continue."""
+    """Return the number of trials that could not be run, the cause, and the way to
+    continue.
+    """
     assert run.log is not None
     marks = [
         bool(record.missing)

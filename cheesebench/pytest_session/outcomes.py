@@ -15,7 +15,7 @@ from cheesebench.pytest_session.collection import BrokenProtocol
 from cheesebench.pytest_session.run import PytestRun
 from cheesebench.terminal import printable
 
-#: Category in pytest's counts, letter, and word with its colour.
+#: Category in pytest's counts; letter; word, possibly with its colour.
 _Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 
 
@@ -24,25 +24,26 @@ class Outcomes:
 
     def __init__(self, run: PytestRun) -> None:
         self._run = run
-        #: Text restored to a report after pytest has written its line.
+        #: Text to restore to a report after pytest has written its line.
         self._blanked: tuple[str, int, str] | None = None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Attach the verdict to the report, and remove the traceback unless it is a
+        """Attach the verdict to the report, and remove the traceback unless it shows a
         programming error.
         """
         if not isinstance(item, (cells.CellItem, BrokenProtocol)):
             return (yield)
         ours = _our_error(call)
         if ours is not None:
-            # pytest would first read and parse the source of every frame, which takes
-            # 0.1 s per failure.
+            # Only the last frame is kept, because pytest would parse the source of
+            # every frame first, which takes 0.1 s per failure.
             ours.traceback = ours.traceback[-1:]
         elif call.excinfo is not None:
-            # Without pytest's own frames: the author of a plugin needs the last lines.
+            # Drop pytest's own frames, because the author of a plugin needs the last
+            # lines.
             call.excinfo.traceback = call.excinfo.traceback.cut(path=cells.__file__)
         report = yield
         if ours is not None:
@@ -53,8 +54,8 @@ class Outcomes:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Pass every report to JUnit XML before the terminal, for which reasons are
-        removed.
+        """Pass every report to JUnit XML before the terminal, whose reports lose their
+        reasons.
         """
         plugins, xml = (
             session.config.pluginmanager,
@@ -76,14 +77,14 @@ class Outcomes:
         if report.skipped:
             self._blank_reason(report)
             if getattr(report, "cheesebench_control", False):
-                # No claim is tested, so nothing can be undecided.
+                # No claim is tested, so the result cannot be undecided.
                 return "controls", "c", ("CONTROL", {"yellow": True})
             return "inconclusive", "?", (verdict, {"yellow": True})
         return report.outcome, "F" if report.failed else ".", verdict
 
     def _blank_reason(self, report: pytest.CollectReport | pytest.TestReport) -> None:
-        """With ``-v``, keep the reason back: pytest would cut it at the end of the
-        line.
+        """With ``-v``, hide the reason for now, because pytest would cut it at the end
+        of the line.
         """
         reason = report.longrepr
         is_verbose = self._run.config.option.verbose == 1
@@ -113,8 +114,8 @@ def _our_error(
 def _attach_verdict(
     report: pytest.TestReport, item: cells.CellItem, *, unmeasured: bool
 ) -> None:
-    """Attach what the controller of pytest-xdist is to know of a cell, as plain
-    attributes, which pytest-xdist passes from the worker.
+    """Attach the facts that a pytest-xdist controller needs about a cell. They are
+    plain attributes, which pytest-xdist passes on from the worker.
     """
     if report.when == "setup":
         report.cheesebench_unmeasured = unmeasured  # type: ignore[attr-defined]

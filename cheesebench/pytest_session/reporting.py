@@ -27,9 +27,9 @@ from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import plural
 from cheesebench.terminal import printable
 
-#: Failed cells above which the terminal shows them in the table alone.
+#: Number of failed cells above which the terminal shows them only in the table.
 MOST_FAILURES = 24
-#: A verdict at the beginning of a line.
+#: Colours of the verdict at the beginning of a line.
 _COLOURS = {
     Verdict.PASS.value: {"green": True},
     Verdict.FAIL.value: {"red": True},
@@ -43,16 +43,16 @@ class Reporting:
         self._run = run
         #: Number of failures and errors other than the verdict FAIL.
         self._other_failures = 0
-        #: Cells without a measurement among them, including controls.
+        #: Number of these that are cells without a measurement, including controls.
         self._unmeasured = 0
-        #: Cells among them that another plugin has ended.
+        #: Number of these that are cells ended by another plugin.
         self._stopped = 0
         self._lines: list[str] = []
         self._verdicts: Counter[Verdict] = Counter()
         #: Files of the protocols that are run.
         self._paths: dict[str, Path] = {}
         self._annotations: list[str] = []
-        #: The comparison with the baseline, and whether there should have been one.
+        #: The comparison with the baseline, and whether one was requested.
         self._compared: RunComparison | None = None
         self._refused = False
 
@@ -67,8 +67,8 @@ class Reporting:
             lines += [f"cheesebench: {line}" for line in settings.origins_text]
         plugins = self._run.plugins
         failures = plugins.failures.items()
-        # Options from a conftest.py are in the manifest; pytest prints its root
-        # directory.
+        # Options from a conftest.py are already in the manifest. pytest itself prints
+        # its root directory.
         installed = {
             name: what
             for name, what in plugins.strangers().items()
@@ -93,7 +93,8 @@ class Reporting:
             self._other_failures += 1
             unmeasured = getattr(report, "cheesebench_unmeasured", None)
             self._unmeasured += bool(unmeasured)
-            # Ours, and neither measured nor judged (pytest-timeout).
+            # A cell that is neither measured nor judged was ended by another plugin
+            # (pytest-timeout).
             self._stopped += unmeasured is False and verdict is None
         yield
         if report.failed and verdict == Verdict.FAIL and self._forgives:
@@ -124,9 +125,7 @@ class Reporting:
             )
 
     def write(self, summary: RunSummary, text: str) -> None:
-        """Write everything that is said of a run, of which the terminal shows
-        ``text``.
-        """
+        """Write all reports of a run; ``text`` is the one for the terminal."""
         run = self._run
         log = run.log
         assert log is not None
@@ -159,7 +158,7 @@ class Reporting:
         comparing = self._run.comparing
         named = self._run.config.getoption(BY_KEY["compare"].destination)
         if named == LATEST and comparing is not None and comparing.run_id:
-            # From now on, this run is the latest.
+            # From now on, `latest` would mean this run.
             changed["compare"] = comparing.run_id
         self._lines.append(
             f"{why}{len(unfinished)} of {plural(len(plans), 'cell')} {'is' if len(unfinished) == 1 else 'are'} "
@@ -219,7 +218,7 @@ class Reporting:
     def set_exit_status(
         self, session: pytest.Session, exitstatus: int | pytest.ExitCode
     ) -> None:
-        """Set the exit status of the session, and say why it is that."""
+        """Set the exit status of the session, and report the reason."""
         run = self._run
         if run.whole and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
@@ -244,8 +243,8 @@ class Reporting:
             session.config.option.tbstyle = "no"
 
     def _table_has_all_failures(self, session: pytest.Session) -> bool:
-        """Whether there are so many failures that the terminal shows only the table,
-        which has them all.
+        """Whether there are too many failures to list, so that the terminal shows only
+        the table, which has them all.
         """
         terminal = session.config.pluginmanager.getplugin("terminalreporter")
         in_short = session.config.option.verbose <= 0 and not self._run.settings.film
@@ -270,7 +269,9 @@ class Reporting:
 
     @property
     def _forgives(self) -> bool:
-        """Whether a FAIL is for the comparison to judge, and fails nothing itself."""
+        """Whether the comparison judges a FAIL, so that a FAIL by
+        itself fails nothing.
+        """
         run = self._run
         comparing = run.comparing
         return comparing is not None and comparing.gates and run.settings.exit_zero
@@ -315,7 +316,7 @@ class Reporting:
                 )
         for command in self._annotations:
             terminalreporter.write_line(command)
-        # The verdicts have just been listed; pytest would list them again.
+        # The verdicts have just been listed, and pytest would list them again.
         failed = terminalreporter.stats.get("failed", [])
         usual = set(getattr(terminalreporter, "reportchars", "")) - {"w"} == {"E", "f"}
         if usual and self._lines and all(map(_has_verdict, failed)):
@@ -327,11 +328,11 @@ def _has_verdict(report: object) -> bool:
 
 
 def _comment(text: str, compared: str) -> str:
-    """Return the comment on a change; the comparison comes first, after the marker that
+    """Return the comment on a change. The comparison comes first, after the marker that
     identifies the job's own comment.
     """
-    # It is a page there and part of a comment here, so its headings are two levels
-    # lower.
+    # The headings are two levels lower here, because the text is part of a comment
+    # instead of a page.
     part = re.sub("^(?=#)", "##", compared, flags=re.MULTILINE)
     marker, _, rest = text.partition("\n")
     link = f"[The job]({ci.job_address()})\n" if ci.job_address() else ""
@@ -339,7 +340,7 @@ def _comment(text: str, compared: str) -> str:
 
 
 def _write_line(terminalreporter: pytest.TerminalReporter, line: str) -> None:
-    """Write a line; on a coloured terminal, the verdict at its beginning is
+    """Write a line. On a terminal with colours, the verdict at its beginning is
     coloured.
     """
     found = re.match(rf"\S ({'|'.join(_COLOURS)})\b", line)
@@ -349,7 +350,7 @@ def _write_line(terminalreporter: pytest.TerminalReporter, line: str) -> None:
 
 
 def _write_markdown(run: PytestRun, directory: Path, text: str) -> list[str]:
-    """Write the Markdown report to all requested places; return what went wrong."""
+    """Write the Markdown report to all requested places; return the errors."""
     targets = filter(None, (directory / "report.md", run.settings.markdown))
     problems = [_write(text, path) for path in targets]
     try:
@@ -362,7 +363,7 @@ def _write_markdown(run: PytestRun, directory: Path, text: str) -> list[str]:
 
 
 def _write(text: str, path: Path) -> str:
-    """Write a report; return what went wrong, or an empty string."""
+    """Write a report; return the error, or an empty string."""
     try:
         write_whole(path, text)
     except OSError as error:
@@ -371,8 +372,8 @@ def _write(text: str, path: Path) -> str:
 
 
 def _short(path: Path, config: pytest.Config) -> Path:
-    """Return the path relative to the directory that pytest was started in, if it is
-    inside it.
+    """Return the path relative to the directory in which pytest was started, if it is
+    inside.
     """
     directory = config.invocation_params.dir
     return path.relative_to(directory) if path.is_relative_to(directory) else path

@@ -1,4 +1,4 @@
-"""How an unfinished run goes on: the command, and budgets that suffice."""
+"""How to continue an unfinished run: the command, and sufficient budgets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cheesebench.statistics import CellResult
 
 @dataclass(frozen=True, slots=True)
 class _Budget:
-    """A limit of the calls, by its option's key, and what of it is spent and still
+    """A limit of the calls, by its option's key, with the amounts spent and still
     needed (None: unknown).
     """
 
@@ -42,7 +42,7 @@ class _Budget:
 
     @property
     def larger(self) -> str | None:
-        """A budget that suffices; None if this one does."""
+        """A sufficient budget; None if this one is."""
         if self.needed is None:
             return _rounded_up(2 * max(self.limit, self.spent))
         total = self.spent + self.needed
@@ -52,8 +52,8 @@ class _Budget:
 def larger_budgets(
     run: PytestRun, unfinished: Sequence[CellResult]
 ) -> tuple[dict[str, str], str]:
-    """Return budgets that suffice for the rest of the run, by the option's key, and
-    lines that explain them.
+    """Return sufficient budgets for the rest of the run, by the option's key, and lines
+    that explain them.
 
     Without an estimate of the rest they are doubled, because the old ones are spent.
     Minutes are per session, so the next one has the same number again.
@@ -89,8 +89,8 @@ def _budgets(
 
 
 def _still_needed(log: RunLog, unfinished: Iterable[CellResult]) -> CallTotals | None:
-    """Estimate the rest from the mean cost of a trial of the cell, or of the run; None
-    without any trial.
+    """Estimate the cost of the rest from the mean cost of a trial of the cell, or of
+    the run; None without any trial.
     """
     counts, calls = log.trial_counts(), log.calls.by_cell()
     done = {key: sum(run for run, _ in own.values()) for key, own in counts.items()}
@@ -116,7 +116,9 @@ def _still_needed(log: RunLog, unfinished: Iterable[CellResult]) -> CallTotals |
 
 
 def _rounded_up(value: float) -> str:
-    """Return a number with two digits: enough for a decision about cost."""
+    """Return a number rounded up to two digits, which is enough for a decision about
+    cost.
+    """
     exact = Decimal(str(value))
     return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), ROUND_UP):f}"
 
@@ -124,7 +126,7 @@ def _rounded_up(value: float) -> str:
 def resume_command(
     config: pytest.Config, run_id: str, changed: Mapping[str, str] | None = None
 ) -> str:
-    """Return the command of this session, continuing the run, with other values for
+    """Return this session's command, changed to continue the run, with other values for
     options (by key).
     """
     spellings, changed = config.stash[SPELLINGS], changed or {}
@@ -152,7 +154,7 @@ def _without(names: Set[str], arguments: Iterable[str]) -> list[str]:
 
 
 def _shell_word(word: str) -> str:
-    """Quote a word for a shell, using printable characters only."""
+    """Quote a word for a shell, with printable characters only."""
     if word.isprintable():
         return shlex.quote(word)
     spelt = (

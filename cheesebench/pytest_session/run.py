@@ -1,6 +1,4 @@
-"""The run of a pytest session: its options, the baseline it is compared with, and its
-line of progress.
-"""
+"""The run of a pytest session: its options, its baseline, and its progress line."""
 
 from __future__ import annotations
 
@@ -57,7 +55,7 @@ from cheesebench.terminal import printable
 
 
 def read_given(config: pytest.Config) -> Given:
-    """Return the options of a session, as they are given."""
+    """Return the options of a session as they were given."""
     typed = {
         os.fspath(argument).partition("=")[0]
         for argument in config.invocation_params.args
@@ -73,8 +71,8 @@ def read_given(config: pytest.Config) -> Given:
 
 
 def usual_protocols(config: pytest.Config) -> list[str]:
-    """Return the protocols that the ini file or the environment names; none if paths
-    are given.
+    """Return the protocols named in the ini file or the environment; none if paths are
+    given.
     """
     if config.args_source is pytest.Config.ArgsSource.ARGS:
         return []
@@ -91,7 +89,7 @@ def usual_protocols(config: pytest.Config) -> list[str]:
 
 
 class Comparing:
-    """The baseline that this session's run is compared with. Methods raise
+    """The baseline with which this session's run is compared. Methods raise
     ComparisonError if they do not match.
     """
 
@@ -103,18 +101,20 @@ class Comparing:
 
     @property
     def run_id(self) -> str | None:
-        """The run that it is; None if it is a baseline's file."""
+        """The id of the baseline's run; None for a baseline in a file."""
         return self.path.parent.name if self.path.name == FILE_NAME else None
 
     @property
     def seed(self) -> int | None:
-        """The baseline's seed: runs are compared subject by subject."""
+        """The baseline's seed, which a run must share to be compared subject by
+        subject.
+        """
         return self._baseline.seed if isinstance(self._baseline.seed, int) else None
 
     def check_other_than(
         self, continued: Path | None, given: Given, values: OptionValues
     ) -> None:
-        """Raise OptionError if the baseline is the run that is resumed."""
+        """Raise OptionError if the baseline is the run to resume."""
         if continued is not None and self.path.samefile(continued):
             raise OptionError(
                 f"{given.spelling('compare')} {values.compare}: that is the run that is continued. Name the baseline."
@@ -122,7 +122,8 @@ class Comparing:
 
     def check(self, plans: Iterable[CellPlan], seed: int) -> None:
         """Raise ComparisonError, before anything is run, if the cells cannot be
-        compared with the baseline, or would fail the run because it lacks them.
+        compared with the baseline, or some of its cells are missing and would fail the
+        run.
         """
         cells = tuple(count_cell(plan, ()) for plan in plans)
         run = CountedRun(name=THIS_RUN, seed=seed, cells=cells)
@@ -150,7 +151,7 @@ class Comparing:
             )
 
     def _check_enough(self, theirs: CellCounts, planned: int) -> None:
-        """Refuse a comparison that could exclude no loss even if nothing changed."""
+        """Refuse a comparison that could not exclude a loss even if nothing changed."""
         known = sum(one < planned for one in theirs.subjects)
         least = theirs.least_subjects
         if known < least:
@@ -171,16 +172,16 @@ class Comparing:
         return any(self._fails_if)
 
     def blamed(self, found: RunComparison) -> list[tuple[str, str, str]]:
-        """Return what fails the run: title, protocol (empty for all together),
-        reason.
+        """Return the reasons why the run fails: title, protocol (empty for all
+        together), reason.
         """
         losses = found.losses if "worse" in self._fails_if else ()
         questions = found.open_questions if "undecided" in self._fails_if else ()
         return [*losses, *questions]
 
     def compare(self, log: RunLog) -> RunComparison:
-        """Return the comparison. What it takes from another run is replayed: raises
-        RunLogError for a trial that comes out otherwise than the log says.
+        """Return the comparison. Trials taken from another run are replayed; raises
+        RunLogError if one differs from its record.
         """
         found = compare_runs(count_run(log, THIS_RUN), self._baseline)
         replay_counted(self.path, found.keys(1))
@@ -190,8 +191,8 @@ class Comparing:
 def read_comparing(
     given: Given, values: OptionValues, results: Path, blessed: Path
 ) -> Comparing | None:
-    """Return the baseline that the command line names (a run in ``results``, or a file
-    in ``blessed``); None without one.
+    """Return the baseline named on the command line (a run in ``results``, or a file in
+    ``blessed``); None without one.
     """
     if values.compare is None:
         if values.compare_fail is not None:
@@ -216,14 +217,14 @@ def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:
 # Save the cursor, restore it, clear to the end of the line (ECMA-48 and DEC, as every
 # terminal has them).
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
-#: Columns that pytest may have used after that (letters of earlier tests of the same
+#: Columns that pytest may have used after these (letters of earlier tests of the same
 #: file).
 _RESERVE = 12
 
 
 def teller(config: pytest.Config) -> Callable[[str], None]:
-    """Return a function that writes a line, on a terminal or into a log; for slow steps
-    before the first test.
+    """Return a function that writes a line to the terminal or into a log, for slow
+    steps before the first test.
     """
 
     def tell(line: str) -> None:
@@ -237,10 +238,10 @@ def teller(config: pytest.Config) -> Callable[[str], None]:
 
 
 def tell_uncaptured(config: pytest.Config, line: str) -> None:
-    """Write a line of its own while a test runs, whose output is captured.
+    """Write a separate line while a test runs, whose output is captured.
 
-    The terminal output of a pytest-xdist worker is lost; its standard error is that of
-    the session.
+    The terminal output of a pytest-xdist worker is lost, but its standard error is the
+    session's.
     """
     capture = config.pluginmanager.getplugin("capturemanager")
     with nullcontext() if capture is None else capture.global_and_fixture_disabled():
@@ -250,17 +251,17 @@ def tell_uncaptured(config: pytest.Config, line: str) -> None:
             teller(config)(printable(line))
 
 
-#: Seconds between two signs of life where there is no terminal: services that run jobs
-#: end silent ones.
+#: Seconds between two lines if there is no terminal, because CI services end silent
+#: jobs.
 BEAT = 60.0
 
 
 class Heartbeat:
-    """Writes a line now and then while cells are waited for, instead of a progress
-    line.
+    """Writes a line now and then while cells are awaited, instead of
+    a progress line.
     """
 
-    #: When the last line was written, or the first cell was waited for; by session.
+    #: Time of the last line, or of the first wait for a cell, by session.
     LAST = pytest.StashKey[float]()
 
     def __init__(self, config: pytest.Config, nodeid: str, tally: Tally | None) -> None:
@@ -293,9 +294,8 @@ def progress_line(
     begun = time.monotonic()
     capture = config.pluginmanager.getplugin("capturemanager")
     uncaptured = nullcontext if capture is None else capture.global_and_fixture_disabled
-    with uncaptured():  # captured standard output is a file without a width
-        # Without -v there are a path and letters before it, of which there is one for
-        # each test.
+    with uncaptured():  # captured standard output is a file, which has no width
+        # Without -v, pytest has written a path and one letter for each test before it.
         taken = (
             len(nodeid) if config.option.verbose > 0 else len(nodeid.partition("::")[0])
         )
@@ -318,8 +318,8 @@ def progress_line(
 
 
 def _texts(progress: Progress, tally: Tally | None, seconds: float) -> Iterator[str]:
-    """Yield what a line of progress can say, from most to least: the progress of the
-    run before that of the cell.
+    """Yield texts for the progress line, the longest first; the run's progress has
+    priority over the cell's.
     """
     short = _trials(progress, seconds)
     own = f"{short}{_left(progress, seconds)}"
@@ -354,16 +354,16 @@ def _write(text: str) -> None:
     sys.stdout.flush()
 
 
-#: Key of the data that the controller of pytest-xdist passes to its workers.
+#: Key of the data that the pytest-xdist controller passes to its workers.
 WORKER_INPUT = "cheesebench"
-#: File in the run's directory that tells the workers of pytest-xdist to end before
-#: their cells do.
+#: File in the run's directory that tells pytest-xdist workers to stop before their
+#: cells end.
 HALT = "halt"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Handed:
-    """What the controller of pytest-xdist hands to a worker."""
+    """Data that the pytest-xdist controller passes to a worker."""
 
     log: str
     seed: int
@@ -375,7 +375,7 @@ class Handed:
 
     def of_worker(self, settings: Settings) -> Settings:
         """Return the settings of a worker: its share of processors and calls."""
-        # Workers share the account: each gets its share of the calls in flight.
+        # Workers share the account, so each gets its share of the calls in flight.
         workers = 1 if self.one_worker else self.workers
         calls = replace(
             settings.calls,
@@ -390,8 +390,8 @@ class Handed:
 
 
 class PytestRun(ModelRun):
-    """One run. A worker of pytest-xdist has its controller's run, and runs some cells
-    of it.
+    """One run. A pytest-xdist worker has its controller's run, and runs some cells of
+    it.
     """
 
     def __init__(self, config: pytest.Config, plugins: PluginManager) -> None:
@@ -403,11 +403,11 @@ class PytestRun(ModelRun):
         directory, given = config.invocation_params.dir, read_given(config)
         values = given.resolve()
         results, resume = directory / values.results, values.resume
-        if handed is not None:  # for a worker, another run may be the latest by now
+        if handed is not None:  # in a worker, `latest` may have changed its meaning
             given = given.filled_in(Origin.GIVEN, seed=handed.seed)
             resume = resume and handed.log
         earlier = read_earlier(plugins, results, resume, values.model or ())
-        #: The baseline; None in a worker, whose controller compares.
+        #: The baseline; None in a worker, because the controller compares.
         self.comparing = None
         if handed is None:
             blessed = config.rootpath / DIRECTORY
@@ -428,7 +428,7 @@ class PytestRun(ModelRun):
             shared=None if handed is None else Path(handed.log),
             servers=None if handed is None else handed.base_urls,
         )
-        #: Progress of the whole run; None before the start, and when workers share the
+        #: Progress of the whole run; None before the start, and if workers share the
         #: cells.
         self.tally: Tally | None = None
         #: Whether the report names the command that continues the run.
@@ -436,8 +436,8 @@ class PytestRun(ModelRun):
 
     @property
     def is_controller(self) -> bool:
-        """Whether this is the controller of pytest-xdist, which collects and runs
-        nothing itself.
+        """Whether this is the pytest-xdist controller, which collects and runs nothing
+        itself.
         """
         return not self.is_worker and bool(
             self.config.pluginmanager.hasplugin("dsession")
@@ -445,8 +445,8 @@ class PytestRun(ModelRun):
 
     @property
     def needs_one_worker(self) -> bool:
-        """Whether all cells go to one worker of pytest-xdist, because they share a
-        budget.
+        """Whether all cells go to one pytest-xdist worker, because they
+        share a budget.
         """
         limits = self.settings.calls.limits
         return bool(self.settings.language) and (
@@ -465,8 +465,8 @@ class PytestRun(ModelRun):
             self.comparing.check(plans, self.settings.seed)
 
     def hand_over(self, workers: int, one_worker: bool) -> dict[str, Any]:
-        """Return the data that a pytest-xdist worker needs; ``one_worker``: all cells
-        go to the same one.
+        """Return the data for a pytest-xdist worker; ``one_worker``: all cells go to
+        the same one.
         """
         assert self.log is not None
         self.call_off_halt()
@@ -487,15 +487,15 @@ class PytestRun(ModelRun):
         return handed is not None and (Path(handed.log).parent / HALT).exists()
 
     def halt_workers(self) -> None:
-        """Have the workers end before their cells do; pytest-xdist itself waits until
+        """Make the workers stop before their cells end. pytest-xdist itself waits until
         each has finished its test.
         """
-        # On a full disk, they end when pytest-xdist ends them.
+        # If the disk is full, pytest-xdist itself ends the workers, only later.
         with contextlib.suppress(OSError):
             self._halt.touch()
 
     def call_off_halt(self) -> None:
-        """Clear the request to end, which a killed session may have left."""
+        """Clear the request to stop, which a killed session may have left."""
         if self.log is not None:
             with contextlib.suppress(OSError):
                 self._halt.unlink(missing_ok=True)

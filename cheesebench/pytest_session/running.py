@@ -49,7 +49,7 @@ def scheduler(config: pytest.Config, log: Any) -> Any:
     }
 
     class OneWorker(kinds.get(dist, LoadScopeScheduling)):  # type: ignore[misc]
-        """Deals out all cells at once."""
+        """Gives all cells to one worker at once."""
 
         def _split_scope(self, nodeid: str) -> str:
             if is_cell(nodeid):
@@ -60,15 +60,15 @@ def scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 class Running:
-    """The hooks around the tests. The loop itself stays pytest's (or
-    pytest-xdist's).
+    """The hooks around the tests. The loop itself remains
+    pytest's (or pytest-xdist's).
     """
 
     def __init__(self, run: PytestRun) -> None:
         self._run = run
         #: Tests that were reported before their turn.
         self._reported: set[pytest.Item] = set()
-        #: Failures that workers of pytest-xdist have reported.
+        #: Number of failures reported by pytest-xdist workers.
         self._failures = 0
         self._interrupted = False
 
@@ -103,8 +103,8 @@ class Running:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
-        """With ``-x`` or ``--maxfail``, report cells as they are decided, so that the
-        first failure ends the run.
+        """With ``-x`` or ``--maxfail``, report cells in the order of their decisions,
+        so that the first failure ends the run.
         """
         if item in self._reported:
             return True
@@ -145,7 +145,7 @@ class Running:
         return None
 
     def _await_halt(self, item: CellItem) -> bool | None:
-        """Wait for a worker's cell; if other workers' failures end the run, end this
+        """Wait for a worker's cell. If failures in other workers end the run, end this
         worker without a report.
         """
         while not self._run.is_halted:
@@ -158,8 +158,8 @@ class Running:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """With ``-x`` or ``--maxfail``, stop all workers of pytest-xdist, and not only
-        the one that failed.
+        """With ``-x`` or ``--maxfail``, stop all pytest-xdist workers, not only the
+        failed one.
         """
         most = self._run.config.option.maxfail
         if self._run.is_controller and most and report.failed:
@@ -177,13 +177,13 @@ class Running:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Finish the reports, whatever signals come."""
+        """Finish the reports, even if signals arrive."""
         if not self._run.is_worker:
             interrupts.end(self._how_to_go_on())
 
     def _how_to_go_on(self) -> str:
         config, log = self._run.config, self._run.log
-        # A run that was to be continued is known before its log is opened.
+        # The run to resume is known before its log is opened.
         resumed = config.getoption(BY_KEY["resume"].destination)
         run_id = resumed if log is None else log.run_id
         if run_id is None:

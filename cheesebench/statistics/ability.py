@@ -1,8 +1,8 @@
-"""The ability scale: a rate between that of the best subject without the ability (0)
-and that of an ideal learner (1).
+"""The ability scale: 0 is the rate of the best subject without the ability, 1 that of
+an ideal learner.
 
-Zero is proved by the protocol's audit, so it is no rate of anything that happens to
-fail, such as moving at random.
+The protocol's audit proves the rate for 0, so it is not merely the rate of some failing
+behaviour, such as random moves.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cheesebench.records import AbilityScale, CellPlan
 
-#: Decimals to which an index is rounded: bounds are proved up to the same.
+#: Decimals to which an index is rounded, as are the bounds in the proofs.
 DECIMALS = 9
 
 
@@ -20,7 +20,8 @@ DECIMALS = 9
 class Ability:
     """Model, animals and bar of a cell on its ability scale.
 
-    Numbers are not cut: below 0 a model does less than act, above 1 it had luck.
+    Numbers are not clipped: a value below 0 is worse than the best subject without the
+    ability, and one above 1 was lucky.
     """
 
     model: float | None = None
@@ -29,14 +30,14 @@ class Ability:
     """The rate's 95 % interval on the same scale."""
     rodent: float | None = None
     bar: float | None = None
-    """Where PASS begins: the animals less the margin."""
+    """The index from which a cell passes: the animals' less the margin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanAbility:
-    """Mean over protocols of max(0, index), at most 1 each.
+    """Mean index over protocols, each clipped to 0 to 1.
 
-    Protocols with the same animals count once: together they have the weight of one.
+    Protocols with the same animals together have the weight of one.
     """
 
     mean: float
@@ -54,15 +55,13 @@ class MeanAbility:
 def index(scale: AbilityScale, rate: float) -> float:
     """Return (rate - without) / (ideal - without)."""
     found = round((rate - scale.without) / (scale.ideal - scale.without), DECIMALS)
-    return found + 0.0  # no minus before a zero
+    return found + 0.0  # avoids a negative zero
 
 
 def ability(
     plan: CellPlan, rate: float | None, interval: tuple[float, float] | None = None
 ) -> Ability | None:
-    """Return where a cell stands on its protocol's scale; None where no zero is
-    proved.
-    """
+    """Return a cell's index on its protocol's scale; None if no zero is proved."""
     scale, animals = plan.ability, plan.reference
     if scale is None or plan.measured is not None:
         return None
@@ -79,7 +78,7 @@ def ability(
 def mean_ability(
     cells: Iterable[tuple[CellPlan, Ability | None]],
 ) -> MeanAbility | None:
-    """Return the mean over a model's cells; None where none has an index."""
+    """Return the mean over a model's cells; None if no cell has an index."""
     found = list(cells)
     known = {
         plan.label: (plan, one)
@@ -107,7 +106,9 @@ def mean_ability(
 
 
 def grouped_mean(groups: Iterable[Sequence[str]], values: Mapping[str, float]) -> float:
-    """Return the mean over groups of their members' means, each value within 0 to 1."""
+    """Return the mean over groups of their members' means, each value clipped to 0 to
+    1.
+    """
     means = [
         sum(min(1.0, max(0.0, values[name])) for name in names) / len(names)
         for names in groups
@@ -116,7 +117,7 @@ def grouped_mean(groups: Iterable[Sequence[str]], values: Mapping[str, float]) -
 
 
 def _by_animals(plans: Mapping[str, CellPlan]) -> list[tuple[str, ...]]:
-    """Return the protocols grouped by their animals: the same number of animals of the
+    """Return the protocols grouped by their animals: equal numbers of animals from the
     same source.
     """
     groups: dict[object, list[str]] = {}

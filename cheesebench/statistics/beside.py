@@ -1,5 +1,5 @@
-"""A run beside the published numbers of a model under the same rules (``--against``),
-in no verdict.
+"""A run beside the published numbers of a model under the same rules (``--against``).
+They affect no verdict.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def against_published(
     """Return every cell beside the published number of a model; empty without a name,
     or if nothing was published.
 
-    ``cells`` have 1 or 0 for every trial that was scored, in order.
+    ``cells`` have 1 or 0 for every scored trial, in order.
     """
     model = published()["models"].get(name)
     if name is None or model is None:

@@ -1,14 +1,15 @@
 """The verdict by betting: wealth that grows while subjects do better than a bar, and a
 mirror game on doing worse.
 
-The wealth is shared by several bets. Each stakes the same part of its own on every
-subject, in the order of their numbers (``STAKES``): a subject with the score x, from 0
-to 1, multiplies the wealth of a bet by ``1 - stake + stake * x / bar``. If the model's
-mean is at most the bar, no bet gains on average, so the wealth ever grows ``GOAL``-fold
-with a probability of at most ``1 / GOAL``, however subjects are distributed and
-whenever one stops (Ville 1939; Waudby-Smith and Ramdas 2024, J R Stat Soc B 86:1). PASS
-is wealth against reference - margin that reached the goal, FAIL its mirror image:
-failures, 1 - x against 1 - bar. Reports call this growth the evidence.
+Several bets share the wealth (``STAKES``). Each bet stakes the same part of its own
+wealth on every subject, in numerical order. A subject with the score x, from 0 to 1,
+multiplies a bet's wealth by ``1 - stake + stake * x / bar``. If the model's mean is at
+most the bar, no bet gains on average. So the wealth ever grows ``GOAL``-fold with a
+probability of at most ``1 / GOAL``, for any distribution of subjects and any stopping
+rule (Ville 1939; Waudby-Smith and Ramdas 2024, J R Stat Soc B 86:1).
+
+PASS means that the wealth against reference - margin has reached the goal. FAIL is the
+mirror image: failures, 1 - x, against 1 - bar. Reports call this growth the evidence.
 
 ``scores`` have the shape ``[..., subjects]``; leading axes are independent runs, so
 that ``cheesebench plan`` simulates with the code that judges. numpy is imported on
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-#: Stake of each bet on every subject, as a share of its wealth -> its share of the
-#: whole at the beginning. Small stakes detect small differences, after many subjects.
+#: Stake of each bet on every subject, as a share of its own wealth -> its share of the
+#: initial wealth. Small stakes detect small differences, after many subjects.
 STAKES = {
     0.25: 0.2475,
     0.5: 0.2475,
@@ -43,38 +44,38 @@ STAKES = {
     0.015: 0.002,
     0.007: 0.002,
 }
-#: A limit of the 95 % interval is where the wealth reached this: 1 in 40 for each side.
+#: Growth of wealth at a limit of the 95 % interval: 1 in 40 for each side.
 LIMIT = 40.0
-#: One subject is no evidence of a model, whatever it does.
+#: Minimum number of subjects, because a single one is no evidence about a model.
 LEAST_SUBJECTS = 2
-#: In a sequential design, a set of this many subjects or more is the last one if no
-#: bet had ever ``DOUBLED``.
+#: A sequential design stops after a set of at least this size if no bet ever
+#: ``DOUBLED``.
 STALE_FROM = 50
-#: Growth that some bet must once have reached for the cell to continue.
+#: Growth that some bet must have reached at least once for the cell to continue.
 DOUBLED = 2.0
-#: Up to this many subjects, a bar that follows the mean is tried after each; beyond,
-#: after 2 % more each time.
+#: A bar that follows the mean is tested after each subject up to this number; then at
+#: intervals of 2 %.
 EVERY = 200
-#: Precision of the limits; several are searched at a time for fewer than ``_MANY``
-#: subjects.
+#: Precision of the limits. For fewer than ``_MANY`` subjects, several are searched at a
+#: time.
 PRECISION = 1e-6
 _MANY = 10_000
 _MOST_LOG = 700.0
-#: Bets on a number of subjects that is known beforehand, as multiples of the one that
-#: suits scores of 0 and 1, and the share of the wealth behind each: others suit scores
-#: that differ less.
+#: Bets if the number of subjects is known beforehand: multiples of the stake that suits
+#: scores of 0 and 1, and the share of the wealth behind each. Larger multiples suit
+#: scores that vary less.
 TUNED = ((1.0, 0.8), (3.0, 0.1), (9.0, 0.1))
 
 
 def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats:
-    """Return the wealth of each bet after each subject, as a multiple of its first:
-    shape ``[stakes, ..., subjects]``.
+    """Return the wealth of each bet after each subject, as a multiple of its initial
+    wealth: shape ``[stakes, ..., subjects]``.
 
     ``bar`` is a number, or has the shape ``[..., 1]``, or that of ``scores``: then the
-    wealth after n subjects is that of a game against the n-th bar from the beginning.
+    wealth after n subjects belongs to a game against the n-th bar from the beginning.
     ``distinct`` is the share of distinct subjects among the first n: wealth is raised
-    to this power, because copies are no evidence. A bar of 0 or less is beaten by
-    certainty, one of 1 or more by nothing.
+    to this power, because copies are no evidence. A bar of 0 or less is always
+    exceeded, and one of 1 or more never.
     """
     import numpy as np
 
@@ -89,8 +90,8 @@ def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats
         for n in _times(count):
             ratio = values[..., :n] / safe[..., n - 1 : n]
             for at, stake in enumerate(STAKES):
-                # Products of at most EVERY factors stay within the range of numbers;
-                # logarithms are slow.
+                # Products of at most EVERY factors stay within the range of floats, and
+                # avoid slow logarithms.
                 parts = np.multiply.reduceat(
                     1 - stake + stake * ratio, range(0, n, EVERY), axis=-1
                 )
@@ -110,7 +111,7 @@ def _times(count: int) -> list[int]:
 
 def wealth(each: Floats) -> Floats:
     """Return the wealth of all bets together after each subject, as a multiple of the
-    first; 0 before ``LEAST_SUBJECTS``, when nothing can be decided.
+    initial wealth; 0 before ``LEAST_SUBJECTS``, when nothing can be decided.
     """
     import numpy as np
 
@@ -122,13 +123,13 @@ def wealth(each: Floats) -> Floats:
 def limits(
     low: ArrayLike, high: ArrayLike, goal: float = LIMIT, distinct: ArrayLike = 1.0
 ) -> tuple[float, float]:
-    """Return all means, from least to greatest, against which the wealth of neither
-    game ever reached ``goal``, and those between them and the mean of the scores.
+    """Return the smallest and the largest mean against which neither game's wealth ever
+    reached ``goal``, or the mean of the scores if it lies outside.
 
     ``low`` and ``high`` are the scores of one run with its missing trials failed and
-    passed. The interval holds after every subject at once with a probability of ``1 - 2
-    / goal``. Subjects that get worse, or better, may leave their mean outside of what
-    the earlier ones left possible.
+    passed. The interval holds after all numbers of subjects together with a probability
+    of ``1 - 2 / goal``. If subjects get worse or better during the run, their mean may
+    leave the range that earlier subjects left possible.
     """
     import numpy as np
 
@@ -154,9 +155,8 @@ def limits(
 
 
 def final_wealth(scores: ArrayLike, bar: float) -> float:
-    """Return the logarithm of what bets on "the mean is above ``bar``" have grown to
-    after all subjects, whose number was fixed beforehand and whose order is of no
-    account.
+    """Return the logarithm of the final wealth of bets on "the mean is above ``bar``",
+    for a fixed number of subjects in any order.
 
     It exceeds log(goal) with a probability of at most 1 / goal if the mean is at most
     the bar (Markov). It falls as the bar rises.
@@ -181,8 +181,8 @@ def _final(values: Floats, counts: Counts, bar: float) -> float:
 
 
 def final_limits(low: ArrayLike, high: ArrayLike) -> tuple[float, float]:
-    """Return the 95 % limits of the mean that ``final_wealth`` gives; ``low`` and
-    ``high`` as in ``limits``.
+    """Return the 95 % limits of the mean by ``final_wealth``; ``low`` and ``high`` as
+    in ``limits``.
     """
     import numpy as np
     from scipy.optimize import brentq
@@ -203,27 +203,26 @@ def final_limits(low: ArrayLike, high: ArrayLike) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Games:
-    """Both games of many runs, each array of shape ``[...]``."""
+    """Both games of many runs; each array has the shape ``[...]``."""
 
     passing: Floats
     """Largest wealth against the PASS bar, over the subjects that count."""
     failing: Floats
     """Largest wealth against the FAIL bar, over the subjects that count."""
     passing_at_stop: Floats
-    """The PASS wealth after the subject that decided, or the last: an e-value, which
-    the largest is not.
+    """The PASS wealth after the deciding subject, or the last one. It is an e-value,
+    and the largest wealth is not.
     """
     failing_at_stop: Floats
     passed: NDArray[np.bool_]
     failed: NDArray[np.bool_]
     stale: NDArray[np.bool_]
-    """Whether a sequential run stopped because no bet had ever doubled.
-    """
+    """Whether a sequential run stopped because no bet had ever doubled."""
     decided: NDArray[np.int64]
     """The number of subjects that decided, or all."""
     counted: NDArray[np.int64]
-    """Subjects of the set that decided (or that was stale), which were all run; or
-    all.
+    """Number of subjects that count: all of the set that decided (or was stale), or all
+    of the run.
     """
 
 
@@ -238,9 +237,9 @@ def play(
     """Play both games: ``winning`` has the scores and the bar of PASS, ``losing`` the
     failures and their bar.
 
-    PASS may make several claims at once: its wealth is then the least of theirs. FAIL
-    may claim one of several: its wealth is their mean. ``most`` is the planned number
-    of subjects of a sequential run, and None if all are run regardless of results.
+    PASS may make several claims at once: its wealth is then their minimum. FAIL may
+    claim one of several: its wealth is their mean. ``most`` is the planned number of
+    subjects of a sequential run, and None if all are run regardless of results.
     """
     import numpy as np
 
@@ -275,7 +274,7 @@ def play(
     counted = np.minimum(sets[np.searchsorted(sets, decided)], subjects)
     inside = np.arange(1, subjects + 1) <= counted[..., None]
     largest = [np.where(inside, one, 0.0).max(axis=-1) for one in held]
-    # A fixed number of subjects is run to its end.
+    # A run with a fixed number of subjects does not stop early.
     stop = decided if most is not None else np.full_like(decided, subjects)
     at_stop = [
         np.take_along_axis(one, stop[..., None] - 1, axis=-1)[..., 0] for one in held

@@ -1,9 +1,9 @@
-"""Whether a result holds for each answer: subjects grouped by the right answer that
-each of them was given for life.
+"""Tests whether a result holds for each answer: subjects are grouped by the right
+answer that each was given for life.
 
-A rule that prefers one answer does well where that one is right and badly elsewhere.
-Which subject has which answer is drawn, so relabelings of the subjects are equally
-likely unless the answer matters.
+A rule that prefers one answer does well where that one is right, and badly elsewhere.
+The answers are assigned at random, so all reassignments are equally likely unless the
+answer matters.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 #: A remark needs a p value of at most ``LEVEL`` and a gap of at least ``LEAST_GAP``.
 LEVEL, LEAST_GAP = 0.01, 0.25
-#: Subjects, and subjects of each level, below which nothing is said.
+#: Minimum number of subjects, and of subjects of each level, for a remark.
 FEWEST, FEWEST_OF_LEVEL = 6, 2
-#: Up to so many relabelings all of them are counted; else one less is drawn.
+#: Up to this number, all reassignments are counted; beyond, one fewer than this is
+#: drawn.
 MOST = 10_000
 #: Gaps that differ by less are equal.
 ROUNDING = 1e-12
@@ -50,11 +51,13 @@ class ByAnswer:
     gap: float
     """Largest minus smallest mean of a level."""
     p_value: float | None = None
-    """Share of relabelings with a gap as large; None for too few subjects."""
+    """Share of reassignments with a gap at least as large; None for
+    too few subjects.
+    """
 
     @property
     def is_uneven(self) -> bool:
-        """Whether the result does not hold for each answer."""
+        """Whether the result depends on the answer."""
         return (
             self.p_value is not None
             and self.p_value <= LEVEL
@@ -68,8 +71,8 @@ def by_answer(
     """Return subjects, each with its answer and its score, grouped by answer; None for
     fewer than two levels.
 
-    The p value is exact at any stop that depends on scores only. ``seed`` is that of
-    the run: it decides which relabelings are drawn where there are too many.
+    The p value is exact for any stopping rule that depends on scores only. ``seed`` is
+    the run's: it decides which reassignments are drawn if there are too many.
     """
     levels = sorted(
         {value for value, _ in subjects}, key=lambda one: (str(type(one)), one)
@@ -98,7 +101,7 @@ def by_answer(
 
 
 def p_value(scores: Sequence[float], sizes: Sequence[int], seed: str) -> float:
-    """Return the share of relabelings whose gap is at least that of the given one.
+    """Return the share of reassignments whose gap is at least the given one.
 
     ``scores`` has the subjects of the first level, then those of the second, and so on.
     """
@@ -117,7 +120,7 @@ def p_value(scores: Sequence[float], sizes: Sequence[int], seed: str) -> float:
 
 
 def relabelings(sizes: Sequence[int]) -> int:
-    """Return in how many ways levels of these sizes can be given to subjects."""
+    """Return the number of ways to assign levels of these sizes to subjects."""
     ways, rest = 1, sum(sizes)
     for size in sizes:
         ways *= math.comb(rest, size)
@@ -128,7 +131,7 @@ def relabelings(sizes: Sequence[int]) -> int:
 def _gaps(
     scores: NDArray[np.float64], labels: NDArray[np.int64], levels: int
 ) -> NDArray[np.float64]:
-    """Return the gap of each row of labels (relabelings x subjects)."""
+    """Return the gap for each row of labels (reassignments x subjects)."""
     import numpy as np
 
     means = np.stack(
@@ -142,7 +145,7 @@ def _gaps(
 
 
 def _all(left: Counter[int]) -> Iterator[tuple[int, ...]]:
-    """Yield each way to give the labels that are left."""
+    """Yield each order of the remaining labels."""
     if not any(left.values()):
         yield ()
         return

@@ -2,11 +2,11 @@
 loss of D, or undecided.
 
 A pair's difference is first - second, in -1 to 1. A run is better or worse if a
-sign-flip test rejects "no change", corrected over the protocols that are compared (Holm
-1979); the test is exact, because under that hypothesis the members of a pair are
-exchangeable. There is no loss of ``LOSS`` if the wealth of bets on it grew 20-fold
-(``betting``). Both need a number of pairs that was fixed beforehand: a run that stopped
-because of its results is lucky, or unlucky.
+sign-flip test rejects "no change", corrected over the compared protocols (Holm 1979).
+The test is exact, because the members of a pair are exchangeable under that hypothesis.
+There is no loss of ``LOSS`` if the wealth of bets on it grew 20-fold (``betting``).
+Both need a number of pairs that was fixed beforehand, because a run that stopped
+because of its results is lucky or unlucky.
 """
 
 from __future__ import annotations
@@ -46,28 +46,29 @@ Answer = Literal["better", "worse", "no loss", "undecided"]
 #: Protocol, view and variant, on which two models can be compared.
 Place = tuple[str, str, str]
 
-#: What a run is called in its own reports.
+#: Name of a run in its own reports.
 THIS_RUN = "this run"
 #: Two-sided error probability.
 ALPHA = 0.05
-#: Maximum number of sign flips tried: all of them up to 13 pairs, a sample of this size
-#: beyond.
+#: Maximum number of sign flips: all of them up to 13 pairs, beyond that a sample of
+#: this size.
 MOST_FLIPS = 9999
-#: The largest differences, whose signs are flipped one by one; the sum of the others is
-#: normal.
+#: Number of largest differences whose signs are flipped one by one; the sum of the
+#: others is normal.
 FLIPPED = 1000
-#: What stands for the agent of a program, and before the name of a setting.
+#: Agent of a program, which has none, and prefix of a setting.
 NO_AGENT, SETTING = "none: a program", "setting "
 UNMEASURED = "No trial that counts was measured."
 UNPAIRED = "No subject was measured in both runs."
-#: A loss of pass rate that is excluded where the answer is "no loss".
+#: The loss of pass rate that the answer "no loss" excludes.
 LOSS = 0.3
-#: For a measure, a loss of this many margins (or of half of its range, if that is
-#: less).
+#: For a measure, the excluded loss in margins (at most half of its range).
 LOSS_IN_MARGINS = 3
-#: Fewer subjects of a baseline cause a warning: its luck affects all later comparisons.
+#: A baseline with fewer subjects causes a warning, because its luck affects all later
+#: comparisons.
 BASELINE_SUBJECTS = 60
-#: Simulated comparisons of an unchanged model, and sign flips of each.
+#: Number of simulated comparisons of an unchanged model, and number of sign flips in
+#: each.
 ALARM_RUNS, ALARM_FLIPS = 1000, 999
 
 
@@ -76,7 +77,7 @@ class SubjectCounts:
     """One subject's trials that enter the estimand."""
 
     passed: float
-    """Sum of their scores (``scores``): passed trials, or a measure from worse to
+    """Sum of its trials' scores (``scores``): passed trials, or a measure from worse to
     better.
     """
     scored: int
@@ -111,21 +112,21 @@ class CellCounts:
     sha256: str
     design: str
     trials: int
-    """Planned for each subject."""
+    """Number of planned trials of each subject."""
     estimand: str
     subjects: Mapping[int, SubjectCounts]
     agent: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     measured: Measured | None = None
-    """What is compared if it is not the pass rate; the margin, and the animals' value,
-    are in its unit.
+    """The compared measure; None for the pass rate. Margin and animals' value are in
+    its unit.
     """
     margin: float = 0.0
     animals: float = 0.0
     sequential: bool = False
-    """Whether its number of subjects depended on its results."""
+    """Whether the number of subjects depended on the results."""
     doubts: tuple[str, ...] = ()
-    """What makes its numbers doubtful, as reports say it: replies that are not answers,
+    """Doubts about the numbers, in the words of reports: replies that are not answers,
     and missing trials.
     """
     untested: str = ""
@@ -133,24 +134,24 @@ class CellCounts:
 
     @property
     def nothing(self) -> str:
-        """Why it has no subject to compare; empty where it has one."""
+        """Why the cell has no subject to compare; empty if it has one."""
         if any(one.scored for one in self.subjects.values()):
             return ""
         return self.untested or UNMEASURED
 
     @property
     def least_subjects(self) -> int:
-        """Pairs that it takes to exclude the loss, if nothing has changed."""
+        """Number of pairs that suffices to exclude the loss if nothing has changed."""
         return next(n for n in count(2) if excludes_loss([0.0] * n, self.loss))
 
     @property
     def loss(self) -> float:
-        """A loss of score that a model must be shown not to have."""
+        """The loss of score that must be excluded."""
         if self.measured is None:
             return LOSS
         own = self.margin / abs(self.scale.unit)
-        # A loss of more than half of the range is too much, unless the margin is as
-        # wide.
+        # Losing more than half of the range is never acceptable, unless the margin is
+        # as wide.
         return max(own, min(LOSS_IN_MARGINS * own, 0.5))
 
     @property
@@ -160,7 +161,7 @@ class CellCounts:
 
     @property
     def alike(self) -> bool:
-        """Whether the better model is the one whose mean is nearer to the animals'."""
+        """Whether the model nearer to the animals' mean is the better one."""
         return self.measured is not None and self.measured.better == "alike"
 
 
@@ -174,8 +175,8 @@ class CountedRun:
     seed: object
     cells: tuple[CellCounts, ...]
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    """Its provenance: ``run_id``, ``created``, ``versions``, ``git``, ``options``,
-    ``plugins``.
+    """Provenance of the run: ``run_id``, ``created``, ``versions``, ``git``,
+    ``options``, ``plugins``.
     """
 
 
@@ -185,12 +186,12 @@ def count_cell(
     calls: CellCalls | None = None,
     causes: Sequence[str] = (),
 ) -> CellCounts:
-    """Return the counts of a cell; ``trials`` yields its subjects in ascending order;
-    none is kept in memory.
+    """Return the counts of a cell; ``trials`` yields its subjects in ascending order,
+    and none is kept in memory.
 
-    ``calls`` are the totals of its calls to a model, if it made any; ``causes`` say why
-    trials of it could not be run. A model that never
-    acted has not been tested: it has no subjects to compare.
+    ``calls`` are the totals of its calls to a model, if it made any; ``causes`` explain
+    trials that could not be run. A model that never acted has not been tested, so it
+    has no subjects to compare.
     """
     sample, measured = draw_sample(plan, trials), plan.measured
     counts = calls.counts if calls and calls.counts else sample.tally.agent_counts()
@@ -224,7 +225,7 @@ def count_cell(
 def _doubts_of(
     plan: CellPlan, sample: Sample, calls: CellCalls | None, causes: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return what makes a cell's numbers doubtful, with the cause of missing trials."""
+    """Return doubts about a cell's numbers, with the cause of missing trials."""
     if not sample.per_subject:
         return ()
     not_run = 0 if plan.sequential else sample.not_run
@@ -234,7 +235,7 @@ def _doubts_of(
 
 
 def _unmeasured(sample: Sample, causes: Sequence[str]) -> str:
-    """Say why no trial was measured; empty where one was, or nothing was run."""
+    """Return why no trial was measured; empty if one was, or nothing was run."""
     if not causes or any(one.results for one in sample.per_subject):
         return ""
     return f"{UNMEASURED} Cause: {causes[0]}."
@@ -243,8 +244,8 @@ def _unmeasured(sample: Sample, causes: Sequence[str]) -> str:
 def count_subjects(
     subjects: Iterable[SubjectCount], *, of_measure: bool = False
 ) -> dict[int, SubjectCounts]:
-    """Return the counts of every subject of a sample, by subject number: of passes, or
-    of the judged measure.
+    """Return the counts of every subject of a sample, by number: of passes, or of the
+    judged measure.
     """
     counted = {}
     for one in subjects:
@@ -260,10 +261,10 @@ Pair = tuple[SubjectCounts, SubjectCounts]
 
 
 def paired_differences(first: Subjects, second: Subjects) -> list[list[float]]:
-    """Return the differences of subject means (first - second) of the distinct pairs.
+    """Return the differences of subject means (first - second) over the distinct pairs.
 
-    If trials are missing, two more lists follow: with all of them in favour of the
-    first run, and of the second. Only these lists include subjects without a single
+    If trials are missing, two more lists follow: with all missing trials in favour of
+    the first run, and then of the second. Only these lists include subjects without any
     result in one of the runs.
     """
     pairs = distinct_pairs(first, second)
@@ -281,8 +282,8 @@ def paired_differences(first: Subjects, second: Subjects) -> list[list[float]]:
 
 
 def distinct_pairs(first: Subjects, second: Subjects) -> list[Pair]:
-    """Return the subjects that both runs have, in the order of their numbers, without
-    exact repeats of a pair.
+    """Return the subjects that both runs have, in numerical order, without exact
+    repeats of a pair.
     """
     known: set[tuple[str, str]] = set()
     pairs = []
@@ -306,7 +307,7 @@ def compare_differences(
     """Compare two runs, given the result of ``paired_differences`` (or a weighted
     combination of several).
 
-    ``shown`` writes a difference for the reason; ``imagined`` is the size of a pair
+    ``shown`` formats a difference for the reason; ``imagined`` is the size of a pair
     that is added against the answer (``imagined_pair``).
     """
     differences = possible[0]
@@ -341,17 +342,17 @@ def compare_differences(
 def paired_p_value(
     differences: Sequence[float], *, seed: int, imagined: float = 0.0
 ) -> float:
-    """Return the two-sided p value of a sign-flip test of at least one difference. The
-    null hypothesis is that the differences are symmetric about zero.
+    """Return the two-sided p value of a sign-flip test of at least one difference.
 
-    ``imagined`` is the size of a pair that is added against the side that is ahead:
-    then the null hypothesis is that their mean is zero.
+    The null hypothesis is that the differences are symmetric about zero. ``imagined``
+    is the size of a pair that is added against the leading side: then the null
+    hypothesis is that their mean is zero.
     """
     import numpy as np
 
     values = np.asarray(differences, dtype=float)
     ahead = abs(float(values.sum())) - imagined
-    # Sorted, so that no order of pairs and no name matters.
+    # Sorted, so that the result does not depend on the order of pairs or on names.
     sizes = np.sort(np.append(np.abs(values), imagined))[::-1]
     sizes = sizes[sizes > 0]
     if len(values) < 2 or ahead <= 1e-12:
@@ -377,7 +378,7 @@ def _tail_of_flips(sizes: NDArray[np.float64], reached: float, seed: int) -> flo
 
 def excludes_loss(differences: Sequence[float], loss: float) -> bool:
     """Return whether the wealth of bets on "the mean difference is above -loss" grew to
-    the goal; missing trials lost.
+    the goal, with missing trials counted as lost.
     """
     import numpy as np
 
@@ -389,9 +390,9 @@ def false_alarms(scores: Sequence[float], luck: float) -> float:
     """Return how often an unchanged model would be judged worse than a baseline with
     these scores of subjects.
 
-    ``luck`` is how many standard errors the baseline was better than the model is on
-    average. New runs have as many subjects, drawn from the baseline's own; seeds that
-    make two runs alike would make alarms rarer.
+    ``luck`` is the number of standard errors by which the baseline was better than the
+    model's mean. New runs have as many subjects, drawn from the baseline's own; equal
+    seeds, which make two runs alike, would make alarms rarer.
     """
     import numpy as np
 
@@ -420,9 +421,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _answer(differences: Sequence[float], p_value: float) -> Answer:
-    """Return the answer that paired differences (first - second) and their p value
-    give.
-    """
+    """Return the answer for paired differences (first - second) and their p value."""
     if p_value >= ALPHA:
         return "undecided"
     return "better" if sum(differences) > 0 else "worse"
@@ -442,7 +441,7 @@ def _reason(
 
 
 def nothing_compared(reason: str) -> PairedComparison:
-    """Return the comparison of nothing, with its reason."""
+    """Return a comparison of nothing, with its reason."""
     return PairedComparison(
         answer="undecided",
         reason=reason,
@@ -475,15 +474,13 @@ class CellComparison(tables.Brief):
     missing: tuple[int, int]
     """Missing trials of the paired subjects."""
     measure: str = ""
-    """The measure that is compared, whose unit all numbers are in; empty for the pass
-    rate.
-    """
+    """The compared measure, whose unit all numbers are in; empty for the pass rate."""
     loss: float = LOSS
-    """The loss that is excluded if the answer is ``no loss``; in the measure's unit if
+    """The loss that ``no loss`` excludes; in the unit of the measure, if
     there is one.
     """
     doubts: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """What makes the numbers of the first and of the second run doubtful."""
+    """Doubts about the numbers of the first run, and of the second."""
     identical: bool
     """Whether the trials of every paired subject are exactly the same in both runs."""
 
@@ -496,15 +493,13 @@ class CellComparison(tables.Brief):
 
     @property
     def has_little_to_lose(self) -> bool:
-        """Whether a loss could not be seen, because the second run rarely succeeds."""
+        """Whether the second run succeeds so rarely that a loss could not be seen."""
         if self.measure or self.identical or self.answer in ("better", "worse"):
             return False
         return self.second_rate is not None and self.second_rate < self.loss
 
     def remarks(self, *names: str) -> tuple[str, ...]:
-        """Return what is to be known of the subjects; ``names`` are those of both
-        runs.
-        """
+        """Return remarks on the subjects; ``names`` are those of both runs."""
         lost = [
             f"{count} missing in {name}"
             for count, name in zip(self.missing, names, strict=True)
@@ -533,14 +528,14 @@ class ModelComparison(tables.Brief):
 
     @property
     def rated(self) -> tuple[CellComparison, ...]:
-        """The protocols whose pass rate is compared: what all protocols together are
-        about.
+        """The protocols whose pass rate is compared, which the overall comparison
+        covers.
         """
         return tuple(cell for cell in self.cells if not cell.measure)
 
     @property
     def rates(self) -> tuple[float | None, float | None]:
-        """Mean pass rates of the first and of the second over the protocols."""
+        """Mean pass rates of the first and of the second run over the protocols."""
         first = [one.first_rate for one in self.rated if one.first_rate is not None]
         second = [one.second_rate for one in self.rated if one.second_rate is not None]
         return (
@@ -549,8 +544,8 @@ class ModelComparison(tables.Brief):
         )
 
     def rows(self) -> Iterator[dict[str, object]]:
-        """Yield a row for each protocol, and one for all whose pass rate is
-        compared.
+        """Yield a row for each protocol, and one for the mean over all protocols with a
+        pass rate.
         """
         for cell in self.cells:
             yield self._row(
@@ -595,8 +590,8 @@ class ModelComparison(tables.Brief):
 
     @property
     def said(self) -> str:
-        """The answer over all protocols, in words: there is no loss, too, where the
-        mean decides nothing and each protocol excludes one.
+        """The overall answer in words. It is "no loss" also if the mean decides nothing
+        and each protocol excludes a loss.
         """
         kept = [cell.said for cell in self.rated if cell.answer == "no loss"]
         is_kept = all(cell.answer in ("no loss", "better") for cell in self.rated)
@@ -615,7 +610,7 @@ class RunComparison(tables.Tabular):
     second: str
     models: tuple[ModelComparison, ...]
     left_out: tuple[str, ...]
-    """Descriptions of what only one of the runs has."""
+    """Descriptions of the parts that only one run has."""
     changed: tuple[tuple[str, str, str], ...]
     """Other differences between the runs: name, value in the first, value in the
     second.
@@ -623,14 +618,14 @@ class RunComparison(tables.Tabular):
     stopped: tuple[str, ...] = ()
     """The runs that stopped because of their results."""
     not_run: tuple[str, ...] = ()
-    """What only the second run has (protocol and view, or a model)."""
+    """Parts that only the second run has (protocol and view, or a model)."""
     unseen: tuple[str, ...] = ()
-    """What only the first run has (protocol and view, or a model): nothing is known of
-    a loss there.
+    """Parts that only the first run has (protocol and view, or a model): a loss there
+    would go unnoticed.
     """
 
     def keys(self, side: int) -> set[CellKey]:
-        """Return the cells that are compared of the first run (0), or of the second."""
+        """Return the compared cells of the first run (0), or of the second (1)."""
         return {
             (
                 (model.first_model, model.second_model)[side],
@@ -643,7 +638,7 @@ class RunComparison(tables.Tabular):
         }
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each protocol that was compared, and one for all of them."""
+        """Return a row for each compared protocol, and one for all of them."""
         return [row for model in self.models for row in model.rows()]
 
     @property
@@ -707,7 +702,7 @@ class RunComparison(tables.Tabular):
 
     @property
     def losses(self) -> Iterator[tuple[str, str, str]]:
-        """What is worse: title, protocol (empty for all together), reason."""
+        """The losses: title, protocol (empty for all together), reason."""
         for model, who in self._who():
             title = f"worse than {self.second}: {who} on"
             yield from (
@@ -720,7 +715,9 @@ class RunComparison(tables.Tabular):
 
     @property
     def open_questions(self) -> Iterator[tuple[str, str, str]]:
-        """What is undecided, and what the second run lacks: title, protocol, reason."""
+        """Undecided comparisons, and parts that the second run lacks: title, protocol,
+        reason.
+        """
         title = f"not known to be as good as {self.second}"
         for model, who in self._who():
             yield from (
@@ -732,7 +729,7 @@ class RunComparison(tables.Tabular):
             yield title, "", reason
 
     def _who(self) -> Iterator[tuple[ModelComparison, str]]:
-        """Yield each model with its name, and where several are compared its view."""
+        """Yield each model with its name, and with its view if there are several."""
         several = len({(model.view, model.variant) for model in self.models}) > 1
         for model in self.models:
             where = ", ".join(filter(None, (model.view, model.variant)))
@@ -892,8 +889,8 @@ def _check(
     second: CountedRun,
     pairs: Sequence[tuple[CellCounts, CellCounts]],
 ) -> None:
-    """Raise ComparisonError, naming all that differs, unless the subjects of all pairs
-    met the same trials.
+    """Raise ComparisonError with all differences unless the subjects of all pairs met
+    the same trials.
     """
     if not pairs:
         raise ComparisonError(
@@ -950,8 +947,8 @@ def _compare_models(
 
 
 def _one_reason(comparisons: Sequence[PairedComparison]) -> PairedComparison | None:
-    """Return the comparison over all where nothing was paired for one and the same
-    reason.
+    """If all comparisons were impossible for the same reason, return one of them; else
+    None.
     """
     reasons = {one.reason for one in comparisons}
     if len(reasons) == 1 and not any(one.pairs for one in comparisons):
@@ -998,7 +995,7 @@ def _are_identical(pairs: Sequence[Pair]) -> bool:
 
 
 def _unpaired(cells: tuple[CellCounts, CellCounts], runs: tuple[str, str]) -> str:
-    """Say which of two runs has no subject to compare, and why."""
+    """Return which of two runs has no subject to compare, and why."""
     found = [
         f"{run[:1].upper()}{run[1:]} has no result. {cell.nothing}"
         for run, cell in zip(runs, cells, strict=True)
@@ -1014,16 +1011,16 @@ def _missing(pairs: Sequence[Pair]) -> tuple[int, int]:
 def _nearer(
     answer: Answer, b: CellCounts, first: float | None, second: float | None
 ) -> Answer:
-    """Return the answer where the better mean is the one that is nearer to the
-    animals'.
-    """
+    """Return the answer if the better mean is the one nearer to the animals'."""
     if answer == "undecided" or first is None or second is None:
         return answer
     return "better" if abs(first - b.animals) < abs(second - b.animals) else "worse"
 
 
 def _keeps(b: CellCounts, pairs: Sequence[Pair]) -> bool:
-    """Return whether the loss that matters is excluded, with missing trials lost."""
+    """Return whether the relevant loss is excluded, with missing trials counted as
+    lost.
+    """
     planned = [
         (x, y) for x, y in pairs if x.scored + x.missing and y.scored + y.missing
     ]
@@ -1053,7 +1050,7 @@ def _in_unit(paired: PairedComparison, scale: Scale) -> PairedComparison:
 def _mean_rates(
     pairs: Sequence[Pair], scale: Scale
 ) -> tuple[float | None, float | None]:
-    """Return the means of both runs over the pairs that have results in both."""
+    """Return the means of both runs over the pairs with results in both."""
     own = [(a.rate(None), b.rate(None)) for a, b in pairs if a.scored and b.scored]
     if not own:
         return None, None
@@ -1071,9 +1068,8 @@ def _overall(
     """Compare over all protocols: the mean of their mean differences, with the signs of
     all pairs flipped together.
 
-    The protocols are fixed, so the squares of the distances to their limits add.
-    Protocols that are compared by a measure are left
-    out: their units differ.
+    The protocols are fixed, so the squared distances to their limits add up. Protocols
+    compared by a measure are left out, because their units differ.
     """
     possible = [
         one
@@ -1090,8 +1086,8 @@ def _overall(
 
 
 def _scenarios(cells: Sequence[Sequence[Sequence[float]]]) -> list[list[float]]:
-    """Return the weighted differences of all cells: as they are, and where trials are
-    missing with all of them in favour of either run.
+    """Return the weighted differences of all cells: as they are; and if trials are
+    missing, with all missing trials in favour of either run.
     """
     most = max((len(cell) for cell in cells), default=1)
     return [
@@ -1145,7 +1141,7 @@ def _changes(
     names = dict.fromkeys((*before, *after))
     agents = {before.get("agent"), after.get("agent")}
     if len(agents) == 2 and NO_AGENT in agents:
-        # A program has none of the settings of a language model.
+        # A program has none of a language model's settings.
         names = {name: None for name in names if not name.startswith(SETTING)}
     return tuple(
         (n, before.get(n, "-"), after.get(n, "-"))
@@ -1182,7 +1178,7 @@ def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
 
 
-#: Random signs for the quantile.
+#: Number of random sign vectors for the quantile.
 FLIPS = 4000
 LEVEL = 0.95
 #: Mean score of each subject with its missing trials failed, passed, and left out.
@@ -1190,9 +1186,11 @@ Ratings = dict[int, tuple[float, float, float]]
 
 
 def rank_models(cells: Iterable[tuple[CellPlan, Sample]]) -> tuple[Leaderboard, ...]:
-    """Return a ranking for every view and variant in which two models or more ran the
-    same protocols. A measure of which neither more nor less is better is left out, and
-    so is a cell without any result.
+    """Return a ranking for every view and variant in which at least two models ran the
+    same protocols.
+
+    Left out are cells without any result, and measures for which neither more nor less
+    is better.
     """
     places: dict[tuple[str, str], dict[str, dict[str, Ratings]]] = {}
     doubted = set[str]()
@@ -1245,7 +1243,7 @@ def _rank(view: str, variant: str, models: dict[str, list[Ratings]]) -> Leaderbo
         sorted(set.intersection(*(set(own[at]) for own in models.values())))
         for at in range(protocols)
     ]
-    # For each protocol: failed, passed, or left out; models; subjects.
+    # Axes: protocols; missing trials failed, passed, or left out; models; subjects.
     scores = [
         np.array([[own[at][s] for s in common[at]] for own in models.values()])
         .reshape(len(names), len(common[at]), 3)
@@ -1255,7 +1253,8 @@ def _rank(view: str, variant: str, models: dict[str, list[Ratings]]) -> Leaderbo
     random, rows = np.random.default_rng(0), 2 * len(pairs)
     means, squares, flipped = np.zeros(rows), np.zeros(rows), np.zeros((rows, FLIPS))
     for failed, passed, _ in scores:
-        # Missing trials against the first model and for the other, and the reverse.
+        # Missing trials count against the first model and for the other, then the
+        # reverse.
         differences = np.concatenate(
             [failed[one] - passed[other], passed[one] - failed[other]]
         )
@@ -1270,12 +1269,13 @@ def _rank(view: str, variant: str, models: dict[str, list[Ratings]]) -> Leaderbo
     largest = (np.abs(flipped) / np.where(errors > 0, errors, np.inf)[:, None]).max(
         axis=0
     )
-    # One subject more that differs entirely: equal differences show no spread.
+    # Equal differences show no spread, so allow for one more subject that differs
+    # entirely.
     unseen = 1 / protocols / min(map(len, common))
     wanted = max(quantile((1 - LEVEL) / 2, None), float(np.quantile(largest, LEVEL)))
     half = wanted * np.sqrt(squares + unseen**2) + unseen
     low, high = (means - half)[: len(pairs)], (means + half)[len(pairs) :]
-    # 1: the first is better than the second for certain.
+    # 1: the first model is certainly better than the second.
     better = np.zeros((len(names), len(names)), dtype=int)
     better[one, other], better[other, one] = low > 0, high < 0
     rates = np.mean([np.nanmean(own[2], axis=1) for own in scores], axis=0)

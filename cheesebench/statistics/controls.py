@@ -1,5 +1,5 @@
-"""Controls compared with their plain cells: curves paired by subject, and the gain from
-first to last session.
+"""Comparison of controls with their plain cells: curves paired by subject, and the gain
+from first to last session.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cheesebench.statistics.summary import (
 )
 from cheesebench.statistics.wording import is_alike, plural
 
-#: Seed of sampled sign flips, so that the same run gives the same report.
+#: Seed of sampled sign flips, fixed so that the same run gives the same report.
 SEED = 0
 
 
@@ -116,7 +116,7 @@ def _gain(gains: Sequence[float], most: float = 1.0) -> Gain | None:
 
 
 def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison:
-    """Compare as any two runs with the same seeds, in the words of a control."""
+    """Compare like any two runs with the same seeds, in the words of a control."""
     sides = (
         count_subjects(sample.per_subject, of_measure=plan.measured is not None)
         for sample in (plain, control)
@@ -148,25 +148,25 @@ def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison
     return replace(compared, reason=reason)
 
 
-# ---- What a lesion implies for the construct: if the score does not fall, it was not
-# reached through the construct.
+# ---- Lesions and the construct: if a lesion does not lower the score, the score was
+# not reached through the construct.
 
 
 def contradiction(cell: CellResult) -> str:
     """Return how a control cell contradicts the protocol's construct; empty if it does
     not.
 
-    It does if the whole interval (two-sided 95 %) lies beyond what the construct
-    allows.
+    It does if the whole interval (two-sided 95 %) lies beyond the limit of the
+    construct.
     """
     return " ".join(said for left, said in _remains(cell) if left is True)
 
 
 def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
     """Yield whether a lesion leaves more than the construct allows (None: undecided),
-    and the sentence that says so.
+    with a sentence.
 
-    This concerns the pass rate (``at_most``) and a measure: a subject without the
+    This concerns the pass rate (``at_most``), and a measure: a subject without the
     construct must not PASS.
     """
     plan, claim = cell.plan, cell.plan.lesion
@@ -217,8 +217,8 @@ def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
 def lesion_sentence(
     cell: CellResult, comparison: PairedComparison | None = None
 ) -> str:
-    """Return what a lesioned control cell says about the construct; empty if nothing is
-    claimed about the lesion.
+    """Return a sentence on what a lesioned control says about the construct; empty if
+    the construct makes no claim about the lesion.
 
     ``comparison`` is that of the plain cell (first) with the control.
     """

@@ -27,8 +27,8 @@ def clustering(passed: Sequence[float], trials: Sequence[float]) -> tuple[float,
     test that subjects differ.
 
     Every subject has at least one trial. The ICC is the ANOVA estimator for unequal
-    cluster sizes (Donner 1986, Int Stat Rev 54:67); without anything to estimate it
-    from it is 0, and p is 1.
+    cluster sizes (Donner 1986, Int Stat Rev 54:67). If there is nothing to estimate it
+    from, it is 0, and p is 1.
     """
     import numpy as np
     from scipy.special import fdtrc
@@ -46,7 +46,7 @@ def clustering(passed: Sequence[float], trials: Sequence[float]) -> tuple[float,
     if spread <= 1e-12:
         return 0.0, 1.0
     icc = min(1.0, max(0.0, float((between - within) / spread)))
-    # Without any variation within subjects F is infinite and p is 0.
+    # Without any variation within subjects, F is infinite and p is 0.
     return icc, float(
         fdtrc(between_df, within_df, between / within)
     ) if within > 1e-12 else 0.0
@@ -62,8 +62,8 @@ def quantile(tail: float, degrees: int | None) -> float:
 
 
 def contradict_no_memory(icc: float, p_value: float) -> bool:
-    """Return whether subjects with this clustering differ as those of an agent without
-    memory do not.
+    """Return whether this clustering of subjects is too strong for an agent without
+    memory.
     """
     return icc >= CONTRADICTING_ICC and p_value < CONTRADICTING_P
 
@@ -73,7 +73,7 @@ def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
     quantile ``z``.
 
     Wilson (1927), J Am Stat Assoc 22:209. Implemented here because scipy accepts whole
-    numbers only and importing statsmodels takes 110 MB; a test compares with
+    numbers only, and importing statsmodels takes 110 MB; a test compares with
     statsmodels.
     """
     import numpy as np
@@ -87,12 +87,12 @@ def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
 
 
 def rate_limits(passed: Sequence[float], trials: Sequence[int]) -> tuple[float, float]:
-    """Return the 95 % limits of a pass rate; one number per subject, in the order of
-    their numbers.
+    """Return the 95 % limits of a pass rate; one number per subject, in numerical
+    order.
 
-    For several subjects: those of the betting games (``betting.limits``), which hold at
-    any number of subjects. For one: Wilson's limits over its trials, which hold for
-    that subject only.
+    Several subjects have the limits of the betting games (``betting.limits``), which
+    hold at any number of subjects. A single subject has Wilson's limits over its
+    trials, which hold for that subject only.
     """
     rates = [own / number for own, number in zip(passed, trials, strict=True)]
     if len(rates) > 1:
@@ -132,8 +132,9 @@ def t_interval(
 def imagined_pair(differences: Sequence[float]) -> float:
     """Return the size of the pair that is added against an answer about the mean.
 
-    Many small gains may hide a rare total failure that no pair shows yet; one such pair
-    is imagined. Where every difference is -1, 0 or 1, sign flips are exact without.
+    Many small gains may hide a rare total failure that no pair shows yet, so one such
+    pair is imagined. If every difference is -1, 0 or 1, sign flips are exact without
+    it.
     """
     import numpy as np
 

@@ -37,7 +37,7 @@ from cheesebench.statistics.sample import (
 )
 from cheesebench.statistics.summary import CellResult, Flags, Game, JudgedMean, Verdict
 
-#: Tolerance: .8 - .1 is slightly more than .7 in binary.
+#: Tolerance for rounding: .8 - .1 is slightly more than .7 in binary.
 ROUNDING = 1e-9
 
 
@@ -163,7 +163,7 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
 
 
 def _describe(plan: CellPlan, sample: Sample) -> CellResult:
-    """Return what is known without a pass rate or a mean."""
+    """Return the part of a result that needs neither a pass rate nor a mean."""
     not_run, tally = sample.not_run, sample.tally
     described = CellResult(
         plan=plan,
@@ -193,9 +193,7 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
 
 
 def _without_value(described: CellResult) -> CellResult:
-    """Give the reason why there is neither a pass rate nor a mean that could be
-    judged.
-    """
+    """Give the reason why neither a pass rate nor a mean could be judged."""
     if described.valid:
         return replace(
             described,
@@ -208,7 +206,7 @@ def _without_value(described: CellResult) -> CellResult:
             verdict=Verdict.INCONCLUSIVE,
             reason=wording.nothing_entered(described),
         )
-    # A spent budget is the user's choice, not an error: the result is only open.
+    # A spent budget is the user's choice, not an error, so the result is only open.
     spent = described.outcomes.get("budget", 0) and not described.outcomes.get(
         "infrastructure", 0
     )
@@ -219,7 +217,7 @@ def _without_value(described: CellResult) -> CellResult:
 
 
 def _unless_broken(judged: CellResult) -> CellResult:
-    """Return an ERROR if a breakdown left the cell undecided; a verdict that missing
+    """Return an ERROR if a breakdown left the cell undecided. A verdict that missing
     trials cannot change remains.
     """
     broken = judged.outcomes["infrastructure"]
@@ -267,7 +265,7 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
 def _limits(
     sample: Sample, scores: Scores, goal: float, scale: Scale
 ) -> tuple[float, float]:
-    """Return the limits of the mean score; of a single distinct subject, those of its
+    """Return the limits of the mean score; for a single distinct subject, those of its
     own rate over its trials.
     """
     judged = sample.subjects() if scale.measured is None else sample.judged()
@@ -288,7 +286,7 @@ def _limits(
 def _measure(
     estimated: CellResult, sample: Sample, scale: Scale, scores: Scores
 ) -> CellResult:
-    """Add the mean of the measure that the verdict is about, in its own unit."""
+    """Add the mean of the judged measure, in its own unit."""
     assert scale.measured is not None
     own = [one.total / one.scored for one in sample.judged() if one.scored]
     alone = sum(one.distinct for one in sample.judged() if one.scored) <= 1

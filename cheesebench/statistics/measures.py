@@ -14,8 +14,8 @@ from cheesebench.records import TrialRecord, is_measurement
 from cheesebench.statistics import summary
 
 T = TypeVar("T")
-#: Values of a variable beyond which a curve of a measure by it would be unreadable;
-#: tables have them all.
+#: Maximum number of values of a variable for a curve of a measure; more would be
+#: unreadable. Tables have them all.
 MOST_POINTS = 50
 
 
@@ -64,7 +64,7 @@ class Condition(NamedTuple):
 def by_condition(
     record: TrialRecord, by: Iterable[tuple[str, str]]
 ) -> Iterator[tuple[Condition, float | str]]:
-    """Yield each condition of a trial with the measured values; sets are not
+    """Yield each condition of a trial with its measured values; sets are not
     conditions.
     """
     for measure, variable in by:
@@ -97,8 +97,8 @@ def with_conditions(
 
 
 def _in_order(conditions: Iterable[Condition]) -> dict[str, list[Condition]]:
-    """Return the conditions of each measure: variable by variable, values in rising
-    order.
+    """Return the conditions of each measure: variable by variable, with values in
+    rising order.
     """
     found: dict[str, dict[str, list[Condition]]] = {}
     for one in conditions:
@@ -131,7 +131,7 @@ class Tally:
             name: {} for name in split
         }
         self._by = tuple(by)
-        #: Measure, variable and value of a condition -> what was measured under it.
+        #: Measure, variable and value of a condition -> the values measured under it.
         self._own_by: dict[Condition, Moments] = {}
         self._names_by: dict[Condition, Counter[str]] = {}
         self._agent: Counter[str] = Counter()
@@ -140,7 +140,7 @@ class Tally:
             self.add(record)
 
     def add(self, record: TrialRecord) -> None:
-        """Count one trial; a missing one has no measures."""
+        """Count one trial; a missing trial has no measures."""
         self._classes[_class_of(record)] += 1
         if record.outcome is not None:
             self._outcomes[record.outcome] += 1
@@ -172,7 +172,7 @@ class Tally:
                 self._strategy.setdefault(name, Moments()).add(number)
 
     def taxonomy(self, not_run: int) -> dict[str, int]:
-        """Return trial counts by ``TAXONOMY``; an unknown cause of missing trials is
+        """Return trial counts by ``TAXONOMY``. An unknown cause of missing trials is
         added under its own name.
         """
         counts = dict.fromkeys(summary.TAXONOMY, 0) | {"not run": not_run}
@@ -192,14 +192,14 @@ class Tally:
         return dict(self._agent)
 
     def own_measures(self) -> tuple[summary.Measure, ...]:
-        """Return the protocol's measures that are numbers or yes/no, in the protocol's
-        order.
+        """Return the protocol's numeric and yes/no measures, in
+        the protocol's order.
         """
         return _measures(with_conditions(self._own, self._own_by))
 
     def condition_curves(self) -> tuple[summary.ConditionCurve, ...]:
-        """Return the measures that are reported by a variable with at least two values,
-        but not many.
+        """Return the measures that are reported by a variable with at least two, but
+        not too many values.
         """
         found: dict[tuple[str, str], list[tuple[Value, summary.Measure]]] = {}
         conditions = _in_order(self._own_by)
@@ -223,7 +223,7 @@ class Tally:
         )
 
     def split_rates(self) -> tuple[summary.SplitRate, ...]:
-        """Return the pass rate by each value of the variables to split by."""
+        """Return the pass rate for each value of the variables in ``split``."""
         return tuple(
             summary.SplitRate(name, value, *found[value])
             for name, found in self._splits.items()
@@ -231,8 +231,8 @@ class Tally:
         )
 
     def strategy_measures(self) -> tuple[summary.Measure, ...]:
-        """Return measures of the agent's movement; steps in which the subject only
-        waited are not counted.
+        """Return measures of the agent's movement, without steps in which the subject
+        only waited.
         """
         return _measures(
             {name: self._strategy[name] for name in STRATEGY if name in self._strategy}
@@ -264,7 +264,7 @@ def _class_of(record: TrialRecord) -> str:
         return "success"
     calls = record.tally.get("calls", 0)
     if calls:
-        # The model chose none of its actions.
+        # Every reply was truncated, so the model chose none of its actions.
         if record.tally.get("truncated", 0) == calls:
             return "truncated reply"
         if record.tally.get("unparsed", 0) == calls:

@@ -1,4 +1,4 @@
-"""How many subjects would decide an undecided cell, and with what probability."""
+"""The number of subjects that would decide an undecided cell, and its probability."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
     class Scores(Protocol):
-        """Subjects so far, as ``sample.Scores`` has them."""
+        """The subjects so far, in the form of ``sample.Scores``."""
 
         @property
         def low(self) -> Floats: ...
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
         def distinct(self) -> Floats: ...
 
 
-#: Probability with which the number of subjects that is named decides.
+#: Probability of a decision with the number of subjects that is named.
 POWER = 0.8
 #: Largest number of subjects that is named.
 MOST_NEEDED = 1000
-#: Future means that are tried, equally probable each.
+#: Number of possible future means that are tried, all equally probable.
 _FUTURES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The least number of subjects that decides with a probability of ``POWER`` at
-    least, or ``MOST_NEEDED``.
+    """The smallest number of subjects that decides with a probability of at least
+    ``POWER``, or ``MOST_NEEDED``.
     """
 
     subjects: int
     chance: float
-    """Probability that so many subjects decide, given those seen so far."""
+    """Probability of a decision with this many subjects, given those seen so far."""
 
     @property
     def decides(self) -> bool:
@@ -52,9 +52,7 @@ class Outlook:
 
 
 def outlook(question: Question, scores: Scores, goal: float) -> Outlook | None:
-    """Return what more subjects would do; None if there are no more, or none to judge
-    by.
-    """
+    """Return the effect of more subjects; None if there are no more, or none so far."""
     numbers = [one for one in sets_until(MOST_NEEDED) if one > len(scores.low)]
     if len(scores.low) < LEAST_SUBJECTS or not numbers or not scores.distinct[-1]:
         return None
@@ -67,10 +65,10 @@ def outlook(question: Question, scores: Scores, goal: float) -> Outlook | None:
 
 
 def _chance(question: Question, scores: Scores, number: int, goal: float) -> float:
-    """Return how often ``number`` subjects would decide, if the others are like these.
+    """Return how often ``number`` subjects would decide if the new ones are like these.
 
-    The mean over all of them is normal about the mean so far, and the scores are moved
-    to it.
+    The mean over all of them is assumed normal about the mean so far, and the scores
+    are moved to it.
     """
     import numpy as np
 
@@ -93,17 +91,17 @@ def _chance(question: Question, scores: Scores, number: int, goal: float) -> flo
 
 
 def _moved(scores: Floats, growth: float) -> Floats:
-    """Return the scores as often as there are futures, with the means of these: their
-    successes are scaled, or their failures.
+    """Return a copy of the scores for each future, scaled to its mean by their
+    successes, or by their failures.
     """
     import numpy as np
     from scipy.special import ndtri
 
     mean = float(scores.mean())
-    # One subject more may differ entirely: equal scores show no spread.
+    # Equal scores show no spread, so allow for one more subject that differs entirely.
     spread = max(float(scores.var()), max(mean, 1 - mean) ** 2 / (len(scores) + 1))
     deviates = ndtri((np.arange(_FUTURES) + 0.5) / _FUTURES)
     means = np.clip(mean + deviates * (spread * growth) ** 0.5, 0, 1)[:, None]
-    # Neither is used where it would divide by nothing.
+    # Where a divisor would be 0, the result is not used.
     fewer, more = scores / (mean or 1), (1 - scores) / (1 - mean or 1)
     return np.asarray(np.where(means <= mean, fewer * means, 1 - more * (1 - means)))

@@ -1,5 +1,5 @@
-"""What should not be: results better than the audit found possible, and a model that
-changes during its run.
+"""Warnings about implausible results: better than the audit found possible, or from a
+model that changes during its run.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from cheesebench.records import TrialRecord
 from cheesebench.statistics.sample import Sample, scores_of
 from cheesebench.statistics.summary import CellResult
 
-#: Subjects from which a drift is looked for, and the two-sided normal quantile of a
-#: remark: one cell in a thousand.
+#: Minimum number of subjects for a drift, and its two-sided normal quantile: one false
+#: remark in a thousand cells.
 FEWEST, DRIFT = 20, 3.3
-#: Probability of a remark about a subject at the ceiling.
+#: Probability of a false remark about results above the audit's ceiling.
 LEVEL = 1e-4
 
 
 @dataclass(slots=True)
 class FirstTrials:
-    """Counts successes in the first trials of subjects' lives while iterating over
-    them.
+    """Counts successes in the first trials of subjects' lives while passing the lives
+    on.
     """
 
     passed: int = 0
@@ -31,7 +31,7 @@ class FirstTrials:
     def watch(
         self, lives: Iterable[Sequence[TrialRecord]]
     ) -> Iterator[Sequence[TrialRecord]]:
-        """Yield the lives as they are."""
+        """Yield the lives unchanged, counting as they pass."""
         for life in lives:
             first = life[0] if life else None
             if (
@@ -46,7 +46,7 @@ class FirstTrials:
 
 
 def implausible(cell: CellResult, first: FirstTrials) -> Iterator[str]:
-    """Yield a sentence for each count of successes that is above the audit's ceiling by
+    """Yield a sentence for each count of successes that exceeds the audit's ceiling by
     more than chance.
     """
     ceilings = cell.plan.ceilings
@@ -78,8 +78,8 @@ def tail(passed: int, valid: int, rate: float) -> float:
 
 
 def drifting(sample: Sample) -> Iterator[str]:
-    """Yield a sentence if scores rise or fall with the number of the subject: a verdict
-    assumes that they do not.
+    """Yield a sentence if scores rise or fall with the subject's number, because a
+    verdict assumes that they do not.
 
     If subjects are alike, their correlation with the order, times the root of n - 1, is
     nearly normal.
@@ -89,7 +89,7 @@ def drifting(sample: Sample) -> Iterator[str]:
     found = scores_of(sample.judged())
     scores = found.low[
         found.low == found.high
-    ]  # of subjects without a gap: the others are anywhere between
+    ]  # only subjects without missing trials, because other scores are uncertain
     count = len(scores)
     if count < FEWEST or not scores.std():
         return

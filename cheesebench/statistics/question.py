@@ -1,5 +1,5 @@
-"""What a verdict asks: is the model's mean above (or below) the animals', less the
-margin? How sure are the animals'?
+"""The question of a verdict: is the model's mean above (or below) the animals', less
+the margin? And how certain is the animals' mean?
 
 All numbers are scores from 0 to 1: pass rates, or a measure on its range from worse to
 better (``scores``).
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """``score = (value - zero) / unit``; ``unit`` is negative where less is better."""
+    """``score = (value - zero) / unit``; ``unit`` is negative if less is better."""
 
     measured: records.Measured | None = None
     """The measure; None for the pass rate."""
@@ -122,12 +122,12 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Claims = list[tuple[Floats, Floats]]
 
-#: Tail probability on each side of the 95 % interval that a reference may give.
+#: Tail probability on each side of the 95 % interval of a reference.
 PUBLISHED_TAIL = 0.025
 #: Tail probability of the limit of sampled animals in the PASS game.
 PASS_TAIL = 0.04
-#: The same in the FAIL game. Both were chosen by simulation so that errors stay at 5 %,
-#: including the sampling of the animals; animals' rates are skewed downwards, so t errs
+#: The same in the FAIL game. Simulations chose both, so that errors stay at 5 %,
+#: including the sampling of the animals. Animals' rates are skewed downwards, so t errs
 #: more often on this side.
 FAIL_TAIL = 0.01
 
@@ -136,8 +136,8 @@ def has_interval(reference: records.ReferenceValue) -> bool:
     """Return whether the reference has an uncertainty of its own, rather than being
     used as a constant.
 
-    The number of animals alone does not suffice, because it does not tell how much they
-    differ.
+    The number of animals alone does not suffice, because it says nothing about their
+    differences.
     """
     return reference.interval is not None or _is_group(reference)
 
@@ -145,8 +145,8 @@ def has_interval(reference: records.ReferenceValue) -> bool:
 def animals_interval(
     reference: records.ReferenceValue | None,
 ) -> tuple[float, float] | None:
-    """Return the 95 % interval of the animals' mean; None where there is no reference,
-    or it is used as a constant.
+    """Return the 95 % interval of the animals' mean; None without a reference, or if it
+    is used as a constant.
     """
     if reference is None or not has_interval(reference):
         return None
@@ -224,8 +224,8 @@ class Question:
         return play(*self.claims(low, high), goal=goal, most=most, distinct=distinct)
 
     def claims(self, low: ArrayLike, high: ArrayLike) -> tuple[Claims, Claims]:
-        """Return the scores and the bars of what PASS claims together, and of what FAIL
-        claims one of.
+        """Return scores and bars of the claims that PASS makes together, and of those
+        of which FAIL makes one.
         """
         import numpy as np
 
@@ -239,7 +239,7 @@ class Question:
 
     def open_zones(self) -> tuple[tuple[float, float], ...]:
         """Return the ranges of the mean in which no number of subjects decides, because
-        the animals are a sample; none if they are a constant.
+        the animals are a sample. There are none if the reference is a constant.
         """
         value = self.reference.value
         if not has_interval(self.reference):
@@ -259,8 +259,8 @@ class Question:
         """Return the bar of a game: a number, or for sampled animals one per subject.
 
         Newcombe's hybrid interval (1998, Stat Med 17:873, method 10) adds the squares
-        of both distances to the limits. Solved for the model's limit, it says what the
-        model has to exceed at its present mean.
+        of both distances to the limits. Solved for the model's limit, it gives the
+        value that the model must exceed at its present mean.
         """
         import numpy as np
 

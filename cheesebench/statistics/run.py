@@ -38,7 +38,7 @@ from cheesebench.statistics.summary import (
 )
 from cheesebench.statistics.wording import not_started, plural
 
-#: Results (1 or 0) of one half of the subjects (or trials), and of the other.
+#: Results (1 or 0) of one half of the subjects (or trials), and of the other half.
 Halves = tuple[Sequence[int], Sequence[int]]
 
 
@@ -100,7 +100,7 @@ def summarise_subjects(
 
     ``trials_of`` yields the trials of each subject of a cell, by rising subject; they
     are read once. ``calls`` has the totals of each cell's calls to its model,
-    ``causes`` the reasons why its trials could not be run, ``remarks_of`` returns
+    ``causes`` the reasons why its trials could not be run; ``remarks_of`` returns
     remarks on how a cell was run.
     """
     kept, cells = _Kept(plans, _against(manifest)), list[CellResult]()
@@ -146,7 +146,7 @@ def summarise_subjects(
 
 
 def _against(manifest: Mapping[str, object]) -> str | None:
-    """Return the published model that the run was to be compared with."""
+    """Return the published model that the run is compared with."""
     options = manifest.get("options")
     name = options.get("against") if isinstance(options, Mapping) else None
     return name if isinstance(name, str) else None
@@ -175,7 +175,7 @@ def by_answers(cell: CellResult, sample: Sample, seed: object) -> Iterator[ByAns
 
 
 def with_causes(cell: CellResult, causes: tuple[str, ...]) -> CellResult:
-    """Return a cell with the causes of missing trials; the reason of an ERROR names the
+    """Return a cell with the causes of missing trials. The reason of an ERROR names the
     first.
     """
     cell = replace(cell, causes=causes)
@@ -200,7 +200,7 @@ def _with_contradictions(cell: CellResult, cells: Iterable[CellResult]) -> CellR
 def _with_gap(
     cell: CellResult, cells: Iterable[CellResult], samples: Mapping[CellKey, Sample]
 ) -> CellResult:
-    """Return a twin's cell with how far its rate lies below that of the published
+    """Return a twin's cell, with the distance of its rate below that of the published
     protocol.
     """
     plan = cell.plan
@@ -218,8 +218,8 @@ def _with_gap(
     )
     if public is None or public.rate is None or cell.rate is None:
         return cell
-    # Each interval holds at 97.5 %, so that both do at 95 %, whenever the runs were
-    # stopped.
+    # Each interval holds at 97.5 %, so that both together hold at 95 %, whenever the
+    # runs were stopped.
     known, held_out = (
         limits(one.low, one.high, 2 * LIMIT, one.distinct)
         for one in (
@@ -274,7 +274,7 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
 
 
 def _of_animals(cell: CellResult) -> Ability | None:
-    """Return the scale of a cell as if its animals had been run."""
+    """Return the ability of a cell as if its animals had been run."""
     return cell.ability and replace(cell.ability, model=cell.ability.rodent)
 
 
@@ -293,7 +293,7 @@ def e_bh(evidence: Mapping[str, float]) -> tuple[str, ...]:
 
     It has the k largest e-values, if each is at least ``GOAL`` times their number
     divided by k (Wang and Ramdas 2022, J R Stat Soc B 84:822). E-values at the stop may
-    depend on one another; the largest that they ever were may not.
+    depend on one another. The largest values ever reached are not e-values.
     """
     largest = sorted(evidence.values(), reverse=True)
     long = max(
@@ -322,11 +322,11 @@ def _with_lists(board: Leaderboard, cells: Iterable[CellResult]) -> Leaderboard:
 
 
 def average(cells: Sequence[CellResult]) -> Average | None:
-    """Return the unweighted mean of the cells' rates; None if no cell's verdict is
-    about a rate.
+    """Return the unweighted mean of the cells' rates; None if no cell's verdict
+    concerns a rate.
 
     The protocols are fixed and their subjects independent, so the squared standard
-    errors add.
+    errors add up.
     """
     rated = [cell for cell in cells if cell.plan.measured is None]
     estimates = [
@@ -345,7 +345,7 @@ def average(cells: Sequence[CellResult]) -> Average | None:
 
 
 def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, str]:
-    """Return the overall result of these cells' tests and its reason: red if one of
+    """Return the overall result of these cells' tests with its reason: red if one of
     them is red.
     """
     count = {
@@ -379,7 +379,7 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
 
 def _corrected(failed: Sequence[str], listed: Sequence[str] | None, total: str) -> str:
     """Return which FAILs are corrected for several protocols: those of the list, or all
-    if the evidence was (None).
+    if there is no evidence to correct (None).
     """
     if listed is None:
         return f"corrected for {total} (--familywise): all"
@@ -394,18 +394,16 @@ def _corrected(failed: Sequence[str], listed: Sequence[str] | None, total: str) 
 
 
 # ---- The best of several views: the paper's headline number, and a number that shows
-# its bias.
-#
-# The maximum of several noisy proportions is biased upward: with ten trials per cell, a
-# model exactly at the rodent reference (mean 78.9 %) in each of three views is expected
-# to score 89.0 %.
+# its bias. The maximum of several noisy proportions is biased upward: with ten trials
+# per cell, a model exactly at the rodent reference (mean 78.9 %) in each of three views
+# is expected to score 89.0 %.
 
 
 def best_of_views(
     cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]
 ) -> tuple[BestOfViews, ...]:
     """Return the best-of-views number of every model that has a protocol with rates in
-    two views or more.
+    at least two views.
 
     ``cells`` are judged cells; ``halves`` maps ``CellPlan.key`` to ``halve`` of their
     samples.
@@ -452,8 +450,8 @@ def _choice(
 
 
 def halve(sample: Sample) -> tuple[bytes, bytes]:
-    """Return the results of every other subject and of the rest; with one subject, of
-    every other trial.
+    """Return the results of every other subject, and those of the rest; with one
+    subject, of every other trial.
     """
     results = [one.results for one in sample.per_subject if one.results]
     if len(results) == 1:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: A schedule of one session is cut into this many groups of trials for the learning
-#: curve.
+#: Number of groups into which the trials of a one-session schedule are cut for the
+#: learning curve.
 CURVE_PARTS = 5
-#: One subject: the number of a point and 1 or 0 for each scored trial.
+#: One subject: for each scored trial, its point on the curve, and 1 or 0.
 Numbered = tuple[Sequence[int], Sequence[int]]
 
 
@@ -35,15 +35,15 @@ def learning_curve(
     """Return the unit of the curve and its points: by session, or by groups of trials
     in a schedule of one session.
 
-    All scored trials that the reference covers enter, regardless of the estimand.
+    All scored trials that the reference covers enter, whatever the estimand.
     """
     name, numbered = points_of(subjects)
     return name, _points(numbered)
 
 
 def points_of(subjects: Iterable[SubjectCount]) -> tuple[str, list[Numbered]]:
-    """Return the unit of the curve, and for each subject the point that each of its
-    scored trials belongs to.
+    """Return the unit of the curve and, for each subject, the points of its scored
+    trials.
     """
     scored: list[Numbered] = [(one.sessions, one.passes) for one in subjects]
     longest = max((len(passes) for _, passes in scored), default=0)
@@ -59,8 +59,7 @@ def points_of(subjects: Iterable[SubjectCount]) -> tuple[str, list[Numbered]]:
 
 
 def _points(numbered: Sequence[Numbered]) -> tuple[CurvePoint, ...]:
-    # Number of the point -> passed trials and trials of each subject that has any
-    # there.
+    # Point number -> passed trials and trials of each subject that has any there.
     counts: dict[int, list[tuple[int, int]]] = {}
     for numbers, passes in numbered:
         own: dict[int, tuple[int, int]] = {}
@@ -123,7 +122,7 @@ class SubjectScore(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """The subjects of a cell in the order of their numbers, as the games take them."""
+    """The subjects of a cell in numerical order, as the games take them."""
 
     low: NDArray[np.float64]
     """Mean score of each subject if its missing trials had failed."""
@@ -134,9 +133,7 @@ class Scores(NamedTuple):
 
 
 def scores_of(subjects: Iterable[SubjectScore]) -> Scores:
-    """Return the scores of all subjects that have a trial that counts, run or
-    missing.
-    """
+    """Return the scores of all subjects with a trial that counts, run or missing."""
     import numpy as np
 
     rows = [one for one in subjects if one.scored + one.missing]
@@ -150,23 +147,23 @@ def scores_of(subjects: Iterable[SubjectScore]) -> Scores:
 
 @dataclass(frozen=True, slots=True)
 class SubjectCount:
-    """One subject's trials, condensed to what a verdict needs.
+    """One subject's trials, condensed to the needs of a verdict.
 
-    ``results``, ``sessions`` and ``passes`` have one number for each trial concerned,
+    ``results``, ``sessions`` and ``passes`` have one number for each of their trials,
     in order.
     """
 
     subject: int
     distinct: bool
     """False for an exact copy of an earlier subject, and for one that broke off before
-    it did anything.
+    its first action.
     """
     digest: str
-    """Hash of its trials, equal for exact copies; empty for an idle subject
+    """Hash of the subject's trials, equal for exact copies; empty for an idle subject
     (``has_acted``).
     """
     entered: int
-    """Trials that enter the estimand, missing ones included."""
+    """Number of trials that enter the estimand, including missing ones."""
     missing: int
     results: bytes
     """1 or 0 for every trial that enters the estimand and has a success."""
@@ -177,18 +174,18 @@ class SubjectCount:
     passes: bytes
     """1 or 0 for each trial of ``sessions``."""
     scores: tuple[float, ...] = ()
-    """Score of every trial that enters the estimand and has one, if the verdict is
-    about a measure.
+    """Score of every trial that enters the estimand and has one, if the verdict
+    concerns a measure.
     """
     outside: int = 0
     """Number of scores beyond the range that the protocol declares."""
     answers: tuple[Value, ...] = ()
-    """Value that it was given of each of the plan's ``answers``."""
+    """The subject's value for each of the plan's ``answers``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The trials of one cell, condensed: subjects in the order of their numbers."""
+    """The trials of one cell, condensed: subjects in numerical order."""
 
     per_subject: tuple[SubjectCount, ...]
     """Every subject with a record, copies included."""
@@ -197,12 +194,12 @@ class Sample:
     absent: int
     """Subjects of the plan without any record."""
     absent_trials: int
-    """Trials that each absent subject would have put into the estimand (an upper
-    bound).
+    """Number of trials that each absent subject would have added to the estimand (an
+    upper bound).
     """
     tallies: Mapping[int, Tally] = field(default_factory=dict)
-    """For the sets of a sequential cell: the tally of the subjects below that
-    number.
+    """For each set of a sequential cell, by number of subjects: the tally over these
+    subjects.
     """
     measured: bool = False
     """Whether the verdict is about a measure."""
@@ -214,30 +211,30 @@ class Sample:
 
     @property
     def copies(self) -> int:
-        """Number of exact copies of other subjects: counted in the rate, but not as
+        """Number of exact copies of other subjects, which count in the rate, but not as
         further evidence.
         """
         return sum(bool(one.digest) and not one.distinct for one in self.per_subject)
 
     @property
     def entered(self) -> int:
-        """Trials that enter the estimand, missing ones included."""
+        """Number of trials that enter the estimand, including missing ones."""
         return sum(one.entered for one in self.per_subject)
 
     @property
     def missing(self) -> int:
-        """Missing trials among those (absent subjects have none)."""
+        """Number of missing trials among those (without absent subjects)."""
         return sum(one.missing for one in self.per_subject)
 
     def subjects(self) -> tuple[SubjectScore, ...]:
         """Return all subjects for a verdict on the pass rate; all trials of an absent
-        one are missing.
+        subject are missing.
         """
         return self._subjects([one.results for one in self.per_subject])
 
     def judged(self) -> tuple[SubjectScore, ...]:
-        """Return all subjects for the cell's verdict: by its measure, or by its pass
-        rate.
+        """Return all subjects for the cell's verdict, by its measure or
+        its pass rate.
         """
         return (
             self._subjects([one.scores for one in self.per_subject])
@@ -259,7 +256,7 @@ class Sample:
 
     @property
     def not_run(self) -> int:
-        """Trials of subjects that never began; they are missing, too."""
+        """Number of trials of subjects that never began, which are missing, too."""
         return self.absent * self.absent_trials
 
     def up_to(self, number: int) -> Sample:
@@ -280,7 +277,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     subject; they are read once.
 
     Trials that were never reached are not missing, because ``until`` may shorten the
-    schedule; but a planned subject without any record is entirely missing.
+    schedule. But a planned subject without any record is entirely missing.
     """
     copies, kept = Copies(), plan.sequential or plan.subjects * plan.trials <= MOST_KEPT
     sets = sets_until(plan.subjects) if plan.sequential else ()
@@ -288,7 +285,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
     scale = scale_of(plan)
     for records in trials:
-        # A sequential cell is described by the subjects that it was judged by.
+        # A sequential cell is described by the subjects of the set that decided.
         tallies |= {
             one: deepcopy(tally)
             for one in sets
@@ -354,7 +351,7 @@ def _count(
 
 
 def _answers_of(plan: CellPlan, records: SubjectRecords) -> tuple[Value, ...]:
-    """Return a subject's value of each answer that holds for life."""
+    """Return a subject's value for each answer that holds for life."""
     drawn = next((r.variables for r in records if r.variables), {})
     return tuple(drawn.get(name) for name in plan.answers)
 
@@ -373,9 +370,9 @@ def signature(records: SubjectRecords) -> str:
     """Return a digest of draws, actions and outcomes of all trials, equal for exact
     copies; "" if the subject is idle.
 
-    Draws and outcomes are included: the same actions in another world, or with other
-    results, are independent data. Copies occur for deterministic agents if nothing is
-    drawn.
+    Draws and outcomes are included, because the same actions in another world, or with
+    other results, are independent data. Copies occur for deterministic agents if
+    nothing is drawn.
     """
     if not any(map(has_acted, records)):
         return ""
@@ -401,8 +398,8 @@ def prefixes(records: SubjectRecords) -> list[str]:
 
 
 class Copies:
-    """Detects exact copies of subjects; an unfinished one is a copy of any that began
-    in the same way.
+    """Detects exact copies of subjects. An unfinished subject is a copy of any that
+    began in the same way.
     """
 
     def __init__(self) -> None:
@@ -410,8 +407,8 @@ class Copies:
         self._broken: set[str] = set()
 
     def is_new(self, digests: Sequence[str], *, whole: bool) -> bool:
-        """Return whether a subject with these ``prefixes`` is further evidence, not a
-        copy of an earlier one.
+        """Return whether a subject with these ``prefixes`` is further evidence rather
+        than a copy of an earlier one.
 
         A complete idle subject is evidence; an unfinished one might have become a copy.
         """
@@ -427,8 +424,8 @@ class Copies:
 def has_acted(record: TrialRecord) -> bool:
     """Return whether a subject acted in a trial, or succeeded by doing nothing.
 
-    Subjects that only ever stay and fail (a model without a word that is an action) are
-    not copies of one another: the start of a trial is drawn, too, and not recorded.
+    Subjects that only ever stay and fail (a model that never names an action) are not
+    copies of one another: the start of a trial is also drawn, but not recorded.
     """
     return bool(record.actions.strip("S.")) or (
         bool(record.actions) and bool(record.success)
@@ -436,7 +433,7 @@ def has_acted(record: TrialRecord) -> bool:
 
 
 def trial_bytes(r: TrialRecord) -> bytes:
-    """Return what a trial contributes to its subject's signature."""
+    """Return the contribution of a trial to its subject's signature."""
     drawn = sorted(r.variables.items())
     return repr((r.trial, r.actions, drawn, r.outcome, r.success, r.missing)).encode()
 

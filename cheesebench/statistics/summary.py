@@ -21,10 +21,10 @@ from cheesebench.statistics.ability import Ability, MeanAbility
 from cheesebench.statistics.by_answer import ByAnswer
 from cheesebench.statistics.outlook import Outlook
 
-#: Fates of a trial, in the order of reports. ``unscored``: the protocol declares no
-#: success; ``unparsed``: failed, and no reply could be read; ``truncated reply``:
-#: failed, and every reply was cut off; ``not run``: subjects of the plan that left no
-#: record at all.
+#: Possible fates of a trial, in the order of reports. ``unscored``: the protocol
+#: declares no success; ``unparsed``: failed, and no reply could be read; ``truncated
+#: reply``: failed, and every reply was cut off; ``not run``: subjects of the plan
+#: without any record.
 TAXONOMY = (
     "success",
     "wrong choice",
@@ -127,8 +127,8 @@ class Flags:
     little.
     """
     this_subject_only: bool = False
-    """One subject with a memory: the interval is about this subject, not about the
-    model.
+    """One subject with a memory, so the interval concerns this subject,
+    not the model.
     """
     duplicate_subjects: int = 0
     """Subjects that are exact copies of another one: counted in the rate, but not as
@@ -137,8 +137,8 @@ class Flags:
     memory_contradicted: bool = False
     """The agent declares no memory, but its subjects differ by more than chance."""
     stopped_by_result: bool = False
-    """A sequential cell stopped because of its results: its rate lies on the side of
-    the verdict, on average.
+    """A sequential cell stopped because of its results, so that its rate is biased
+    towards the verdict.
     """
     goal_visible: bool = False
     """A rewarded place is drawn unlike its neighbours, so the goal can be seen
@@ -162,21 +162,23 @@ class JudgedMean:
     better: Literal["higher", "lower", "alike"]
     mean: float
     interval: tuple[float, float] | None
-    """Two-sided 95 % at least; None for one subject, and where missing trials could
-    have been anything.
+    """Two-sided 95 % at least; None for one subject, and if missing trials could have
+    had any value.
     """
     sd: float | None
     """Standard deviation between subjects; None for one."""
     subjects: int
     """Subjects with a value."""
     without: int = 0
-    """Subjects that ran but have no value in any trial; they are in no mean."""
+    """Number of subjects that ran but have no value in any trial; no mean includes
+    them.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Game:
-    """State of a cell's two betting games (``betting``). Wealth is given as a multiple
-    of what it began with.
+    """State of a cell's two betting games (``betting``). Wealth is a multiple of its
+    initial value.
     """
 
     passing: float = 0.0
@@ -184,7 +186,7 @@ class Game:
     failing: float = 0.0
     """Largest wealth of the FAIL game."""
     passing_at_stop: float = 0.0
-    """Wealth of the PASS game after the subject that decided, or the last."""
+    """Wealth of the PASS game after the deciding subject, or the last one."""
     failing_at_stop: float = 0.0
     goal: float
     """Growth that wealth must reach for a verdict."""
@@ -193,12 +195,10 @@ class Game:
     decided: int | None = None
     """Number of subjects after which a game reached the goal."""
     stale: bool = False
-    """Whether a sequential cell stopped because no bet had ever doubled its
-    money.
-    """
+    """Whether a sequential cell stopped because no bet had ever doubled its wealth."""
     subjects: int
-    """Number of subjects that count: of a sequential cell, those of all sets so far, or
-    up to the one that decided.
+    """Number of subjects that count: in a sequential cell, those of all sets so far, or
+    up to the set that decided.
     """
     most: int
     """Planned number of subjects."""
@@ -206,7 +206,7 @@ class Game:
     outlook: Outlook | None = None
     """Forecast for further subjects; None if the cell is decided or stale."""
     beyond: int = 0
-    """Subjects that were begun beyond those that count."""
+    """Number of subjects that were begun in addition to those that count."""
 
     @property
     def p_value(self) -> float:
@@ -229,22 +229,22 @@ class CellResult(tables.Brief):
     reason: str
     """One or two plain sentences for readers who see a verdict for the first time."""
     n_text: str
-    """As in ``10 subjects x 20 trials (200/200 valid)``."""
+    """Sample size in words: ``10 subjects x 20 trials (200/200 valid)``."""
     subjects: int = 0
     """Subjects seen, copies included."""
     planned: int = 0
-    """Trials that were to enter the estimand: valid + missing."""
+    """Number of trials planned for the estimand: valid + missing."""
     valid: int = 0
     passed: int = 0
     missing: int = 0
     rate: float | None = None
     """Mean of the subjects' own pass rates; None without a valid trial."""
     interval: tuple[float, float] | None = None
-    """Two-sided 95 % at least; with missing trials it holds whether they would have
+    """Two-sided 95 % at least; with missing trials, it holds whether they would have
     failed or passed.
     """
     interval_method: str = ""
-    """How the interval was made."""
+    """The method of the interval."""
     standard_error: float | None = None
     """Half width of ``interval`` over its quantile: not zero at a rate of 0 or 1."""
     icc: float | None = None
@@ -252,8 +252,8 @@ class CellResult(tables.Brief):
     with one subject.
     """
     judged: JudgedMean | None = None
-    """What the verdict is about if it is a measure; the differences and the plan's
-    margin are in its unit.
+    """The measure, if the verdict concerns one; the differences and the plan's margin
+    are in its unit.
     """
     difference: float | None = None
     """Model - reference, of the pass rate or of the measure in ``judged``."""
@@ -266,56 +266,58 @@ class CellResult(tables.Brief):
     own.
     """
     open_zones: tuple[tuple[float, float], ...] = ()
-    """Where the rate (or mean) may lie so that no number of subjects decides, because
-    the animals are a sample; empty where they are a constant.
+    """Ranges of the rate (or mean) in which no number of subjects decides, because the
+    animals are a sample; empty if the reference is a constant.
     """
     subjects_needed: int | None = None
-    """Subjects that would decide an INCONCLUSIVE in 4 of 5 cases, if any number of up
-    to 1,000 does.
+    """Number of subjects that would decide an INCONCLUSIVE in 4 of 5 cases; None if
+    more than 1,000 are needed.
     """
     game: Game | None = None
-    """State of the betting; None where no claim is made."""
+    """State of the betting; None without a claim."""
     ability: Ability | None = None
     """Model, animals and bar on the scale from 0 (without the ability) to 1 (ideal);
-    None where no zero is proved.
+    None if no zero is proved.
     """
     answers: tuple[ByAnswer, ...] = ()
     """Subjects grouped by the answer that each was given for life."""
     flags: Flags = field(default_factory=Flags)
     curve: tuple[CurvePoint, ...] = ()
     curve_unit: str = "session"
-    """``session``, or for example ``5 trials`` where the whole life is one session."""
+    """``session``, or for example ``5 trials`` if the whole life is one session."""
     outcomes: Mapping[str, int] = field(default_factory=dict)
     """Taxonomy (``TAXONOMY``, zeros too); the counts add up to ``planned``."""
     raw_outcomes: Mapping[str, int] = field(default_factory=dict)
     """The protocol's own outcome names, by falling count."""
     measures: tuple[Measure, ...] = ()
-    """The protocol's own measures that are numbers."""
+    """The protocol's own numeric measures."""
     conditions: tuple[ConditionCurve, ...] = ()
-    """Measures that the protocol reports ``by`` a variable, if that took at least two
+    """Measures that the protocol reports ``by`` a variable, if it took at least two
     values.
     """
     agent_counts: Mapping[str, int] = field(default_factory=dict)
     """The agent's own counters (``unparsed``, ...), summed over the trials."""
     calls: CellCalls | None = None
-    """Totals of its calls to the model; None if none were made."""
+    """Totals of the cell's calls to the model; None without calls."""
     classes: tuple[ClassShares, ...] = ()
-    """The protocol's own measures that are names."""
+    """The protocol's own measures whose values are names."""
     splits: tuple[SplitRate, ...] = ()
     """Pass rate by the variables that the protocol names in ``split``; values in rising
     order.
     """
     strategy: tuple[Measure, ...] = ()
-    """Measures of how the agent moves, the same for every protocol."""
+    """Measures of the agent's movement, the same for every protocol."""
     warnings: tuple[str, ...] = ()
     """Reasons to doubt the numbers, whatever the verdict: replies without an answer,
     missing trials.
     """
     causes: tuple[str, ...] = ()
-    """Why trials could not be run, in the words of what failed, most frequent first."""
+    """Causes of trials that could not be run, in the words of the failures, most
+    frequent first.
+    """
     contradicted: tuple[str, ...] = ()
-    """How lesions contradict what the protocol claims to measure, one sentence each: a
-    control cell has its own, a plain cell those of its controls.
+    """Contradictions between lesions and the construct, one sentence each: a control
+    cell has its own, a plain cell those of its controls.
     """
     remarks: tuple[str, ...] = ()
     """Facts that a reader of the verdict must know: trials run anew, impossible
@@ -346,7 +348,9 @@ class ModelSummary(tables.Brief):
     ability: MeanAbility | None = None
     """Mean over the protocols with an ability scale; None if none has one."""
     animals: MeanAbility | None = None
-    """Of the animals over the same protocols, whether the model has a rate or not."""
+    """Mean of the animals over the same protocols, whether or not the model
+    has a rate.
+    """
     profile: Mapping[str, Average]
     """By cognitive dimension, in the order of the plans."""
     gate: Verdict
@@ -355,7 +359,7 @@ class ModelSummary(tables.Brief):
     """
     gate_reason: str
     failed: tuple[str, ...]
-    """Cells of the list of FAILs of which at most 5 % are wrong on average (e-BH: Wang
+    """Cells in the list of FAILs of which at most 5 % are wrong on average (e-BH: Wang
     and Ramdas 2022).
     """
 
@@ -381,7 +385,9 @@ class BestOfViews(tables.Brief):
     best: float
     """Mean over protocols of the best view's rate: biased upward."""
     cross_fitted: float | None
-    """View chosen on one half of the subjects (or trials), scored on the other."""
+    """Rate of the view chosen on one half of the subjects (or trials), scored on the
+    other half.
+    """
     protocols: tuple[ViewChoice, ...]
 
 
@@ -451,7 +457,7 @@ class ControlResult(tables.Brief):
     estimand.
     """
     lesion: str = ""
-    """What the control implies for the construct, if it is a lesion."""
+    """The control's implication for the construct, if it is a lesion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -478,21 +484,21 @@ class PublishedContrast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A model of a leaderboard: mean score over the protocols, and the ranks that its
-    differences allow.
+    """A model of a leaderboard: its mean score over the protocols, and the ranks that
+    its differences allow.
     """
 
     model: str
     rate: float
     best_rank: int
-    """One more than the number of models that are better for certain."""
+    """One more than the number of models that are certainly better."""
     worst_rank: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDifference:
-    """Mean paired difference of two models over the protocols; all intervals hold
-    together at 95 %.
+    """Mean paired difference of two models over the protocols; all intervals together
+    hold at 95 %.
     """
 
     first: str
@@ -509,7 +515,7 @@ class Leaderboard(tables.Brief):
     variant: str
     protocols: int
     subjects: int
-    """Least number of subjects of a protocol; the same for each model."""
+    """Smallest number of subjects over the protocols; the same for each model."""
     models: tuple[Ranked, ...]
     differences: tuple[ModelDifference, ...]
     not_validated: tuple[str, ...] = ()
@@ -540,12 +546,12 @@ class RunSummary(tables.Tabular):
     leaderboards: tuple[Leaderboard, ...] = ()
     """One for every view of a run of the design ``leaderboard`` with several models."""
     compared: object = None
-    """The run beside the baseline that ``--compare`` names: a RunComparison, whose
-    module uses this one.
+    """The comparison with the baseline named by ``--compare``: a RunComparison, typed
+    as object because its module imports this one.
     """
     frozen_set: str = ""
     """Name of the frozen set that was run, with ``+`` if something was changed; empty
-    if none was.
+    without one.
     """
 
     def rows(self) -> list[dict[str, object]]:

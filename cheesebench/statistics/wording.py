@@ -31,7 +31,7 @@ def no_value(plan: CellPlan) -> str:
 
 
 def beyond_range(plan: CellPlan, outside: int) -> Iterator[str]:
-    """Yield a warning if values of the judged measure are beyond the range that the
+    """Yield a warning if values of the judged measure exceed the range that the
     protocol declares.
     """
     if outside and plan.measured is not None:
@@ -64,22 +64,22 @@ def plural(count: int, noun: str) -> str:
 
 
 def amount(plan: CellPlan, value: float) -> str:
-    """Return a value of the judged quantity: ``82 %``, or ``4.25`` in the unit of a
-    measure.
+    """Return a value of the judged quantity as text: ``82 %``, or ``4.25`` in the unit
+    of a measure.
     """
     return percent(value) if plan.measured is None else number(value)
 
 
 def gap(plan: CellPlan, difference: float) -> str:
-    """Return a signed difference of the judged quantity: in points, or in the unit of a
-    measure.
+    """Return a signed difference of the judged quantity as text: in points, or in the
+    unit of a measure.
     """
     return points(difference) if plan.measured is None else signed(difference)
 
 
 def on_scale(index: float | None) -> str:
-    """Return a number of the ability scale: ``0.58``, ``< 0`` below it, at most
-    ``1.00``; ``–`` where no zero is proved.
+    """Return an index of the ability scale as text: ``0.58``, ``< 0`` below the scale,
+    at most ``1.00``; ``–`` if no zero is proved.
     """
     if index is None:
         return "–"
@@ -117,7 +117,7 @@ def margin(plan: CellPlan) -> str:
 
 
 def is_alike(plan: CellPlan) -> bool:
-    """Return whether a verdict is about being like the animals, neither more nor
+    """Return whether a verdict concerns similarity to the animals, neither more nor
     less.
     """
     return plan.measured is not None and plan.measured.better == "alike"
@@ -130,8 +130,8 @@ def interval_method(subjects: int) -> str:
 
 
 def odds(evidence: float) -> str:
-    """Return evidence as odds, which is how much wealth grew: ``31 to 1``, ``1.4 to
-    1``, ``over a million to 1``.
+    """Return evidence (the growth of wealth) as odds: ``31 to 1``, ``1.4 to 1``, ``over
+    a million to 1``.
     """
     if evidence > 1e6:
         return "over a million to 1"
@@ -139,7 +139,9 @@ def odds(evidence: float) -> str:
 
 
 def standing(game: Game) -> str:
-    """Return the state of a cell's betting, for the journal and the progress line."""
+    """Return the state of a cell's betting in words, for the journal and the progress
+    line.
+    """
     if game.verdict is not None:
         evidence = game.passing if game.verdict is Verdict.PASS else game.failing
         return f"{game.verdict} after {plural(game.decided or 0, 'subject')}: evidence {odds(evidence)}"
@@ -176,8 +178,8 @@ def not_started(cell: CellResult) -> bool:
 
 
 def breakdown(cell: CellResult, broken: int) -> str:
-    """Return the reason of an ERROR if some trials were run, by which ``cell`` is
-    judged.
+    """Return the reason of an ERROR for which some trials were run; ``cell`` is judged
+    by these.
     """
     ran = plural(cell.valid, "trial")
     return (
@@ -187,7 +189,7 @@ def breakdown(cell: CellResult, broken: int) -> str:
 
 
 def nothing_entered(cell: CellResult) -> str:
-    """Return the reason if trials were run, but none that enters the pass rate."""
+    """Return the reason if trials were run, but none enters the pass rate."""
     kind, _, names = cell.plan.estimand.partition(":")
     blocks = [f"'{name}'" for name in names.split(",")]
     what = "none counts for the reference or the estimand"
@@ -236,8 +238,8 @@ def verdict(cell: CellResult) -> str:
 
 
 def _memory(plan: CellPlan) -> list[str]:
-    """Return the memory and training of a language model's subjects, to which a verdict
-    is tied.
+    """Return the memory and training of a language model's subjects, on which a verdict
+    depends.
     """
     line, trained = plan.settings.get("memory"), plan.settings.get("trained_on")
     said = [f"Memory: {line}."] if isinstance(line, str) and line else []
@@ -305,7 +307,9 @@ def _remedy(cell: CellResult) -> str:
 
 
 def _outlook(cell: CellResult) -> str:
-    """Return how many subjects would decide a cell, and with what probability."""
+    """Return the number of subjects that would decide a cell, and the probability of
+    it.
+    """
     ahead, many = None if cell.game is None else cell.game.outlook, f"{_one(cell)}s"
     if cell.flags.this_subject_only and cell.flags.duplicate_subjects:
         return f"more {many} would only be copies"
@@ -323,8 +327,8 @@ def _outlook(cell: CellResult) -> str:
 
 
 def undecidable(cell: CellResult) -> str:
-    """Return where no number of subjects decides: ``41 % to 59.5 %``; empty where the
-    animals are a constant.
+    """Return the range in which no number of subjects decides: ``41 % to 59.5 %``;
+    empty if the reference is a constant.
     """
     zones = [
         " to ".join(amount(cell.plan, end) for end in zone) for zone in cell.open_zones
@@ -386,9 +390,9 @@ def uneven(answers: Iterable[ByAnswer]) -> Iterator[str]:
             yield f"{UNEVEN[0].upper()}{UNEVEN[1:]}: {rates} (p {p}). A rule that prefers one answer does this."
 
 
-#: What is said, in place of *validated*, of a PASS that does not hold for each answer.
+#: Replaces *validated* for a PASS that does not hold for each answer.
 UNEVEN = "not for each answer"
-#: Joint share of unusable answers and missing trials above which every report warns.
+#: Share of unusable answers and missing trials together above which every report warns.
 DOUBTFUL = 0.05
 #: An agent's counters of unusable replies, and the phrase for each.
 _NO_ANSWERS = {
@@ -399,15 +403,15 @@ _NO_ANSWERS = {
 
 
 def warnings(cell: CellResult) -> tuple[str, ...]:
-    """Return what makes the numbers of a cell doubtful, whatever its verdict."""
+    """Return doubts about the numbers of a cell, whatever its verdict."""
     return doubts(cell.agent_counts, cell.calls, cell.missing, cell.planned)
 
 
 def doubts(
     counts: Mapping[str, int], asked: CellCalls | None, missing: int, planned: int
 ) -> tuple[str, ...]:
-    """Return what makes numbers doubtful, from the agent's counters, the calls and the
-    missing trials.
+    """Return doubts about numbers, from the agent's counters, the calls and the missing
+    trials.
 
     Unusable answers of all kinds and missing trials are added up, because each kind
     alone may be rare.
@@ -419,8 +423,8 @@ def doubts(
         0 if asked is None else asked.totals.malformed,
     )
     kinds = {said: counts.get(name, 0) for name, said in _NO_ANSWERS.items()}
-    # A reply may be of several kinds; without the agent's own total, the kinds are
-    # added up.
+    # A reply may count under several kinds. Without the agent's own total, the kinds
+    # are added up.
     unusable = min(counts.get("unusable", sum(kinds.values())), calls)
     share = (unusable + malformed) / max(1, calls + malformed)
     if share + missing / max(1, planned) <= DOUBTFUL:
@@ -471,8 +475,8 @@ def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
 
 
 def untested(counts: Mapping[str, int], calls: CellCalls | None) -> str:
-    """Say that there were replies of which none named an action, so that the model has
-    not been tested; empty where that is not so.
+    """If there were replies but none named an action, say that the model has not been
+    tested; else return an empty string.
     """
     asked = to_act(counts)
     if not 0 < asked <= counts.get("unparsed", 0):
@@ -482,11 +486,13 @@ def untested(counts: Mapping[str, int], calls: CellCalls | None) -> str:
 
 
 def to_act(counts: Mapping[str, int]) -> int:
-    """Return how many replies were to name an action, which notes are not."""
+    """Return the number of replies that were meant to name an action, which excludes
+    notes.
+    """
     return counts.get("calls", 0) - counts.get("notes", 0)
 
 
-#: Doubt about trials of a language model that are not its own.
+#: Doubt about trials of a language model in which it was never called.
 NEVER_CALLED = (
     "not one call to the model (a replay of a run, or the log of another model)"
 )
