@@ -1,1 +1,1 @@
-"""Built-in plugins, registered through the hooks that a stranger's plugin uses."""
+"""Built-in plugins, registered through the same hooks as third-party plugins."""

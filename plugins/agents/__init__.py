@@ -67,7 +67,8 @@ def cheesebench_agents() -> Iterable[AgentSpec]:
             memory="none",
             summary="walks to a visible G by BFS, else explores",
         ),
-        # In the edition `paper`, these take the place of the agents of their names.
+        # The edition `paper` replaces the agents of these names with the following
+        # ones.
         AgentSpec(
             "tabular-ql@paper",
             PublishedTabularQL,
@@ -80,7 +81,7 @@ def cheesebench_agents() -> Iterable[AgentSpec]:
             memory="life",
             summary="the BFS oracle by the rules of the CheeseBench paper's package",
         ),
-        # Names for ours where those take their place.
+        # Names under which our own versions remain available in that edition.
         AgentSpec(
             "tabular-ql@default",
             TabularQL,

@@ -1,5 +1,5 @@
-"""An agent that reads the top-down map and walks to a visible ``G``: it measures how
-much a map reveals.
+"""An agent that reads the top-down map and walks to a visible ``G``. Its score measures
+how much a map reveals.
 
 It sees what a model sees, and has no memory across trials.
 """
@@ -16,15 +16,15 @@ GOAL = "G"
 
 class BfsOracle:
     """Walks to the nearest ``G`` by breadth-first search over cell and heading;
-    explores when it sees none.
+    explores if it sees none.
 
-    Exploring means going to the nearest cell that was visited least. Anything but ``#``
-    and blanks can be walked on until a FORWARD into it fails. On text that is not a map
-    it acts at random.
+    Exploring means going to the nearest of the least visited cells. Every character
+    except ``#`` and blanks counts as walkable until a FORWARD into it fails. On text
+    that is not a map it acts at random.
     """
 
-    #: Pictures whose graph is kept; the graphs are pure functions of the pictures, not
-    #: memories of a trial.
+    #: Number of pictures whose graph is cached. Graphs are pure functions of the
+    #: pictures, not memories of a trial.
     CACHED_GRIDS = 32
 
     def __init__(self, context: AgentContext) -> None:
@@ -36,18 +36,18 @@ class BfsOracle:
         self._pose: int | None = None
         self._picture = self._rest = ""
         self._stride = 0
-        #: Eighths per rotation: 1 until a rotation shows that the arena has only four
-        #: headings.
+        #: Eighths of a circle per rotation: 1 until a rotation shows that the arena has
+        #: only four headings.
         self._turn = 1
         self._visits: dict[int, int] = {}
         self._level = 0
         self._reached: set[int] = set()
-        #: Cells that proved solid, with the character they had; poses from which
+        #: Cells that proved solid, with the character they had; and poses from which
         #: FORWARD failed.
         self._solid: dict[int, str] = {}
         self._barred: set[int] = set()
-        #: What FORWARD failed on since the last step that worked: void if it turns out
-        #: that all was frozen.
+        #: Failures of FORWARD since the last successful step, which are void if
+        #: everything turns out to have been frozen.
         self._doubtful: list[tuple[int, int | None]] = []
         self._plan: list[int] = []
         self._goals: list[int] = []
@@ -81,20 +81,19 @@ class BfsOracle:
             and self._pose is not None
             and self._carried(before >> 3, self._pose >> 3)
         ):
-            # It must not use its place before being moved, because it measures what
-            # pictures show.
+            # Start without a position: this agent measures what pictures show, so it
+            # must not know where it was placed.
             self._visits, self._level = {self._pose >> 3: 1}, 0
         if before is None or self._pose is None:
             return
         if (picture, rest) == (self._picture, self._rest):
             self._learn(action, before, self._pose)
         else:
-            # Something happened, which may explain the failures before it (a frozen
-            # moment).
+            # An event may explain the failures before it (a frozen moment).
             self._withdraw_doubtful()
 
     def _carried(self, before: int, after: int) -> bool:
-        """Whether no step leads from one cell to the other."""
+        """Whether the subject was moved: no single step connects the two cells."""
         rows, columns = zip(
             divmod(before, self._stride), divmod(after, self._stride), strict=True
         )
@@ -131,9 +130,7 @@ class BfsOracle:
         self._replan_from_scratch()
 
     def _replan_from_scratch(self) -> None:
-        """Discard what depends on the interpretation of the arena, which has
-        changed.
-        """
+        """Discard everything that depended on the old interpretation of the arena."""
         text = self._picture
         for cell in self._solid:
             text = text[:cell] + grid.WALLS[0] + text[cell + 1 :]
@@ -165,11 +162,11 @@ class BfsOracle:
             self._doubtful.clear()
 
     def _bar(self, pose: int) -> None:
-        """Keep that FORWARD failed here."""
+        """Record that FORWARD failed at this pose."""
         target = self._grid.in_front(pose)
         self._barred.add(pose)
-        # A diagonal step can fail because of the corner it cuts, which says nothing
-        # about its target.
+        # A diagonal step can fail because of the corner that it cuts, so it says
+        # nothing about its target.
         solid = target if not pose & 1 and self._grid.free(target) else None
         self._doubtful.append((pose, solid))
         if solid is not None:
@@ -177,7 +174,7 @@ class BfsOracle:
         self._replan_from_scratch()
 
     def _withdraw_doubtful(self) -> None:
-        """Ignore failures of FORWARD while nothing could move."""
+        """Discard the failures of FORWARD from a time when nothing could move."""
         if not self._doubtful:
             return
         for pose, solid in self._doubtful:
@@ -188,7 +185,7 @@ class BfsOracle:
         self._replan_from_scratch()
 
     def _next_plan(self, pose: int) -> list[int]:
-        """Return a non-empty list of actions, last one first."""
+        """Return a non-empty list of actions in reverse order."""
         left_first = self._random.random() < 0.5
         if self._goals:
             plan, _ = self._grid.plan(
@@ -200,7 +197,7 @@ class BfsOracle:
             )
             if plan:
                 return plan
-            self._goals = []  # out of reach, until the picture changes
+            self._goals = []  # none is reachable until the picture changes
         plan, seen = self._grid.plan(
             pose, self._seldom_visited, self._turn, self._barred, left_first=left_first
         )

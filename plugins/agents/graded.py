@@ -1,7 +1,7 @@
 """Learners whose skill is one number: ``place-learner``, impaired to that degree.
 
-Their rates over skill are a protocol's psychometric curve: between which skills it
-tells models apart.
+Their rates as a function of skill are a protocol's psychometric curve, which shows the
+skills between which the protocol can distinguish models.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from functools import partial
 from cheesebench import ACTIONS, AgentContext, AgentSpec
 from cheesebench.plugins.agents.place_learner import PlaceLearner
 
-#: Skills that are registered, in per cent; 100 is ``place-learner``, and 0 ``random``.
+#: Registered skills in per cent; 100 is ``place-learner``, and 0 is ``random``.
 SKILLS = (40, 60, 80, 90)
 
 
 class GradedLearner:
-    """A place learner that falls short of itself in ``1 - skill`` of all cases: of its
-    steps, which are then random; of its trials, before which it forgets all that it
-    has learnt; and of its trials, in which it takes landmarks for one another.
+    """A place learner that is impaired in ``1 - skill`` of all cases.
+
+    The impairments are random steps, trials that begin with an empty memory, and trials
+    in which landmarks are confused.
     """
 
     def __init__(self, context: AgentContext, skill: float) -> None:
@@ -30,7 +31,7 @@ class GradedLearner:
         self._mistaken: dict[int, str] = {}
 
     def begin_trial(self, observation: str) -> None:
-        """Start a trial, perhaps with an empty memory or with landmarks confused."""
+        """Start a trial, possibly with an empty memory or confused landmarks."""
         if self._fails():
             seed = self._random.getrandbits(63)
             self._learner = PlaceLearner(
@@ -53,7 +54,7 @@ class GradedLearner:
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
     ) -> None:
-        """Learn from what it takes itself to have seen."""
+        """Learn from the perceived (possibly confused) observation."""
         self._learner.observe(action, reward, self._seen(observation), ended)
 
     def _fails(self) -> bool:
@@ -64,7 +65,7 @@ class GradedLearner:
 
 
 def graded(skill: int) -> AgentSpec:
-    """Return the learner of a skill in per cent: ``graded-60`` for 60."""
+    """Return the learner of a skill in per cent, such as ``graded-60`` for 60."""
     create: Callable[[AgentContext], GradedLearner] = partial(
         GradedLearner, skill=skill / 100
     )

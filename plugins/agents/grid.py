@@ -1,7 +1,7 @@
-"""Parses a top-down map: the agent's pose, and where each step leads.
+"""Parses a top-down map: the agent's pose, and the result of each step.
 
-A cell is an index into the map's text, lines and line ends included, so that moving is
-adding an offset. A pose is ``cell * 8 + heading``.
+A cell is an index into the map's text, including line ends, so that moving means adding
+an offset. A pose is ``cell * 8 + heading``.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Sight(NamedTuple):
 
 
 def read(observation: str) -> Sight | None:
-    """Return what the observation shows, or None if it is not a top-down map with an
-    arrow in it.
+    """Return the parsed observation, or None if it is not a top-down map with an arrow
+    in it.
 
-    The map is the first line and all lines after it that have the same length.
+    The map is the first line and all following lines of the same length.
     """
     arrow = _ARROW.search(observation)
     if arrow is None:
@@ -61,13 +61,13 @@ def usual_ground(text: str) -> str:
 
 
 class Grid:
-    """The poses of a map and the steps between them; a character other than ``WALLS``
-    can be walked on.
+    """The poses of a map and the steps between them. Every character except ``WALLS``
+    is walkable.
     """
 
     def __init__(self, text: str, stride: int) -> None:
         margin = "\n" * (stride + 1)
-        # Negative indices, too, end up in the margin.
+        # Negative indices also end up in the margin.
         self._text = text + margin + margin
         self._offsets = (
             -stride,
@@ -85,12 +85,12 @@ class Grid:
         return self._text[cell] not in WALLS
 
     def in_front(self, pose: int) -> int:
-        """Return the cell that the pose looks at (it may lie outside the map)."""
+        """Return the cell in front of a pose (it may lie outside the map)."""
         return (pose >> 3) + self._offsets[pose & 7]
 
     def step(self, pose: int, action: int, turn: int) -> int:
-        """Return the pose after the action; ``turn`` is how many eighths a rotation
-        turns.
+        """Return the pose after the action; ``turn`` is the number of eighths per
+        rotation.
         """
         if action == FORWARD:
             if self._ahead[pose] == _NOT_YET:
@@ -137,7 +137,7 @@ class Grid:
         came: dict[int, tuple[int, int]] = {start: (start, FORWARD)}
         seen = {start >> 3: None}
         queue = [start]
-        for pose in queue:  # grows while it is read
+        for pose in queue:  # the list grows during the loop
             for action in actions:
                 if action == FORWARD and pose in barred:
                     continue

@@ -2,11 +2,10 @@
 curiosity.
 
 Like Tabular-QL it knows nothing but observations (the text is the state), actions and
-rewards. It adds what a hippocampus is thought to add: the map is searched backwards
-from remembered rewards; what was remembered as paying fades when it disappoints, and is
-recalled in the context of what has paid before in the trial; the trial is replayed
-backwards when it is over; and where no known way leads to reward, the nearest thing
-never done is tried.
+rewards. It adds functions attributed to the hippocampus. The map is searched backwards
+from remembered rewards. A memory of reward fades when it disappoints, and is recalled
+in the context of earlier rewards in the trial. After a trial, its steps are replayed
+backwards. If no known way leads to reward, the nearest untried action is taken.
 """
 
 from __future__ import annotations
@@ -20,24 +19,21 @@ from cheesebench.plugins.agents.tabular_ql import QTable, Transitions
 
 Step = tuple[int, int]
 
-#: A step is aimed at while it is worth more than this share of the best reward ever
-#: met.
+#: A step is a goal while it is worth more than this share of the largest reward so far.
 WORTHWHILE = 0.1
 #: Factor on the worth of a step each time that it pays nothing.
 FADING = 0.7
-#: Maximum number of recollections that depend on what paid before; beyond it they are
-#: forgotten.
+#: Maximum number of context-dependent memories; beyond it, all of them are forgotten.
 MOST_RECOLLECTIONS = 100_000
 
 
 class RewardMemory:
-    """Remembers steps (state, action) that were rewarded.
+    """Remembers rewarded steps (state, action), with two facts beside their worth.
 
-    Two things are learnt beside their worth. Whether a reward that was taken can be
-    taken again in the same trial: most food cannot, some can, and the experience with
-    one step counts for those without experience. And what a step was worth in its
-    *context*, the step that paid last in this trial: food may lie where it did not lie
-    before.
+    The first is whether a reward can be taken again in the same trial. Most food
+    cannot, some can; experience with one step counts for steps without experience. The
+    second is the worth of a step in its *context*, the last paying step of the trial,
+    because food may appear in a new place.
     """
 
     def __init__(self) -> None:
@@ -50,12 +46,12 @@ class RewardMemory:
         self._worth: dict[Step, float] = {}
         self._recollections: dict[tuple[Step | None, Step], float] = {}
         self._context: Step | None = None
-        #: Steps that paid in this trial, and those that are not expected to pay again
-        #: before the next one.
+        #: Steps that paid in this trial, and those not expected to pay again before the
+        #: next trial.
         self._paid: set[Step] = set()
         self._spent: set[Step] = set()
-        #: (paid again, tried again) by step and of all together. At first a second
-        #: reward is as likely as not.
+        #: (paid again, tried again) by step, and for all steps together. Initially a
+        #: second reward has even odds.
         self._again: dict[Step, tuple[int, int]] = {}
         self._all_again = (1, 2)
 
@@ -67,7 +63,7 @@ class RewardMemory:
         self._context = None
 
     def promising(self) -> Iterable[Step]:
-        """Return the steps to aim at now, in the order in which they paid first."""
+        """Return the steps to aim at now, in the order of their first rewards."""
         self.changed = False
         least, context, recall = (
             WORTHWHILE * self.best,
@@ -124,32 +120,32 @@ _COUNT = len(ACTIONS)
 #: Discount per step and learning rate; share of random actions (they break unforeseen
 #: cycles).
 GAMMA, ALPHA, EPSILON = 0.95, 0.5, 0.02
-#: A punishment as large as the best reward costs as much as this many steps, on the
-#: map.
+#: Cost of a punishment as large as the best reward, as a number of steps on the map.
 PUNISHMENT = 200
-#: A step on the known way that costs more than this is not taken while something new is
-#: near instead.
+#: A more costly step on the known way is avoided while something new is near.
 DEAR = 12
-#: States that a search for something new visits: more when no way to reward is known.
+#: Number of states visited in a search for something new: more if no way to reward is
+#: known.
 FAR, NEAR = 3000, 100
-#: Steps after a failed search for untried actions before the next one.
+#: Steps between a failed search for untried actions and the next one.
 BORED = 5
-#: An action that led nowhere at least this often, and in 95 % of its trials, is no
-#: longer new.
+#: An action without effect in at least this many cases, and in 95 % of its trials, is
+#: no longer new.
 ENOUGH = 20
-#: Steps of a trial that are replayed when it is over, and states on the map; when it is
-#: full, it is reset.
+#: Maximum number of steps replayed after a trial, and of states on the map, which is
+#: reset when full.
 REPLAY, MOST_STATES = 1000, 20_000
 
 
 class HippocampalQL:
-    """Takes the cheapest known path to a remembered reward; else to the nearest untried
-    action; else acts by value.
+    """Takes the cheapest known path to a remembered reward, or else to the nearest
+    untried action; otherwise acts by value.
     """
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
-        #: How often each action was tried, and how often it led to another observation.
+        #: For each action, the number of times it was tried, and the number of times
+        #: the observation changed.
         self._tried, self._moved = [0] * _COUNT, [0] * _COUNT
         self._trial: deque[tuple[int, int, float, int, bool]] = deque(maxlen=REPLAY)
         self._forget()
@@ -158,14 +154,14 @@ class HippocampalQL:
         self._map = Transitions(_COUNT)
         self._table = QTable(self._map, GAMMA)
         self._memory = RewardMemory()
-        #: The path to something new, as (state, action), the next one last.
+        #: The path to something new as (state, action), in reverse order.
         self._way: list[tuple[int, int]] = []
         self._bored = 0
         self._here = 0
         self._trial.clear()
 
     def begin_trial(self, observation: str) -> None:
-        """Start a trial: spent rewards count again."""
+        """Start a trial, in which used-up rewards count again."""
         if len(self._table) >= MOST_STATES:
             self._forget()
         self._memory.begin_trial()
@@ -230,7 +226,7 @@ class HippocampalQL:
         order = self._interesting()
         origin: dict[int, tuple[int, int]] = {}
         queue, met = [self._here], {self._here}
-        for state in queue:  # grows while it is read
+        for state in queue:  # the list grows during the loop
             after = self._map.after(state)
             for action in order:
                 following = after[action]
@@ -250,8 +246,8 @@ class HippocampalQL:
         return []
 
     def _interesting(self) -> list[int]:
-        """Return the actions that are worth a try, walking first, the others in random
-        order.
+        """Return the actions worth trying: walking first, the others
+        in random order.
         """
         order = [
             a

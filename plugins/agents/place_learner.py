@@ -2,11 +2,11 @@
 navigates to the best by a map.
 
 It reads top-down maps, as ``bfs-oracle`` does, and knows nothing else about the
-apparatus. It treats a trial as a series of *moments*, each with its picture and text; a
-moment ends with an event: the subject is carried, picture or text change, or the trial
-ends. In each it chooses a place and goes there, on the shortest path that touches no
-other place that stands out; the outcome is remembered for the place, for its looks and
-for its role in the trial.
+apparatus. It treats a trial as a series of *moments*, each with its picture and text.
+An event ends a moment: the subject is moved, picture or text change, or the trial ends.
+In each moment it chooses a place and takes the shortest path that touches no other
+conspicuous place. The outcome is remembered for the place, for its looks, and for its
+role in the trial.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import NamedTuple
 from cheesebench import ACTIONS, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY, AgentContext
 from cheesebench.plugins.agents.grid import ARROWS, WALLS, Grid, read, usual_ground
 
-#: Marks the subject's cell, whose content cannot be seen.
+#: Marks the subject's cell, whose content is hidden.
 UNKNOWN = "\0"
 _HIDE_SUBJECT = str.maketrans(dict.fromkeys(ARROWS, UNKNOWN))
 
 
 class Situation(NamedTuple):
-    """What an observation shows.
+    """A parsed observation.
 
     ``cell`` is an index into ``picture`` (line ends included, ``stride`` from row to
     row), in which the subject is ``UNKNOWN``; ``heading`` is in eighths clockwise from
-    up; ``text`` is what is written beneath the picture.
+    up; ``text`` is the text beneath the picture.
     """
 
     picture: str
@@ -55,30 +55,30 @@ def look(observation: str) -> Situation | None:
     )
 
 
-#: Landmarks may disagree by so many degrees about how the room is turned: on a grid
-#: they stand where there is space.
+#: Maximum disagreement of landmarks, in degrees, about the rotation of the room: on a
+#: grid they stand where there is space.
 TOLERANCE = 20
-#: A place that stands out is looked for no farther than this from where it should be.
+#: Maximum distance of a conspicuous place from its expected position.
 NEAR = 1.5
 
 
 class Frame:
-    """The room's frame, in which places are remembered: what is seen is turned back
-    until the landmarks are in place.
+    """The room's frame, in which places are remembered. Pictures are rotated until the
+    landmarks match.
 
-    Landmarks are glyphs that occur once. The room is turned if at least two have moved
-    round the middle by one angle.
+    Landmarks are glyphs that occur once. The room counts as rotated if at least two
+    have moved around the centre by the same angle.
     """
 
     def __init__(self) -> None:
         self._marks: dict[str, complex] = {}
-        #: Degrees.
+        #: Rotation in degrees.
         self.turn = 0
         self._known: list[tuple[complex, bool, int]] = []
         self._numbers: dict[tuple[int, int, str], int] = {}
 
     def orient(self, here: Situation) -> None:
-        """Find out how the picture is turned."""
+        """Determine the rotation of the picture."""
         marks = _landmarks(here)
         moved = [
             at / self._marks[glyph]
@@ -95,15 +95,15 @@ class Frame:
         self.turn = round(_degrees(mean)) % 360 if agree else 0
 
     def place(self, here: Situation, cell: int, glyph: str, ground: str) -> int:
-        """Return the number of the place of the room at a cell that looks like this."""
+        """Return the number of the room's place at a cell with this glyph."""
         key = self.turn, cell, glyph
         if key not in self._numbers:
             at, out = (
                 _about_middle(here, cell) * cmath.rect(1, -math.radians(self.turn)),
                 glyph != ground,
             )
-            # In pictures that are turned alike a place is where it was; in others it is
-            # the one that is nearest.
+            # In pictures with equal rotation a place keeps its cell; otherwise it is
+            # the nearest one.
             likely = [
                 (abs(one - at), number)
                 for number, (one, marked, turn) in enumerate(self._known)
@@ -118,7 +118,9 @@ class Frame:
 
 
 def _landmarks(here: Situation) -> dict[str, complex]:
-    """Return the glyphs that occur once, and where they are about the middle."""
+    """Return the glyphs that occur once, with their positions relative
+    to the centre.
+    """
     counts = Counter(here.picture)
     found = (
         (glyph, _about_middle(here, cell)) for cell, glyph in enumerate(here.picture)
@@ -145,11 +147,11 @@ _ACTIONS = (FORWARD, ROTATE_RIGHT, ROTATE_LEFT)
 
 
 class Ways:
-    """Breadth-first from ``start``, over poses (``cell * 8 + heading``).
+    """Breadth-first search from ``start``, over poses (``cell * 8 + heading``).
 
-    From a cell (other than the first) that may not be ``crossed``, no path continues.
-    ``barred`` holds poses from which FORWARD is known to fail; ``turn`` is how many
-    eighths a rotation turns.
+    No path continues from a cell (other than the first) that must not be ``crossed``.
+    ``barred`` holds poses from which FORWARD is known to fail; ``turn`` is the number
+    of eighths per rotation.
     """
 
     def __init__(
@@ -162,11 +164,11 @@ class Ways:
     ) -> None:
         self._came: dict[int, tuple[int, int]] = {}
         self._pose = {start >> 3: start}
-        #: Number of steps to each cell that can be reached.
+        #: Number of steps to each reachable cell.
         self.distance = {start >> 3: 0}
         depth = {start: 0}
         queue = [start]
-        for pose in queue:  # grows while it is read
+        for pose in queue:  # the list grows during the loop
             cell = pose >> 3
             if cell != start >> 3 and not crossed(cell):
                 continue
@@ -182,7 +184,7 @@ class Ways:
                     self.distance[following >> 3] = depth[following]
 
     def way_to(self, cell: int) -> list[int]:
-        """Return the actions that lead to the cell, last one first."""
+        """Return the actions that lead to the cell, in reverse order."""
         actions, pose = [], self._pose[cell]
         while pose in self._came:
             pose, action = self._came[pose]
@@ -190,24 +192,24 @@ class Ways:
         return actions
 
 
-#: Roles that a place can have had in this trial.
+#: Possible roles of a place in this trial.
 FRESH, IN_VAIN, REWARDED = 0, 1, 2
-#: Prior outcome of such a place, and of one to which the subject was led.
+#: Prior outcome of a place in each role, and of one to which the subject was led.
 GUESS = (0.5, 0.4, 0.7)
 SHOWN = 2.0
-#: Weight of entering a place without consequences, as evidence on places that look
-#: like it.
+#: Weight of entering a place without consequences, as evidence on places that look like
+#: it.
 HINT = 0.1
-#: Share of later outcomes credited to a choice that had none of its own.
+#: Share of later outcomes credited to a choice without an outcome of its own.
 FADING = 0.9
 #: Weight of a place's looks relative to the place itself.
 LOOKS = 2.0
 #: A moment of at most this many steps leaves no time to go anywhere.
 SHORT = 4
-#: This many moments of the same length are not a coincidence.
+#: This many moments of equal length are not a coincidence.
 NO_ACCIDENT = 3
 
-#: Look of a moment: its text, and the number of each glyph that stands out.
+#: Looks of a moment: its text, and the number of each conspicuous glyph.
 Signature = tuple[str, tuple[tuple[str, int], ...]]
 
 
@@ -223,13 +225,13 @@ class Choice(NamedTuple):
 
 
 class Worth:
-    """Mean outcomes, each with a guess that counts for one outcome, from the general to
-    the particular.
+    """Mean outcomes from the general to the particular, each with a prior that counts
+    as one outcome.
     """
 
     def __init__(self) -> None:
         self._sums: dict[Hashable, tuple[float, float]] = {}
-        #: Place that the subject was led to.
+        #: The place to which the subject was led.
         self.shown: int | None = None
 
     def __len__(self) -> int:
@@ -246,8 +248,8 @@ class Worth:
         self._add((moment, glyph, been, elsewhere), 0.0, HINT)
 
     def credit(self, choice: Choice, outcome: float) -> None:
-        """Record an outcome of a choice, between -1 and 1: for the place (also in such
-        moments) and its looks.
+        """Record an outcome of a choice, between -1 and 1: for the place (also by
+        moment) and for its looks.
         """
         moment, place, been, glyph, elsewhere = choice
         self._add((place, been), outcome)
@@ -264,14 +266,12 @@ class Worth:
         return self._mean((choice.moment, choice.place, choice.been), guess)
 
     def of_looks(self, choice: Choice) -> float:
-        """Return what a place is worth by what it looks like and has been in this
-        trial.
-        """
+        """Return the worth of a place by its looks and its role in this trial."""
         key = (choice.moment, choice.glyph, choice.been, choice.elsewhere)
         return self._mean(key, GUESS[choice.been])
 
     def forget_looks(self, moment: Signature) -> None:
-        """Forget what was credited to looks in such moments."""
+        """Forget the outcomes credited to looks in such moments."""
         for key in [
             key
             for key in self._sums
@@ -288,8 +288,8 @@ class Worth:
 class Moment:
     """Statistics of moments that look alike."""
 
-    #: Their number and duration (steps), whether one ended although the subject did not
-    #: move, and whether a trial ended in one with reward or punishment.
+    #: Number and duration (steps) of such moments; whether one ended although the
+    #: subject did not move; and whether a trial ended in one with reward or punishment.
     count: int = 0
     shortest: int = 1 << 30
     longest: int = 0
@@ -298,13 +298,13 @@ class Moment:
 
     @property
     def brief(self) -> bool:
-        """Whether it passes by itself before the subject could get anywhere."""
+        """Whether the moment passes by itself before the subject could get anywhere."""
         return self.count > 1 and self.shortest == self.longest <= SHORT
 
     @property
     def regular(self) -> bool:
-        """Whether it always lasts equally long, so that the subject's actions cannot
-        end it.
+        """Whether its duration is constant, so that the subject's actions cannot end
+        it.
         """
         return (
             self.unprompted
@@ -314,15 +314,17 @@ class Moment:
 
     @property
     def timed(self) -> bool:
-        """Whether it is regular, and where the subject is at its end has
+        """Whether it is regular, and the subject's position at its end has
         consequences.
         """
         return self.felt and self.regular
 
 
 class Step(NamedTuple):
-    """One step: ``asked`` is whether the subject chose its action, ``tried`` whether it
-    tried to enter ``at``; without that, ``at`` is the cell where it was.
+    """One step.
+
+    ``asked``: the subject chose its action. ``tried``: it tried to enter ``at``;
+    otherwise ``at`` is the cell where it was.
     """
 
     before: Situation
@@ -344,7 +346,7 @@ class Trial:
     choices: list[tuple[Choice, float]] = field(default_factory=list)
 
     def learn(self, worth: Worth) -> None:
-        """Credit the choices, the last one first."""
+        """Credit the choices in reverse order."""
         following = 0.0
         for choice, own in reversed(self.choices):
             following = own or FADING * following
@@ -352,18 +354,16 @@ class Trial:
         self.choices.clear()
 
 
-#: Steps for which it waits at a place that was rewarded in this trial although nothing
-#: happens.
+#: Number of steps to wait at a place rewarded in this trial although nothing happens.
 WAIT = 8
-#: Cost of a step, cost of crossing places that stand out, and bonus for trying such
-#: places.
+#: Cost of a step, cost of crossing conspicuous places, and bonus for trying them.
 STEP_COST, TRESPASS, CURIOSITY = 0.002, 0.25, 0.05
-#: If no place is worth more, it rests for a while.
+#: If no place is worth more than this, the learner rests for a while.
 REST = 0.6
-#: A reward is a success however small it is; the rest is its size, compared with the
-#: greatest.
+#: Share of a reward's worth that does not depend on its size; the rest is its size
+#: relative to the largest.
 SUCCESS = 0.6
-#: Largest number of means and kinds of moments; beyond it, the memory is reset.
+#: Maximum number of means and kinds of moments; beyond it, the memory is reset.
 MAX_MEMORY = 50_000
 _NOT_GROUND = frozenset(WALLS + ARROWS + UNKNOWN)
 
@@ -378,8 +378,8 @@ def _redrawn(before: str, after: str) -> bool:
 
 
 class PlaceLearner:
-    """Goes to the place with the highest expected outcome: a rewarded one, one it was
-    led to, or a new one.
+    """Goes to the place with the highest expected outcome: a rewarded one, one to which
+    it was led, or a new one.
     """
 
     def __init__(self, context: AgentContext) -> None:
@@ -390,27 +390,27 @@ class PlaceLearner:
         self._frame = Frame()
         self._worth = Worth()
         self._moments: dict[Signature, Moment] = {}
-        #: What was last seen on each cell; cells where trials began; cells that did
-        #: something when they were entered.
+        #: The last content seen on each cell; cells where trials began; and cells that
+        #: had an effect when entered.
         self._beneath: dict[int, str] = {}
         self._starts: set[int] = set()
         self._eventful: set[int] = set()
-        #: Glyphs that were entered, and glyphs into which FORWARD did not lead.
+        #: Glyphs that were entered, and glyphs that FORWARD could not enter.
         self._walked: set[str] = set()
         self._bumped: set[str] = set()
-        #: The greatest reward or punishment so far; eighths per rotation.
+        #: The largest reward or punishment so far; eighths per rotation.
         self._greatest = 0.0
         self._turn = 1
-        #: Steps of this moment so far; steps for which it still waits.
+        #: Number of steps of this moment so far; number of steps still to wait.
         self._steps: int = 0
         self._wait: int = 0
         self._here: Situation | None = None
-        #: The situation in which the stored picture was seen.
+        #: The situation whose picture is stored.
         self._seen: Situation | None = None
         self._asked = False
 
     def begin_trial(self, observation: str) -> None:
-        """Start a trial: choose the orientation, and empty the working memory."""
+        """Start a trial: determine the rotation, and empty the working memory."""
         if len(self._worth) + len(self._moments) > MAX_MEMORY:
             self._forget()
         self._trial = Trial()
@@ -451,7 +451,7 @@ class PlaceLearner:
         self._credit(step, reward, ended=ended)
         if ended:
             self._end_trial(after, reward)
-            self._here = None  # the previous picture is ignored
+            self._here = None  # ignores the previous picture
         elif step.changed:
             self._begin_moment(after, carried=step.carried)
         else:
@@ -477,11 +477,11 @@ class PlaceLearner:
         return Step(before, after, asked, tried, at, carried, changed)
 
     def _credit(self, step: Step, reward: float, *, ended: bool) -> None:
-        """Note the outcome of a step for the place that it is about."""
+        """Record the outcome of a step for the place that it concerns."""
         over = step.changed or ended
         if reward or over:
-            # Reward that comes with being carried belongs to the place it is carried
-            # to, unless it was held.
+            # A reward on being moved belongs to the new place, unless the subject was
+            # held.
             entered = step.tried and not self._moment.regular
             led = step.carried and not entered and step.asked
             if over:
@@ -507,7 +507,7 @@ class PlaceLearner:
         moment.unprompted |= not tried
         moment.felt |= reward != 0 and ended
         if moment.timed and not was_timed:
-            # The outcome was caused by time, not by the subject's choice.
+            # Time caused the outcome, rather than the subject's choice.
             self._worth.forget_looks(self._signature)
 
     def _event(self, place: int, reward: float, *, entered: bool) -> None:
@@ -529,8 +529,8 @@ class PlaceLearner:
         return SUCCESS + (1 - SUCCESS) * size if reward > 0 else size
 
     def _nothing_happened(self, before: Situation, after: Situation, at: int) -> None:
-        """A place that was entered has no consequences; one that was not entered is
-        solid.
+        """Record that entering a place had no consequences, or that a cell is solid
+        because it was not entered.
         """
         choice = self._choice(at)
         if choice.been != REWARDED:
@@ -545,7 +545,7 @@ class PlaceLearner:
             self._walked.add(choice.glyph)
 
     def _end_trial(self, after: Situation, reward: float) -> None:
-        """Learn from the trial; the place to which it was finally led is worth
+        """Learn from the trial; the place to which the subject was finally led is worth
         visiting.
         """
         self._trial.learn(self._worth)
@@ -573,13 +573,13 @@ class PlaceLearner:
         self._rested = False
         #: Whether frozen steps have passed.
         self._held = False
-        #: Cells, and poses facing them, into which FORWARD did not lead.
+        #: Cells, and poses facing them, that FORWARD could not enter.
         self._solid: set[int] = set()
         self._barred: set[int] = set()
         self._plan: list[int] = []
 
     def _look_around(self, here: Situation) -> None:
-        """Store the picture; the subject's cell keeps what was last seen there."""
+        """Store the picture; the subject's cell keeps its last visible content."""
         self._seen = here
         self._beneath |= {
             cell: glyph for cell, glyph in enumerate(here.picture) if glyph != UNKNOWN
@@ -606,8 +606,8 @@ class PlaceLearner:
         return self._frame.place(self._seen, place, glyph, self._ground)
 
     def _choose(self, here: Situation) -> None:
-        """Plan the path to the place with the highest expected outcome, or stay
-        there.
+        """Plan the path to the place with the highest expected outcome,
+        or stay there.
         """
         grid = self._grid_seen(here)
         start = here.cell << 3 | here.heading
@@ -633,7 +633,7 @@ class PlaceLearner:
             self._plan = (ways if target in ways.distance else far).way_to(target)
 
     def _grid_seen(self, here: Situation) -> Grid:
-        """Return the grid with a wall for each cell into which FORWARD did not lead."""
+        """Return the grid with a wall for each cell that FORWARD could not enter."""
         text = "".join(
             WALLS[0] if cell in self._solid else glyph
             for cell, glyph in enumerate(self._picture)
@@ -641,8 +641,8 @@ class PlaceLearner:
         return Grid(text, here.stride)
 
     def _worth_function(self) -> Callable[[Choice, int, Situation], float | None]:
-        """Return what gives the worth of going to a cell in this moment; None for one
-        to which it does not go.
+        """Return a function for the worth of going to a cell in this moment; it returns
+        None for a cell that is ruled out.
         """
         if self._moment.timed:
             return self._worth_at_the_end
@@ -658,8 +658,8 @@ class PlaceLearner:
     def _worth_of_idling(
         self, choice: Choice, cell: int, here: Situation
     ) -> float | None:
-        # The moment passes by itself and never paid, so there is no reason to go,
-        # except to what has just paid.
+        # The moment passes by itself and never paid, so only a place that has just paid
+        # is a reason to go.
         if cell == here.cell:
             return 0.5
         return float(choice.been == REWARDED)

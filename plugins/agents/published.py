@@ -1,9 +1,9 @@
-"""The two baselines of the CheeseBench paper by the rules of its published package
-(cheesebench 0.2.0): what ``tabular-ql`` and ``bfs-oracle`` are in the edition
-``paper``.
+"""The two baselines of the CheeseBench paper, by the rules of its published package
+(cheesebench 0.2.0).
 
-They are rules of an experiment, and kept as they are: ``tests/peer`` compares their
-steps with the package's own.
+In the edition ``paper`` they are ``tabular-ql`` and ``bfs-oracle``. The rules are those
+of an experiment, and must not change: ``tests/peer`` compares their steps with the
+package's own.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from cheesebench import (
 
 #: Discount factor, and learning rate of the first trial.
 GAMMA, ALPHA = 0.9, 0.5
-#: Share of random steps: before the first trial, its factor from one trial to the next,
-#: and its minimum.
+#: Share of random steps: its value before the first trial, its factor from one trial to
+#: the next, and its minimum.
 EPSILON, EPSILON_DECAY, EPSILON_FLOOR = 0.3, 0.98, 0.05
 
 #: A picture's digest, and the heading that the agent believes it has.
 State = tuple[bytes, int]
 
-#: Glyphs that mean a goal to Tabular-QL, wherever on the screen they are.
+#: Glyphs that mean a goal to Tabular-QL, anywhere on the screen.
 GOALS = frozenset("GP*+")
-#: Headings that its dead reckoning tells apart.
+#: Number of headings in its dead reckoning.
 HEADINGS = 8
-#: Actions with which it looks around: never STAY.
+#: Actions for looking around, without STAY.
 EXPLORING = (FORWARD, ROTATE_LEFT, ROTATE_RIGHT)
-#: As many times in a row the same state, and it turns.
+#: Number of consecutive equal states after which it turns.
 STUCK = 5
-#: Longest path that it looks for on its map.
+#: Maximum length of a path on its map.
 DEEPEST = 50
 
 
 class PublishedTabularQL:
     """Walks forward while a goal glyph is on screen; else follows its map to a picture
-    that showed one; else turns when stuck; else is epsilon-greedy in Q.
+    with one; else turns if stuck; else is epsilon-greedy in Q.
 
-    A state is the picture and the heading by dead reckoning from the start of the
-    trial. The reward of a trial's last step is never learnt from: the package puts the
-    agent back before it is told.
+    A state is the picture with the heading by dead reckoning from the start of the
+    trial. The reward of a trial's last step is never learnt, because the package resets
+    the agent first.
     """
 
     def __init__(self, context: AgentContext) -> None:
@@ -63,7 +63,7 @@ class PublishedTabularQL:
         self._trial, self._epsilon = 0, EPSILON
 
     def begin_trial(self, observation: str) -> None:
-        """Forget where it is, not what it has learnt; explore less."""
+        """Forget the position, keep what was learnt, and explore less."""
         self._trial += 1
         self._alpha = ALPHA / np.sqrt(self._trial)
         self._epsilon = max(EPSILON_FLOOR, self._epsilon * EPSILON_DECAY)
@@ -80,12 +80,13 @@ class PublishedTabularQL:
         if ended:
             return
         before = self._here
-        # Turning left counts down here, as in the package; it is only a name.
+        # Turning left counts down here, as in the package; only the names of headings
+        # depend on it.
         turned = {ROTATE_LEFT: -1, ROTATE_RIGHT: 1}.get(action, 0)
         self._enter(observation, (before[1] + turned) % HEADINGS)
         best = np.max(self._of(self._here))
         values = self._of(before)
-        # Single precision, in which the package breaks ties.
+        # Single precision, because the package breaks ties with it.
         values[action] += self._alpha * (reward + GAMMA * best - values[action])
         self._map[before, action] = self._here
 
@@ -141,30 +142,30 @@ class PublishedTabularQL:
 
 #: Rows and columns of a step up, right, down and left.
 STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
-#: In which order the search tries them.
+#: Order in which the search tries these directions.
 TRIED = (0, 2, 3, 1)
-#: Which of the four an arrow is taken for: the oracle knows no diagonal.
+#: Direction that each arrow is taken for, because the oracle knows no diagonals.
 TAKEN_FOR = dict(zip("↑→↗↓↘←↖↙^>v<", (0, 1, 1, 2, 2, 3, 3, 3, 0, 1, 2, 3), strict=True))
 #: Glyphs that mean a goal to the oracle, and the only one that it cannot pass.
 AIMS, WALL = frozenset("GP*+E"), "#"
-#: By how many right turns it has to turn: what it does.
+#: Action for each number of right turns still needed.
 TURNS = (FORWARD, ROTATE_RIGHT, ROTATE_RIGHT, ROTATE_LEFT)
 
 
 class PublishedBfsOracle:
-    """Takes the first step of a shortest path, of four directions, to a goal glyph; by
-    a fixed pattern where it sees none.
+    """Takes the first step of a shortest path, in four directions, to a goal glyph;
+    without one, follows a fixed pattern.
 
-    It turns as if a turn were of 90 degrees, so that where headings have 45 it walks
-    along a diagonal which it takes for an axis.
+    It assumes turns of 90 degrees. With headings of 45 degrees it therefore walks along
+    a diagonal, which it takes for an axis.
     """
 
     def __init__(self, context: AgentContext) -> None:
-        #: Steps without a goal so far, over the whole life.
+        #: Number of steps without a visible goal, over the whole life.
         self._searched = 0
 
     def begin_trial(self, observation: str) -> None:
-        """It is never put back."""
+        """Do nothing: this agent is never reset."""
 
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
@@ -190,11 +191,11 @@ class PublishedBfsOracle:
         return ROTATE_LEFT if self._searched % 5 == 0 else FORWARD
 
 
-#: Pictures come again and again, and what is read in them is the same.
+#: Cached, because pictures recur, and the result depends on nothing else.
 @lru_cache(maxsize=4096)
 def _read(observation: str) -> tuple[int | None, int | None]:
-    """Return where it takes itself to face, and the direction of the first step to a
-    goal; None for what it does not see.
+    """Return the direction that it believes to face, and the direction of the first
+    step to a goal; None for either that is not visible.
     """
     cells = {
         (row, column): glyph
@@ -211,8 +212,8 @@ def _read(observation: str) -> tuple[int | None, int | None]:
 def _first_step(
     cells: dict[tuple[int, int], str], start: tuple[int, int]
 ) -> int | None:
-    """Return the direction of the first step to the nearest goal; None without a
-    way.
+    """Return the direction of the first step to the nearest goal; None
+    without a path.
     """
     queue: deque[tuple[tuple[int, int], int | None]] = deque([(start, None)])
     reached = {start}

@@ -1,4 +1,6 @@
-"""The lower bound of every comparison: an agent that ignores observations."""
+"""The random agent, which ignores observations and is the lower bound of every
+comparison.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,12 @@ _MOVES = tuple((action,) for action in range(len(ACTIONS)))
 
 
 class RandomAgent:
-    """Draws every action uniformly and independently from its own seed; keeps
-    nothing.
+    """Draws every action uniformly and independently from its own seed, without any
+    memory.
     """
 
-    #: Actions drawn at a time: one call of the generator for each would dominate the
-    #: run time.
+    #: Number of actions drawn at a time, because a call of the generator for each would
+    #: dominate the run time.
     BATCH = 4096
 
     def __init__(self, context: AgentContext) -> None:
@@ -23,7 +25,7 @@ class RandomAgent:
         self._drawn: list[tuple[int]] = []
 
     def begin_trial(self, observation: str) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def act(self, observation: str) -> tuple[int]:
         if not self._drawn:
@@ -33,4 +35,4 @@ class RandomAgent:
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
     ) -> None:
-        """Nothing to learn."""
+        """Learn nothing."""

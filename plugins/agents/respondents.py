@@ -1,5 +1,5 @@
-"""Baselines for dialogues. They see the graph behind the question, and give the chance
-level and the ceiling.
+"""Baselines for dialogues, which define the chance level and the ceiling. They can see
+the graph.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def shortest_path_oracle(puzzle: Puzzle, question: str, seed: int) -> str:
 
 
 def greedy_reward(puzzle: Puzzle, question: str, seed: int) -> str:
-    """Go to the neighbour with the largest reward, at random if there is none; stop at
-    a reward or a dead end.
+    """Go to the neighbour with the largest reward, or to a random one; stop at a reward
+    or a dead end.
 
-    It looks one step ahead and never plans. It cannot see groups: it answers 1.
+    It looks one step ahead and never plans. It cannot see groups, so it answers 1.
     """
     if puzzle.number is not None:
         return "Answer: 1"

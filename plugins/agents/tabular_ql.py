@@ -1,7 +1,7 @@
 """Tabular-QL: Q-learning over observations, and paths to reward through the transitions
 seen so far.
 
-After the CheeseBench paper's baseline of this name.
+It follows the baseline of that name in the CheeseBench paper.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _FAR = 1 << 60
 
 
 class Transitions:
-    """States (numbered from 0) and what each action last led to, at what cost.
+    """States (numbered from 0), with the last successor and the cost of each action.
 
     Distances to the aim are kept up to date by a search that runs backwards from it
-    (breadth-first where all costs are 1): a new transition costs only the part of the
-    graph that it brings nearer, and asking for the path is one look-up.
+    (breadth-first if all costs are 1). So a new transition costs only the part of the
+    graph that it brings nearer, and the next step of a path is one look-up.
     """
 
     def __init__(self, actions: int) -> None:
@@ -39,7 +39,7 @@ class Transitions:
         return len(self._next) - 1
 
     def add(self, state: int, action: int, following: int, cost: int = 1) -> None:
-        """Note that ``action`` led from ``state`` to ``following``; later experience
+        """Record that ``action`` led from ``state`` to ``following``; later experience
         replaces older.
         """
         known = self._next[state][action]
@@ -50,15 +50,15 @@ class Transitions:
             del self._before[known][state, action]
         self._before[following][state, action] = cost
         if known is not None and self._choice[state] == action:
-            # The old path is gone; states that were near because of it may be far now.
+            # The old path is gone, so distances that depended on it may grow.
             self._search()
         elif self._distance[following] + cost < self._distance[state]:
             self._set(state, action, self._distance[following] + cost)
             self._spread([state])
 
     def after(self, state: int) -> Sequence[int | None]:
-        """Return what each action last led to from ``state``; None for an action that
-        was never tried there.
+        """Return the last successor of ``state`` for each action; None for an untried
+        action.
         """
         return self._next[state]
 
@@ -90,7 +90,7 @@ class Transitions:
         self._choice[state] = action
 
     def _spread(self, queue: list[int]) -> None:
-        for nearer in queue:  # grows while it is read
+        for nearer in queue:  # the list grows during the loop
             near = self._distance[nearer]
             for (state, action), cost in self._before[nearer].items():
                 if near + cost < self._distance[state]:
@@ -98,12 +98,12 @@ class Transitions:
                     queue.append(state)
 
 
-#: Observations longer than this are stored as a digest, to bound memory use.
+#: Longer observations are stored as a digest, to bound memory use.
 LONGEST_KEY = 8192
 
 
 class QTable:
-    """Numbers states from 0 in order of appearance, in step with a map of transitions,
+    """Numbers states from 0 in order of appearance, together with a map of transitions,
     and holds their action values.
 
     An observation *is* its state: its text is the key, so that no two observations can
@@ -120,8 +120,8 @@ class QTable:
         return len(self._values)
 
     def state(self, observation: str) -> int:
-        """Return the number of the state, a new one (also on the map) for a new
-        observation.
+        """Return the number of an observation's state. A new observation gets a new
+        state, also on the map.
         """
         if len(observation) > LONGEST_KEY:
             observation = hashlib.sha256(
@@ -142,8 +142,8 @@ class QTable:
         ended: bool,
         rate: float,
     ) -> None:
-        """Move a value towards the reward and the discounted best value of what
-        followed (none if the trial ended).
+        """Move a value towards the reward plus the discounted best value of the next
+        state (none if the trial ended).
         """
         future = 0.0 if ended else self._discount * max(self._values[following])
         values = self._values[state]
@@ -174,24 +174,23 @@ class TabularQL:
     """Explores with probability epsilon; else follows the shortest known path to
     reward; else is greedy in Q.
 
-    A step that was once rewarded but now gives nothing is not aimed at again before the
-    next trial: bait that has been eaten is not sought twice, but is sought again when
-    the apparatus may have been baited anew.
+    A step that paid before but not this time is not an aim again before the next trial:
+    eaten bait is not sought twice, but the apparatus may be baited anew.
     """
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
         self._transitions = Transitions(_COUNT)
         self._table = QTable(self._transitions, GAMMA)
-        #: Steps (state, action) that were rewarded, in that order; and those that
-        #: disappointed in this trial.
+        #: Steps (state, action) that paid, in order; and those that disappointed in
+        #: this trial.
         self._rewarded: dict[tuple[int, int], None] = {}
         self._disappointing: set[tuple[int, int]] = set()
         self._trial = 0
         self._here = 0
 
     def begin_trial(self, observation: str) -> None:
-        """Start a trial: the rates decay, and every place where reward was found counts
+        """Start a trial: the rates decay, and all places where reward was found count
         again.
         """
         self._trial += 1

@@ -1,5 +1,5 @@
-"""The built-in backends: kinds of model server. Each imports what it needs when it is
-used.
+"""The built-in backends: kinds of model server. Each imports its dependencies on first
+use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What a server's refusal stands for: a fault, or a reply that it did not understand.
+"""Classifies a server's refusal as a fault, or as a reply that the server did not
+understand.
 
-Servers agree on little. Words that leave no doubt count first, then the code in the
-body, then the other words of the message, then the status. All are tables: a new way of
-saying something is a new line.
+Servers agree on little. Unambiguous words count first, then the code in the body, then
+the other words of the message, then the status. All of these are tables, so that a new
+phrase is a new line.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from typing import Any, NamedTuple
 
 from cheesebench import ChatFaultError, ChatReply, FaultKind, Usage, quoted
 
-#: Longest wish of a server that is passed on, in seconds: beyond a day it is none.
+#: Maximum wish of a server in seconds; a longer one than a day is ignored.
 MAX_RETRY_AFTER = 86400.0
 
-#: Codes and types in error bodies, whatever the status is. Numbers are Zhipu's.
+#: Codes and types in error bodies, whatever the status. The numbers are Zhipu's.
 _SPELT_CODES: Mapping[FaultKind, str] = {
     "quota": "insufficient_quota billing_hard_limit_reached insufficient_balance billing_error"
     " credits_exhausted usage_limit_reached budget_exceeded arrearage 1113 1304 1308",
@@ -44,7 +45,7 @@ _ANY = frozenset(range(400, 600))
 
 
 class _Words(NamedTuple):
-    """A kind of fault, the statuses for which words are believed, and the words."""
+    """A kind of fault, the statuses for which its words count, and the words."""
 
     kind: FaultKind
     statuses: frozenset[int]
@@ -55,18 +56,18 @@ def _words(kind: FaultKind, statuses: frozenset[int], *phrases: str) -> _Words:
     return _Words(kind, statuses, re.compile("|".join(phrases), re.DOTALL))
 
 
-#: A time that no pause of a call outlasts.
+#: Waiting times longer than any pause of a call.
 _LONG = (
     r"(per|a|each|this|the|/)[ _-]?(day|week|month|year|24 ?h|86400 ?s)|(per|by)day|daily|weekly|monthly|\btoday\b"
     r"|\b[rt]pd\b"
 )
-#: What an account runs on, and how it is said that there is none left.
+#: Names for an account's means, and phrases for their absence.
 _MONEY = r"credits?\b|balance\b|funds?\b|billing"
 _GONE = (
     r"insufficient|not (enough|active)|expired|exhausted|depleted|used up|(ran|run) out"
 )
-#: What counts whatever the code says: limits that waiting does not lift are called
-#: limits of a rate too.
+#: Words that count regardless of the code, because some servers also give rate-limit
+#: codes to limits that waiting does not lift.
 _FIRST = (
     _words(
         "context_too_long",
@@ -83,7 +84,8 @@ _FIRST = (
         r"credit balance|insufficient[ _]quota|(hard|spend(ing)?|budget) limit",
         rf"({_MONEY}).{{0,30}}({_GONE})|({_GONE}).{{0,30}}({_MONEY})",
         r"(any|no|out of|all|available|enough|more|add|buy|purchase|remaining|your|run out of).{0,20} credits\b"
-        r"(?!.{0,20}(charged|deducted|billed|consumed))",  # a refusal that costs nothing
+        # A refusal that costs nothing.
+        r"(?!.{0,20}(charged|deducted|billed|consumed))",
         r"payment required|budget has been exceeded|account.{0,30}(arrears|overdue|suspended for billing)",
     ),
     _words(
@@ -95,8 +97,8 @@ _FIRST = (
         r"data may contain|usage (guidelines|polic)|sensitive (content|information|words)|敏感|不安全|moderation",
     ),
 )
-#: What counts after the codes. Limits of a rate count tokens too, so a 429 that speaks
-#: of too many tokens says nothing of the prompt.
+#: Words that count after the codes. Rate limits count tokens too, so a 429 about too
+#: many tokens says nothing about the prompt.
 _THEN = (
     _words(
         "context_too_long",
@@ -107,7 +109,7 @@ _THEN = (
         r"too many (input |prompt )?tokens|reduce the length|inputs?`? tokens \+ `?max_new_tokens",
         r"max_(completion_|new_)?tokens.{0,20}must be at least 1, got -",
     ),
-    _words(  # llama.cpp says it with status 500, which would be asked again
+    _words(  # llama.cpp gives status 500, for which the call would be repeated
         "bad_request",
         _ANY - {429, 503},
         r"(image|picture|vision|multi-?modal).{0,60}not (support|allow|enabl|accept|a )|not a multi-?modal|mmproj",
@@ -117,7 +119,7 @@ _THEN = (
         "authentication",
         _CLIENT - {429},
         r"(invalid|incorrect|missing|no|expired).{0,20}api.?key|api.?key.{0,20}(not valid|invalid|expired|missing)",
-        r"no connected db",  # litellm's proxy, of a key that it does not know
+        r"no connected db",  # litellm's proxy, about an unknown key
     ),
     _words(
         "unknown_model",
@@ -130,7 +132,8 @@ _THEN = (
         _ANY,
         r"overloaded|over capacity|no capacity|at capacity|currently unavailable",
     ),
-    _words(  # LM Studio and gateways: breakdowns with the status of a refusal
+    # LM Studio and gateways, which report breakdowns with the status of a refusal.
+    _words(
         "server",
         frozenset({400, 404, 409, 412, 422}),
         r"model (has |was )?(crashed|unloaded)|channel error|operation (was )?cancell?ed",
@@ -151,21 +154,22 @@ _STATUS: Mapping[int, FaultKind] = {
     **dict.fromkeys((423, 425, 498, 503, 529), "overload"),
 }
 
-#: How servers say that they could not read what the model wrote as a call of a tool.
+#: Phrases for a tool call by the model that the server could not read.
 _UNREAD = re.compile(
     r"tool_use_failed|failed to call a function|failed to parse input at pos"
     r"|(?:error|failed) (?:while |to )?pars(?:e|ing) (?:the )?(?:tool|function)[ _]calls?"
-    r"(?![^'\"{]{0,40}\b(?:messages?|request|history)\b)",  # in what was asked
+    # Otherwise it is about the request.
+    r"(?![^'\"{]{0,40}\b(?:messages?|request|history)\b)",
     re.IGNORECASE,
 )
-#: Where they put it: Groq, llama.cpp, Ollama.
+#: Fields that quote such a call: Groq, llama.cpp, Ollama.
 _WRITTEN = re.compile(
     r'"failed_generation"\s*:\s*(?P<json>"(?:[^"\\]|\\.)*")'
     r"|at pos \d+:\s*(?P<input>.+)|raw='(?P<raw>.*)', err=",
     re.IGNORECASE | re.DOTALL,
 )
-#: What a 400 says when the model has used up the limit of the request before it
-#: answered (OpenAI's reasoning models). The limit of an account has other names.
+#: Words of a 400 for a model that used up the request's token limit before it answered
+#: (OpenAI's reasoning models). An account's limits have other names.
 _EXHAUSTED = re.compile(
     r"\bmax_(completion_|output_|new_)?tokens\b.{0,60}limit (was|is|has been) reached",
     re.IGNORECASE,
@@ -173,12 +177,12 @@ _EXHAUSTED = re.compile(
 
 
 def reply_of_error(status: int, body: str, limit: int | None) -> ChatReply | None:
-    """Return the reply that a refusal stands for, from its whole text. None: it is a
-    fault.
+    """Return the reply that a refusal, given as its whole text, stands for; None: it is
+    a fault.
 
-    Either the reply was cut off before it began (the server does not say how many
-    tokens it took; ``limit`` is the request's), or the model wrote what the server
-    cannot read as a call of a tool, which is behaviour.
+    Either the reply was cut off before it began (the server does not report its tokens;
+    ``limit`` is the request's), or the model's tool call was unreadable for the server.
+    The latter is the model's own behaviour.
     """
     message = _spoken(_json_of(body))[1] or body
     is_clear = any(_matching(_FIRST, status, message[:2000].lower()))
@@ -193,8 +197,8 @@ def reply_of_error(status: int, body: str, limit: int | None) -> ChatReply | Non
 
 
 def _unread_call(message: str, body: str) -> str | None:
-    """Return what a model wrote, in an error of a server that could not read it as a
-    call of a tool; "" where the error does not repeat it, None if it is another error.
+    """Return the text of a model's unreadable tool call, from a server's error; "" if
+    the error does not quote it, None for another error.
     """
     if not _UNREAD.search(body):
         return None
@@ -210,7 +214,7 @@ def _unread_call(message: str, body: str) -> str | None:
 
 
 def _json_of(text: str) -> Any:
-    """Return the JSON of a body; None where it is none."""
+    """Return the JSON of a body; None if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -220,8 +224,8 @@ def _json_of(text: str) -> Any:
 def fault_of_answer(
     status: int, body: str, headers: Mapping[str, str], where: str
 ) -> ChatFaultError:
-    """Return the fault that an answer with a status other than 2xx stands for;
-    ``where`` is the server's address.
+    """Return the fault for an answer with a status other than 2xx; ``where`` is the
+    server's address.
     """
     fault = fault_of_error(status, _json_of(body), f"{where} answers {status}", body)
     wish = retry_after(headers)
@@ -235,18 +239,18 @@ def fault_of_error(
     said: str = "The server reports an error",
     body: str = "",
 ) -> ChatFaultError:
-    """Return the fault that the JSON of an answer speaks of: ``{"error": {...}}`` in
-    its many forms.
+    """Return the fault described in the JSON of an answer: ``{"error": {...}}`` in its
+    many forms.
     """
     codes, message, details = _spoken(content)
     if status < 400:
-        # The true status is in the body, where gateways put it.
+        # Gateways put the true status into the body.
         status = next(
             (int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 500
         )
     shown = quoted(message or body[:400])
     text = f"{said}: {shown}" if shown else f"{said}."
-    # A page is whoever stands in between: its words are not about the request.
+    # A page comes from a gateway or proxy, so its words are not about the request.
     page = body.lstrip().startswith("<")
     words = message or ("" if page else body[:2000])
     kind = _kind(status, codes, words, details)
@@ -282,8 +286,8 @@ def _kind(
     words = f"{' '.join(codes)} {message[:2000].lower()}"
     if status == 429:
         words += json.dumps(details.get("details", ""))[:4000].lower()
-        # "You exceeded your current quota" is a minute's quota where the server says
-        # when to come back.
+        # "You exceeded your current quota" means a quota per minute if the server says
+        # when to retry.
         if "exceeded your current quota" in words and _wish_in(details) is None:
             return "quota"
     if status in _CLIENT and _asks_too_much(words):
@@ -306,7 +310,7 @@ def _matching(
 
 
 def _asks_too_much(words: str) -> bool:
-    """Return whether one request asks for more than the limit that is named."""
+    """Return whether one request exceeds the named limit by itself."""
     found = re.search(r"limit:? ([\d,]+).{0,60}requested:? ([\d,]+)", words)
     if found is None:
         return False
@@ -315,8 +319,8 @@ def _asks_too_much(words: str) -> bool:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return in how many seconds the server wants to be asked again: milliseconds,
-    seconds or a date.
+    """Return the seconds until the server wants the next attempt, given in
+    milliseconds, in seconds or as a date.
     """
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
         if (milliseconds := _number(headers.get(name))) is not None:

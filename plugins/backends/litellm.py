@@ -1,8 +1,8 @@
 """The backend ``litellm``: the APIs of many providers through ``litellm.acompletion``.
 
-litellm is imported at the first call (seconds of CPU time). It only translates: its
-retries, caches, fallbacks, limits and prices stay off, because the harness has its own,
-and a parameter that it would drop in silence is refused.
+litellm is imported at the first call (seconds of CPU time). It is used for translation
+only: its retries, caches, fallbacks, limits and prices stay off, because the harness
+has its own. A parameter that it would silently drop is refused.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from cheesebench.plugins.backends.openai import (
 from cheesebench.plugins.backends.processes import typed
 from cheesebench.plugins.backends.replies import reply_in
 
-#: Set before litellm is imported: no network for its price list, no reading of ``.env``
-#: files, no chatter.
+#: Set before litellm is imported: no download of its price list, no ``.env`` files, no
+#: messages.
 ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_LOG": "ERROR",
 }
-#: Parameters that keep litellm from doing what the harness does itself.
+#: Parameters that switch off functions which the harness has itself.
 OURS = {
     "num_retries": 0,
     "max_retries": 0,
@@ -62,8 +62,8 @@ OURS = {
     "caching": False,
 }
 
-#: Models whose API caches only what it is asked to, wherever they are served. (Others
-#: cache by themselves, or would keep what they are asked to for money by the hour.)
+#: Models whose API caches only on request, wherever they are served. (Others cache by
+#: themselves, or charge by the hour for a requested cache.)
 CLAUDE = re.compile(r"(?:^|[/.])claude|anthropic", re.IGNORECASE)
 
 OPTIONS: Mapping[str, str] = {
@@ -74,8 +74,8 @@ OPTIONS: Mapping[str, str] = {
     "cache_control": "true or false: ask the API to cache the constant part of prompts (default: true for Claude)",
 }
 
-#: litellm's classes of errors, where they say more than status and words. Its statuses
-#: are often its own guess.
+#: litellm's error classes that say more than status and words. Its statuses are often
+#: its own guess.
 _CLASSES: dict[str, FaultKind] = {
     "Timeout": "timeout",
     "APIConnectionError": "connection",
@@ -87,7 +87,8 @@ _CLASSES: dict[str, FaultKind] = {
     "PaymentRequiredError": "quota",
     "APIResponseValidationError": "malformed",
 }
-#: Words of errors that it blames on the server, although there was no readable answer.
+#: Words of errors that litellm attributes to the server, although there was no readable
+#: answer.
 _WORDS: dict[FaultKind, re.Pattern[str]] = {
     "unknown_model": re.compile("llm provider not provided"),
     "connection": re.compile(
@@ -128,7 +129,7 @@ class LiteLLM:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         if self._library is None:
-            # In a thread: other calls are under way meanwhile.
+            # Imported in a thread, so that other calls can continue meanwhile.
             self._library = await asyncio.to_thread(import_litellm)
         sampling = sampling_parameters(request.sampling)
         parameters = {
@@ -147,7 +148,7 @@ class LiteLLM:
             for message in request.messages
         ]
         try:
-            # litellm's own time-out starts anew with every byte.
+            # litellm's own timeout starts anew with every byte.
             async with asyncio.timeout(request.timeout):
                 answer = await self._library.acompletion(
                     model=request.model,
@@ -160,8 +161,8 @@ class LiteLLM:
             text = f"{request.model} has not answered within {request.timeout:g} s."
             raise ChatFaultError("timeout", text) from None
         except Exception as error:
-            # Whatever comes out of it (KeyErrors too) is a fault of this call; the run
-            # goes on.
+            # Any exception (KeyErrors too) is a fault of this call only; the run goes
+            # on.
             status = int(getattr(error, "status_code", None) or 500)
             limit = request.sampling.max_tokens
             if reply := reply_of_error(status, str(error), limit):
@@ -170,16 +171,16 @@ class LiteLLM:
         return reply_in(answer.model_dump(), b"", request.form)
 
     async def close(self) -> None:
-        """Close litellm's clients, which all connections share, with the last of
-        them.
+        """Close this connection; the last one also closes litellm's clients, which all
+        connections share.
         """
         LiteLLM._open -= 1
         if self._library is not None and not LiteLLM._open:
             await self._library.close_litellm_async_clients()
 
     def _refuse_silent_drops(self, model: str, parameters: Mapping[str, Any]) -> None:
-        """Raise ChatFaultError if litellm would leave out a parameter without a word
-        (it does for some models).
+        """Raise ChatFaultError if litellm would silently drop a parameter, as it does
+        for some models.
         """
         if frozenset(parameters) in self._checked:
             return
@@ -217,8 +218,8 @@ class LiteLLM:
 
 
 def _with_breakpoint(message: Message) -> dict[str, Any]:
-    """Return a message; one up to which prompts stay says so, in the words of
-    Anthropic's API.
+    """Return a message. If later prompts begin with the same messages up to this one,
+    mark it as in Anthropic's API.
     """
     body = body_message(message)
     if not message.stays:
@@ -232,7 +233,7 @@ def _with_breakpoint(message: Message) -> dict[str, Any]:
 
 
 def import_litellm() -> Any:
-    """Import litellm, told to be quiet and to leave the network alone."""
+    """Import litellm, configured for silence and without network access."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     library: Any = importlib.import_module("litellm")
@@ -257,7 +258,7 @@ def fault_kind(error: Exception) -> FaultKind:
 
 
 def _kind_by_words(error: Exception) -> FaultKind | None:
-    """Return what the text of an error says where its status says nothing."""
+    """Return the kind of a fault by the text of an error whose status says nothing."""
     if getattr(error, "status_code", 500) not in (200, 400, 500):
         return None
     text = str(error).lower()[:2000]
@@ -265,8 +266,8 @@ def _kind_by_words(error: Exception) -> FaultKind | None:
 
 
 def is_sent(library: Any, model: str, parameter: str, value: Any) -> bool:
-    """Whether litellm sends a parameter to a model; for one that it knows to be refused
-    it raises an error.
+    """Whether litellm sends a parameter to a model; for a parameter that it knows to be
+    refused, it raises an error.
     """
     name, provider, *_ = library.get_llm_provider(model)
     sent = library.utils.get_optional_params(
@@ -279,7 +280,7 @@ def is_sent(library: Any, model: str, parameter: str, value: Any) -> bool:
 
 
 def _holds(sent: Any, value: Any) -> bool:
-    """Whether a value stands anywhere in what is sent, under whatever name."""
+    """Whether a value occurs anywhere in the sent parameters, under any name."""
     if isinstance(sent, Mapping):
         return any(_holds(inner, value) for inner in sent.values())
     return bool(sent == value)
@@ -290,7 +291,7 @@ def _remedy(parameter: str) -> str:
 
 
 def connect(context: BackendContext) -> Connection:
-    """Open a connection; raises OptionError where litellm is not installed."""
+    """Open a connection; raises OptionError if litellm is not installed."""
     _check_installed(context)
     check_served(
         context.entry.served,
@@ -300,8 +301,8 @@ def connect(context: BackendContext) -> Connection:
 
 
 def check(context: BackendContext) -> str:
-    """Return whether litellm is installed (``BackendSpec.check``): which keys a
-    provider needs, only its own code knows.
+    """Return whether litellm is installed (``BackendSpec.check``). Only its own code
+    knows which keys a provider needs.
     """
     _check_installed(context)
     if "api_key_env" in context.options:

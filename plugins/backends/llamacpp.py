@@ -1,10 +1,10 @@
 """The backend ``llamacpp``: any GGUF file on this machine, by llama.cpp's own server in
-a process of its own.
+a separate process.
 
-The server is the one inside the package ``xllamacpp``, whose wheels need no compiler on
-any supported Python. Calls within this process would be no faster; a server of its own
-is shared by the workers of ``pytest -n``, drops calls that are cancelled, and may crash
-without ending the run.
+The server comes from the package ``xllamacpp``, whose wheels need no compiler on any
+supported Python. Calls within this process would be no faster. A separate server is
+shared by the workers of ``pytest -n``, drops cancelled calls, and may crash without
+ending the run.
 """
 
 from __future__ import annotations
@@ -38,15 +38,17 @@ from cheesebench.plugins.backends.processes import (
 )
 from cheesebench.plugins.backends.weights import OPTIONS, check, digest, weights
 
-#: Tokens of prompt and reply of one call, unless the model's entry or an option says
-#: otherwise: enough for every shipped protocol in every view.
+#: Default maximum tokens of prompt and reply of one call: enough for every shipped
+#: protocol in every view.
 CONTEXT = 16384
-#: Seconds until the server must be healthy: a large file is read from a slow disk.
+#: Maximum seconds until the server is healthy; reading a large file from a slow disk
+#: takes long.
 STARTUP_TIMEOUT = 600.0
-#: Seconds until it says what it does: it does not between the 2,048 tokens of a batch.
+#: Maximum seconds without a sign of progress: the server reports none during a batch of
+#: 2,048 tokens.
 BATCH_TIME = 120.0
-#: Environment variables that reach the server: of the system and of accelerators. Keys
-#: of other services do not.
+#: Environment variables passed to the server: of the system and of accelerators, but no
+#: keys of other services.
 _NEEDED = re.compile(
     r"(?:PATH|HOME|LANG|TZ|TMPDIR|TMP|TEMP|LD_LIBRARY_PATH|VIRTUAL_ENV)$"
     r"|(?:LC|DYLD|CUDA|NVIDIA|GGML|OMP|VK|HIP|HSA|ROCR|METAL)_"
@@ -56,8 +58,8 @@ _NEEDED = re.compile(
 def serve(context: BackendContext) -> StartedServer:
     """Start a server for the file, and return when it is healthy.
 
-    Raises OptionError for options or files that make no sense, PluginError (with the
-    end of the log) for a server that does not come up.
+    Raises OptionError for options or files that make no sense, and PluginError (with
+    the end of the log) for a server that does not come up.
     """
     options = context.options
     slots = number_in(options, "slots", max(1, cores() // 4))
@@ -86,7 +88,7 @@ def serve(context: BackendContext) -> StartedServer:
     server.facts = {
         "file": path.name,
         "bytes": path.stat().st_size,
-        # What the entry says has just been checked.
+        # The entry's hash has just been verified.
         "sha256": options.get("sha256", "").lower() or digest(path),
         "xllamacpp": importlib.metadata.version("xllamacpp"),
         "slots": slots,
@@ -96,14 +98,14 @@ def serve(context: BackendContext) -> StartedServer:
 
 
 def threads_for(cores: int) -> int:
-    """Return how many threads compute on so many cores: the rest of a run takes little
-    of one, which a laptop of two cannot spare.
+    """Return the number of threads for this many cores. The rest of a run needs a
+    little of one core, which a laptop with two cannot spare.
     """
     return max(cores - 1, min(cores, 2))
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return (
         len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
@@ -112,9 +114,7 @@ def cores() -> int:
 
 
 def main() -> None:
-    """Serve in this process, with the settings in JSON that are its argument, until it
-    is ended.
-    """
+    """Serve in this process until terminated; the argument has the settings in JSON."""
     settings = json.loads(sys.argv[1])
     library: Any = importlib.import_module("xllamacpp")
     parameters = library.CommonParams()
@@ -122,23 +122,23 @@ def main() -> None:
     parameters.model_alias = {Path(settings["path"]).stem}
     parameters.port, parameters.n_parallel = settings["port"], settings["slots"]
     parameters.n_ctx = settings["context"] * settings["slots"]
-    # All prompts begin alike. By default that is enough to take another subject's slot
-    # and forget what follows: so a slot's last prompt is put aside, always, and the one
-    # with the longest beginning in common is taken up again.
+    # Never take over another subject's slot: prompts begin alike, which by default is
+    # enough to take a slot and lose its cache. Instead, a slot's last prompt is always
+    # stored, and the one with the longest common beginning is restored.
     parameters.slot_prompt_similarity = 0.0
-    # Prompts of subjects that wait are kept: a model of 135M takes 80 MB for each. The
+    # Prompts of waiting subjects are kept: a model of 135M takes 80 MB for each. The
     # library's own limit is 8 GiB.
     parameters.cache_ram_mib = 2048
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = settings[
         "threads"
     ]
-    # The sampling is what the request says, and nothing on top of it.
+    # The request alone determines the sampling.
     parameters.sampling.top_k, parameters.sampling.top_p, parameters.sampling.min_p = (
         0,
         1.0,
         0.0,
     )
-    # Pages in a browser on this machine cannot call it.
+    # Web pages opened on this machine cannot call the server.
     parameters.cors_origins, parameters.ui = LOOPBACK, False
     server = library.Server(parameters)
     threading.Event().wait()
@@ -146,11 +146,11 @@ def main() -> None:
 
 
 class LlamaServer(ChatCompletions):
-    """llama.cpp's server: it says how far each of its calls is."""
+    """llama.cpp's server, which reports the progress of each call."""
 
     async def progress(self) -> object:
-        """Return what its slots hold, which every token changes; None if it does not
-        say.
+        """Return the state of its slots, which every token changes; None if the server
+        does not report it.
         """
         return await self.get_json("/slots", BATCH_TIME)
 
@@ -165,7 +165,7 @@ def connect(context: BackendContext) -> Connection:
 
 
 def ready(context: BackendContext) -> str:
-    """Return where the file of a model is (``BackendSpec.check``)."""
+    """Return the place of a model's file (``BackendSpec.check``)."""
     _check_installed(context)
     return check(context)
 
@@ -190,7 +190,8 @@ LLAMACPP = BackendSpec(
         **OPTIONS,
         "startup_timeout": f"seconds to wait for the server to be healthy ({STARTUP_TIMEOUT:g})",
     },
-    # Pictures need a second file (mmproj), which only a server of your own can load.
+    # Pictures need a second file (mmproj), which only a server that the user starts can
+    # load.
     capabilities=Capabilities(images=False),
     summary="a GGUF file on this machine, without a GPU if need be: starts and stops llama.cpp's server",
 )

@@ -1,13 +1,16 @@
-"""The backend ``openai``: any server that speaks OpenAI's Chat Completions, near or
-far.
+"""The backend ``openai``: any local or remote server that speaks OpenAI's Chat
+Completions.
 
-In this order: the client (plain aiohttp), the backend. What answers mean is in
-``faults`` and ``replies``. The client is written for little CPU time per call (OpenAI's
-own SDK takes more than ten times as much: ``benchmarks/client.py``) and for servers
-that misbehave. A connection carries one call: what a server sends late, twice or
-unasked is never another call's reply. Bodies are bounded, never decompressed, and read
-under one deadline; redirects are not followed, because they would carry the key
-elsewhere. aiohttp is imported when it is used: most runs ask no model.
+In this order: the client (plain aiohttp), the backend. The modules ``faults`` and
+``replies`` interpret answers.
+
+The client is written for little CPU time per call (OpenAI's own SDK takes more than ten
+times as much: ``benchmarks/client.py``) and for servers that misbehave. A connection
+carries one call, so data sent late, twice or unasked can never become another call's
+reply. Bodies are bounded, never decompressed, and read under one deadline. Redirects
+are not followed, because they would carry the key elsewhere.
+
+aiohttp is imported on first use, because most runs ask no model.
 """
 
 from __future__ import annotations
@@ -52,26 +55,25 @@ if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
 
-#: Largest reply that is read, in bytes. A reply of 100,000 tokens has about half of it.
+#: Maximum bytes of a reply. A reply of 100,000 tokens has about half as many.
 MAX_BODY = 4 * 1024 * 1024
-#: Maximum number of bytes of an error's body that are read.
+#: Maximum bytes that are read of an error's body.
 MAX_ERROR_BODY = 64 * 1024
-#: Seconds until a server must have taken a connection, TLS included.
+#: Seconds for establishing a connection, including TLS.
 CONNECT_TIMEOUT = 20.0
 #: Seconds for a question about the server itself.
 FACTS_TIMEOUT = 5.0
-#: Tokens of Ollama's context where nothing else is set. It cuts longer prompts without
-#: a word.
+#: Ollama's default context in tokens. It silently cuts longer prompts.
 OLLAMA_CONTEXT = 4096
-#: Parts of the request body that are not for the registry to set.
+#: Parts of the request body that the registry must not set.
 RESERVED = ("messages", "model", "stream", "n")
-#: Names that the limit of a reply may have in the request.
+#: Names for the limit of a reply in the request.
 MAX_TOKENS_NAMES = ("max_tokens", "max_completion_tokens")
-#: Words with which a server says that it does not know a parameter.
+#: Words of a server that does not know a parameter.
 _UNKNOWN = (
     r"(un(supported|known|recognized|expected)|extra|not (supported|permitted|allowed))"
 )
-#: Messages with which a server asks for this name of the limit.
+#: Messages of servers that ask for this name of the limit.
 _OTHER_NAME = {
     "max_completion_tokens": re.compile(
         r"\bmax_tokens\b.*\bmax_completion_tokens\b", re.DOTALL | re.IGNORECASE
@@ -90,10 +92,11 @@ class ChatCompletions:
     """An open connection to one server (a ``Connection``): create it inside the event
     loop.
 
-    ``max_tokens_name`` is what the limit of a reply is called in the body; ``headers``
-    returns headers of one request (a balancer's, say). ``constrains``: forms are asked
-    for by a schema of the reply, because the server does not enforce calls of tools.
-    The harness bounds the calls in flight, so the pool of connections is not bounded.
+    ``max_tokens_name`` is the name for the limit of a reply in the body; ``headers``
+    returns headers of one request (for a load balancer, say). ``constrains``: a form is
+    requested by a schema of the reply, because the server does not enforce tool calls.
+
+    The harness bounds the calls in flight, so the connection pool is unbounded.
     """
 
     def __init__(
@@ -142,7 +145,7 @@ class ChatCompletions:
             raise self._broken_off(error, request.timeout) from None
 
     def _broken_off(self, error: Exception, timeout: float) -> ChatFaultError:
-        """Return the fault that an error of the connection is: the first that fits."""
+        """Return the fault for an error of the connection: the first that fits."""
         import aiohttp
 
         faults: tuple[tuple[tuple[type[Exception], ...], FaultKind, str], ...] = (
@@ -152,7 +155,8 @@ class ChatCompletions:
                 f"accepted no connection within {CONNECT_TIMEOUT:g} s",
             ),
             ((TimeoutError,), "timeout", f"has not answered within {timeout:g} s"),
-            # No later call will be more welcome: it counts as a matter of the account.
+            # Later calls would fail in the same way, so treat it as a fault of the
+            # account.
             (
                 (aiohttp.ClientConnectorCertificateError, ssl.SSLCertVerificationError),
                 "authentication",
@@ -175,8 +179,8 @@ class ChatCompletions:
         await self._session.close()
 
     async def facts(self) -> ServerFacts:
-        """Return what the server says about itself; llama.cpp, vLLM and Ollama say it
-        each in a place of its own.
+        """Return the server's own description; llama.cpp, vLLM and Ollama each have it
+        in a different place.
         """
         base = self._url.path.removesuffix("/chat/completions")
         root = base.removesuffix("/v1")
@@ -196,9 +200,7 @@ class ChatCompletions:
         )
 
     def _own(self, listed: dict[str, Any], key: str, name: str) -> dict[str, Any]:
-        """Return what a list of models says of the one that is asked, or of the only
-        one.
-        """
+        """Return the entry for this model in a list of models, or the only entry."""
         models = [one for one in listed.get(key) or () if isinstance(one, dict)]
         own = [
             one
@@ -213,7 +215,7 @@ class ChatCompletions:
         return found if isinstance(found, dict) else {}
 
     async def get_json(self, path: str, timeout: float) -> Any:
-        """Return the JSON value at a path, or None if there is none in so many
+        """Return the JSON value at a path, or None if there is none within ``timeout``
         seconds.
         """
         import aiohttp
@@ -237,8 +239,8 @@ class ChatCompletions:
         try:
             return await self._post(request, name)
         except ChatFaultError as fault:
-            # The request was not understood, so this is not a second attempt; once for
-            # each name.
+            # The request was not understood, so the repetition does not count as an
+            # attempt. It happens once for each name.
             other = next(one for one in MAX_TOKENS_NAMES if one != name)
             if fault.kind != "bad_request" or not _OTHER_NAME[other].search(str(fault)):
                 raise
@@ -267,8 +269,8 @@ class ChatCompletions:
                 )
             if response.status < 400:
                 place = quoted(response.headers.get("Location", "nowhere"), 100)
-                # A stray temporary redirect (a gateway that restarts) is retried; a
-                # permanent one is a wrong address.
+                # A temporary redirect (a gateway that restarts) is retried; a permanent
+                # one means a wrong address.
                 kind: FaultKind = (
                     "bad_request" if response.status in (301, 308) else "server"
                 )
@@ -284,7 +286,7 @@ class ChatCompletions:
     async def _body(self, response: aiohttp.ClientResponse) -> bytearray:
         framing = response.headers.getall("Transfer-Encoding", [])
         if [one.lower() for one in framing] not in ([], ["chunked"]):
-            # aiohttp would wait for the connection's end.
+            # Raised at once, because aiohttp would wait for the end of the connection.
             raise self._fault(
                 "malformed", f"frames its reply as '{quoted(', '.join(framing), 30)}'"
             )
@@ -309,10 +311,10 @@ class ChatCompletions:
 
 
 def endpoint(base_url: str) -> URL:
-    """Return the address of Chat Completions below a base URL; ``/v1`` is added where
+    """Return the address of Chat Completions below a base URL; ``/v1`` is added if
     there is no path.
 
-    Raises OptionError for what is no such URL.
+    Raises OptionError for an invalid URL.
     """
     from yarl import URL
 
@@ -341,7 +343,7 @@ def encode(request: ChatRequest, max_tokens_name: str = "max_tokens") -> bytes:
 
 
 def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
-    """Return what of the sampling is set, by OpenAI's names."""
+    """Return the sampling parameters that are set, under OpenAI's names."""
     values = {
         "temperature": sampling.temperature,
         "max_tokens": sampling.max_tokens,
@@ -352,7 +354,7 @@ def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
 
 
 def form_parameters(form: AnswerForm | None) -> dict[str, Any]:
-    """Return the parameters that make a reply take a form: a tool that must be called,
+    """Return the parameters that force a reply into a form: a tool that must be called,
     or a schema of the reply.
     """
     if form is None:
@@ -369,7 +371,7 @@ def form_parameters(form: AnswerForm | None) -> dict[str, Any]:
         "description": form.description,
         "parameters": form.schema,
     }
-    # "required" and not the tool's name: llama.cpp knows only the words.
+    # "required" instead of the tool's name, because llama.cpp knows only the words.
     return {
         "tools": [{"type": "function", "function": function}],
         "tool_choice": "required",
@@ -377,8 +379,8 @@ def form_parameters(form: AnswerForm | None) -> dict[str, Any]:
 
 
 def body_message(message: Message) -> dict[str, Any]:
-    """Return a message as OpenAI's protocol has it: text, or a list of parts if there
-    are pictures.
+    """Return a message in OpenAI's form: text, or a list of parts if there are
+    pictures.
     """
     if all(isinstance(part, str) for part in message.parts):
         return {"role": message.role, "content": message.text}
@@ -405,7 +407,7 @@ def _count(said: object) -> int | None:
 
 
 async def _read(response: aiohttp.ClientResponse, most: int) -> bytearray:
-    """Return the body, or the first ``most`` bytes of it."""
+    """Return the body, or its first ``most`` bytes."""
     body = bytearray()
     while len(body) < most and (piece := await response.content.readany()):
         body += piece
@@ -421,11 +423,11 @@ def _header_value(key: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return why there is no connection, without the address, which the fault states
-    already.
+    """Return why there is no connection, without the address, which the fault already
+    states.
     """
     cause = getattr(error, "os_error", None)
-    if isinstance(cause, ssl.SSLError):  # its number is none of the system's
+    if isinstance(cause, ssl.SSLError):  # its number is not one of the system's
         said = f"TLS: {cause.reason or cause}"
     elif isinstance(cause, OSError):
         number = cause.errno or 0
@@ -436,8 +438,8 @@ def _reason(error: Exception) -> str:
 
 
 def _proxy(url: URL) -> str | None:
-    """Return the proxy that the environment names for this address; calls to this
-    machine never go through one.
+    """Return the proxy that the environment names for this address; None for this
+    machine.
     """
     if _is_loopback(url.host or ""):
         return None
@@ -455,9 +457,10 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-#: Shorter keys ("EMPTY", "x") are not secrets, and would blot out ordinary words.
+#: Shorter keys ("EMPTY", "x") are not secrets, and removing them would blot out
+#: ordinary words.
 _SHORTEST_SECRET = 8
-#: Where calls go by default.
+#: Default address for calls.
 PUBLIC = "https://api.openai.com/v1"
 
 
@@ -503,10 +506,10 @@ def key_from_environment(
 
 
 def variable_name(option: str, given: object) -> str:
-    """Return the name of an environment variable that an option holds."""
+    """Return the environment variable named by an option."""
     name = str(given)
     if not re.fullmatch("[A-Z_][A-Z0-9_]{0,99}", name):
-        # It may be the key itself, which nobody is to read.
+        # The value may be the key itself, so it must not be shown.
         raise OptionError(
             f"The option {option} is no name of an environment variable (capitals, digits and _). "
             "Export the key under such a name, and give the name."
@@ -515,8 +518,8 @@ def variable_name(option: str, given: object) -> str:
 
 
 def secret_in(name: str) -> str:
-    """Return the value of an environment variable; OptionError for one that could be
-    written into reports.
+    """Return the value of an environment variable; OptionError for a value that reports
+    may contain.
     """
     key = os.environ.get(name, "").strip()
     if len(key) >= _SHORTEST_SECRET and redact(key) == key:
@@ -527,7 +530,7 @@ def secret_in(name: str) -> str:
     return key
 
 
-#: Headers that make up the request itself.
+#: Headers that the request itself sets.
 _TAKEN = re.compile(
     "accept|accept-encoding|connection|content-.*|cookie|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade"
     "|user-agent",
@@ -536,7 +539,7 @@ _TAKEN = re.compile(
 
 
 def own_headers(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers that the option ``headers`` names, with the values of their
+    """Return the headers of the option ``headers``, with the values of their
     environment variables: ``{api-key: AZURE_API_KEY}``, or on the command line
     ``api-key=AZURE_API_KEY``.
     """
@@ -563,7 +566,7 @@ def own_headers(options: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-#: Names of served settings whose values are mostly secrets.
+#: Names of served settings whose values are usually secrets.
 _SECRET = re.compile(
     r"(?<!cache_)key|token$|secret|passw|authori[sz]ation|credential|headers?$|cookie|^user$",
     re.IGNORECASE,
@@ -571,8 +574,8 @@ _SECRET = re.compile(
 
 
 def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) -> None:
-    """Raise OptionError if a model's served settings set what is the harness's, or hold
-    what may be a key: they are recorded.
+    """Raise OptionError if a model's served settings set what the harness controls, or
+    may hold a key, because they are recorded.
     """
     for name in reserved:
         if name in served:
@@ -587,7 +590,9 @@ def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) 
 
 
 def _secret_name(settings: Any) -> str:
-    """Return the name, at any depth, under which a key may stand; else nothing."""
+    """Return the name, at any depth, of a setting that may hold a key; empty without
+    one.
+    """
     if isinstance(settings, list):
         return next(filter(None, map(_secret_name, settings)), "")
     for name, value in settings.items() if isinstance(settings, Mapping) else ():

@@ -1,10 +1,10 @@
-"""Programs and servers that a backend starts: they end with us, whatever happens to us,
-and leave nothing behind.
+"""Programs and servers that a backend starts. They end with this process, however it
+ends, and leave nothing behind.
 
-A small process in a session of its own stands between us and the program. It ends the
-program and everything that the program has started, when it is told to or when we are
-gone (``kill -9`` included), and writes the program's output into a log file without
-secrets.
+A small supervisor, in a session of its own, stands between this process and the
+program. When told to, or when this process is gone (``kill -9`` included), it ends the
+program and everything that the program has started. It writes the program's output into
+a log file, without secrets.
 """
 
 from __future__ import annotations
@@ -27,28 +27,27 @@ from typing import Any, TextIO
 
 from cheesebench import BackendContext, OptionError, PluginError, quoted, redact
 
-#: Seconds between two polls of the program and of our parent.
+#: Seconds between two checks of the program and of the supervisor's parent.
 _TICK = 0.2
-#: Seconds that the supervisor itself is given, on top of the program's own, before it
-#: is ended by force.
+#: Seconds that the supervisor may take, in addition to the program's own, before it is
+#: killed.
 _MARGIN = 10.0
-#: The address that only this machine reaches.
+#: The loopback address, which only this machine can reach.
 LOOPBACK = "127.0.0.1"
-#: Seconds between two checks whether a server is healthy, and between two lines that it
-#: is still loading.
+#: Seconds between two health checks of a server, and between two messages that it is
+#: still loading.
 _POLL, _SAY = 0.1, 15.0
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-#: prctl(2): orphans of this process's descendants become its children, so that none can
-#: slip away.
+#: prctl(2): orphaned descendants become children of this process, so that none can
+#: escape.
 _PR_SET_CHILD_SUBREAPER = 36
-#: prctl(2): the signal that this process is sent when the thread that started it is
-#: gone.
+#: prctl(2): the signal for this process when the thread that started it is gone.
 _PR_SET_PDEATHSIG = 1
 
 
 class Supervised:
-    """A running program, its output in ``log``. One that cannot be started has ended
-    with 127, and the log says why.
+    """A running program with its output in ``log``. If it cannot be started, its exit
+    code is 127, and the log says why.
     """
 
     def __init__(
@@ -59,12 +58,12 @@ class Supervised:
         grace: float = 20.0,
         variables: Iterable[str] | None = None,
     ) -> None:
-        """Start ``command``; when it is to stop it has ``grace`` seconds between
-        SIGTERM and SIGKILL.
+        """Start ``command``; on stopping, it has ``grace`` seconds between SIGTERM and
+        SIGKILL.
 
-        ``variables`` names those of the environment that it is given (None: all): ours
-        may hold keys of other services. Raises PluginError on Windows, which has no
-        process groups that could be ended.
+        ``variables`` names the environment variables passed on (None: all), because
+        ours may hold keys of other services. Raises PluginError on Windows, which has
+        no process groups to end.
         """
         if os.name != "posix":
             raise PluginError(
@@ -83,13 +82,13 @@ class Supervised:
 
     @property
     def ended(self) -> int | None:
-        """The program's exit code (128 + n: ended by signal n), or None while it
-        runs.
+        """The program's exit code (128 + n: ended by signal n), or None
+        while it runs.
         """
         return self._process.poll()
 
     def tail(self, lines: int = 15) -> str:
-        """Return the last lines of the log that are not empty."""
+        """Return the last nonempty lines of the log."""
         try:
             text = self.log.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
@@ -97,8 +96,8 @@ class Supervised:
         return "\n".join([line for line in text.splitlines() if line.strip()][-lines:])
 
     def stop(self) -> None:
-        """End the program and all that it has started; return when they are gone.
-        Telling it twice does no harm.
+        """End the program and everything that it has started; return when they are
+        gone. A second call does no harm.
         """
         if self._process.poll() is None:
             self._process.terminate()
@@ -116,7 +115,7 @@ class StartedServer:
 
     def __init__(self, context: BackendContext, name: str, process: Supervised) -> None:
         self.base_url = ""
-        #: What it runs; see ``cheesebench.Server``.
+        #: The software and model that the server runs; see ``cheesebench.Server``.
         self.facts: dict[str, object] = {}
         self.process = process
         self._context, self._name = context, name
@@ -126,7 +125,7 @@ class StartedServer:
         """Wait until ``healthy`` returns true; return the seconds that it took.
 
         If that fails, the server is stopped. Raises EndedError when the process ends
-        first, and PluginError after ``timeout`` seconds; both have the end of the
+        first, and PluginError after ``timeout`` seconds; both quote the end of the
         server's log.
         """
         began = said = time.monotonic()
@@ -164,7 +163,7 @@ class StartedServer:
 
     def with_log(self, said: str) -> str:
         """Stop the server, and return the sentence with the end of the server's log."""
-        self.process.stop()  # its last words are then in the log
+        self.process.stop()  # so that the log contains its last output
         lines = "\n".join(
             f"    {quoted(line, 200)}" for line in self.process.tail().splitlines()
         )
@@ -191,9 +190,10 @@ def start_server(
     needed: re.Pattern[str],
     timeout: float,
 ) -> tuple[StartedServer, str]:
-    """Start the server that ``command`` serves at a port with, and return it once it is
-    healthy, with what is to be said of that. It is given the variables of the
-    environment that ``needed`` matches.
+    """Start a server with the command that ``command`` returns for a port. Return it
+    once it is healthy, with a message.
+
+    The server gets the environment variables that match ``needed``.
     """
     port = free_port(LOOPBACK)
     log = log_path(context, re.sub("[^a-z]", "", name.lower()))
@@ -221,7 +221,7 @@ def free_port(host: str) -> int:
 
 
 def is_healthy(host: str, port: int) -> bool:
-    # Not urllib: it would ask a proxy that the environment names.
+    # Not urllib, which would use a proxy from the environment.
     connection = http.client.HTTPConnection(host, port, timeout=5.0)
     try:
         connection.request("GET", "/health")
@@ -233,12 +233,12 @@ def is_healthy(host: str, port: int) -> bool:
 
 
 def number_in(options: Mapping[str, Any], name: str, default: float) -> Any:
-    """Return the option ``name``, a number of the kind that its default is."""
+    """Return the option ``name``, a number of the same type as its default."""
     return typed(name, options.get(name, default), type(default))
 
 
 def typed(name: str, value: Any, kind: type) -> Any:
-    """Return an option's value as ``kind``; raise OptionError if it is none. Strings
+    """Return an option's value as ``kind``; raise OptionError if it is not one. Strings
     come from the command line.
     """
     try:
@@ -266,32 +266,32 @@ def typed(name: str, value: Any, kind: type) -> Any:
 
 
 class Guard:
-    """Kills processes that others have started for us if we are killed; until then it
-    leaves them alone.
+    """Kills processes that others started for us, but only if this
+    process is killed.
     """
 
     def __init__(self, processes: Iterable[int]) -> None:
         self._process = _start(guard, *map(str, processes))
 
     def release(self) -> None:
-        """Guard no longer; the processes live on."""
+        """Stop guarding; the processes live on."""
         self._process.terminate()
         self._process.wait()
 
 
 def python_command(function: Callable[[], object], *arguments: str) -> list[str]:
-    """Return the command that runs a module's function in a Python of its own; it reads
+    """Return the command that runs a module's function in a separate Python; it reads
     ``sys.argv[1:]``.
     """
-    # It finds the module where we found it, however we were installed; -P: never in the
-    # working directory.
+    # The new Python finds the module in the same place, for any kind of installation;
+    # -P: never in the working directory.
     code = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
     code += f"import {function.__module__} as module; sys.exit(module.{function.__name__}())"
     return [sys.executable, "-P", "-c", code, json.dumps(sys.path), *arguments]
 
 
 def _start(function: Callable[[], int], *arguments: str) -> subprocess.Popen[bytes]:
-    """Run a function of this module in a process of its own; its first argument is our
+    """Run a function of this module in a separate process; its first argument is our
     process id.
     """
     return subprocess.Popen(
@@ -299,15 +299,15 @@ def _start(function: Callable[[], int], *arguments: str) -> subprocess.Popen[byt
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # Ctrl-C in the terminal is ours to answer: the run wants to end its calls
-        # before the server goes.
+        # This process handles Ctrl-C in the terminal, because the run must end its
+        # calls before the server stops.
         start_new_session=True,
     )
 
 
 def guard() -> int:
-    """Be the guard (arguments: parent's process id, those of the guarded); return its
-    exit code.
+    """Run as the guard (arguments: parent's process id, those of the guarded); return
+    its exit code.
     """
     parent, *guarded = map(int, sys.argv[1:])
     while os.getppid() == parent:
@@ -319,7 +319,7 @@ def guard() -> int:
 
 
 def main() -> int:
-    """Be the supervisor (arguments: parent's process id, log, grace, variables,
+    """Run as the supervisor (arguments: parent's process id, log, grace, variables,
     command); return its exit code.
     """
     parent, log, grace, command = (
@@ -344,8 +344,8 @@ def main() -> int:
                 if names is None
                 else {name: os.environ[name] for name in names if name in os.environ},
                 start_new_session=True,
-                # Should somebody kill this supervisor: Ray does, with the children of
-                # an actor that ends.
+                # In case the supervisor itself is killed: Ray does so, with the
+                # children of an actor that ends.
                 preexec_fn=_end_with_parent if sys.platform == "linux" else None,
                 text=True,
                 errors="replace",
@@ -355,8 +355,8 @@ def main() -> int:
             return 127
         writer = threading.Thread(target=_write, args=(program, sink), daemon=True)
         writer.start()
-        # A parent that is gone shows in another parent's id: a pipe would be kept open
-        # by processes forked from it.
+        # A changed parent id shows that the parent is gone. A pipe would not, because
+        # forked processes keep it open.
         while (
             program.poll() is None
             and not stop_requested.is_set()
@@ -364,22 +364,23 @@ def main() -> int:
         ):
             stop_requested.wait(_TICK)
         _end(program, grace)
-        writer.join(_MARGIN / 2)  # what is still in the pipe: the last words say most
+        # Reads the rest of the pipe, because the last words matter most.
+        writer.join(_MARGIN / 2)
     return program.returncode if program.returncode >= 0 else 128 - program.returncode
 
 
 def _write(program: subprocess.Popen[str], sink: TextIO) -> None:
     assert program.stdout is not None
     for line in program.stdout:
-        # A full disk must not stop a program that only wants to log; when closed, no
-        # one reads the rest.
+        # A full disk must not stop a program that only wants to log; after closing,
+        # nobody reads the rest.
         with contextlib.suppress(OSError, ValueError):
             print(redact(line.rstrip("\n")), file=sink, flush=True)
 
 
 def _end(program: subprocess.Popen[str], grace: float) -> None:
-    """End the program's process group, politely and then not, and whoever has left the
-    group.
+    """End the program's process group, first politely and then by force, and all
+    processes that left the group.
     """
     deadline = time.monotonic() + grace
     _signal_group(program.pid, signal.SIGTERM)
@@ -390,7 +391,7 @@ def _end(program: subprocess.Popen[str], grace: float) -> None:
         _bury(program.pid)
     _signal_group(program.pid, signal.SIGKILL)
     program.wait()
-    # Children of those who are killed become ours in their turn, hence the loop.
+    # The children of killed processes become ours, hence the loop.
     while left := _children():
         for process in left:
             with contextlib.suppress(ProcessLookupError):
@@ -400,8 +401,8 @@ def _end(program: subprocess.Popen[str], grace: float) -> None:
 
 
 def _signal_group(group: int, number: int) -> bool:
-    """Signal a process group; return whether there was one (macOS says of a group of
-    zombies that it may not).
+    """Signal a process group; return whether it exists (macOS denies permission for a
+    group of zombies).
     """
     try:
         os.killpg(group, number)
@@ -411,8 +412,8 @@ def _signal_group(group: int, number: int) -> bool:
 
 
 def _adopt_orphans() -> None:
-    """Become the parent of descendants that lose theirs. Linux alone has this;
-    elsewhere the group must do.
+    """Become the parent of orphaned descendants. Only Linux has this; elsewhere the
+    process group must suffice.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -426,13 +427,13 @@ def _children() -> list[int]:
     """Return the ids of this process's children, including zombies."""
     found: list[int] = []
     for path in Path("/proc/self/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # a thread that has just ended
+        with contextlib.suppress(OSError):  # the thread has just ended
             found += map(int, path.read_text(encoding="ascii").split())
     return found
 
 
 def _bury(program: int) -> None:
-    """Wait for dead children, except the program, whose exit code is still wanted."""
+    """Wait for dead children, except the program, whose exit code is still needed."""
     for process in _children():
         if process != program:
             with contextlib.suppress(ChildProcessError):

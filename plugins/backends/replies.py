@@ -1,8 +1,9 @@
-"""What an answer with status 200 says: a reply, its thoughts, what it took; or a fault.
+"""Reads an answer with status 200: a reply with its reasoning and token counts, or a
+fault.
 
-One rule: a reply is text that can be read, in the choice that was asked for, and ended
-by the model or by its limit. What was ended by anybody else, or is in a form that is
-not read, is a fault with its cause, and never an empty reply.
+One rule: a reply is readable text, in the requested choice, ended by the model or by
+its limit. An answer that was ended for another reason, or is in an unknown form, is a
+fault with its cause, and never an empty reply.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from cheesebench import (
 )
 from cheesebench.plugins.backends.faults import fault_of_error
 
-#: How servers say why a reply ended: letters only, in lower case, up to a first colon,
-#: without "finish reason" before it. A kind of fault: the reply was ended for a cause
-#: that is not the model's, whatever it had written until then.
+#: Spellings of the reason why a reply ended: letters only, in lower case, up to a first
+#: colon, without "finish reason" before it. A kind of fault means that the reply did
+#: not end because of the model, whatever it had written.
 _SPELT_FINISHES: Mapping[Finish | FaultKind, str] = {
     "stop": "stop stopped eos eostoken eosfound endturn endofturn endoftext stopsequence"
     " stoptoken toolcalls toolcall functioncall functioncalls tooluse complete"
     " completed done finish finished natural normal success",
     "length": "length maxtokens maxtoken maxoutputtokens maxcompletiontokens maxnewtokens"
     " maxlength modellength tokenlimit limit maxtokensreached modelcontextwindowexceeded",
-    # What the model wrote is no call of the tool: behaviour.
+    # The model's tool call was malformed, which is its own behaviour.
     "unread": "malformedfunctioncall malformedtoolcall unexpectedtoolcall toomanytoolcalls"
     " invalidtoolcall",
     "content_filter": "contentfilter contentfiltered filter filtered safety safe recitation"
@@ -57,14 +58,14 @@ _FINISHES = {
     for word in words.split()
 }
 _FAULTS = frozenset(get_args(FaultKind))
-#: Finish reasons that mean a call of a tool.
+#: Finish reasons that mean a tool call.
 _CALLS = frozenset(
     ["toolcalls", "toolcall", "functioncall", "functioncalls", "tooluse"]
 )
-#: Tags that models put around their thoughts.
+#: Tags that models put around their reasoning.
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
-#: Parts of a message beside its content; what else is in it may be a reply in a form
-#: that is not read.
+#: Parts of a message besides its content. Any other part may be a reply in an unknown
+#: form.
 _BESIDE = frozenset(
     (
         *("role", "name", "content", "refusal", "reasoning", "reasoning_content"),
@@ -73,7 +74,7 @@ _BESIDE = frozenset(
         "provider_specific_fields",
     )
 )
-#: Characters of a model's name that are read: what is shown of it is shorter still.
+#: Maximum number of characters of a model's name that are read; fewer are shown.
 _LONGEST_NAME = 4096
 
 
@@ -93,11 +94,11 @@ def reply_in(
 ) -> ChatReply:
     """Return the reply in the JSON of an answer; ``body`` is quoted if there is none.
 
-    Where a tool was offered, the arguments of its call are the reply.
+    If a tool was offered, the arguments of its call are the reply.
     """
     if not isinstance(answer, dict):
         raise _malformed("The answer is not a JSON object", body)
-    if answer.get("error"):  # Gateways say 200 and mean an error.
+    if answer.get("error"):  # Gateways report errors with status 200.
         raise fault_of_error(200, answer)
     choice = _choice(answer.get("choices"))
     message = choice.get("message")
@@ -122,14 +123,16 @@ def reply_in(
 
 
 def _malformed(said: str, body: bytes | bytearray) -> ChatFaultError:
-    """Return a fault that quotes how a body begins: enough to see what it is."""
+    """Return a fault that quotes the beginning of a body, which suffices to identify
+    it.
+    """
     beginning = quoted(body[:400].decode("utf-8", "replace"), 120) or "(empty)"
     return ChatFaultError("malformed", f"{said}: {beginning}")
 
 
 def _choice(choices: Any) -> Mapping[str, Any]:
-    """Return the choice that was asked for, the one with index 0; an only one may leave
-    its index out.
+    """Return the requested choice, which has index 0; a single choice may omit its
+    index.
     """
     listed = [one for one in choices or () if isinstance(one, dict)] if isinstance(choices, list) else []  # fmt: skip
     first = [one for one in listed if str(one.get("index", "")) in ("0", "0.0")]
@@ -138,8 +141,8 @@ def _choice(choices: Any) -> Mapping[str, Any]:
 
 
 def _finish(reason: Any) -> Finish | None:
-    """Return what ended a reply, None where the reason is unknown; raise ChatFaultError
-    for a cause that is not the model's.
+    """Return the reason why a reply ended, None if it is unknown; raise ChatFaultError
+    for a cause outside the model.
     """
     meaning = _FINISHES.get(_word(reason))
     if meaning in _FAULTS:
@@ -170,7 +173,7 @@ class _Said(NamedTuple):
 def _said(
     message: Mapping[str, Any], call: str | None, body: bytes | bytearray
 ) -> _Said:
-    """Return a message's text, or the arguments of its call, and its thoughts."""
+    """Return a message's text, or the arguments of its call, and its reasoning."""
     content = message.get("content")
     if isinstance(content, list):
         content, thoughts = _parts(content, body)
@@ -180,17 +183,17 @@ def _said(
         raise _malformed(
             "The reply's content is neither text nor a list of parts", body
         )
-    # A refusal is what the model says; it is judged like any other reply.
+    # A refusal is the model's own text, and is judged like any other reply.
     text, inline = split_thoughts(content or _words(message.get("refusal")))
-    if call is not None:  # What is said beside a call is not an answer.
+    if call is not None:  # Text beside a call is not an answer.
         text, inline = call, join_thoughts(inline, text)
     fields = map(_words, (message.get("reasoning_content"), message.get("reasoning")))
     return _Said(text, join_thoughts(next(filter(None, fields), thoughts), inline))
 
 
 def _parts(parts: list[Any], body: bytes | bytearray) -> tuple[str, str]:
-    """Return the text and the thoughts of a content in parts; raise ChatFaultError for
-    a part that may hold text in a form that is not read.
+    """Return the text and the reasoning of a content in parts; raise ChatFaultError for
+    a part that may hold text in an unknown form.
     """
     read = [_part(part) for part in parts if part is not None]
     if not read or None in read:
@@ -202,7 +205,7 @@ def _parts(parts: list[Any], body: bytes | bytearray) -> tuple[str, str]:
 
 
 def _part(part: Any) -> _Said | None:
-    """Return the text and the thoughts of one part; None for what is not read."""
+    """Return the text and the reasoning of one part; None for an unknown form."""
     if isinstance(part, str):
         return _Said(part, "")
     if not isinstance(part, Mapping):
@@ -217,7 +220,7 @@ def _part(part: Any) -> _Said | None:
 
 
 def _thoughts(part: Mapping[str, Any]) -> str:
-    """Return the thoughts of a part that holds some: a text, or parts of their own."""
+    """Return the reasoning in a part: a text, or parts of its own."""
     for inner in map(part.get, ("thinking", "text", "reasoning", "summary", "content")):
         if isinstance(inner, list):
             inner = "".join(_words(one.get("text")) for one in inner if isinstance(one, Mapping))  # fmt: skip
@@ -227,8 +230,8 @@ def _thoughts(part: Mapping[str, Any]) -> str:
 
 
 def _arguments(message: Mapping[str, Any]) -> str | None:
-    """Return the arguments of the first call of a tool, as JSON (some servers send the
-    object itself); None where there is no call that can be read.
+    """Return the arguments of the first tool call, as JSON (some servers send the
+    object itself); None without a readable call.
     """
     calls = message.get("tool_calls")
     first = (
@@ -249,20 +252,20 @@ def _check_empty(
     finish: Finish | None,
     body: bytes | bytearray,
 ) -> None:
-    """Raise ChatFaultError for an empty reply that the model never wrote: a tool call,
-    no token at all, a text elsewhere, or no end that is the model's.
+    """Raise ChatFaultError for an empty reply that the model did not write: a tool
+    call, no token at all, text elsewhere, or an end outside the model.
     """
     message = choice["message"]
     if message.get("tool_calls") or message.get("function_call"):
         raise _malformed("The reply is a tool call and no text", body)
     elsewhere = [name for name in message if name not in _BESIDE and message[name]]
     elsewhere += [name for name in ("text", "delta") if choice.get(name)]
-    # Gemini leaves the content out where thoughts took up the limit.
+    # Gemini omits the content if reasoning took up the limit.
     cut_off = finish == "length" and count_tokens(usage)[0].completion > 0
     if elsewhere or not ("content" in message or cut_off):
         held = f", but a part '{quoted(str(elsewhere[0]), 30)}'" if elsewhere else ""
         raise _malformed(f"The reply has no content{held}", body)
-    if finish == "unread":  # the model's own call, of which the server shows nothing
+    if finish == "unread":  # the model's own call, which the server does not show
         return
     if _wrote_nothing(usage) and not cut_off:
         raise _malformed("The reply is empty (0 tokens)", body)
@@ -274,17 +277,17 @@ def _check_empty(
 
 @lru_cache(maxsize=64)
 def _name(model: str) -> str:
-    """Return what the server says it is, fit to be shown: for thousands of replies the
-    same.
+    """Return the server's name for the model, fit for display. Cached, because
+    thousands of replies share it.
     """
     return quoted(model, 200)
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """Return a text without the thoughts in ``<think>`` tags, and the thoughts.
+    """Return a text without the reasoning in ``<think>`` tags, and the reasoning.
 
-    A closing tag without an opening one ends thoughts that began in the prompt's
-    template; thoughts that are not closed were cut off.
+    A closing tag without an opening one ends reasoning that began in the prompt's
+    template; an unclosed tag means that the reasoning was cut off.
     """
     if "<" not in text:
         return text, ""
@@ -297,7 +300,7 @@ def split_thoughts(text: str) -> tuple[str, str]:
         if tag[1]:
             if depth:
                 thought.append(piece)
-            else:  # it was all thought so far
+            else:  # everything so far was reasoning
                 thought += [*said, piece]
                 said.clear()
             depth = max(depth - 1, 0)
@@ -315,8 +318,8 @@ def join_thoughts(*thoughts: str) -> str:
 
 
 def replace_surrogates(text: str) -> str:
-    """Return the text with halves of surrogate pairs, which no file and no database
-    takes, replaced.
+    """Return the text with lone surrogates replaced, because no file and no database
+    accepts them.
     """
     try:
         text.encode()
@@ -329,10 +332,10 @@ def _words(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-#: More tokens than any context has: a number beyond it is a slip of the server.
+#: More tokens than any context has; a larger number is an error of the server.
 _MOST_TOKENS = 10**7
-#: Where servers count: by name, or by ``object.name``, letters only and in lower case.
-#: The largest of the counts of one thing is taken.
+#: Places where servers report counts: by name, or by ``object.name``, letters only and
+#: in lower case. Of several counts for one thing the largest is used.
 _COUNTS: Mapping[str, tuple[str, ...]] = {
     "prompt": ("prompttokens", "inputtokens", "prompttokencount", "inputtokencount", "promptevalcount"),
     "completion": (
@@ -354,11 +357,12 @@ _COUNTS: Mapping[str, tuple[str, ...]] = {
 
 
 def count_tokens(usage: Any) -> tuple[Usage, str]:
-    """Return the tokens of a call, and how the server's counts contradict one another
-    (mostly empty). What makes no sense counts as none.
+    """Return the tokens of a call, and contradictions among the server's counts (mostly
+    empty).
 
-    Reply tokens are whatever the total says beyond the prompt, with the reasoning
-    wherever it is counted; a cache that is larger than the prompt stands beside it.
+    Impossible counts are ignored. Reply tokens are the total minus the prompt, which
+    includes reasoning wherever it is counted. A cache larger than the prompt is not
+    part of it.
     """
     counts = dict(_counts(usage))
     prompt, completion, total, reasoning, cached, written = (
@@ -389,7 +393,7 @@ def _with_cache(
     """Return prompt, cached and written tokens; the last two are parts of the first.
 
     Anthropic and others count the prompt without its cache; the total, if there is one,
-    says which it is.
+    tells the two conventions apart.
     """
     cache = cached + written
     beside = prompt + cache + completion
@@ -411,13 +415,13 @@ def _wrote_nothing(usage: Any) -> bool:
 
 
 def _counts(usage: Any, place: str = "") -> list[tuple[str, int]]:
-    """Return the counts of a usage by their names in letters."""
+    """Return the counts of a usage object, by their names in letters."""
     found: list[tuple[str, int]] = []
     for name, value in usage.items() if isinstance(usage, Mapping) else ():
         key = re.sub("[^a-z]", "", str(name)[:60].lower())
         if isinstance(value, Mapping) and not place:
             parts = _counts(value, f"{key}.")
-            # Anthropic counts what it writes by how long it is kept.
+            # Anthropic splits its count of written tokens by cache lifetime.
             found += [*parts, (key, sum(count for _, count in parts))]
         else:
             found.append((f"{place}{key}", _tokens(value)))

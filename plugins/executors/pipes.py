@@ -24,14 +24,14 @@ from cheesebench import Report, WorkerDiedError
 HEADER = struct.Struct(">I")
 #: Maximum bytes read from a process at once.
 CHUNK = 1 << 18
-#: What a machine that is short of memory or processes for a moment says; another start
-#: is worth a try.
+#: Errors of a machine that is briefly short of memory or processes, so that another
+#: start is worth a try.
 _SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EFAULT)
-#: Seconds before each further try to start a process.
+#: Seconds before each further attempt to start a process.
 _PAUSES = (0.5, 2.0)
 # multiprocessing would import the main module of the parent again (all of pytest, or a
-# script without a guard), and one dead worker would break its whole pool. So: a bare
-# interpreter, given the parent's sys.path first.
+# script without a guard), and one dead worker would break its whole pool. So this
+# starts a bare interpreter, which gets the parent's sys.path first.
 _BOOT = (
     "import pickle, sys; jobs = sys.stdin.buffer; sys.path[:] = pickle.load(jobs); "
     "from {module} import main; main(jobs)"
@@ -59,8 +59,8 @@ def unpack(received: bytearray) -> Iterator[Any]:
 
 
 def deliver(received: bytearray, report: Callable[[Report], None]) -> bool:
-    """Hand over, and remove, the whole reports among the bytes; return whether the last
-    of them ends the job.
+    """Hand over, and remove, the complete reports among the bytes; return whether the
+    last of them ends the job.
     """
     ended = False
     for message in unpack(received):
@@ -70,33 +70,33 @@ def deliver(received: bytearray, report: Callable[[Report], None]) -> bool:
 
 
 def read_messages(jobs: Any) -> Iterator[bytes]:
-    """Yield the messages of a pipe, as they are, until it is closed."""
+    """Yield the raw messages of a pipe until it is closed."""
     while len(header := jobs.read(HEADER.size)) == HEADER.size:
         yield jobs.read(HEADER.unpack(header)[0])
 
 
 def write_all(pipe: Any, content: bytes) -> None:
-    """Write to an unbuffered pipe, which may take a part of a long message."""
+    """Write to an unbuffered pipe, which may accept only part of a long message."""
     message = memoryview(content)
     while message:
         message = message[pipe.write(message) :]
 
 
 def take_output() -> Any:
-    """Return standard output as a pipe of messages; what is printed from now on goes to
-    standard error (the log).
+    """Return standard output as a pipe of messages. Later prints go to standard error
+    (the log).
     """
     reports = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
-    # What an agent forks (a pool of multiprocessing, say) must not hold the pipe, or
-    # our death would go unnoticed.
+    # Processes that an agent forks (a pool of multiprocessing, say) must not hold the
+    # pipe, or the worker's death would go unnoticed.
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=reports.close)
     return reports
 
 
 async def start(module: str, log: Path) -> Process:
-    """Start ``main`` of a module with the sys.path of this process; what it prints is
+    """Start ``main`` of a module with the sys.path of this process; its output is
     appended to ``log``.
 
     Raises WorkerDiedError if the machine cannot start another process.
@@ -111,7 +111,8 @@ async def start(module: str, log: Path) -> Process:
         OSError,
         RuntimeError,
     ) as error:
-        # no memory, process or thread is left (Python starts one to wait for it)
+        # Memory, processes or threads are exhausted (Python starts a thread to wait for
+        # a process).
         raise WorkerDiedError(f"no process could be started: {error}") from error
     finally:
         if output is not subprocess.DEVNULL:
@@ -165,11 +166,11 @@ async def end(process: Process, patience: float = 0.0) -> int:
 
 
 def end_session(leader: int) -> None:
-    """Kill the processes of a session that are left, except this one. Without /proc
-    (not Linux) nothing is known.
+    """Kill the remaining processes of a session, except this one. Without /proc (not
+    Linux), none can be found.
     """
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has just ended
+        with contextlib.suppress(OSError):  # the process has just ended
             process = int(stat.parent.name)
             session = int(
                 stat.read_text(errors="replace").rpartition(")")[2].split()[3]

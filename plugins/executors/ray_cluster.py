@@ -26,12 +26,13 @@ from cheesebench import (
 )
 from cheesebench.plugins.executors import pipes
 
-#: Log of the driver process: what Ray and the agents print.
+#: Log of the driver process: output of Ray and the agents.
 LOG_NAME = "ray.log"
-#: Jobs handed over at a time; the cluster decides how many run at once.
+#: Maximum number of jobs handed over at a time; the cluster decides how many run at
+#: once.
 CAPACITY = 2048
-#: Seconds that the driver process may take to end what it has started (by itself it
-#: takes ten at most).
+#: Seconds that the driver process may take to end its processes (it needs ten at most
+#: by itself).
 PATIENCE = 15.0
 
 
@@ -71,15 +72,15 @@ class RayExecutor:
         self._jobs: dict[
             int, tuple[Callable[[Report], None], asyncio.Future[None]]
         ] = {}
-        #: Trials of each running job that were reported.
+        #: Number of reported trials of each running job.
         self._trials: dict[int, int] = {}
-        #: Cells that the driver process knows: (specification, plan) -> number. Kept
-        #: because ids are reused.
+        #: Cells that the driver process knows: (specification, plan) -> number. The
+        #: objects are kept, because ids are reused.
         self._cells: dict[int, tuple[int, Job]] = {}
 
     async def start(self) -> None:
-        """Connect, and compare what is installed on the nodes; a CheeseBenchError says
-        what is wrong.
+        """Connect, and compare the installations of the nodes; raises CheeseBenchError
+        if they differ.
         """
         async with self._starting:
             if self._process is not None:
@@ -102,8 +103,8 @@ class RayExecutor:
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
         while self._process is None and not self._refusal:
             await self.start()
-        # fail at once: another attempt may take minutes, and there may be thousands of
-        # jobs
+        # Fail at once, because another attempt may take minutes, and there may be
+        # thousands of jobs.
         if self._refusal:
             raise PluginError(self._refusal)
         number = next(self._numbers)
@@ -148,11 +149,13 @@ class RayExecutor:
     def _hear(self, kind: str, *values: Any) -> None:
         if kind == "ready":
             assert self._ready is not None
-            if not self._ready.done():  # else the session has stopped waiting for it
+            # Otherwise the session has stopped waiting for it.
+            if not self._ready.done():
                 self._ready.set_result(None)
         elif kind == "reports":
             for number, packed in values[0]:
-                if number in self._jobs:  # else the session has stopped waiting for it
+                # Otherwise the session has stopped waiting for it.
+                if number in self._jobs:
                     report, ended = self._jobs[number]
                     try:
                         message: Report = pickle.loads(packed)
@@ -175,7 +178,7 @@ class RayExecutor:
                 return
             report, ended = self._jobs[number]
             if kind == "again":
-                # The trial that it was in is run anew, and counted as such.
+                # The trial in progress is run anew, and counted as such.
                 report(
                     Report(
                         notes=[
@@ -195,7 +198,8 @@ class RayExecutor:
         if process is not None and self._listening is not None:
             self._listening.cancel()
         if self._listening is not None:
-            # Otherwise the process is ending, and nobody can wait in a closed loop.
+            # Otherwise the whole process is ending, and nothing can wait in a closed
+            # loop.
             await asyncio.gather(self._listening, return_exceptions=True)
         if self._ready is not None:  # it can no longer become ready
             self._ready.cancel()

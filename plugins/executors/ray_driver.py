@@ -1,9 +1,10 @@
-"""The process that drives Ray for a session: jobs come in through one pipe, reports go
-out through another.
+"""The process that drives Ray for a session, with jobs in one pipe and reports in
+another.
 
-Ray ends the process of a driver that loses its cluster; that must not be the session,
-which writes the log. When the session ends, for whatever reason, the pipe closes, and
-this process ends with every Ray process that it started.
+Ray ends the process of a driver that loses its cluster. The session must survive that,
+because it writes the log, so the driver is a separate process. When the session ends,
+for whatever reason, the pipe closes, and this process ends with every Ray process that
+it started.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ from cheesebench import installation
 from cheesebench.plugins.executors import pipes, ray_task
 
 #: Target duration of a task's jobs in seconds (a task costs Ray milliseconds), and
-#: their largest number.
+#: maximum number of its jobs.
 TASK_SECONDS, TASK_JOBS = 0.5, 64
-#: Attempts at a job whose process died, and at one whose node died.
+#: Maximum number of attempts at a job whose process died, and at one whose node died.
 CRASHES, DEATHS = 3, 20
-#: Seconds before the next attempt at a job whose node died: Ray goes on sending tasks
-#: there, each of which fails at once, until it has missed the node for some 15 s.
+#: Seconds before the next attempt at a job whose node died. Until Ray has missed the
+#: node for about 15 s, it goes on sending tasks there, and each fails at once.
 MISSED_SECONDS = 3.0
-#: Seconds that the nodes may take to say what is installed there; seconds between two
-#: polls of the size of the cluster; seconds that this process may take to end once its
+#: Seconds that the nodes may take to report their installation; seconds between two
+#: checks of the cluster's size; seconds that this process may take to end once its
 #: input is closed.
 CHECK_SECONDS, LOOK_SECONDS, END_SECONDS = 120.0, 2.0, 10.0
-#: Seconds that an address may take to accept a connection, and a cluster to be reached,
-#: or started on a busy machine.
+#: Seconds that an address may take to accept a connection; and seconds for reaching a
+#: cluster, or starting one on a busy machine.
 REACH_SECONDS, CONNECT_SECONDS = 10.0, 180.0
 #: Messages from the session; None at the end.
 Inbox = queue.SimpleQueue[bytes | None]
@@ -56,7 +57,7 @@ Inbox = queue.SimpleQueue[bytes | None]
 
 @dataclass(eq=False)
 class Cell:
-    """A cell: a job of it, pickled, and the seconds that one takes (if known)."""
+    """A cell: one of its jobs, pickled, and the seconds that a job takes (if known)."""
 
     content: bytes
     seconds: float | None = None
@@ -64,8 +65,8 @@ class Cell:
 
 @dataclass(eq=False)
 class Work:
-    """A job. ``crashes`` and ``deaths`` count processes and nodes that died with it;
-    then it runs alone.
+    """A job. ``crashes`` and ``deaths`` count the processes and nodes that died with
+    it. After one, it runs alone.
     """
 
     number: int
@@ -91,7 +92,8 @@ class Driver:
         self._limit: int | None = options["processes"]
         self._cpus: float = options["num_cpus"]
         self._gpus: float = options["num_gpus"]
-        # Ray's own retries would mix the messages of two attempts.
+        # Ray's own retries stay off, because they would mix the messages of two
+        # attempts.
         taken = {"num_cpus": self._cpus, "num_gpus": self._gpus}
         self._task = ray.remote(max_retries=0, num_returns="streaming", **taken)(
             ray_task.do_jobs
@@ -118,7 +120,7 @@ class Driver:
             self.over.set()
 
     async def check(self) -> None:
-        """Ask every node what is installed there; tell the session whether jobs can be
+        """Compare the installation of every node; tell the session whether jobs can be
         done.
         """
         found: dict[str, list[str]] = {}
@@ -128,7 +130,7 @@ class Driver:
             if node["Alive"] and node["Resources"].get("CPU")
         ]
         if self._limit is None and not any(map(self._fits, nodes)):
-            # Ray would silently wait for such a node without end.
+            # Ray would silently wait forever for such a node.
             self._say("refused", self._too_small(nodes))
             return
         await asyncio.gather(*(self._check_node(node, found) for node in nodes))
@@ -180,7 +182,7 @@ class Driver:
                 found[name] = [_line(getattr(error, "cause", error))]
 
     def _look(self) -> None:
-        """Adapt to the size of the cluster: nodes come and go."""
+        """Adapt to the size of the cluster, because nodes come and go."""
         cpus = ray.cluster_resources().get("CPU", 0)
         self._slots = self._limit or max(1, int(cpus / self._cpus))
         self._dispatch()
@@ -280,7 +282,8 @@ def main(jobs: BinaryIO) -> None:
     pipe = pipes.take_output()
     options = pickle.loads(next(pipes.read_messages(jobs)))
     inbox: Inbox = queue.SimpleQueue()
-    # From here on, because a session may end while a cluster does not answer.
+    # Started before connecting, because a session may end while a cluster does not
+    # answer.
     threading.Thread(target=_receive, args=(jobs, inbox), daemon=True).start()
     cloudpickle.register_pickle_by_value(ray_task)
     # No usage statistics are sent unless they are asked for.
@@ -289,7 +292,7 @@ def main(jobs: BinaryIO) -> None:
         _reach(options["address"])
         with _limited(pipe):
             # Without an address Ray looks at RAY_ADDRESS, then for a cluster on this
-            # machine; else it starts one.
+            # machine; otherwise it starts one.
             ray.init(
                 options["address"],
                 include_dashboard=False,
@@ -297,7 +300,7 @@ def main(jobs: BinaryIO) -> None:
                 namespace="cheesebench",
             )
     except Exception as error:
-        # ConnectionError, RuntimeError, ...: Ray has many errors for a missing cluster
+        # Ray has many errors for a missing cluster: ConnectionError, RuntimeError, ...
         pipes.write_all(
             pipe, pipes.pack(("refused", f"Ray cannot be reached: {_line(error)}"))
         )
@@ -320,8 +323,8 @@ def _receive(jobs: BinaryIO, inbox: Inbox) -> None:
 
 @contextlib.contextmanager
 def _limited(pipe: Any) -> Iterator[None]:
-    """End this process, with a message, unless the block ends in time: Ray retries
-    endlessly if something listens.
+    """End this process, with a message, unless the block ends in time, because Ray
+    retries endlessly if something listens.
     """
 
     def give_up() -> None:
@@ -353,16 +356,16 @@ def _end_later() -> None:
 
 
 def _end() -> None:
-    """End this process and all that it started: a starting worker waits long for a
-    cluster that is gone.
+    """End this process and everything that it started, because a starting worker waits
+    long for a cluster that is gone.
     """
     pipes.end_session(os.getpid())
     os._exit(0)
 
 
 def _reach(address: str | None) -> None:
-    """Raise OSError at once if nothing listens at HOST:PORT; Ray retries for
-    minutes.
+    """Raise OSError at once if nothing listens at HOST:PORT, because Ray would retry
+    for minutes.
     """
     host, colon, port = (address or "").rpartition(":")
     if colon and port.isdigit():

@@ -1,5 +1,5 @@
-"""What a Ray node does for a session. Sent by value, it needs nothing of ours before
-it has checked the installation.
+"""The task of a Ray node. It is sent by value, and imports nothing of ours before it
+has checked the installation.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-#: Seconds after which finished trials are sent, and bytes of them that are sent at
-#: once: Ray keeps what is smaller than 100 kB in the memory of the driver, where the
-#: death of a node cannot take it away.
+#: Seconds after which finished trials are sent, and bytes that are sent at once. Ray
+#: keeps less than 100 kB in the memory of the driver, where it survives the death of a
+#: node.
 SEND_SECONDS, SEND_BYTES = 0.1, 64_000
 
 
@@ -24,15 +24,15 @@ def do_jobs(
     content: bytes,
     jobs: list[tuple[int, int, Any]],
 ) -> Iterator[bytes]:
-    """Do jobs of one cell; yield messages, pickled.
+    """Do jobs of one cell; yield pickled messages.
 
     ``path`` is the session's sys.path, ``expected`` its installation, ``content`` a
-    pickled job of the cell, ``jobs`` have number, subject and yoke. A message is
+    pickled job of the cell; ``jobs`` have number, subject and yoke. A message is
     ``("differs", phrases)``, the only one if there are no jobs, or ``("reports",
     seconds, reports)``: the seconds since the first job began, and for each report the
     number of its job, whether it is the last, and the report, pickled.
     """
-    # Where a directory of the session exists on this node too, a plugin in it can be
+    # If a directory of the session also exists on this node, plugins in it can be
     # loaded.
     sys.path += [
         entry for entry in path if entry not in sys.path and os.path.isdir(entry)
@@ -41,7 +41,8 @@ def do_jobs(
         from cheesebench import differences, installation, run_job
 
         problems = differences(installation(), expected)
-    except Exception as error:  # it is missing, broken, or of a version without these
+    # The installation is missing, broken, or of a version without these.
+    except Exception as error:
         problems = [f"cheesebench cannot be imported ({type(error).__name__}: {error})"]
     if problems or not jobs:
         yield pickle.dumps(("differs", problems))
@@ -56,7 +57,7 @@ def do_jobs(
             try:
                 packed = pickle.dumps(report, pickle.HIGHEST_PROTOCOL)
             except Exception as error:
-                # A plugin's measure cannot be pickled: this ends the subject.
+                # A plugin's measure cannot be pickled, which ends the subject.
                 report = messages.throw(error)
                 packed = pickle.dumps(report, pickle.HIGHEST_PROTOCOL)
             reports.append((number, report.ended, packed))

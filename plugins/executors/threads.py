@@ -12,17 +12,17 @@ from collections.abc import Callable
 
 from cheesebench import ExecutorContext, Job, JobRunner, Report
 
-#: Seconds that threads have to end their trials when the session closes; then they are
-#: abandoned.
+#: Seconds that threads have to end their trials when the session closes; after that
+#: they are abandoned.
 STOP_SECONDS = 2.0
-#: Reports of a thread that may wait for the event loop, which is slower to respond with
-#: many threads.
+#: Maximum number of a thread's reports that wait for the event loop, which responds
+#: more slowly with many threads.
 MOST_WAITING_REPORTS = 64
 
 
 class ThreadExecutor:
-    """Does each job in a daemon thread: an agent that never returns must not keep
-    Python alive.
+    """Does each job in a daemon thread, so that an agent that never returns does not
+    keep Python alive.
     """
 
     def __init__(self, context: ExecutorContext) -> None:
@@ -49,7 +49,7 @@ class ThreadExecutor:
                 report(message)
 
         def finish(error: Exception | None) -> None:
-            if ended.done():  # cancelled
+            if ended.done():  # the job was cancelled
                 return
             if error is None:
                 ended.set_result(None)

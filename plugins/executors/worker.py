@@ -1,7 +1,7 @@
 """The worker process: does one job after another until its standard input is closed.
 
-It ends by itself when the session that started it dies, however that happens: the pipe
-is closed then.
+That also happens when the session that started it dies, so the worker never outlives
+it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def main(jobs: BinaryIO) -> None:
     """Read jobs from ``jobs`` and write reports to standard output, each at once, so
     that a crash loses none.
     """
-    # An agent's output must not mix with the reports: it goes to standard error
+    # An agent's output must not mix with the reports, so it goes to standard error
     # (workers.log).
     reports = pipes.take_output()
     inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -32,7 +32,7 @@ def main(jobs: BinaryIO) -> None:
             try:
                 packed = pipes.pack(report)
             except Exception as error:
-                # A plugin's measure cannot be pickled: this ends the subject.
+                # A plugin's measure cannot be pickled, which ends the subject.
                 packed = pipes.pack(messages.throw(error))
             pipes.write_all(reports, packed)
 
@@ -40,6 +40,6 @@ def main(jobs: BinaryIO) -> None:
 def _receive(jobs: BinaryIO, inbox: queue.SimpleQueue[bytes]) -> None:
     for message in pipes.read_messages(jobs):
         inbox.put(message)
-    # Nothing reads the reports any longer, whatever the main thread is doing.
+    # Exit now: nothing reads the reports any longer, whatever the main thread is doing.
     sys.stderr.flush()
     os._exit(0)

@@ -12,7 +12,7 @@ from cheesebench.plugins.views.topdown_2d import Topdown2D
 
 __all__ = ["cheesebench_views"]
 
-#: In the order in which they are listed.
+#: The views, in display order.
 VIEWS = (Ascii2D, Ascii2DFpv, Ascii3D, Topdown2D)
 
 

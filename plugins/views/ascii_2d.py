@@ -1,5 +1,5 @@
-"""The top-down map: a line per row of the arena, the agent as an arrow, then what the
-state says.
+"""The top-down map: a line per row of the arena, the agent as an arrow, then the text
+of the state.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ ARROWS = "↑↗→↘↓↙←↖"
 
 
 class _Picture(NamedTuple):
-    """A scene drawn without the agent; keeping ``scene`` keeps its identity from
-    passing to another one.
+    """A scene drawn without the agent. Keeping ``scene`` prevents another one from
+    getting its id().
     """
 
     scene: Scene
@@ -36,13 +36,13 @@ class Ascii2D:
     )
     characters = ARROWS + "\n"
 
-    #: Scenes whose picture is kept; a paradigm has one per combination of doors, cues
-    #: and text: under 20.
+    #: Number of scenes whose picture is cached. A paradigm has under 20: one per
+    #: combination of doors, cues and text.
     CACHED_SCENES = 256
 
     def __init__(self) -> None:
-        # Keyed by identity: hashing a scene means hashing every tile, which costs more
-        # than drawing it.
+        # Keyed by identity, because hashing a scene means hashing every tile, which
+        # costs more than drawing it.
         self._pictures: dict[int, _Picture] = {}
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:

@@ -1,5 +1,5 @@
-"""The egocentric map: what lies before the agent and is in sight, turned so that the
-agent looks up.
+"""The egocentric map: the visible squares before the agent, rotated so that the agent
+looks up.
 """
 
 from __future__ import annotations
@@ -7,29 +7,29 @@ from __future__ import annotations
 from cheesebench import HEADINGS, Scene
 from cheesebench.plugins.views import boards
 
-#: The agent: it always looks up.
+#: The agent, which always looks up.
 AGENT = "↑"
-#: A square in the field of view that something hides, and what it is where a place has
-#: a ``?`` of its own.
+#: A hidden square in the field of view; and its substitute if the place has a ``?`` of
+#: its own.
 FOG, OTHER_FOG = "?", "░"
-#: What stands between squares when the world lies askew.
+#: Separator of squares in a rotated world.
 GAP = " "
 
 
 class Ascii2DFpv:
-    """View ``ascii_2d_fpv``: the compass heading, an empty line, the squares in sight,
-    then what the state says.
+    """View ``ascii_2d_fpv``: the compass heading, an empty line, the visible squares,
+    then the text of the state.
 
     The field of view is the half before the agent, with its own row; it reaches as far
     as the line of sight does. The agent is in the last row. One square is one
     character. With an even heading (N, E, S, W) neighbours touch. With an odd one the
-    world is turned by 45 degrees: squares stand like the black ones of a chessboard,
-    the square straight ahead is two rows up, those ahead of the shoulders one row up
-    and one column aside.
+    world is rotated by 45 degrees: squares stand like the black ones of a chessboard,
+    the square straight ahead is two rows up, and those ahead of the shoulders are one
+    row up and one column aside.
 
-    ``?`` is a square that is hidden by something nearer (``░`` where the place has a
-    ``?`` of its own). A line ends with the last square that is seen in it, and beyond
-    the first line nothing is seen. Landmarks are tall: they are seen over walls.
+    ``?`` is a square hidden by something nearer (``░`` if the place has a ``?`` of its
+    own). A line ends with its last visible square, and beyond the first line nothing is
+    visible. Landmarks are tall, and visible over walls.
     """
 
     name = "ascii_2d_fpv"
@@ -90,7 +90,7 @@ class Ascii2DFpv:
         return ord(OTHER_FOG if (board.glyphs == ord(FOG)).any() else FOG)
 
     def max_length(self, scene: Scene) -> int:
-        """Return a length that no observation of the scene exceeds: that of a board
+        """Return an upper limit for the length of an observation of the scene: a board
         seen along its diagonal.
         """
         side = len(scene.tiles) + len(scene.tiles[0])

@@ -23,21 +23,22 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.intp]
 
-#: Columns (an odd number: the middle one looks straight ahead), and rows above and
-#: below the horizon.
+#: Number of columns (odd, so that the middle one looks straight ahead), and of rows
+#: above and below the horizon.
 COLUMNS, HALF = 49, 8
 MIDDLE = COLUMNS // 2
-#: Tangent of the angle at which the outermost columns look: slightly more than 45
-#: degrees from straight ahead.
+#: Tangent of the angle of the outermost columns: slightly more than 45 degrees from
+#: straight ahead.
 WIDE = 1.2
-#: A wall that stands ``d`` squares ahead reaches ``FOCUS / (d + BACK)`` rows above and
-#: below the horizon: all of them right in front of the agent (d = 0.5), and slowly
-#: fewer then, as if the eye stood a little behind it.
+#: A wall ``d`` squares ahead reaches ``FOCUS / (d + BACK)`` rows above and below the
+#: horizon. That is all rows right in front of the agent (d = 0.5), and slowly fewer
+#: beyond, as if the eye stood a little behind it.
 BACK = 2.3
 FOCUS = HALF * (0.5 + BACK)
 #: Wall characters, each with the distance (in squares) up to which it is used.
 SHADES = ((1.0, "█"), (3.0, "▓"), (7.0, "▒"), (math.inf, "░"))
-#: Crossings nearer to each other than this are one: the ray passes through a corner.
+#: Crossings nearer to each other than this are one, because the ray passes through a
+#: corner.
 _SAME = 1e-9
 
 Vector = tuple[float, float]
@@ -51,19 +52,19 @@ def directions(heading: int) -> tuple[Vector, Vector]:
 
 
 def height(ahead: float) -> int:
-    """Return how many rows above (and below) the horizon something reaches that stands
-    so far ahead.
+    """Return the number of rows that an object at this distance reaches above (and
+    below) the horizon.
     """
     return max(1, min(HALF, math.floor(FOCUS / (ahead + BACK) + 0.5)))
 
 
 def floor_row(ahead: float) -> int:
-    """Return the row below the horizon (from 0) in which floor so far ahead lies."""
+    """Return the row below the horizon (from 0) for floor at this distance."""
     return min(HALF - 1, int(FOCUS / (ahead + BACK)))
 
 
 def column_of(ahead: float, aside: float) -> int | None:
-    """Return the column in which something is seen, or None outside of the picture."""
+    """Return the column of a position, or None outside of the picture."""
     if ahead <= 0 or abs(aside) > WIDE * ahead:
         return None
     return MIDDLE + math.floor(aside / (ahead * WIDE) * MIDDLE + 0.5)
@@ -71,20 +72,20 @@ def column_of(ahead: float, aside: float) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """The squares that the columns look at with one heading, as offsets on a board with
+    """The squares seen in each column with one heading, as offsets on a board with
     ``stride`` columns.
     """
 
     one: Numbers
-    """For each column and step along its ray a square ..."""
+    """A square for each column and each step along its ray ..."""
     other: Numbers
-    """... and another one (or the same): if both are opaque, the ray ends there."""
+    """... and a second one (or the same): the ray ends if both are opaque."""
     heights: Numbers
-    """Height above the horizon, in rows, of a wall that stands there."""
+    """Height above the horizon, in rows, of a wall on that square."""
     shades: NDArray[np.uint32]
-    """The character (code point) of a wall that stands there."""
+    """Character (code point) of a wall on that square."""
     floor: Numbers
-    """For each row below the horizon and column the square of the floor there."""
+    """Square of the floor for each row below the horizon and each column."""
 
 
 class Optics:
@@ -94,8 +95,8 @@ class Optics:
 
     def __init__(self, reach: int) -> None:
         self._reach = reach
-        #: Rays when facing N (0) and NE (1); other headings have the same, turned by
-        #: quarters.
+        #: Rays facing N (0) and NE (1); the other headings rotate these by quarter
+        #: turns.
         self._rays: dict[int, _Rays] = {}
 
     def lens(self, heading: int, stride: int) -> Lens:
@@ -119,7 +120,7 @@ class Optics:
 
 
 class _Rays:
-    """As ``Lens``, with pairs of columns and rows for squares."""
+    """Like ``Lens``, with squares as pairs of columns and rows."""
 
     def __init__(self, heading: int, reach: int) -> None:
         import numpy as np
@@ -132,7 +133,7 @@ class _Rays:
         ]
         rays = [list(_crossed(*way, reach)) for way in ways]
         steps = max(map(len, rays))
-        # Rays that are shorter than others take their last step again.
+        # Shorter rays repeat their last step.
         padded = np.array([ray + ray[-1:] * (steps - len(ray)) for ray in rays])
         squares, ahead = padded[..., :4].astype(np.intp), padded[..., 4]
         self.one = squares[..., 0], squares[..., 1]
@@ -144,7 +145,7 @@ class _Rays:
         self.shades = shades[np.searchsorted([limit for limit, _ in SHADES], ahead)]
         distances = FOCUS / (np.arange(HALF) + 0.5) - BACK
         places = np.rint(distances[:, None, None] * np.array(ways)).astype(np.intp)
-        # What is farther than the reach is not on the board, and stays so.
+        # Positions beyond the reach are off the board, and clipping keeps them there.
         places = places.clip(-reach, reach)
         self.floor = places[..., 0], places[..., 1]
 
@@ -152,11 +153,11 @@ class _Rays:
 def _crossed(
     across: float, down: float, reach: int
 ) -> Iterator[tuple[int, int, int, int, float]]:
-    """Yield the squares that a ray from the middle of a square enters, as (column, row,
+    """Yield the squares that a ray from the centre of a square enters, as (column, row,
     column, row, length).
 
-    Both squares together end the ray there: the same one twice, or the two beside it
-    where it passes a corner. ``length`` is in units of the direction's own length.
+    The ray ends if both squares are opaque: the same square twice, or the two beside a
+    corner that it passes. ``length`` is in units of the direction's own length.
     """
     right, below = (1 if across > 0 else -1), (1 if down > 0 else -1)
     step_x = math.inf if abs(across) < _SAME else 1 / abs(across)
@@ -178,22 +179,22 @@ def _crossed(
 
 
 WALL = "#"
-#: Drawn between two neighbours of the same glyph.
+#: Drawn between two neighbours with the same glyph.
 EDGE = "│"
-#: Rows of the picture: the strip of landmarks, and what is above and below the horizon.
+#: Number of rows down to the horizon, including the strip of landmarks.
 _HORIZON = 1 + HALF
 ROWS = 1 + 2 * HALF
 
 
 class Ascii3D:
-    """View ``ascii_3d``: the compass heading, a strip with landmarks, what is ahead,
-    then what the state says.
+    """View ``ascii_3d``: the compass heading, a strip with landmarks, the scene ahead,
+    then the text of the state.
 
-    Walls are shaded by distance; whatever has a glyph of its own (solids, closed doors,
-    landmarks) is drawn with it. The lower half shows the glyphs of the floor. Floor
-    unlike the commonest one, and solids and doors, have a character at their place also
-    where perspective would leave them none; nearer ones cover those behind. Landmarks
-    are tall: the strip shows them also over walls.
+    Walls are shaded by distance. Objects with a glyph of their own (solids, closed
+    doors, landmarks) are drawn with it. The lower half shows the glyphs of the floor.
+    Unusual floor, solids and doors are marked by a character even if perspective would
+    leave them none; nearer ones cover those behind. Landmarks are tall: the strip shows
+    them even over walls.
     """
 
     name = "ascii_3d"
@@ -255,8 +256,8 @@ class Ascii3D:
 
 
 class _Stage:
-    """A board with a margin as wide as rays reach, so that none leaves it, and what is
-    drawn in any case.
+    """A board with a margin as wide as rays reach, so that none leaves it, and the
+    squares that are always drawn.
     """
 
     def __init__(self, board: boards.Board) -> None:
@@ -275,7 +276,7 @@ class _Stage:
         ).ravel()
         floors = Counter(tile.glyph for tile in tiles if tile.kind == "floor")
         common = floors.most_common(1)[0][0] if floors else ""
-        #: Squares that have a character at their place in any case, and what they are.
+        #: Squares that are always marked, and their contents.
         self._marked = np.array([_is_mark(tile, common) for tile in tiles])
         self._upright = [tile.kind in boards.OPAQUE for tile in tiles]
         self._tall = [tile.kind == "landmark" for tile in tiles]
@@ -297,8 +298,8 @@ class _Stage:
         things = self._glyphs[hit]
         walls = things == ord(WALL)
         things = np.where(walls, lens.shades[at], things)
-        # An edge is drawn between two like things side by side, unless a thing is only
-        # one column wide.
+        # An edge separates two equal objects side by side, unless one is only one
+        # column wide.
         alike = (
             (hit[1:-1] != hit[:-2])
             & (hit[1:-1] == hit[2:])
@@ -321,7 +322,7 @@ class _Stage:
         row: int,
         heading: int,
     ) -> None:
-        """Draw landmarks in the strip, and marked squares in sight at their place, the
+        """Draw landmarks in the strip, and visible marked squares at their place, the
         nearest one last.
         """
         squares, across, down = self.board.seen(column, row)
@@ -358,7 +359,7 @@ class _Stage:
     def _face(
         self, column: int, row: int, across: float, down: float
     ) -> tuple[float, float]:
-        """Return the middle of the side (or the corner) of an opaque square that faces
+        """Return the centre of the side (or the corner) of an opaque square that faces
         the viewer.
         """
         side_x, side_y = (across > 0) - (across < 0), (down > 0) - (down < 0)
@@ -371,8 +372,8 @@ class _Stage:
 
 
 def _is_mark(tile: Tile, common: str) -> bool:
-    """Whether a tile is drawn even where perspective leaves it no place; ``common`` is
-    the usual floor.
+    """Whether a tile is drawn even if perspective leaves it no room; ``common`` is the
+    usual floor.
     """
     if tile.kind in ("floor", "door", "solid"):
         return tile.glyph != (common if tile.kind == "floor" else WALL)

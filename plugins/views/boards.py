@@ -1,5 +1,5 @@
-"""A scene as used by egocentric views: its glyphs as numbers, what blocks the sight,
-what is seen from a square.
+"""A scene for egocentric views: its glyphs as numbers, its opaque squares, and the
+squares visible from each square.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ Offset = tuple[int, int]
 
 
 def crossed(across: int, down: int) -> Iterator[tuple[Offset, Offset]]:
-    """Yield what the straight line from the middle of a square to that of another
-    passes, both ends left out.
+    """Yield the squares between the centres of two squares on a straight line, without
+    its ends.
 
-    Each entry is a pair of squares that must both be opaque to block the line: twice
-    the same one where the line passes its inside, the two beside it where it passes
-    through a corner.
+    Each entry is a pair of squares that block the line if both are opaque: the same
+    square twice if the line passes its inside, or the two beside a corner that it
+    passes.
     """
     wide, high = abs(across), abs(down)
     right, below = (1 if across > 0 else -1), (1 if down > 0 else -1)
     x = y = 0
     while True:
-        # Which comes first, the line's next crossing of a column's edge or of a row's
-        # edge?
+        # The sign tells which comes next: the crossing of a column's edge, or of a
+        # row's edge.
         side = (2 * x + 1) * high - (2 * y + 1) * wide
         if side == 0:
             yield ((x + 1) * right, y * below), (x * right, (y + 1) * below)
@@ -40,19 +40,18 @@ def crossed(across: int, down: int) -> Iterator[tuple[Offset, Offset]]:
 class Sight:
     """Mutual visibility of squares on a board of ``width`` times ``height`` squares.
 
-    A square is seen if the straight line between the two middles is free: it may touch
-    opaque squares, but not pass their inside, nor between two that touch at a corner
-    (so sight goes where a step could go, and is mutual). An opaque square is also seen
-    beside free ones that are seen: next to it, on the viewer's side. So walls that one
-    walks along are seen, with their corners. ``tall`` squares are seen from everywhere,
-    over everything.
+    A square is visible if the straight line between the two centres is free. The line
+    may touch opaque squares, but not pass their inside, nor between two that touch at a
+    corner (so sight goes where a step could go, and is mutual). An opaque square is
+    also visible next to visible free ones, on the viewer's side: walls that one walks
+    along are seen, with their corners. ``tall`` squares are visible from everywhere.
     """
 
     def __init__(self, width: int, height: int, opaque: int, tall: int) -> None:
         self.width, self.height = width, height
         self._opaque, self._tall = opaque, tall
         #: For each offset (row by row from the north-west): the squares, as bits, that
-        #: see the square which lies at this offset from them.
+        #: see the square at this offset from them.
         self._seers: list[int] = [0] * ((2 * width - 1) * (2 * height - 1))
         self._look()
 
@@ -61,8 +60,8 @@ class Sight:
         return len(self._seers) * self.width * self.height
 
     def squares(self, column: int, row: int) -> list[int]:
-        """Return the squares (numbers) that are seen from one, in order; its own is
-        among them.
+        """Return the numbers of the squares visible from one, in order, including
+        itself.
         """
         width, bit = self.width, 1 << (row * self.width + column)
         visible = []
@@ -83,18 +82,17 @@ class Sight:
             for across in range(-self.width + 1 if down else 1, self.width):
                 clear = self._clear(across, down, free)
                 free[self._place(across, down)] = clear
-                # The line back is the same line.
+                # Sight is mutual, so the opposite offset has the same line.
                 free[self._place(-across, -down)] = self._moved(clear, -across, -down)
         for down in range(-self.height + 1, self.height):
             for across in range(-self.width + 1, self.width):
                 self._seers[self._place(across, down)] = self._seen(across, down, free)
 
     def _clear(self, across: int, down: int, free: list[int]) -> int:
-        """Return from which squares the line to the square at an offset is free."""
+        """Return the squares from which the line to the square at an offset is free."""
         steps = gcd(across, down)
         if steps > 1:
-            # The line goes through the middle of a square: first up to there, then the
-            # rest.
+            # The line passes the centre of a square: first up to there, then the rest.
             across_one, down_one = across // steps, down // steps
             first = free[self._place(across_one, down_one)]
             rest = free[self._place(across - across_one, down - down_one)]
@@ -120,14 +118,14 @@ class Sight:
         return (found | self._moved(self._tall, across, down)) & inside
 
     def _moved(self, squares: int, across: int, down: int) -> int:
-        """Return the squares from which one of ``squares`` is at this offset (rightly
-        only ``_inside``).
+        """Return the squares from which one of ``squares`` is at this offset (correct
+        only within ``_inside``).
         """
         shift = down * self.width + across
         return squares >> shift if shift >= 0 else squares << -shift
 
     def _inside(self, across: int, down: int) -> int:
-        """Return the squares from which the offset leads to a square of the board."""
+        """Return the squares whose offset leads to a square of the board."""
         columns, rows = self.width - abs(across), self.height - abs(down)
         line = ((1 << columns) - 1) << max(0, -across)
         every_row = ((1 << (rows * self.width)) - 1) // ((1 << self.width) - 1)
@@ -147,7 +145,7 @@ if TYPE_CHECKING:
 #: Forward in columns and rows, by heading (``cheesebench.HEADINGS``); right is a
 #: quarter turn clockwise of it.
 FORWARD_OF = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
-#: Kinds of tiles that one cannot see through.
+#: Kinds of tiles that block the view.
 OPAQUE = frozenset({"wall", "door", "solid", "landmark"})
 
 
@@ -160,14 +158,12 @@ def frame_of(heading: int) -> tuple[int, int, int, int]:
 
 
 class Board:
-    """A scene, prepared for being looked at from its squares. Squares are numbered row
-    by row.
-    """
+    """A scene prepared for views from its squares, which are numbered row by row."""
 
     def __init__(self, scene: Scene, sight: Sight) -> None:
         import numpy as np
 
-        #: Keeping the scene keeps its identity from passing to another one.
+        #: Keeping the scene prevents another one from getting its id().
         self.scene = scene
         self.sight = sight
         self.width, self.height = len(scene.tiles[0]), len(scene.tiles)
@@ -198,18 +194,18 @@ class Board:
 
 
 class Boards:
-    """Boards by scene, and lines of sight by what blocks them: scenes that differ in
-    colour only share them.
+    """Boards by scene, and lines of sight by opaque squares, which scenes that differ
+    only in looks share.
     """
 
-    #: Scenes that are kept; a paradigm has one per combination of doors, cues and text:
-    #: under 20.
+    #: Maximum number of cached scenes. A paradigm has under 20: one per combination of
+    #: doors, cues and text.
     SCENES = 256
-    #: Bits that the kept lines of sight may hold.
+    #: Maximum number of bits in the cached lines of sight.
     BITS = 500_000_000
 
     def __init__(self) -> None:
-        # Keyed by identity: hashing a scene means hashing every tile.
+        # Keyed by identity, because hashing a scene means hashing every tile.
         self._boards: dict[int, Board] = {}
         self._sights: OrderedDict[tuple[int, int, int, int], Sight] = OrderedDict()
 

@@ -1,5 +1,5 @@
-"""The top-down map as a picture: crisp squares, glyphs and a heading marker, the same
-bytes for the same scene.
+"""The top-down map as a picture: crisp squares, glyphs and a heading marker, with equal
+bytes for equal scenes.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Drawn
     from PIL.ImageDraw import ImageDraw as Pen
 
-#: Rows of the font between which small letters stand: a glyph keeps its place relative
+#: First and last row of small letters in the font. A glyph keeps its position relative
 #: to them (``,`` is not ``'``).
 _FIRST, _LAST = 3, 9
-#: Rows of the tallest glyphs: a square has place for them magnified by ``side //
-#: _TALLEST``.
+#: Rows of the tallest glyphs: a square can hold them magnified by ``side // _TALLEST``.
 _TALLEST = 8
-#: Pixels of the side of the pattern that stands for a character which the font does not
-#: have.
+#: Side in pixels of the pattern for a character that the font lacks.
 _PATTERN = 7
 
 
@@ -47,7 +45,7 @@ def drawn_glyph(glyph: str, side: int) -> Drawn:
 
 
 def _letter(glyph: str) -> Drawn | None:
-    """Return the font's bitmap, or None where it has none."""
+    """Return the font's bitmap; None for a character that it lacks."""
     if not " " < glyph <= "ÿ":
         return None
     font = ImageFont.load_default_imagefont()
@@ -68,22 +66,23 @@ def _pattern(code: int) -> Drawn:
     return image
 
 
-#: Pixels of the picture's side. Vision models look at tiles of 224 to 448 pixels; half
-#: of it is still legible.
+#: Side of the picture in pixels. Vision models look at tiles of 224 to 448 pixels, and
+#: half of this is still legible.
 SIDE = 448
-#: A square is an even number of pixels, this many at least; a large arena makes a
+#: Minimum side of a square in pixels; sides are even. A large arena therefore makes a
 #: larger picture.
 LEAST = 16
 WALL = "#"
 
-# Numbers of the colours. Whatever the colours tell, glyphs and shapes tell, too.
+# Numbers of the colours. Glyphs and shapes carry all information, too, so colour is
+# never needed.
 _MARGIN, _VOID, _WALL, _FLOOR, _LINE, _DOOR, _LANDMARK, _INK, _LIGHT, _AGENT = range(10)
 _BASIC = (
     (255, 255, 255), (255, 255, 255), (66, 72, 84), (250, 248, 242), (222, 218, 208),
     (150, 92, 36), (255, 206, 0), (16, 16, 16), (255, 255, 255), (214, 0, 32),
 )  # fmt: skip
-#: Floor and things with a glyph of their own: one of these by the glyph, pale where it
-#: covers much of the floor.
+#: Colours of floor and objects with a glyph of their own, chosen by the glyph; pale if
+#: the glyph covers much of the floor.
 _HUES = (
     (0, 140, 150), (0, 158, 115), (122, 140, 30), (196, 98, 16), (60, 130, 60), (140, 86, 200), (150, 84, 60),
     (0, 120, 90), (90, 110, 220), (0, 114, 178), (204, 90, 160), (120, 100, 90), (80, 80, 160),
@@ -96,13 +95,13 @@ _COLOURS = (
     *_HUES,
 )
 
-#: Share of the floor from which on a glyph's squares are pale: they are ground, not
-#: things.
+#: Share of the floor from which a glyph's squares are pale, because they are ground
+#: rather than objects.
 _GROUND = 0.2
 
 #: The marker of the agent, a drop: (angle from the heading in degrees, distance from
-#: its middle), in units of its size. With one point only it cannot be misread where a
-#: few pixels are left of it, as an arrowhead can.
+#: its centre), in units of its size. It has only one point, so it cannot be misread
+#: even from a few pixels, as an arrowhead can.
 _MARKER = ((0, 1.3), *((angle, 0.68) for angle in range(50, 311, 20)))
 #: Size of the marker in squares, and its minimum in pixels: it may be larger than a
 #: small square.
@@ -110,8 +109,8 @@ _MARKER_SIZE, _LEAST_MARKER = 0.4, 11.0
 
 
 class _Plate(NamedTuple):
-    """A scene drawn without the agent; keeping ``scene`` keeps its identity from
-    passing to another one.
+    """A scene drawn without the agent. Keeping ``scene`` prevents another one from
+    getting its id().
     """
 
     scene: Scene
@@ -123,13 +122,13 @@ class _Plate(NamedTuple):
 
 
 class Topdown2D:
-    """View ``topdown_2d``: the whole arena from above, north at the top, as a PNG; what
-    the state says is its text.
+    """View ``topdown_2d``: the whole arena from above, north at the top, as a PNG, with
+    the text of the state.
 
     Walls are dark, floor is light with a line between squares. Solids and floor with a
-    glyph have a colour by the glyph, which is pale where it covers a fifth of the floor
-    or more; closed doors are brown, landmarks yellow. The glyph stands on each, so
-    nothing depends on colour alone. The agent is a red drop.
+    glyph have a colour by the glyph, which is pale if it covers a fifth of the floor or
+    more; closed doors are brown, landmarks yellow. The glyph stands on each, so nothing
+    depends on colour alone. The agent is a red drop.
     """
 
     name = "topdown_2d"
@@ -140,7 +139,7 @@ class Topdown2D:
     )
     characters = "\n"
 
-    #: Scenes whose picture is kept, of some 200 kB each.
+    #: Number of scenes whose picture is cached, about 200 kB each.
     CACHED_SCENES = 48
 
     def __init__(self) -> None:
@@ -216,7 +215,7 @@ def _draw_tile(draw: Pen, tile: Tile, rare: bool, x: int, y: int, side: int) -> 
 
 
 def _even(space: int) -> int:
-    """Return half of the space, as an even number: what is sharp stays so at half the
+    """Return half of the space as an even number, so that edges stay sharp at half the
     size.
     """
     return space // 4 * 2

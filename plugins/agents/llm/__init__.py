@@ -30,53 +30,52 @@ from cheesebench import (
 )
 from cheesebench.plugins.agents.llm import parsing, prompts
 
-#: What is done about a reply without a valid action.
+#: Possible responses to a reply without a valid action.
 NOOP, RETRY, END_TRIAL = "noop", "retry-with-feedback", "end-trial"
-#: When the rest of a plan is dropped.
+#: Conditions for dropping the rest of a plan.
 ON_CHANGE, NEVER = "change", "never"
-#: How a model of ``llm-tools`` answers: by calling a tool, or in constrained JSON.
+#: Forms of answer for a model of ``llm-tools``: a tool call, or constrained JSON.
 TOOLS, SCHEMA = "tools", "schema"
-#: How observations are shown.
+#: Ways of showing observations.
 FULL, CHANGES = "full", "changes"
 
 SETTINGS: Mapping[str, Any] = {
-    # Past pairs of observation and reply in a prompt: a number, or a range for a
+    # Number of past pairs of observation and reply in a prompt, or a range for a
     # Window.
     "history": "3-7",
-    # Most actions of one reply.
+    # Maximum number of actions in one reply.
     "actions": 8,
-    # Which system prompt.
+    # Name of the system prompt.
     "prompt": "default",
     "unparsed": NOOP,
-    # Whether a plan is dropped when the world answers, or carried out to its end (the
-    # paper's way).
+    # Whether an event drops the rest of a plan, or the plan is always completed (as in
+    # the paper).
     "interrupt": ON_CHANGE,
-    # Answers without an action in a row after which the rest of a trial is waited
-    # through; 0: never.
+    # After this many consecutive answers without an action, the rest of the trial
+    # passes without calls; 0: never.
     "patience": 5,
-    # Whether later observations of a message are told in full, or as the lines that
-    # have changed.
+    # Whether later observations of a message are shown in full, or as changed lines.
     "observations": FULL,
-    # Most characters of learnings; 0: they are not asked for.
+    # Maximum number of characters of learnings; 0: they are not requested.
     "learnings": 500,
     "reasoning_in_history": False,
     "images_in_history": True,
-    # Sampling, read where the model is called.
+    # Sampling parameters, read where the model is called.
     "temperature": 0.7,
     # Without a value it follows from the others (`reply_tokens`).
     "max_tokens": 256,
 }
-#: Settings of ``llm-tools``: the same, and the form of its answers.
+#: Settings of ``llm-tools``: the same, plus the form of its answers.
 TOOL_SETTINGS: Mapping[str, Any] = {**SETTINGS, "answer": TOOLS}
 
 
 class Window(NamedTuple):
-    """How many past pairs a prompt holds once a life is long enough: from ``least`` to
+    """Number of past pairs in a prompt once a life is long enough: from ``least`` to
     ``most``.
 
-    Pairs are added until there are ``most``; the next one leaves ``least``. In between
-    prompts only grow, so that servers read what they have read before from their
-    caches. With ``least`` equal to ``most`` the window slides.
+    Pairs are added until there are ``most``; then all but the last ``least`` are
+    dropped. Between drops prompts only grow, so that servers can reuse their prompt
+    caches. If ``least`` equals ``most``, the window slides.
     """
 
     least: int
@@ -88,7 +87,7 @@ class Window(NamedTuple):
         return self.least == self.most
 
     def cut(self, pairs: int) -> int:
-        """Return how many of this many pairs are dropped."""
+        """Return how many of ``pairs`` pairs are dropped."""
         return pairs - self.least if pairs > self.most else 0
 
 
@@ -117,7 +116,7 @@ def window(history: int | str) -> Window:
 
 
 class _Rule(NamedTuple):
-    """The requirement on a value, in words, and its test."""
+    """A requirement on a value: its wording, and its test."""
 
     wanted: str
     holds: Callable[[Any], bool]
@@ -195,7 +194,7 @@ def check(settings: Mapping[str, Any]) -> None:
 
 
 def check_tools(settings: Mapping[str, Any]) -> None:
-    """As ``check``, for settings of ``llm-tools``."""
+    """Like ``check``, for settings of ``llm-tools``."""
     _check(settings, TOOL_SETTINGS)
 
 
@@ -225,16 +224,16 @@ def _check_placeholders(prompt: str) -> None:
         )
 
 
-#: Feedback messages for replies without an action before a STAY is played
+#: Number of feedback messages about replies without an action before STAY is played
 #: (``retry-with-feedback``).
 RETRIES = 2
-#: STAY steps played once a trial is given up (``end-trial``, ``patience``): longer than
-#: any sensible trial.
+#: STAY steps for the rest of an abandoned trial (``end-trial``, ``patience``): longer
+#: than any sensible trial.
 REST = (STAY,) * 10_000
-#: Characters of a reply that are kept. Far more than ``max_tokens`` lets through; for
-#: servers without limits.
+#: Maximum number of characters of a reply that are kept. It exceeds ``max_tokens`` by
+#: far, and matters for servers without limits.
 REPLY_LENGTH = 20_000
-#: What is counted, trial by trial; see ``LlmAgent.tally``.
+#: Names of the counters of a trial; see ``LlmAgent.tally``.
 COUNTS = (
     *("calls", "notes", "unparsed", "truncated", "empty", "unusable"),
     *("ran_on", "unknown_items", "dropped_actions"),
@@ -243,11 +242,11 @@ COUNTS = (
 
 
 def reply_tokens(settings: Mapping[str, Any]) -> int:
-    """Return how many tokens the longest reply takes that the prompt asks for: a name
-    of an action takes up to 7, English 1 for every 3 characters, labels some 30.
+    """Return the number of tokens of the longest reply that the prompt asks for.
 
-    A prompt that has the reply begin with its reasoning, or one of the user's own,
-    leaves as many again for that.
+    The name of an action takes up to 7, English 1 for every 3 characters, and labels
+    about 30. The number is doubled for a prompt that asks for reasoning first, and for
+    the user's own prompts.
     """
     actions: int = settings["actions"]
     learnings: int = settings["learnings"]
@@ -259,8 +258,8 @@ def reply_tokens(settings: Mapping[str, Any]) -> int:
 
 
 class _Past:
-    """A past pair; its reply is written from the actions that were carried out.
-    ``refused``: it held none.
+    """A past pair. Its reply is rewritten from the executed actions. ``refused``: the
+    reply had no action.
     """
 
     def __init__(
@@ -275,11 +274,10 @@ class LlmAgent:
     """The agents ``llm`` and ``llm-tools``. History and learnings continue across the
     trials of a life.
 
-    A *stretch* begins with a trial, and when the subject is free again after it was
-    held or put elsewhere. Without a history, a message holds only the present stretch
-    (``docs/prompts.md``, "Without a history").
-
-    Nothing here is random: prompts depend only on observations and replies.
+    A *stretch* begins with a trial, and when the subject is free again after being held
+    or moved. Without a history, a message holds only the present stretch
+    (``docs/prompts.md``, "Without a history"). Nothing here is random: prompts depend
+    only on observations and replies.
     """
 
     def __init__(self, context: ModelAgentContext) -> None:
@@ -311,15 +309,15 @@ class LlmAgent:
         self._learnings = ""
         #: Events since the last call; without a history, those of the present stretch.
         self._events: list[prompts.Event] = []
-        #: Events of earlier stretches that the model has not been told: notes on them
-        #: are asked for before the next stretch.
+        #: Events of earlier stretches that the model has not seen. Notes on them are
+        #: requested before the next stretch.
         self._untold: list[prompts.Event] = []
         #: Actions of the last reply that have not been executed yet.
         self._pending: deque[int] = deque()
-        #: Replies to the current prompt that had no action and were rejected.
+        #: Number of rejected replies to the current prompt, all without an action.
         self._refused = 0
-        #: Replies without an action since the last one that held some, across trials: a
-        #: silent model is asked once a trial, and as usual again after an answer.
+        #: Number of consecutive replies without an action, across trials. A silent
+        #: model is asked once a trial, and as usual again after an answer.
         self._silent = 0
         self._counts: Counter[str] = Counter()
 
@@ -329,7 +327,7 @@ class LlmAgent:
         return self._learnings
 
     def begin_trial(self, observation: str) -> None:
-        """Start a new trial; actions of the last one that were not executed are
+        """Start a new trial. Actions of the last trial that were not executed are
         dropped.
         """
         self._pending.clear()
@@ -338,15 +336,16 @@ class LlmAgent:
         self._events.append(prompts.Begun(observation))
 
     def freed(self, observation: str) -> None:
-        """The subject is free again after it was held or put elsewhere."""
+        """Called when the subject is free again after being held or moved."""
         if not self._window.most and self._events:
-            # The step belongs to what has ended, what is seen after it does not.
+            # The last step belongs to the old stretch, and the new observation to the
+            # next one.
             self._end_stretch()
             self._events.append(prompts.Freed(observation))
 
     def interrupted(self) -> bool:
-        """Drop the rest of the plan, if there is one; a trial that is waited through
-        goes on.
+        """Drop the rest of the plan, if there is one; a trial that passes without calls
+        continues.
         """
         if not self._pending:
             return False
@@ -363,8 +362,8 @@ class LlmAgent:
         self._events.clear()
 
     def prompt(self) -> tuple[Message, ...]:
-        """Return the system prompt, the past pairs, and what has happened since the
-        last call.
+        """Return the system prompt, the past pairs, and the events since
+        the last call.
         """
         learnings = self._learnings if self._room else None
         if self._untold:
@@ -388,8 +387,8 @@ class LlmAgent:
         )
 
     def read(self, reply: ChatReply) -> Sequence[int]:
-        """Return at most k actions; for a reply without one STAY, none where it is to
-        be asked again, or ``REST``.
+        """Return at most k actions. A reply without any gives STAY, nothing if the
+        model is to be asked again, or ``REST``.
         """
         spoken = self._spoken(reply)
         told = "\n".join(
@@ -404,7 +403,7 @@ class LlmAgent:
             ran_on=spoken.ran_on or parsed.ran_on,
         )
         if self._untold:
-            # Only learnings were asked for; the next prompt asks for actions.
+            # Only learnings were requested; the next prompt asks for actions.
             self._count(notes=1, unusable=cut_off or not spoken.text)
             self._untold.clear()
             self._learn(parsed)
@@ -428,7 +427,7 @@ class LlmAgent:
         spoken = parsing.separate_reasoning(reply.text)
         thought = reply.reasoning or spoken.reasoning
         if self._reasons and reply.finish == "length" and not thought:
-            # Thoughts without a tag that were cut off: nothing in them is said.
+            # The reply was cut off within untagged reasoning, so it has no answer.
             return parsing.Spoken("", spoken.text, True)
         return spoken
 
@@ -439,7 +438,7 @@ class LlmAgent:
     def _carried_out(self, parsed: parsing.Parsed) -> Sequence[int]:
         self._silent = 0 if parsed.actions else self._silent + 1
         if self._patience and self._silent >= self._patience:
-            return REST  # and nothing is pending, so these steps are shown as waiting
+            return REST  # no action is pending, so these steps are shown as waiting
         self._pending.extend(parsed.actions or (STAY,))
         return parsed.actions or (STAY,)
 
@@ -454,15 +453,15 @@ class LlmAgent:
         self._events.append(prompts.Step(asked, reward, observation, ended))
 
     def tally(self) -> Mapping[str, int]:
-        """Return the counts of the trial, all of them, in the order of ``COUNTS``."""
+        """Return all counts of the trial, in the order of ``COUNTS``."""
         return {name: self._counts[name] for name in COUNTS}
 
     def _staying(self) -> int:
-        """Return how many of the past pairs are worth remembering for a server: what
-        later prompts begin with, too.
+        """Return the number of past pairs worth caching for a server, because later
+        prompts begin with them, too.
 
-        The last prompt before a cut adds nothing that stays, but it still begins as the
-        one before it.
+        The last prompt before a cut adds nothing lasting, but it begins like the one
+        before it.
         """
         pairs, (_, most) = len(self._past), self._window
         if pairs < most:
@@ -474,8 +473,8 @@ class LlmAgent:
             self._learnings = _storable(parsed.learnings)
 
     def _remembered(self, past: _Past) -> str:
-        """Return a past reply: what was noted and what was carried out, not what else
-        was said or planned.
+        """Return a past reply: its notes and its executed actions, without other text
+        or plans.
         """
         if past.said:
             return past.said
@@ -516,15 +515,15 @@ class LlmAgent:
 
 
 def _storable(text: str) -> str:
-    """Return text that can be encoded (a lone surrogate can be neither sent nor
-    stored).
+    """Return text that can be encoded, because a lone surrogate can be neither sent nor
+    stored.
     """
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def answer_form(settings: Mapping[str, Any]) -> AnswerForm:
-    """Return the tool of ``llm-tools``. The actions come first: a call that is cut off
-    still acts.
+    """Return the tool of ``llm-tools``. The actions come first, so that a truncated
+    call still acts.
     """
     actions: dict[str, Any] = {"type": "string", "enum": list(ACTIONS)}
     listed = {
@@ -553,7 +552,7 @@ def answer_form(settings: Mapping[str, Any]) -> AnswerForm:
 
 
 def memory_line(settings: Mapping[str, Any]) -> str:
-    """Return what a subject with these settings remembers by: ``3-7 past answers, 500
+    """Describe the memory of a subject with these settings: ``3-7 past answers, 500
     characters of notes``.
     """
     history, notes = window(settings["history"]), settings["learnings"]

@@ -1,9 +1,9 @@
 """Reads one line as a list of actions. Pure functions, in time proportional to its
 length.
 
-An item is the name of an action, a count ("x3") and an explanation, which is never
-read. An item that is not an action ends the list: what follows was planned on the
-assumption that this item would be carried out.
+An item is the name of an action, a count ("x3") and an explanation, which is ignored.
+An item that is not an action ends the list, because the items after it were planned on
+the assumption that it would be carried out.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ FULL = {
     **dict.fromkeys(
         ("stay", "staystill", "stayput", "standstill", "noop", "donothing"), STAY
     ),
-    # The words in which the prompt says what an action is.
+    # The system prompt's descriptions of the actions.
     **{
         _plain(words): ACTIONS.index(action) for action, words in descriptions().items()
     },
@@ -74,7 +74,7 @@ SHORT = {
     **dict.fromkeys(("s", "wait", "nop"), STAY),
 }
 _LISTED = FULL | SHORT
-#: How far every step goes: within a name it says nothing.
+#: Length of a step as part of a name. Every step has it, so it is ignored.
 _ONE_STEP = re.compile("one(?:cell|step)")
 #: Moves that no prompt offers: a step to the side is not a turn.
 _NOT_OFFERED = {
@@ -82,20 +82,20 @@ _NOT_OFFERED = {
     for verb in (*_WALKS, "strafe", "slide")
     for way in ("left", "right", "back", "backward", "backwards", "up", "down")
 }
-#: Words and joints of the longest name ("turn to your left without moving").
+#: Maximum number of words and joints in a name ("turn to your left without moving").
 _MOST_TOKENS = 6
-#: What may stand around a line and means nothing.
+#: Characters around a line that mean nothing.
 BLANKS = " \t\n*_`"
-#: What may stand between items, and before the first one.
+#: Words allowed between items, and before the first one.
 _CONNECTORS = _set("and then next finally first now again lastly also afterwards boxed")
-#: What may stand before the first item of a sentence that announces actions, and what
-#: must be among it.
+#: Words allowed before the first item of a sentence that announces actions; and those
+#: of which at least one is required.
 _SPEAKER = _set(
     "i im we me the best so think therefore thus just my next action actions move choice have must answer it that"
 )
 _WILL = _set("will ill id lets let choose decide going should would is are be")
 _SEEMS = _set("seems looks sounds feels may might could can was has")
-#: Words that deny what follows, or leave it open.
+#: Words that deny the following action, or leave it open.
 OPEN = _set(
     "not no never nor neither without avoid rather instead cannot cant dont doesnt wont shouldnt wouldnt or either if "
     "otherwise else unless whether possible available allowed valid options option could can might may when"
@@ -114,7 +114,7 @@ _NUMBERS = {
     "twice": 2,
     "thrice": 3,
 }
-#: What a number may count.
+#: Units that a number may count.
 _UNITS = _set(
     "x times time cell cells step steps moment moments space spaces square squares unit units once"
 )
@@ -128,8 +128,8 @@ _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|->|=>|[^\s]")
 
 
 class Item(NamedTuple):
-    """One item of a list: its actions, the name as it was written, whether an
-    explanation follows it.
+    """One item of a list: its actions, the name as written, and whether an explanation
+    follows.
     """
 
     actions: tuple[int, ...]
@@ -138,9 +138,11 @@ class Item(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What a line lists. ``choice``: it leaves one, or denies what follows, and so
-    lists nothing. ``cut``: an item that is not an action ended it; ``unknown`` counts
-    it, unless it is a sentence.
+    """The list in a line.
+
+    ``choice``: the line leaves a choice, or denies an action, and so lists nothing.
+    ``cut``: an item that is not an action ended the list; ``unknown`` counts it, unless
+    it is a sentence.
     """
 
     items: tuple[Item, ...] = ()
@@ -150,13 +152,13 @@ class Line(NamedTuple):
 
 
 def labelled_line(line: str) -> Line:
-    """Read what follows the label: words such as "I will" may introduce it."""
+    """Read the text after the label, which words such as "I will" may introduce."""
     return _Reader(line, _LISTED, announced=True).read()
 
 
 def listed_line(line: str) -> Line:
-    """Read a line below the label: with a bullet as a list, else if it is nothing but
-    one.
+    """Read a line below the label: a bulleted line as a list, another line only if it
+    is nothing but a list.
     """
     return _Reader(line, _LISTED, whole=not is_bulleted(line)).read()
 
@@ -174,10 +176,10 @@ def announcement(sentence: str) -> Line:
 class _Reader:
     """Reads a line from separator to separator.
 
-    ``whole``: all of it must be a list. ``announced``: words such as "I will" may stand
-    before an item; ``must``: they have to stand before the first. After an explanation
-    that no bracket closes, only names in capital letters are items if the first one
-    was.
+    ``whole``: the line must be nothing but a list. ``announced``: words such as "I
+    will" may stand before an item; with ``must`` they are required before the first.
+    After an explanation without brackets, and if the first item is in capital letters,
+    only names in capital letters are items.
     """
 
     def __init__(
@@ -224,7 +226,7 @@ class _Reader:
         return None
 
     def _other_words(self) -> Sequence[str]:
-        """Return what stands before the next separator, and go on after it."""
+        """Consume and return the words before the next separator."""
         begin = self._position
         while self._position < len(self._tokens) and (
             self._tokens[self._position] not in _SEPARATORS
@@ -254,8 +256,8 @@ class _Reader:
         return len(self._found) > before
 
     def _refusal(self, words: Sequence[str]) -> Line | None:
-        """Return what the line is if these words, which are not an item, make it other
-        than a list.
+        """Return the line's meaning if these words, which are not an item, make it
+        something other than a list.
         """
         follows = bool(self._found) and not self._loose
         if follows and words[0] in ("or", "/", "?") and words[1:2] != ["/"]:
@@ -269,7 +271,7 @@ class _Reader:
         return None if self._found or OPEN.isdisjoint(words) else Line(choice=True)
 
     def _is_spoken_of(self, words: Sequence[str]) -> bool:
-        """Whether the sentence only speaks of an action: "Let's move forward with
+        """Whether the sentence only mentions an action: "Let's move forward with
         this.", "Going FORWARD would be unwise."
         """
         return bool(self._found) and (
@@ -281,14 +283,14 @@ class _Reader:
 
     def _is_told(self, words: Sequence[str]) -> bool:
         """Whether a colon after an item is copied from the prompt or an observation
-        ("STAY: reward 0"), rather than the beginning of an explanation.
+        ("STAY: reward 0"). Otherwise it begins an explanation.
         """
         return not self._bulleted or words[1:2] == ["reward"]
 
     def _is_no_action(self, written: Sequence[str], explains: bool) -> bool:
-        """Whether words are an item of the list that is not an action."""
+        """Whether these words are an item of the list without being an action."""
         if explains or self._loose:
-            # Within an explanation, only what is written as the names are.
+            # Within an explanation, only words in the spelling of names count.
             name = "".join(token for token in written if token not in ("_", "-"))
             like = name.isalpha() and name.isupper() and len(name) > 2
             return like and self._found[0].name.isupper()
@@ -304,12 +306,12 @@ def word(token: str) -> str:
 
 
 def is_bulleted(line: str) -> bool:
-    """Whether a line begins with a bullet or a number, and not in bold."""
+    """Whether a line begins with a bullet or a number that is not in bold."""
     return not line.lstrip().startswith("**") and after_bullet(tokens(line)) > 0
 
 
 def after_bullet(tokens: Sequence[str]) -> int:
-    """Return how many tokens the bullet or number of a line has (``-``, ``2.``,
+    """Return the number of tokens of a line's bullet or number (``-``, ``2.``,
     ``(3)``).
     """
     begin = int(bool(tokens) and tokens[0] in _BULLETS)
@@ -328,8 +330,8 @@ def after_bullet(tokens: Sequence[str]) -> int:
 def _skipped(
     tokens: Sequence[str], position: int, words: frozenset[str] = frozenset()
 ) -> int:
-    """Return the position of the first token that is neither decoration nor one of
-    these words, nor a tag.
+    """Return the position of the first token that is no decoration, no tag, and none of
+    these words.
     """
     while position < len(tokens):
         token = tokens[position]
@@ -358,7 +360,9 @@ def _is_not_offered(tokens: Sequence[str], position: int) -> bool:
 def _item(
     tokens: Sequence[str], position: int, names: Mapping[str, int]
 ) -> tuple[Item, int] | None:
-    """Return the item that begins here, and where it ends: a count, a name, a count."""
+    """Return the item that begins here, and its end. An item is a count, a name and a
+    count.
+    """
     before = 0
     if (
         position + 2 < len(tokens)
@@ -377,8 +381,8 @@ def _item(
 def _named(
     piece: Sequence[str], names: Mapping[str, int]
 ) -> tuple[tuple[int, ...], str]:
-    """Return the actions that these tokens name, all of them together, and the name as
-    it was written.
+    """Return the actions named by all these tokens together, and the
+    name as written.
     """
     words = [token for token in piece if token not in ("_", "-")]
     if not (
@@ -396,7 +400,9 @@ def _named(
 
 
 def _letters(written: str) -> tuple[int, ...]:
-    """Return the actions of a word that is nothing but their letters, else none."""
+    """Return the actions of a word that consists of action letters only, such as FFL;
+    else none.
+    """
     if not (written.isupper() and set(written) <= set(ACTION_LETTERS)):
         return ()
     return tuple(map(ACTION_LETTERS.index, written))

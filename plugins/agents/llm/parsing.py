@@ -1,8 +1,8 @@
 """Reads a reply: its actions and its learnings. Pure functions, in time proportional to
 the reply's length.
 
-Precision comes first: what is not clearly an action is none. The rules are in
-``docs/prompts.md``, whose table is the test. In short:
+Precision comes first: a word counts as an action only if that is clear. The rules are
+in ``docs/prompts.md``, whose table is the test. In short:
 
 1. Only what stands before the end of the turn is read: before a token that ends it, a
    line that opens the other side's role and, once it has named actions, a line that
@@ -29,15 +29,15 @@ from cheesebench.plugins.agents.llm import lists
 from cheesebench.plugins.agents.llm.prompts import form_words, messages
 from cheesebench.plugins.agents.llm.turns import until_role, until_token
 
-#: Characters read at the end of a reply, where the actions are; longer than any model's
-#: reply.
+#: Number of characters read at the end of a reply, where the actions are. It is longer
+#: than any model's reply.
 MAX_READ = 200_000
 
-#: Tags such as ``</s>`` and ``<answer>``, which mean nothing; but for those of a label.
+#: Tags such as ``</s>`` and ``<answer>``, which mean nothing, except around a label.
 _MARKUP = re.compile(
     r"<(?!forward|rotate|stay)/?\|?([a-z][\w :|.\"=-]{0,60})>", re.IGNORECASE
 )
-#: A label that begins its line, whatever decorates it; a heading needs no colon.
+#: A label at the beginning of a line, with any decoration. A heading needs no colon.
 _LABEL = re.compile(
     r"^(?:[\W_](?<!\n))*(?:(?:my|your|next|final)[ \t]+)?(actions?|learnings?|reasoning)"
     r"(?:(?:[\W_](?<![\n(])){0,6}?(?:[:=：]|\][:=：]?)|(?:[\W_](?<![\n(]))*$"
@@ -55,7 +55,7 @@ _THINKS = (
     "think|thinking(?:_process)?|thoughts?|plan|draft|deliberat(?:e|ion)|reasoning"
     "|scratchpad|analysis|reflection|inner_monologue"
 )
-#: Tags of thoughts: ``<seed:think>``, ``<|START_THINKING|>``, ``<|end_of_thought|>``,
+#: Tags of reasoning: ``<seed:think>``, ``<|START_THINKING|>``, ``<|end_of_thought|>``,
 #: ``[THINK]``, ``◁think▷``; channels; Gemma's (``<unused94>thought``), Solar's
 #: (``<|content|>``), and the sentences of Granite and Apriel.
 _TAG = re.compile(
@@ -66,7 +66,7 @@ _TAG = re.compile(
     r"|(?:<\|(?:end|start)\|>(?:assistant)?)*<\|channel\|>\s*(?P<channel>\w+)[^<\n]{0,80}(?:<\|constrain\|>\w*\s*)?<\|message\|>",
     re.IGNORECASE | re.ASCII | re.MULTILINE,
 )
-#: Words that take back what was said before them.
+#: Words that withdraw the statement before them.
 _TAKES_BACK = re.compile(
     r"\b(?:actually|second thoughts?|reconsider\w*|correct(?:ion|ed|ing)|instead|rather|revis\w+"
     r"|final\w*|better|sorry|mistaken?|oops|scratch that|chang\w+|updat\w+|hmm+|wrong)\b"
@@ -74,8 +74,8 @@ _TAKES_BACK = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-#: What a sentence says before a label that it only speaks of: "If I could, I'd ...";
-#: and what it says after it: "ACTIONS: FORWARD would hurt".
+#: Words before a label that is only mentioned: "If I could, I'd ..."; and words after
+#: one: "ACTIONS: FORWARD would hurt".
 _SPEAKS_OF = re.compile(
     r"\b(?:if|would|could|i['’]d|unable|comply|refus\w+|decline\w*"
     r"|i (?:can(?:not|['’]t)|won['’]t|will not|do not|don['’]t|must not))\b[^.!?\n]*\Z",
@@ -89,8 +89,8 @@ _SPOKEN_OF = re.compile(
 
 @lru_cache(maxsize=1)
 def _request() -> re.Pattern[str]:
-    """Return the words that a request ends with, as a label: at the beginning of a line
-    (also as "My answer"), or whole within one.
+    """Return a pattern for the last words of a request, used as a label: at the
+    beginning of a line (also as "My answer"), or complete within one.
     """
     text = {name: template.template for name, template in messages().items()}
     answer = text["answer"]
@@ -109,8 +109,8 @@ def _request() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _world() -> re.Pattern[str]:
-    """Return what only the world says, or the model in its next turn: the heads of its
-    messages, results of steps, rows of a map, roles.
+    """Return a pattern for lines that only the world writes, or the model in an
+    imagined next turn: heads of messages, results of steps, rows of a map, roles.
     """
     text = {name: re.escape(one.template) for name, one in messages().items()}
     heads = "|".join(text[name] for name in ("new_trial", "your_turn", "trial_ended"))
@@ -126,8 +126,8 @@ def _world() -> re.Pattern[str]:
 
 
 class Spoken(NamedTuple):
-    """A reply apart from its reasoning; ``cut_off``: it ends within the reasoning;
-    ``ran_on``: it went on past the end of its turn, which is left out.
+    """A reply apart from its reasoning. ``cut_off``: it ends within the reasoning.
+    ``ran_on``: it continued after the end of its turn; that part is left out.
     """
 
     text: str
@@ -137,9 +137,9 @@ class Spoken(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """1 to k actions or none; how many more there were; new learnings (None: none were
-    given); how many items of a list were no action, and ended it; whether the reply
-    went on past the end of its turn.
+    """The content of a reply: 1 to k actions or none; the number of further actions;
+    new learnings (None: none given); the number of list items that were not actions and
+    ended the list; and whether the reply continued after the end of its turn.
     """
 
     actions: tuple[int, ...]
@@ -150,8 +150,8 @@ class Parsed(NamedTuple):
 
 
 class _Section(NamedTuple):
-    """A label (``kind``: actions, learnings, reasoning, or empty before the first) and
-    what stands below it, from ``start`` of the text.
+    """A label (``kind``: actions, learnings, reasoning, or empty before the first) with
+    the text below it, from ``start``.
     """
 
     kind: str
@@ -162,24 +162,24 @@ class _Section(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """The actions of a list, and how many of its items were no action."""
+    """The actions of a list, and the number of its items that are not actions."""
 
     actions: tuple[int, ...] = ()
     unknown: int = 0
 
 
 def canonical(actions: Iterable[int]) -> str:
-    """Return the line that says these actions: ``ACTIONS: FORWARD, STAY``."""
+    """Return the standard line for these actions: ``ACTIONS: FORWARD, STAY``."""
     return "ACTIONS: " + ", ".join(ACTIONS[action] for action in actions)
 
 
 def separate_reasoning(text: str) -> Spoken:
-    """Part the reasoning from the reply: what stands in its tags or channels, and a
-    section ``REASONING:``.
+    """Separate the reasoning from the reply: the contents of its tags or channels, and
+    a section ``REASONING:``.
 
-    A reply that begins within its reasoning (the opening tag was the server's) is
-    reasoning up to the closing tag; one that never leaves it is reasoning to its end.
-    What follows the end of the turn is left out.
+    If the reply begins within its reasoning (the opening tag was the server's), the
+    reasoning ends with the closing tag; without a closing tag, it is the whole reply.
+    Text after the end of the turn is left out.
     """
     text, ran_past_token = until_token(text)
     said, thought, inside = _by_tags(text)
@@ -200,16 +200,18 @@ def separate_reasoning(text: str) -> Spoken:
 
 
 def _by_tags(text: str) -> tuple[str, list[str], bool]:
-    """Return what is said, what is thought, and whether the text ends in thoughts."""
+    """Return the spoken text, the reasoning, and whether the text ends within the
+    reasoning.
+    """
     spoken: list[str] = []
     thought: list[str] = []
     start, inside, tagged = 0, False, False
     for tag in _TAG.finditer(text):
         if tag["open"] == "[" and not (tag["end"] or f"[/{tag[0][1:]}" in text):
-            continue  # a heading
+            continue  # the tag is a heading
         closes = _closes(tag)
         if inside and not closes:
-            continue  # the reasoning speaks of a tag
+            continue  # the reasoning only mentions a tag
         begins_inside = closes and not tagged and not tag["channel"]
         (thought if inside or begins_inside else spoken).append(
             text[start : tag.start()]
@@ -226,7 +228,7 @@ def _by_tags(text: str) -> tuple[str, list[str], bool]:
 
 def _closes(tag: re.Match[str]) -> bool:
     if tag["channel"]:
-        # A commentary calls a tool, or speaks to the user.
+        # A commentary calls a tool, or addresses the user.
         return tag["channel"].lower() != "analysis"
     return bool(tag["end"] or tag["ends"]) or (tag["edge"] or "").lower().startswith(
         "end_"
@@ -234,11 +236,11 @@ def _closes(tag: re.Match[str]) -> bool:
 
 
 def parse(text: str, most: int, learnings: int, told: str = "") -> Parsed:
-    """Read a reply without its reasoning: at most ``most`` actions, and learnings of at
-    most so many characters.
+    """Read a reply without its reasoning.
 
-    ``told`` is the text of the prompt: its lines are not an answer. The last
-    ``MAX_READ`` characters of the turn count.
+    ``most`` limits the number of actions, ``learnings`` the characters of learnings.
+    ``told`` is the text of the prompt, whose lines are not an answer. Only the last
+    ``MAX_READ`` characters of the turn are read.
     """
     text, ran_past_token = until_token(text)
     text = text[-MAX_READ:].replace("\r\n", "\n").replace("\r", "\n")
@@ -254,7 +256,9 @@ def parse(text: str, most: int, learnings: int, told: str = "") -> Parsed:
 
 
 def _read(text: str, told: str) -> tuple[_Listed, str, bool]:
-    """Return the list, the learnings, and whether the reply runs on."""
+    """Return the list, the learnings, and whether the reply continues
+    after its turn.
+    """
     own = _own_lines(text, told)
     turn = _until_the_world(own)
     found, chosen, repeats = _actions_in(_sections(turn))
@@ -263,13 +267,13 @@ def _read(text: str, told: str) -> tuple[_Listed, str, bool]:
 
 
 def _until_the_world(text: str) -> str:
-    """Return a reply up to the first line that only the world says, once it has
-    answered.
+    """Return a reply that has answered up to the first line that only
+    the world writes.
     """
     spoke = next(filter(_answers, _sections(text)), None)
     line = _world().search(text)
     if line and (spoke is None or line.start() < spoke.start):
-        # It may have answered without the label.
+        # The reply may have answered without the label.
         if _unlabelled(text[: line.start()], listed=True):
             return text[: line.start()]
         line = _world().search(text, spoke.start) if spoke else None
@@ -286,9 +290,11 @@ def _label_of_tag(tag: re.Match[str]) -> str:
 
 
 def _own_lines(text: str, told: str) -> str:
-    """Return the reply without lines of the prompt, but for the words that a request
-    ends with, and for a list of actions, unless the reply repeats it as an example of
-    the prompt. The first lines of a reply repeat none: they answer what it teaches.
+    """Return the reply without lines of the prompt.
+
+    Exceptions are the last words of the request, and a list of actions, unless it
+    repeats an example of the prompt. The first lines of a reply are always its own,
+    because they answer.
     """
     if not told:
         return text
@@ -323,8 +329,8 @@ def _kind(label: str) -> str:
 
 
 def _sections(text: str) -> list[_Section]:
-    """Cut the text at its labels. Labels within a line are none inside the
-    reasoning.
+    """Split the text at its labels. Inside the reasoning, only labels at the beginning
+    of a line count.
     """
     kept: list[tuple[int, int, str, bool]] = [(0, 0, "", True)]
     for mark in sorted(_marks(text)):
@@ -338,9 +344,7 @@ def _sections(text: str) -> list[_Section]:
 
 
 def _marks(text: str) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield the labels: where each begins and ends, its kind, whether it begins a
-    line.
-    """
+    """Yield the labels: beginning, end, kind, and whether it begins a line."""
     starts = set()
     for label in _LABEL.finditer(text):
         starts.add(label.end())
@@ -356,14 +360,14 @@ def _marks(text: str) -> Iterator[tuple[int, int, str, bool]]:
 
 
 def _is_spoken_of(text: str, label: re.Match[str]) -> bool:
-    """Whether the sentence around a label within a line only speaks of it."""
+    """Whether the sentence only mentions this label."""
     before = text[max(0, label.start() - 200) : label.start()]
     return bool(_SPEAKS_OF.search(before) or _SPOKEN_OF.match(text, label.end()))
 
 
 def _answers(section: _Section) -> bool:
-    """Whether a section is an answer, even one without an action, and no repetition of
-    the form.
+    """Whether a section answers, even without an action, rather than repeating the
+    form.
     """
     if section.kind != "actions":
         return False
@@ -380,8 +384,8 @@ def _form() -> tuple[str, ...]:
 
 
 def _actions_in(sections: Sequence[_Section]) -> tuple[_Listed, int, bool]:
-    """Return the list that counts, the number of its section, and whether another one
-    follows it that does not.
+    """Return the list that counts, the number of its section, and whether a later list
+    is ignored.
     """
     chosen = -1
     for number, section in enumerate(sections):
@@ -403,8 +407,8 @@ def _actions_in(sections: Sequence[_Section]) -> tuple[_Listed, int, bool]:
 
 
 def _replaces(sections: Sequence[_Section], chosen: int, number: int) -> bool:
-    """Whether a later list counts: the first one was only spoken of within a line, or
-    words between them take it back.
+    """Whether a later list counts: the first one was only mentioned within a line, or
+    words in between withdraw it.
     """
     between = sections[chosen + 1 : number]
     if not sections[chosen].begins_line:
@@ -416,7 +420,7 @@ def _replaces(sections: Sequence[_Section], chosen: int, number: int) -> bool:
 
 
 def _learnings_in(sections: Sequence[_Section], chosen: int) -> str:
-    """Return the last learnings up to the list that counts, else the first after
+    """Return the last learnings before the list that counts; otherwise the first after
     it.
     """
     notes = [
@@ -428,15 +432,17 @@ def _learnings_in(sections: Sequence[_Section], chosen: int) -> str:
         return ""
     text = next((one for before, one in reversed(notes) if before), notes[0][1])
     if not any(section.kind == "actions" for section in sections):
-        # The label is missing: a last paragraph that is nothing but actions is no
-        # learnings.
+        # The label is missing, so a last paragraph of nothing but actions is not part
+        # of the learnings.
         above, paragraph = _last_paragraph(text)
         text = above if above.strip() and _unlabelled(paragraph, listed=True) else text
     return _own_words(text)
 
 
 def _own_words(learnings: str) -> str:
-    """Return learnings up to the first line that is the world's, or the form's."""
+    """Return learnings up to the first line that belongs to the world, or
+    to the form.
+    """
     told = (line for line in _world().finditer(learnings) if line["told"])
     end = next(told, None)
     own = (learnings[: end.start()] if end else learnings).strip(lists.BLANKS)
@@ -444,11 +450,12 @@ def _own_words(learnings: str) -> str:
 
 
 def _json_answer(text: str) -> tuple[_Listed, str, bool] | None:
-    """Return the actions and learnings of a reply that holds them as a JSON object,
-    and that it does not run on; None if it holds none, or lists its actions before it.
+    """Return the actions and learnings of a reply that holds them as a JSON object, and
+    whether it continues after its turn.
 
-    Of an object that was cut off, only what is complete counts: half a name is no
-    action, half a note is none.
+    None if it has no such object, or lists its actions before. In a truncated object
+    only complete entries count: half a name is not an action, and half a note is not a
+    note.
     """
     begin = text.find("{")
     if begin < 0 or not re.search(r'"actions?"\s*:', text, re.IGNORECASE):
@@ -485,8 +492,8 @@ def _fields(data: Any) -> dict[str, Any]:
 
 
 def _labelled(text: str) -> _Listed:
-    """Read what stands below the label: its own line, then lines of items up to the
-    first other one.
+    """Read the text below the label: the rest of its line, then lines of items up to
+    the first other line.
     """
     first, *below = text.split("\n")
     line = lists.labelled_line(first)
@@ -503,7 +510,7 @@ def _labelled(text: str) -> _Listed:
 
 
 def _lines_below(below: Iterable[str], line: lists.Line) -> Iterator[lists.Line]:
-    """Yield the lines that go on with a list, or begin it where there is none yet."""
+    """Yield the lines that continue a list, or begin it if there is none yet."""
     found, blank = bool(line.items), False
     for text in below:
         if line.cut or line.choice:
@@ -524,7 +531,7 @@ def _lines_below(below: Iterable[str], line: lists.Line) -> Iterator[lists.Line]
 
 def _unlabelled(text: str, listed: bool = False) -> tuple[int, ...]:
     """Read a text without the label: its last paragraph, or (unless ``listed``) a last
-    sentence that announces.
+    sentence that announces an action.
     """
     paragraph = _last_paragraph(text)[1].split("\n")
     lines = [line for line in paragraph if line.strip(lists.BLANKS + "-#")]
@@ -538,7 +545,7 @@ def _unlabelled(text: str, listed: bool = False) -> tuple[int, ...]:
 
 
 def _listed_at_the_end(lines: Sequence[str]) -> tuple[list[lists.Item], int]:
-    """Return the items of the last lines, and how many lines stand above them."""
+    """Return the items of the last lines, and the number of lines above them."""
     found: list[lists.Item] = []
     above = len(lines)
     while above and (items := lists.bare_line(_after_heading(lines[above - 1])).items):
@@ -553,15 +560,15 @@ def _last_paragraph(text: str) -> tuple[str, str]:
 
 
 def _is_opening(line: str) -> bool:
-    """Whether a list may begin below this: there is nothing yet, or a bracket, or "(in
-    this order)".
+    """Whether a list may begin below this line: it is empty, a bracket, or "(in this
+    order)".
     """
     line = line.strip(lists.BLANKS)
     return line.startswith("(") or line.strip("[{").lower() in ("", "json", "text")
 
 
 def _after_heading(line: str) -> str:
-    """Return what stands after "Your answer:", "Next action:" and their like."""
+    """Return the text after "Your answer:", "Next action:" and similar headings."""
     head, colon, rest = line.partition(":")
     words = [
         lists.word(token)
@@ -585,8 +592,8 @@ def _introduces(line: str, bulleted: bool) -> bool:
 
 
 def _announced(line: str) -> tuple[int, ...]:
-    """Read the last sentence if it says what the speaker does now: "I don't know, so
-    I'll STAY.".
+    """Read the last sentence if it announces an action: "I don't know,
+    so I'll STAY.".
     """
     sentence = re.split(r"[.!;] ", line.strip().rstrip(lists.BLANKS + ".!"))[-1]
     if sentence.endswith("?"):
@@ -598,7 +605,7 @@ def _announced(line: str) -> tuple[int, ...]:
 
 
 def _is_menu(found: Sequence[lists.Item]) -> bool:
-    """Whether these are the four actions as the prompt lists them."""
+    """Whether these are the four actions in the form of the prompt's list."""
     return [item.actions for item in found] == [(0,), (1,), (2,), (3,)]
 
 

@@ -1,8 +1,8 @@
-"""What a model is told: the system prompts and the messages, whose texts are data
+"""The texts for a model: the system prompts and the messages, filled in from data
 (``prompts.yaml``).
 
-All functions are pure. Every message can be understood by itself: nothing in it refers
-to one that may have left the prompt.
+All functions are pure. Every message can be understood by itself: it never refers to
+one that may have left the prompt.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def variants() -> tuple[str, ...]:
     return tuple(_data()["variants"])
 
 
-#: What is filled in, in a prompt of one's own as in the shipped ones.
+#: Placeholders for values, in a user's own prompt as in the shipped ones.
 PLACEHOLDERS = (
     "reading",
     "actions",
@@ -50,7 +50,7 @@ PLACEHOLDERS = (
 
 def unknown_placeholders(text: str) -> list[str]:
     """Return the names after a dollar sign (``$NAME``, ``${NAME}``) in a prompt that
-    nothing is filled in for.
+    are not placeholders.
     """
     return [
         name for name in Template(text).get_identifiers() if name not in PLACEHOLDERS
@@ -72,13 +72,13 @@ def system_prompt(
 ) -> str:
     """Return the system prompt: the same for every paradigm, trial and call.
 
-    ``variant`` is its name, or the prompt itself, with ``PLACEHOLDERS``. ``reading`` is
-    how the view is read ("" for a view that does not say so), ``actions`` the most
-    actions of one reply, ``learnings`` the most characters of learnings (0: none asked
-    for), ``patience`` the answers without an action after which a trial is waited
-    through (0: it is not). ``changes``: only changes are told; ``remembers``: prompts
-    have a past; ``interrupts``: plans are dropped when something happens; ``tools``:
-    answers are calls of a tool.
+    ``variant`` is its name, or the prompt itself, with ``PLACEHOLDERS``. ``reading``
+    explains the view ("" for a view without an explanation), ``actions`` is the maximum
+    number of actions in one reply, ``learnings`` the maximum number of characters of
+    learnings (0: not requested), ``patience`` the number of answers without an action
+    after which a trial passes without calls (0: never). ``changes``: only changes are
+    shown; ``remembers``: prompts have a past; ``interrupts``: an event drops the rest
+    of a plan; ``tools``: answers are calls of a tool.
     """
     data = _data()
     pieces: Mapping[str, str] = data["pieces"]
@@ -106,22 +106,22 @@ def system_prompt(
 
 
 def _patience(answers: int) -> str:
-    """Return the sentence about answers without an action, with a line of its own."""
+    """Return the sentence about answers without an action, on a line of its own."""
     if not answers:
         return ""
     return Template("\n" + _data()["pieces"]["patience"]).substitute(patience=answers)
 
 
 def _memory(*, remembers: bool, notes: bool) -> str:
-    """Return the name of the piece that says what is remembered."""
+    """Return the name of the piece that describes the memory."""
     if remembers:
         return "remembers"
     return "forgets_but_notes" if notes else "forgets"
 
 
 def _piece_names(variant: str, *, tools: bool, once: bool) -> list[str]:
-    """Return the pieces of a shipped prompt; with ``tools``, those about calls of a
-    tool (``once``: of a single action) take the place of others.
+    """Return the names of the pieces of a shipped prompt. With ``tools``, pieces about
+    tool calls (``once``: of a single action) replace others.
     """
     data = _data()
     names: list[str] = data["variants"][variant]
@@ -136,13 +136,13 @@ def _piece_names(variant: str, *, tools: bool, once: bool) -> list[str]:
 
 
 def _without_learnings(text: str) -> str:
-    """Leave out the lines that ask for learnings."""
+    """Remove the lines that ask for learnings."""
     labels = ("LEARNINGS:", "learnings:")
     return "\n".join(line for line in text.split("\n") if not line.startswith(labels))
 
 
 def instructions(reading: str) -> str:
-    """Return what a person is told; ``reading`` as in ``system_prompt``."""
+    """Return the instructions for a person; ``reading`` as in ``system_prompt``."""
     data = _data()
     values = {"reading": reading or data["reading"]}
     return "\n\n".join(
@@ -162,7 +162,7 @@ def messages() -> Mapping[str, Template]:
 
 
 def descriptions() -> dict[str, str]:
-    """Return the words in which the system prompt says what each action is."""
+    """Return the system prompt's description of each action."""
     lines = [line.partition(": ") for line in _data()["pieces"]["actions"].split("\n")]
     return {
         name: re.split("[,$]", words)[0] for name, _, words in lines if name in ACTIONS
@@ -170,8 +170,8 @@ def descriptions() -> dict[str, str]:
 
 
 def form_words() -> tuple[str, ...]:
-    """Return the words in which the form of an answer says what stands below a label,
-    up to the first comma: repeated, they say nothing.
+    """Return the words in the form of an answer that explain each label, up to the
+    first comma. Repeated in a reply, they mean nothing.
     """
     pieces = _data()["pieces"]
     names = ("learnings_form", "actions_form", "action_form")
@@ -210,16 +210,14 @@ Event = Begun | Freed | Step
 def tell(
     events: Iterable[Event], changes: bool = False, closed: bool = False
 ) -> tuple[Part, ...]:
-    """Return the observation part of a message: every step, its reward, and what was
-    perceived after it.
+    """Return the observation part of a message: every step, its reward, and the
+    observation after it.
 
     ``closed``: without the last observation, which opens the next stretch, unless it
-    ended a trial.
-
-    An observation that is just as the one before it is not repeated, and equal steps
-    without any change are told as one. With ``changes``, observations between the first
-    and the last one are told as the lines that differ from the one before. Outcomes are
-    not named: a trial ends as any other.
+    ended a trial. An observation equal to the previous one is not repeated, and equal
+    steps without any change are written as one. With ``changes``, observations between
+    the first and the last one are written as the lines that differ from the previous
+    one. Outcomes are not named, so all trials end alike.
     """
     text = messages()
     runs = list(_runs(events))
@@ -247,8 +245,8 @@ def _ends_trial(event: Event) -> bool:
 
 
 class _Run(NamedTuple):
-    """An event, whether its observation is as the one before, and how many such steps
-    there are in a row.
+    """An event, whether its observation equals the previous one, and the number of such
+    steps in a row.
     """
 
     event: Event
@@ -271,21 +269,21 @@ def _runs(events: Iterable[Event]) -> Iterator[_Run]:
 
 
 def _last_seen(runs: Sequence[_Run]) -> int:
-    """Return the last run whose observation is another than before."""
+    """Return the last run whose observation differs from the previous one."""
     seen = (number for number, run in enumerate(runs) if not run.unchanged)
     return max(seen, default=0)
 
 
 def _change(before: str | None, event: Event, changes: bool) -> str:
-    """Return how a step is told as a change; nothing where it is told in full."""
+    """Return the text of a step as a change; empty if it is shown in full."""
     if not changes or not isinstance(event, Step):
         return ""
     return _patch(before, event.observation)
 
 
 def _patch(before: str | None, now: str) -> str:
-    """Return the lines that have changed, with their numbers; nothing where the whole
-    is as short.
+    """Return the changed lines with their numbers; empty if the whole is
+    just as short.
     """
     if before is None or isinstance(before, Picture) or isinstance(now, Picture):
         return ""
@@ -311,7 +309,7 @@ def _head(event: Event, times: int) -> str:
 def _told_step(action: int | None, reward: float, times: int) -> str:
     text = messages()
     name = text["waited"].template if action is None else ACTIONS[action]
-    # A sign distinguishes reward from punishment.
+    # The sign distinguishes reward from punishment.
     sign = f"{reward:+.6g}" if reward else "0"
     template = text["step"] if times == 1 else text["steps"]
     return template.substitute(action=name, reward=sign, times=times)
@@ -325,7 +323,7 @@ def _perceived(observation: str) -> list[Part]:
 
 
 def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Return the parts with neighbouring pieces of text made one."""
+    """Return the parts, with neighbouring pieces of text joined."""
     result: list[Part] = []
     for part in parts:
         if isinstance(part, str) and result and isinstance(result[-1], str):
@@ -349,7 +347,7 @@ def without_pictures(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 class PastPair(NamedTuple):
-    """A past call: the observation, and what the model said; nothing where its reply
+    """A past call: the observation, and the model's reply; None if it
     named no action.
     """
 
@@ -368,8 +366,9 @@ def conversation(
 ) -> tuple[Message, ...]:
     """Return the whole prompt of a call.
 
-    The first ``staying`` pairs stay in later prompts. ``learnings`` None: they are not
-    asked for. ``refused`` replies to this very prompt held no action, which is told.
+    The first ``staying`` pairs remain in later prompts. ``learnings`` None: they are
+    not requested. ``refused`` counts the replies without an action to this very prompt,
+    which the prompt then mentions.
     """
     text = messages()
     memory = (
@@ -403,8 +402,8 @@ def _last_reply(past: Sequence[PastPair]) -> int:
 def notes_request(
     system: Message, observed: tuple[Part, ...], learnings: str
 ) -> tuple[Message, ...]:
-    """Return the prompt that asks for learnings only, with what will not be told
-    again.
+    """Return the prompt that asks for learnings only, with the events that will not be
+    shown again.
     """
     text = messages()
     memory = text["learnings"].substitute(

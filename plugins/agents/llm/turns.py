@@ -1,8 +1,8 @@
-"""Where a model's turn ends in its reply. Pure functions, in time proportional to the
-reply's length.
+"""Finds the end of a model's turn in its reply. Pure functions, in time proportional to
+the reply's length.
 
-Where a model's end-of-turn token does not stop it, it goes on: it invents what the
-other side says, and its own next answer. None of that is read.
+A model that its end-of-turn token does not stop goes on: it invents the other side's
+words, and its own next answer. None of that is read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ROLE_TOKEN = (
     rf"(?:<{_BAR}(?:im_start|start_header_id|start_of_role|turn){_BAR}?>|<start_of_turn>"
     rf"|<{_BAR}START_OF_TURN_TOKEN{_BAR}>)"
 )
-#: Tokens that open the model's own turn: at the beginning of a reply they mean nothing.
+#: Tokens that open the model's own turn, and mean nothing at the beginning of a reply.
 _OPENS_OWN = re.compile(
     rf"\s*(?:<s>|<bos>|<{_BAR}begin[_▁]of[_▁](?:text|sentence){_BAR}>"
     rf"|{_ROLE_TOKEN}\s*(?:<{_BAR}CHATBOT_TOKEN{_BAR}>|(?:{_OWN})\b)"
@@ -26,8 +26,8 @@ _OPENS_OWN = re.compile(
     rf"|(?:{_OWN})[ \t]*(?:\n|\Z)|(?:#{{1,4}}[ \t]*)?(?:assistant|response|ai)[ \t]*:)",
     re.IGNORECASE,
 )
-#: Tokens that end a turn, or open another one. Harmony and Solar end a *message* by
-#: ``<|end|>``: the same turn goes on where the next one is the assistant's.
+#: Tokens that end a turn, or open another one. Harmony and Solar end a *message* with
+#: ``<|end|>``; the turn goes on if the next message is the assistant's.
 _ENDS = re.compile(
     rf"<{_BAR}(?:im_end|eot_id|eom_id|eot|eos|eom|return|call|endofprompt"
     rf"|end[_▁]?of[_▁]?(?:turn|text|sentence|utterance|message|document)"
@@ -37,11 +37,11 @@ _ENDS = re.compile(
     rf"|</?s>|<(?:eos|bos|eot|eoa|eod|end_of_turn|end_of_utterance|turn\|)>"
     rf"|{_ROLE_TOKEN}|</?<?SYS>>|\[/?INST\]|\[/?(?:SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS)\]"
     rf"|\[\|(?:endofturn|user|system|assistant)\|\]|<seed:eos>"
-    # Of such tokens a server that leaves them out keeps the role alone.
+    # Servers that remove such tokens leave only the role.
     rf"|(?<=[^\s\W])(?:user|assistant)(?=\n\n)",
     re.IGNORECASE,
 )
-#: A line that opens the role of the other side.
+#: A line that opens the other side's turn, by its role.
 _OTHER_SIDE = re.compile(
     r"^[ \t*_>]*(?:#{1,4}[ \t]*(?:instructions?|input|user|human|system|question|exercise)\b.*"
     r"|(?:user|human|system)(?:[ \t*_]*[:：]|[ \t]*$)|(?:用户|人类|问题)[ \t]*[:：]).*$",
@@ -50,7 +50,9 @@ _OTHER_SIDE = re.compile(
 
 
 class Turn(NamedTuple):
-    """What a model said in its turn; ``ran_on``: it went on past the turn's end."""
+    """The text of a model's turn. ``ran_on``: it continued after the end
+    of its turn.
+    """
 
     text: str
     ran_on: bool
@@ -65,7 +67,9 @@ def until_token(text: str) -> Turn:
 
 
 def until_role(text: str) -> Turn:
-    """Cut a reply without its reasoning at a line that opens the other side's role."""
+    """Cut a reply, without its reasoning, at a line that opens the
+    other side's turn.
+    """
     return _cut(text, 0, _OTHER_SIDE)
 
 
