@@ -1,8 +1,8 @@
 """The commands of ``cheesebench``: one module each, with ``add_arguments(parser)`` and
 ``run(options)``.
 
-A new command is a module and a line in the table; ``cheesebench.cli`` imports the
-module when the command is called.
+To add a command, add a module and a line in the table below; ``cheesebench.cli``
+imports the module when the command is called.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from cheesebench.commands.common import (
 from cheesebench.functions import audit, protocol_files
 from cheesebench.interfaces import AUDIT_PARTS, BaseSpecification
 
-#: Seconds between two lines where stderr is not a terminal.
+#: Seconds between two progress lines if stderr is not a terminal.
 EVERY = 60.0
 
 
@@ -100,8 +100,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Audit every named protocol; return FINDINGS when a rule fails."""
-    # Load all of them first: an error in the last file should not surface after minutes
-    # of auditing the others.
+    # Load all of them first, so that an error in the last file does not appear only
+    # after minutes of auditing the others.
     specifications = _chosen(options)
     reports = []
     for specification in specifications:
@@ -138,7 +138,7 @@ def _chosen(options: argparse.Namespace) -> list[BaseSpecification]:
 
 
 def _what_is_open(report: AuditReport) -> str:
-    """Return what follows from rules that could not be decided."""
+    """Return the consequence of rules that could not be decided."""
     rules = [one.rule for one in report.findings if one.verdict == "undecided"]
     if not rules:
         return ""
@@ -178,8 +178,8 @@ def _as_json(report: AuditReport) -> dict[str, Any]:
 
 
 class _Progress:
-    """What an audit is at: on one line of a terminal, else a line a minute, because a
-    log is read afterwards and services end jobs that are silent.
+    """The progress of an audit: on one line of a terminal, otherwise a line a minute,
+    because CI services end silent jobs.
     """
 
     def __init__(self, specification: BaseSpecification) -> None:
@@ -205,7 +205,8 @@ class _Progress:
     def __call__(self, what: str) -> None:
         first, self._last = not self._last, one_line(what)
         if first:
-            # A name may stand for a shipped protocol or for a file that is here.
+            # The same name may stand for a shipped protocol or for a file in this
+            # directory.
             self._print(f"{self._name} ({one_line(self._at)}): {self._last}")
         elif sys.stderr.isatty():
             print(

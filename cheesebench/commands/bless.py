@@ -94,8 +94,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _floor(plan: CellPlan) -> tuple[float, str] | None:
-    """Return the rate up to which a subject shows none of the ability, and what has it:
-    where no ceiling is proved, moving at random, which has less.
+    """Return the rate up to which a subject shows nothing of the ability, and a phrase
+    for such a subject.
+
+    If no ceiling is proved, it is the rate of random moves, which is lower.
     """
     if plan.ability is not None:
         return plan.ability.without, "without the ability at most"
@@ -105,7 +107,9 @@ def _floor(plan: CellPlan) -> tuple[float, str] | None:
 def _nothing_to_lose(
     run: CountedRun, floors: Mapping[CellKey, tuple[float, str] | None]
 ) -> Iterator[str]:
-    """Yield the cells that show none of their ability."""
+    """Yield the cells whose rate shows nothing of the ability, so that there is nothing
+    to lose.
+    """
     for cell in run.cells:
         found = floors.get((cell.model, cell.protocol, cell.view, cell.variant))
         rates = [

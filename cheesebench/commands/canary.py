@@ -21,7 +21,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.redaction import redact
 from cheesebench.terminal import printable
 
-#: Characters of an answer that are shown.
+#: Maximum number of characters of an answer to show.
 SHOWN = 200
 
 

@@ -26,7 +26,7 @@ from cheesebench.protocol.catalogue import file_names, protocol_name
 from cheesebench.records import CellPlan
 from cheesebench.terminal import coloured, printable
 
-#: Columns of a terminal of unknown width, and those that a wrapped cell keeps.
+#: Assumed columns of a terminal of unknown width, and minimum width of a wrapped cell.
 NARROW, SHORTEST = 80, 8
 #: Maximum number of characters of a table cell: wrapping the megabytes of a hostile log
 #: repeatedly would take hours.
@@ -41,8 +41,8 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
     """Return the file of a protocol: a path, a file of that name in this directory, or
     an installed protocol.
 
-    Raises OptionError for a path that leads nowhere, UnknownNameError for an unknown
-    name.
+    Raises OptionError for a path that does not exist, and UnknownNameError for an
+    unknown name.
     """
     path = Path(name)
     if path.is_file():
@@ -68,7 +68,7 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
 
 
 def _with_those_here(error: UnknownNameError, name: str) -> UnknownNameError:
-    """Return the error for an unknown protocol, with the similar one in this directory
+    """Return the error for an unknown protocol, with a similar name in this directory
     if there is one.
     """
     here = [
@@ -103,8 +103,8 @@ def shown_path(path: Path | str) -> str:
 
 
 def one_line(text: object, most: int | None = None) -> str:
-    """Return text as one printable line, cut to ``most`` characters, with three dots
-    if it was longer.
+    """Return text as one printable line, cut to ``most`` characters, and then with
+    three dots at its end.
     """
     line = printable(" ".join(str(text).split()))
     return line if most is None or len(line) <= most else f"{line[:most]}..."
@@ -115,9 +115,11 @@ def terminal_width() -> int:
 
 
 def paragraph(text: object, first: str = "", rest: str | None = None) -> str:
-    """Return text as printable lines that fit the terminal, except for longer words
-    such as paths; ``first`` stands before it, and ``rest`` (the same and two blanks)
-    before its further lines.
+    """Return text as printable lines that fit the terminal; only longer words such as
+    paths exceed it.
+
+    ``first`` is the prefix of the first line, and ``rest`` that of the others (default:
+    ``first`` and two blanks).
     """
     return textwrap.fill(
         one_line(text),
@@ -141,7 +143,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         ["\n".join(_wrapped(cell, room)) for cell, room in zip(row, wide, strict=True)]
         for row in cells
     ]
-    # Not tabulate's headers, which are two columns wider than their text.
+    # tabulate's own headers would be two columns wider than their text.
     text: str = tabulate(
         [cells[0], ["-" * room for room in wide], *cells[1:]],
         tablefmt="plain",
@@ -151,7 +153,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def breaks_words(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
-    """Return whether a ``table`` of this would have to break words to fit the
+    """Return whether a ``table`` of these rows would have to break words to fit the
     terminal.
     """
     cells = _cells(headers, rows)
@@ -171,8 +173,8 @@ def _cells(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> list[lis
     ]
 
 
-#: Where a cell may be wrapped: at blanks, and after slashes and hyphens of words that
-#: are too long.
+#: Places where a cell may be wrapped: at blanks, and after slashes and hyphens of words
+#: that are too long.
 _BREAK = re.compile(r"(\s+|(?<=[/-])(?=[A-Za-z]))")
 
 
@@ -180,11 +182,12 @@ def _widths(rows: list[list[str]], width: int) -> list[int]:
     """Return column widths that fit into ``width``, with two blanks between columns, if
     possible.
 
-    The widest is narrowed first, and no word is broken as long as another column can be
-    narrowed. The first column, which names the row, is narrowed last.
+    The widest column is narrowed first, and no word is broken as long as another column
+    can be narrowed. The first column, which names the row, is narrowed last.
     """
     columns = list(zip(*rows, strict=True))
-    # Start from at most the whole width, because each narrowing wraps the cells again.
+    # No column starts wider than the whole width, because each narrowing wraps the
+    # cells again.
     wide = [
         max(len(line) for cell in column for line in _wrapped(cell, width))
         for column in columns
@@ -282,7 +285,7 @@ def _unwritable(path: str, error: OSError) -> OptionError:
     )
 
 
-#: Help of an argument that is a protocol.
+#: Help for an argument that is a protocol.
 PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml file"
 
 
@@ -290,7 +293,7 @@ def describe(parser: argparse.ArgumentParser, description: str, *examples: str) 
     """Add a description and example arguments to the command's help; line breaks of the
     description are kept.
     """
-    width = shutil.get_terminal_size().columns - 2  # as argparse
+    width = shutil.get_terminal_size().columns - 2  # as argparse does
     lines = f"{parser.description or ''} {description}".strip().splitlines()
     parser.description = "\n".join(
         textwrap.fill(line, width, break_on_hyphens=False) for line in lines
@@ -333,7 +336,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def add_cell(parser: argparse.ArgumentParser) -> None:
-    """Add what chooses one cell of a run; see ``choose_cell``."""
+    """Add the options that select one cell of a run; see ``choose_cell``."""
     for name in ("protocol", "model", "view", "variant"):
         parser.add_argument(
             f"--{name}", metavar="NAME", help=f"the {name}, if the run has several"
@@ -341,8 +344,8 @@ def add_cell(parser: argparse.ArgumentParser) -> None:
 
 
 def add_recorded_trial(parser: argparse.ArgumentParser, otherwise: str = "") -> None:
-    """Add what chooses a subject and one of its trials; ``otherwise`` says which trial
-    is meant without it.
+    """Add the options that select a subject and one of its trials; ``otherwise``
+    describes the default trial.
     """
     _add_subject(parser)
     parser.add_argument(
@@ -356,8 +359,9 @@ def add_recorded_trial(parser: argparse.ArgumentParser, otherwise: str = "") -> 
 def choose_cell(
     candidates: Sequence[CellPlan], options: argparse.Namespace
 ) -> CellPlan:
-    """Return the cell that the options of ``add_cell`` name. Raises UnknownNameError,
-    and OptionError if there are several.
+    """Return the cell selected by the options of ``add_cell``.
+
+    Raises UnknownNameError, and OptionError if there are several.
     """
     for kind in ("model", "protocol", "view", "variant"):
         values = sorted({str(getattr(plan, kind)) for plan in candidates})
@@ -367,7 +371,7 @@ def choose_cell(
 
 
 def _choose(kind: str, wanted: str | None, values: Sequence[str]) -> str:
-    """Return the value that is wanted, or the only one."""
+    """Return the wanted value, or the only one."""
     if wanted is None and kind == "variant" and "" in values:
         return ""  # the plain cell is meant
     if wanted is None and len(values) > 1:

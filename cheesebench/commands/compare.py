@@ -71,8 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare, write the table, and return 1 if something is worse and that is to count
-    as failure.
+    """Compare, write the table, and return 1 if something is worse and this counts as
+    failure.
     """
     plugins = installed_plugins()
 

@@ -13,7 +13,7 @@ from cheesebench.commands import FINDINGS, common
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.protocol import Catalogue
 
-#: Longest value that is shown whole.
+#: Maximum length of a value that is shown in full.
 LONGEST = 300
 
 
@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the differences; return FINDINGS if there are any, as diff does."""
+    """Print the differences; return FINDINGS if there are any, like the Unix command
+    diff.
+    """
     catalogue = common.installed_catalogue()
     parent, child = (_load(catalogue, name) for name in (options.parent, options.child))
     print(
@@ -74,7 +76,7 @@ def _values(specification: BaseSpecification) -> Mapping[str, Any]:
 
 
 class _Absent:
-    """Marks a key that one side does not have."""
+    """Marks a key that is missing on one side."""
 
 
 ABSENT = _Absent()
@@ -84,7 +86,7 @@ def differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, Any, A
     """Yield (key, old value, new value) for every difference; lists of different length
     differ as a whole.
 
-    ABSENT marks a key that one side does not have.
+    ABSENT marks a key that is missing on one side.
     """
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in dict.fromkeys([*old, *new]):

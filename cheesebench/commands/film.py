@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from cheesebench.records import CellPlan, Frame, TrialRecord
 
-#: The view that is drawn as people know mazes.
+#: The view that draws mazes in the way people know them.
 FROM_ABOVE = "topdown_2d"
-#: Milliseconds for which the last picture stands.
+#: Milliseconds for which the last picture is shown.
 PAUSE = 1500
 
 
@@ -91,15 +91,15 @@ def _record(log: RunLog, plan: CellPlan, options: argparse.Namespace) -> TrialRe
 
 
 def gif(frames: Sequence[Frame], speed: int) -> bytes:
-    """Return the pictures of a trial as an animated GIF, ``speed`` steps a second; the
-    last one stands longer.
+    """Return the pictures of a trial as an animated GIF with ``speed`` steps a second;
+    the last picture stays longer.
     """
     pictures = []
     for frame in frames:
         assert isinstance(frame.observation, Picture)
         with Image.open(io.BytesIO(frame.observation.png)) as picture:
             pictures.append(picture.convert("RGB"))
-    # One palette for all: the colours must not flicker.
+    # One palette for all pictures, because the colours must not flicker.
     palette = pictures[0].quantize(64)
     first, *rest = [
         one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures

@@ -103,16 +103,14 @@ def kept(page: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Plate:
-    """One protocol, from the start of the first trial of subject 0, as each view shows
-    it.
-    """
+    """One protocol at the start of the first trial of subject 0, in each view."""
 
     name: str
     title: str
     start: str
-    """The state of the trial, and the heading from which most is visible."""
+    """The state of the trial, and the heading with the best view."""
     looks: tuple[tuple[str, str | Picture], ...]
-    """Names of views, and what each of them shows."""
+    """Names of views, each with its picture."""
 
 
 def plates(
@@ -157,7 +155,7 @@ def gallery(
 
 
 def _fenced(text: str) -> list[str]:
-    """Return a block of text whose fence is longer than any run of its character."""
+    """Return a block of text whose fence is longer than any run of backticks in it."""
     if not text:
         return []
     fence = "`" * (3 + text.count("`"))
@@ -166,9 +164,7 @@ def _fenced(text: str) -> list[str]:
 
 
 def _as_html(shown: Iterable[Plate]) -> str:
-    """Return a page of its own, pictures included: a row for each protocol, a column
-    for each view.
-    """
+    """Return a self-contained page: a row for each protocol, a column for each view."""
     rows = [
         (
             plate,
@@ -183,7 +179,7 @@ def _as_html(shown: Iterable[Plate]) -> str:
 
 
 def _address(look: str | Picture) -> str:
-    """Return a picture as an address that needs no file."""
+    """Return a picture as a data URL, which needs no file."""
     if not isinstance(look, Picture):
         return ""
     return f"data:image/png;base64,{base64.b64encode(look.png).decode()}"

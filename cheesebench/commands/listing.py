@@ -38,19 +38,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     plugins = installed_plugins()
     found, tables = collect(plugins, installed_catalogue())
-    # JSON is pure ASCII, so the names of third-party plugins cannot harm a terminal.
+    # JSON is pure ASCII, so names of third-party plugins cannot harm a terminal.
     print(json.dumps(found, indent=2) if options.json else _as_text(found, tables))
     return 0
 
 
-#: Rows of the protocols of each family: cells by heading.
+#: Table rows of the protocols of each family: cells by heading.
 Tables = dict[str, list[dict[str, object]]]
 
 
 def collect(
     plugins: PluginManager, catalogue: Catalogue
 ) -> tuple[dict[str, Any], Tables]:
-    """Return all that is installed as JSON values, and the protocols as rows of tables.
+    """Return everything installed as JSON values, and the protocols as rows of tables.
 
     A broken file or plugin does not affect the others.
     """
@@ -96,8 +96,8 @@ def collect(
 
 
 def _files(catalogue: Catalogue) -> Iterator[tuple[str, Path]]:
-    """Yield the files of all protocols, each with the folder that it is run with (empty
-    for none).
+    """Yield the files of all protocols, each with its folder (empty for none), by which
+    it can be run.
     """
     for path in catalogue.files.values():
         yield "", path
@@ -166,8 +166,8 @@ def _as_text(found: dict[str, Any], tables: Tables) -> str:
 
 
 def _protocols(rows: list[dict[str, object]]) -> str:
-    """Return the protocols of a family. The JSON has the paths; the edition is in the
-    name.
+    """Return the table of a family's protocols, without the paths that the JSON has.
+    Editions are part of the names.
     """
     own = [
         {name: value for name, value in row.items() if name not in ("edition", "file")}

@@ -26,7 +26,7 @@ from cheesebench.records import CellPlan
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.summaries import summarise_log
 
-#: Maximum number of missing cells that are named.
+#: Maximum number of missing cells to name.
 _NAMED = 10
 
 

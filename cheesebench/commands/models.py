@@ -78,8 +78,8 @@ def _check(
 
 
 def checked(plugins: PluginManager, entry: ModelEntry) -> tuple[str, str, str]:
-    """Return a model's name, whether it can be asked as it is (empty: nobody knows),
-    and what its backend says.
+    """Return a model's name, whether it can be called at present (empty: unknown), and
+    the report of its backend.
     """
     try:
         backend = plugins.backend(entry.backend)
@@ -105,8 +105,8 @@ def as_values(entries: Iterable[ModelEntry]) -> list[dict[str, Any]]:
 
 
 def _redacted(value: Any) -> Any:
-    """Return JSON values without secrets: a user's model list may contain keys where
-    variable names belong.
+    """Return JSON values without secrets, because a user's model list may contain keys
+    in place of variable names.
     """
     if isinstance(value, Mapping):
         return {name: _redacted(inner) for name, inner in value.items()}

@@ -26,8 +26,8 @@ from cheesebench.protocol.documents import is_name, is_protocol_name
 
 
 def filled(template: str, **values: str) -> str:
-    """Return a template (such as ``plugin/readme``) with ``$name`` placeholders filled
-    in.
+    """Return a template (such as ``plugin/readme``) with its ``$name`` placeholders
+    filled in.
     """
     text = (
         files("cheesebench.commands")
@@ -38,7 +38,7 @@ def filled(template: str, **values: str) -> str:
 
 
 def write_files(directory: Path, texts: Mapping[str, str]) -> None:
-    """Write texts by their path below a directory; if one exists already, raise
+    """Write texts to their paths below a directory. If one of the files exists, raise
     OptionError and write nothing.
     """
     for name in texts:
@@ -57,11 +57,11 @@ def write_files(directory: Path, texts: Mapping[str, str]) -> None:
             ) from None
 
 
-#: Paradigms to start from; an edition starts from another protocol.
+#: Paradigms that have a template; an edition starts from another protocol instead.
 TEMPLATES = ("maze", "chamber", "touchscreen", "dialogue")
 #: Seed of a template's tests.
 SEED = 1
-#: Trials after which a draw of two values has almost surely had both.
+#: Number of trials in which a draw of two values has almost certainly had both.
 _ENOUGH = 100
 
 
@@ -70,8 +70,7 @@ def protocol_text(template: str, name: str) -> str:
     check_name("a paradigm", name)
     if template != "chamber":
         return filled(f"protocol/{template}", name=name)
-    # Draws depend on the protocol's name, so determine which trials the tests must
-    # play.
+    # Draws depend on the protocol's name, so find the trials that the tests must play.
     draft = filled(f"protocol/{template}", name=name, lit="1", dark="2")
     lit, dark = _first_trials(draft, "light", ("on", "off"))
     return filled(f"protocol/{template}", name=name, lit=str(lit), dark=str(dark))
@@ -101,7 +100,7 @@ def edition_text(name: str, parent: BaseSpecification) -> str:
 
 
 def check_name(what: str, name: str) -> None:
-    """Raise OptionError unless this can be a name in a protocol."""
+    """Raise OptionError unless this is a valid name in a protocol."""
     if not is_name(name) or len(name) > 60:
         raise OptionError(
             f"'{name}' cannot be the name of {what}. Use letters, digits and _, beginning with a letter."
@@ -162,7 +161,7 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError(
             f"--output {options.output}: the name of a protocol file ends with {SUFFIX}."
         )
-    # The parent may not be found from there.
+    # The parent may not be found from the file's folder.
     specification, found = installed_catalogue().inspect_text(text, str(path))
     if specification is None:
         raise OptionError(f"It would not load from there: {'; '.join(map(str, found))}")
@@ -173,7 +172,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _next(specification: BaseSpecification, file: str) -> Iterator[str]:
-    """Yield the commands for what was written, those that take longest last."""
+    """Yield the next commands for a new file, with the slowest last."""
     yield f"  cheesebench lint {file}"
     for arena in arenas([specification]):
         yield f"  cheesebench trace {file} {_played(arena)}"
@@ -184,8 +183,8 @@ def _next(specification: BaseSpecification, file: str) -> Iterator[str]:
 
 
 def _played(specification: Specification) -> str:
-    """Return options that trace the first of the protocol's own tests, so that some of
-    its rules are seen to fire.
+    """Return options that trace the first of the protocol's own tests, which makes some
+    of its rules fire.
     """
     plugins, tests = installed_plugins(), specification.document.tests
     view = next(iter(plugins.views.values()))

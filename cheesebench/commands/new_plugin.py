@@ -17,7 +17,7 @@ from cheesebench.errors import OptionError
 from cheesebench.hookspecs import API_VERSION
 
 Kind = Literal["backend", "agent", "view", "executor", "family", "command"]
-#: What can be written.
+#: Kinds of plugin for which there is a template.
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")

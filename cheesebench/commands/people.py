@@ -136,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
     consent, debriefing = _paragraphs(options.consent), _paragraphs(options.debriefing)
     plugins = installed_plugins()
     instructions = _instructions(plugins, options.agent)
-    check_address(address, options.port or 0)  # before a run is begun
+    check_address(address, options.port or 0)  # checked before a run is begun
     with _opened(options, plugins) as (log, store, cells):
         if store.setting("key_times", str(options.key_times)) != str(options.key_times):
             how = "without" if options.key_times else "with"
@@ -195,8 +195,8 @@ def run(options: argparse.Namespace) -> int:
 def _opened(
     options: argparse.Namespace, plugins: PluginManager
 ) -> Iterator[tuple[RunLog, people.ParticipantStore, Cells]]:
-    """Yield the log (new or resumed, claimed for this process) and its cells of
-    people.
+    """Yield the log (new or resumed, claimed for this process) and its
+    cells of people.
     """
     results = Path(options.results)
     with contextlib.ExitStack() as stack:
@@ -266,8 +266,8 @@ def _planned(options: argparse.Namespace, plugins: PluginManager) -> Cells:
 
 
 def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -> Cells:
-    """Return the cells of people in a run; a run without any gets them for the
-    protocols of its models.
+    """Return the cells of people in a run; a run without any gets them for its models'
+    protocols.
     """
     fixed = (
         "protocols",
@@ -328,8 +328,8 @@ def _task(
 
 
 def _instructions(plugins: PluginManager, agent: str) -> Callable[[str], str]:
-    """Return the function that makes the instructions for people from a view's
-    explanation.
+    """Return a function that turns a view's explanation into
+    instructions for people.
     """
     spec = plugins.model_agent(agent)
     if spec.instructions is None:

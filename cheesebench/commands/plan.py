@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "profile", "design", "study", "subjects", "view", "control")
     about = "These protocols: names, files or directories of them; repeatable. Default: the nine paradigms"
     add_option(parser, "protocols", help=about)
-    # A file or directory selects every edition unless one is named.
+    # By default, a file or directory selects all its editions.
     add_option(parser, "edition", default=None)
     add_option(
         parser,
@@ -143,7 +143,7 @@ def _why_no_verdict(found: Forecast) -> str:
 
 
 def _needs(found: Forecast, several: bool) -> str:
-    """Return what the run needs for each player; without a claim all subjects are run
+    """Return the needs of the run for each player; without a claim all subjects are run
     for every player.
     """
     needs = found.needs if several else dict([next(iter(found.needs.items()))])
@@ -297,7 +297,7 @@ def _outlooks(cells: Sequence[CellForecast]) -> str:
 
 
 def _abilities(cells: Sequence[CellForecast]) -> str:
-    """Return where the animals and the bar stand on the ability scale."""
+    """Return the positions of the animals and the bar on the ability scale."""
     said = []
     for plan in {cell.plan.protocol: cell.plan for cell in cells}.values():
         scale = ability(plan, None)
@@ -348,7 +348,7 @@ def _percent(chance: float) -> str:
 
 
 def _range(shown: Callable[[Any], str], ends: Iterable[Any]) -> str:
-    """Return the ends of a range, or the one text that both have."""
+    """Return the ends of a range; if they read the same, only one."""
     return "–".join(dict.fromkeys(map(shown, ends)))
 
 

@@ -72,8 +72,8 @@ def parse_actions(text: str) -> list[int]:
 
 
 def from_lines(lines: TextIO) -> Iterator[int]:
-    """Yield the actions of each line until one says q or the input ends; report and
-    skip words that are not actions.
+    """Yield the actions of each line until one is q or the input ends; report and skip
+    unknown words.
     """
     for line in lines:
         if line.strip().upper() in QUIT_WORDS:
@@ -95,7 +95,7 @@ def from_terminal() -> Generator[int]:
     """Yield an action for every key until q; closing the iterator restores the
     terminal.
     """
-    # Windows has neither.
+    # Imported here, because Windows lacks both.
     import termios
     import tty
 
@@ -174,7 +174,7 @@ def run(options: argparse.Namespace) -> int:
         game.play(iter(given), first)
     elif by_key:
         print("Arrows or WASD move, the space bar stays, q quits.\n")
-        # Always closed, to restore the terminal.
+        # Closed in any case, to restore the terminal.
         with contextlib.closing(from_terminal()) as actions:
             game.play(actions, first)
     else:
@@ -190,7 +190,7 @@ def _can_clear() -> bool:
 
 
 class Game:
-    """One life played by a person; everything that happens is printed."""
+    """One life played by a person. Everything that happens is printed."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class Game:
         self._first = trial
         self._life, self._name, self._clear, self._output = life, name, clear, output
         self._trials = self._judged = self._successes = 0
-        #: Reward of all trials.
+        #: Total reward of all trials.
         self._total = 0.0
 
     def play(self, actions: Iterator[int], observation: str | None) -> None:
@@ -251,7 +251,7 @@ class Game:
         return False
 
     def _pose(self) -> object:
-        """Return the subject's position and heading, for comparison; None where the
+        """Return the subject's position and heading, for comparison; None if the
         environment has no pose.
         """
         return getattr(self._life, "pose", None)

@@ -19,7 +19,7 @@ from cheesebench.hookspecs import API_VERSION, PROJECT
 
 #: Origin of the built-in plugins.
 OURS = "pytest-cheesebench"
-#: Hooks that supply named things, and the plural of those.
+#: Hooks that supply named items, each with a plural noun.
 _SUPPLIES = {
     "cheesebench_agents": "agents",
     "cheesebench_model_agents": "model agents",
@@ -37,8 +37,8 @@ _SUPPLIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A plugin: its origin and what it supplies, by hook. ``failure``: why it was not
-    loaded.
+    """A plugin: its origin, and the items it supplies, by hook. ``failure``: why it was
+    not loaded.
     """
 
     name: str
@@ -61,8 +61,7 @@ def run(options: argparse.Namespace) -> int:
     plugins = list(collect(manager))
     replaced = list(replacements(plugins))
     if options.json:
-        # JSON is pure ASCII, so the names of third-party plugins cannot harm a
-        # terminal.
+        # JSON is pure ASCII, so names of third-party plugins cannot harm a terminal.
         found = {
             "api": API_VERSION,
             "plugins": [asdict(one) for one in plugins],
@@ -72,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     rows = [
         (
-            # As in an entry point.
+            # Written like an entry point.
             one.name if one.module == one.name else f"{one.name} = {one.module}",
             f"{one.distribution} {one.version}".strip(),
             _hooks(one),
@@ -157,7 +156,7 @@ def _supplied(plugin: Any) -> dict[str, list[str]]:
 
 
 def _hooks(plugin: Plugin) -> str:
-    # There are many models; they have a command of their own.
+    # Models are too many to list here, and have a command of their own.
     said = []
     for hook, names in plugin.hooks.items():
         what = _SUPPLIES.get(hook, hook)
@@ -175,7 +174,7 @@ def _hooks(plugin: Plugin) -> str:
 
 
 def replacements(plugins: list[Plugin]) -> Iterator[str]:
-    """Yield a sentence for each name that two plugins supply: the later one is used,
+    """Yield a sentence for each name that two plugins supply. The later one is used,
     except for built-in commands.
     """
     seen: dict[tuple[str, str], Plugin] = {}

@@ -28,8 +28,8 @@ from cheesebench.records import ReferenceValue
 from cheesebench.statistics.question import Question
 from cheesebench.statistics.wording import BETTER
 
-#: A line of a card (label and text), and a card: its title, and sections of such lines
-#: with a heading.
+#: A line of a card (label and text). A card has a title, and sections of such lines,
+#: each with a heading.
 Facts = list[tuple[str, str]]
 Sections = list[tuple[str, Facts]]
 
@@ -108,7 +108,7 @@ def text(specifications: Iterable[Specification]) -> str:
 
 
 def markdown(specifications: Iterable[Specification]) -> str:
-    """Return one Markdown page: a table of all numbers, then how each was obtained."""
+    """Return one Markdown page: a table of all numbers, then the derivation of each."""
     rows, notes = list[list[str]](), dict[str, str]()
     inherited, without = list[str](), list[str]()
     shown = set[tuple[ReferenceSpec, ...]]()
@@ -208,8 +208,8 @@ def _undecided(specification: Specification, reference: ReferenceSpec) -> str:
 
 
 def _beginning(text: str) -> str:
-    """Return the first whole sentences of a text, at least one, and more up to 40
-    words.
+    """Return whole sentences from the beginning of a text: at least one, and more up to
+    40 words.
     """
     first, *more = re.split(r"(?<=[a-z0-9)%\"]\.) (?=[A-Z])", one_line(text))
     while more and (
@@ -220,7 +220,7 @@ def _beginning(text: str) -> str:
 
 
 def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Sections]]:
-    """Yield title and sections; an edition that inherits its parent's references points
+    """Yield title and sections. An edition that inherits its parent's references points
     to the parent's card.
     """
     shown: dict[str, tuple[ReferenceSpec, ...]] = {}
@@ -384,7 +384,8 @@ def _link(text: str, links: Sequence[tuple[re.Pattern[str], str]]) -> str:
 
 
 def _escape(text: str) -> str:
-    # Not every Markdown dialect accepts a backslash before these; all accept entities.
+    # Not every Markdown dialect accepts a backslash before these characters; all accept
+    # entities.
     entities = str.maketrans(
         {"&": "&amp;", "<": "&lt;", ">": "&gt;", "~": "&#126;", "$": "&#36;"}
     )

@@ -30,7 +30,7 @@ from cheesebench.terminal import printable
 if TYPE_CHECKING:
     from cheesebench.protocol import Specification
 
-#: ``--view all`` shows every view.
+#: Value of ``--view`` that shows every view.
 ALL = "all"
 Square = tuple[int, int]
 
@@ -135,8 +135,8 @@ def _views(names: Iterable[str] | None) -> list[View]:
 
 
 def _expanded(specification: Specification) -> str:
-    """Return the ``arena`` that a generator has drawn, as YAML. Raises OptionError for
-    an arena that is a map already.
+    """Return a generated arena as YAML. Raises OptionError for an arena that is already
+    a map.
     """
     drawn = specification.arena.drawn
     if drawn is None:

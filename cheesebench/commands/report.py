@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         return _board(options)
     plugins = installed_plugins()
     name = _format(options)
-    # An unknown one is reported before anything is computed.
+    # An unknown format is reported before anything is computed.
     reporter = plugins.reporter(name)
     several = len(set(options.runs)) > 1
     one_run = isinstance(reporter, RunReporter)
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
             f"The format '{name}' shows one run. Name one, or another format."
         )
     with _opened(options) as logs:
-        # Row by row; trials are replayed if that is asked for.
+        # Verifies every row; replays the trials on request.
         checked = [
             verify(one) if options.verify else rows_only(one, ranked=several)
             for one in logs
@@ -96,21 +96,21 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _format(options: argparse.Namespace) -> str:
-    """Return the name of the format that the options ask for."""
+    """Return the name of the requested format."""
     if options.html is not None:
         if options.format not in (None, "html") or (options.html and options.output):
             raise OptionError(
                 "--html PATH names its own format and file. Remove --format and --output."
             )
         return "html"
-    # An image is what a file of that name is expected to be.
+    # A file name that ends in .svg asks for an image.
     is_image = Path(options.output or "").suffix.lower() == ".svg"
     return options.format or ("board" if is_image else "markdown")
 
 
 def _page(options: argparse.Namespace, logs: Sequence[RunLog]) -> str:
-    """Return the file of an HTML page: without a path it stands beside the log, and a
-    page of several runs belongs to none of them.
+    """Return the path of an HTML page. By default it is beside the log; a page of
+    several runs belongs to none of them.
     """
     beside = "board.html"
     if len(logs) == 1:

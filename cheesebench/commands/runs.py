@@ -55,12 +55,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _text(lines: Sequence[RunLine]) -> str:
-    """Return a table of runs, or paragraphs where the terminal is too narrow for it,
-    and then their problems.
+    """Return a table of runs, or paragraphs if the terminal is too narrow for it,
+    followed by their problems.
     """
     columns = ["run", "UTC", "models", "", "trials", "cost", "verdicts"]
     rows = [_row(line) for line in lines]
-    if not any(row[5] for row in rows):  # nothing was paid for
+    if not any(row[5] for row in rows):  # no run has cost anything
         columns, *rows = ([*row[:5], row[6]] for row in (columns, *rows))
     text = (
         coloured("\n".join(map(_paragraphs, lines)))

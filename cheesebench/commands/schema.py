@@ -15,7 +15,8 @@ from cheesebench.files import write_whole
 from cheesebench.protocol import SUFFIX
 from cheesebench.protocol.schema import FILE_NAME, schema_text
 
-#: Settings file and key of VS Code's YAML extension (Red Hat).
+#: Key in the settings of VS Code's YAML extension (Red Hat), and folder of the settings
+#: file.
 SETTING, FOLDER = "yaml.schemas", ".vscode"
 
 

@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        # It imports OpenEnv, which is an extra.
+        # Imported here because it imports OpenEnv, which is an extra.
         from cheesebench.interop.openenv_server import Served
     except ImportError as error:
         raise OptionError(

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from cheesebench.experiment.replay import RebuiltCall
     from cheesebench.records import CallRecord, CellPlan
 
-#: Characters of a reply in the list of calls.
+#: Number of characters of a reply in the list of calls.
 EXCERPT = 50
-#: Parts of a plan's settings that the head of a call does not repeat.
+#: Plan settings that the header of a call does not repeat.
 _ELSEWHERE = ("backend", "id", "served", "dropped", "stop", "reasoning")
 _HEADERS = (
     "call",
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
             )
             return 0
         text = _shown(log, plan, options.subject, records, _number(records, options))
-        # A pipe may lead to a terminal; only a file gets every character.
+        # A pipe may lead to a terminal, so only a file gets every character.
         write_output(text if options.output else printable(text), options.output)
     return 0
 
@@ -136,7 +136,9 @@ def _list(
     options: argparse.Namespace,
     records: Sequence[CallRecord],
 ) -> str:
-    """Return the table of the subject's calls, with what was read in each reply."""
+    """Return the table of the subject's calls, with the actions that were read from
+    each reply.
+    """
     last = records[-1]
     try:
         calls: Sequence[RebuiltCall | None] = rebuild_calls(
@@ -176,7 +178,7 @@ def _row(
 
 
 def _letters(call: RebuiltCall) -> str:
-    """Return the first letters of the actions that were read: ``FFL``."""
+    """Return the first letters of the actions read from a reply: ``FFL``."""
     if call.unparsed:
         return "no action"
     return "".join(ACTION_LETTERS[action] for action in call.actions or ())

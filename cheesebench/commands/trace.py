@@ -174,7 +174,7 @@ def changes(before: str, now: str) -> str:
 
 
 def _changes_of_line(row: int, old: str | None, new: str | None) -> list[str]:
-    """Return the squares of a line that differ, or the whole line if these are many."""
+    """Return the differing squares of a line, or the whole line if these are many."""
     if old is None or new is None:
         return [f"line {row}: {(new or '').strip() or '(gone)'}"]
     pairs = enumerate(zip_longest(old, new, fillvalue=" "))

@@ -14,7 +14,7 @@ from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX, with_arena
 from cheesebench.protocol.twins import twin
 
-#: Shorter secrets can be guessed by trial.
+#: Minimum length of a secret, because shorter ones can be guessed by trial.
 LEAST_SECRET = 12
 
 

@@ -1,6 +1,6 @@
-"""What the right answer of a trial depends on: draws that are read where choices end.
+"""The right answer of a trial: the draws that are read where choices end.
 
-The audit judges whether they are balanced; the statistics look whether a PASS holds for
+The audit tests whether they are balanced; the statistics test whether a PASS holds for
 each of them.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.specification import DrawSpec, Specification
 
-#: Levels beyond which subjects are not grouped by an answer.
+#: Maximum number of levels of an answer by which subjects are grouped.
 MOST_LEVELS = 4
 
 
@@ -19,9 +19,10 @@ def answers(specification: Specification, *, compared_only: bool = False) -> set
     """Return the variables that decide how a choice ends, and those that checks call
     hidden.
 
-    These are what triggers and guards of places and actions, ends and success read; not
-    what clocks read, such as the order of phases. ``compared_only``: only those that
-    are compared as names are (``==``, ``!=``, ``in``).
+    They are read in triggers and guards of places and actions, in ends and in success.
+    Variables that only clocks read, such as the order of phases, are excluded.
+    ``compared_only``: only variables that are compared as names are (``==``, ``!=``,
+    ``in``).
     """
     rules = [
         rule for state in specification.states.values() for rule in state.rules
@@ -44,8 +45,10 @@ def answers(specification: Specification, *, compared_only: bool = False) -> set
 
 
 def answers_for_life(specification: Specification) -> tuple[str, ...]:
-    """Return the answers that a subject keeps for life, balanced over subjects: of each
-    draw the first column that is one and has at most ``MOST_LEVELS`` values.
+    """Return the answers that a subject keeps for life, balanced over subjects.
+
+    For each draw this is the first column that is an answer and has at most
+    ``MOST_LEVELS`` values.
     """
     read = _with_sources(specification, answers(specification))
     found = []
@@ -56,8 +59,8 @@ def answers_for_life(specification: Specification) -> tuple[str, ...]:
 
 
 def _with_sources(specification: Specification, read: set[str]) -> set[str]:
-    """Return these variables and those that they are set from, as a lever is from the
-    place that pays.
+    """Return these variables and their sources: a lever may be set from the place that
+    pays.
     """
     states = specification.states.values()
     effects = [specification.each]

@@ -17,7 +17,7 @@ from cheesebench.interfaces import HEADINGS
 from cheesebench.protocol import documents
 from cheesebench.source import Node, walk
 
-#: The eight compass directions clockwise from north, as (column, row) steps; row grows
+#: The eight compass directions clockwise from north, as (column, row) steps; rows grow
 #: to the south.
 COMPASS = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
 #: Map characters for generated legends, without the default characters.
@@ -104,7 +104,7 @@ def _draw(
 
 
 def _next_character(look: _LookOfCell, drawn: Drawn) -> str:
-    """Return the character for a new kind of cell, entered in the legend."""
+    """Return the character for a new kind of cell, after adding it to the legend."""
     if len(drawn.zones) == len(_ALPHABET):
         raise GeneratorError("too many kinds of cells")
     character, (zones, glyph, door) = _ALPHABET[len(drawn.zones)], look
@@ -182,8 +182,8 @@ def _mark_sites(water: dict[Square, list[str]], radius: int, number: int) -> lis
 
 
 def ring(options: documents.Ring) -> Drawn:
-    """Draw a disc with holes on a circle one cell inside its edge, from north
-    clockwise, all drawn ``o``.
+    """Draw a disc with holes on a circle one cell inside its edge, clockwise from
+    north, all drawn ``o``.
     """
     radius, circle = options.radius, options.radius - 1
     disc: dict[Square, list[str]] = {square: [] for square in _disc(radius)}
@@ -191,10 +191,10 @@ def ring(options: documents.Ring) -> Drawn:
     for number in range(options.holes):
         angle = 2 * math.pi * number / options.holes
         exact = (circle * math.sin(angle), -circle * math.cos(angle))
-        # Halves round towards the centre, so that the ring is symmetrical; 1e-9 absorbs
-        # rounding errors.
+        # Halves are rounded towards the centre, so that the ring is symmetrical; 1e-9
+        # absorbs rounding errors.
         rounded = [math.copysign(math.ceil(abs(x) - 0.5 - 1e-9), x) for x in exact]
-        if math.hypot(*rounded) >= radius - 0.5:  # over the edge
+        if math.hypot(*rounded) >= radius - 0.5:  # beyond the edge
             rounded = [math.copysign(math.floor(abs(x) + 1e-9), x) for x in exact]
         column, row = (radius + int(x) for x in rounded)
         if (column, row) in holes:
@@ -249,8 +249,8 @@ def radial(options: documents.Radial) -> Drawn:
 
 
 def _hub(options: documents.Radial, directions: list[int], half: int) -> int:
-    """Return the size of the hub: arms may touch only it, so there has to be room for
-    a wall between them, also diagonally.
+    """Return the size of the hub. Arms may touch nothing else, so it leaves room for a
+    wall between them, also diagonally.
     """
     apart = min(
         (b - a) % 8
@@ -301,12 +301,12 @@ GENERATORS: dict[str, Callable[..., Drawn]] = {
 WALL, FLOOR, VOID = "#", ".", " "
 #: The solid that every wall square belongs to: ``press: wall`` is a bump.
 WALL_NAME = "wall"
-#: How a closed door looks when its legend gives no glyph.
+#: Glyph of a closed door whose legend gives none.
 DOOR_GLYPH = "+"
 
 Square = tuple[int, int]
-#: YAML ends a block at the first line that is indented less than its first line, so a
-#: round map loses all but its top.
+#: YAML ends a block at the first line with less indentation than its first line, so a
+#: round map loses everything below its top.
 _NO_FLOOR = "Draw floor with '.' or a zone's character; if the first row is indented more than the others, write 'map: |2'."
 
 
@@ -327,8 +327,8 @@ class Arena:
 
     ``kinds`` has one character per square, by row: ``#`` wall, ``.`` floor or door,
     ``S`` solid, space void. ``cells`` lists the walkable squares (doors included) row
-    by row; zones and doors hold indices into it. ``glyphs`` has the squares that are
-    not drawn as their kind (for a door: while it is closed).
+    by row; zones and doors hold indices into it. ``glyphs`` has the squares that differ
+    from their kind's glyph (a door, while it is closed).
     """
 
     kinds: tuple[str, ...]
@@ -483,7 +483,9 @@ def _frozen(named: Mapping[str, list[_Member]]) -> dict[str, tuple[_Member, ...]
 def _source_of(
     document: documents.Arena, node: Node, diagnostics: Diagnostics
 ) -> str | None:
-    """Return ``map`` or the name of the generator; 140: there is not exactly one."""
+    """Return ``map`` or the name of the generator. Error 140: there is
+    not exactly one.
+    """
     sources = [name for name in GENERATORS if getattr(document, name) is not None]
     if document.map is not None:
         sources.append("map")
@@ -507,7 +509,9 @@ def _source_of(
 def _generated(
     name: str, document: documents.Arena, node: Node, diagnostics: Diagnostics
 ) -> Drawn | None:
-    """Return what a generator draws; 141: it cannot, 142: there is a legend."""
+    """Return the map of a generator. Error 141: it cannot draw; 142: there
+    is a legend.
+    """
     try:
         drawn = GENERATORS[name](getattr(document, name))
     except GeneratorError as error:
@@ -576,7 +580,7 @@ def _read_map(
 
 
 def _fault_of_map(text: str, lines: list[str], node: Node) -> tuple[str, str] | None:
-    """Return the sentence and the remedy for a map that is not worth reading."""
+    """Return the sentence and the remedy for a map that cannot be read at all."""
     if not text.strip():
         return "The map is empty.", "Draw walls with '#' and floor with '.'."
     if max(map(len, lines)) * len(lines) > documents.MAX_SQUARES:
@@ -598,7 +602,9 @@ def _read_squares(
     node: Node,
     diagnostics: Diagnostics,
 ) -> _Places:
-    """Collect the squares; 144: a character (reported once) has no legend entry."""
+    """Collect the squares. Error 144: a character (reported once) has
+    no legend entry.
+    """
     width, places, missing = max(map(len, lines)), _Places(), set[str]()
     for row, line in enumerate(lines):
         kinds = ""
@@ -622,8 +628,8 @@ def _read_squares(
 
 
 def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> None:
-    """328: the first row has lost its leading blanks, because YAML takes its
-    indentation as the block's.
+    """Warn (328) of a first row that lost its leading blanks, because YAML takes them
+    for the block's indentation.
     """
     first, *others = filter(str.strip, text.rstrip("\n").split("\n"))
     blanks = {len(row) - len(row.lstrip(" ")) for row in others}
@@ -639,7 +645,9 @@ def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> No
 
 
 def naming_position(node: Node, name: str) -> Position:
-    """Return where the legend or groups of an arena (its node) name a place."""
+    """Return the position in an arena (its node) at which legend or groups name a
+    place.
+    """
     groups, legend = node.find(["groups"]), node.find(["legend"])
     if name in groups.keys:
         return groups.keys[name]
@@ -775,8 +783,8 @@ def _placed_landmark(
 
 
 def _outermost(arena: Arena, heading: int) -> Square:
-    """Return the outermost wall square in a direction from the centre of the map, else
-    the first square outside.
+    """Return the outermost wall square in a direction from the centre of the map,
+    otherwise the first square outside.
     """
     height, width = len(arena.kinds), len(arena.kinds[0])
     across, down = COMPASS[heading]
@@ -792,13 +800,13 @@ def _outermost(arena: Arena, heading: int) -> Square:
 
 
 def arena_as_yaml(drawn: Drawn, document: documents.Arena) -> str:
-    """Return an ``arena:`` with map, legend and groups that loads to the arena that a
-    generator drew.
+    """Return an ``arena:`` with map, legend and groups that loads to the generated
+    arena.
     """
     groups = drawn.groups | document.groups
     lines = [
         "arena:",
-        # The digit says how deep the map is indented: its first line may begin with
+        # The digit gives the map's indentation, because its first line may begin with
         # blanks.
         "  map: |2",
         *(f"    {row}".rstrip() for row in drawn.map.splitlines()),

@@ -95,7 +95,7 @@ def _path_of_parent(
     known: Callable[[], list[str]],
     diagnostics: Diagnostics,
 ) -> Path | None:
-    """Return the file that `extends` names; None when there is none (reported)."""
+    """Return the file that `extends` names; None, after a report, if there is none."""
     name = extends.value
     if not isinstance(name, str) or not is_protocol_name(name):
         diagnostics.error(
@@ -123,8 +123,8 @@ def resolve_parents(
 ) -> tuple[Node, list[str]] | None:
     """Merge a protocol over its ancestors.
 
-    Returns the merged tree and the ids of the ancestors, nearest first; None when one
-    cannot be had (reported).
+    Returns the merged tree and the ids of the ancestors, nearest first; None, after a
+    report, if one is missing.
     """
     ancestors: list[str] = []
     merged, seen = root, {real_path(path)}
@@ -166,8 +166,7 @@ def resolve_parents(
 class Catalogue:
     """The protocols of some folders, by id. Later folders win over earlier ones.
 
-    ``families`` read the files, by name, the latest one first; those that are installed
-    unless given.
+    ``families`` read the files: by name, the latest first; default: the installed ones.
     """
 
     def __init__(
@@ -204,7 +203,7 @@ class Catalogue:
 
     @property
     def folders(self) -> dict[str, Path]:
-        """Folders of protocols that run together, by name; later directories take
+        """Folders of protocols that run together, by name. Later directories take
         precedence.
         """
         return {
@@ -302,12 +301,14 @@ class Catalogue:
     def _warn_of_namesake(
         self, own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics
     ) -> None:
-        """318: a user's file has the id of a protocol that is available by name."""
+        """Warn (318) of a user's file with the id of a protocol that is available by
+        name.
+        """
         if own.ancestors:
             return
         installed = [*self.files.values(), *self.inside()]
         here = real_path(path.parent)
-        # Those of frozen sets lie deeper.
+        # Files of frozen sets are deeper in these directories.
         if any(here.is_relative_to(real_path(one)) for one in self.directories):
             return
         if any(
@@ -322,7 +323,7 @@ class Catalogue:
             diagnostics.warning(318, tree.key_position("paradigm"), sentence, remedy)
 
     def _parent(self, name: str, child: Path) -> Path | None:
-        """Find a parent beside its child, else in the latest directory; a child may
+        """Find a parent beside its child, or else in the latest directory. A child may
         replace its own parent.
         """
         names = file_names(name)
@@ -358,7 +359,7 @@ class Catalogue:
         return [specification.name for specification in self.all()[0]]
 
     def all(self) -> tuple[list[BaseSpecification], list[ProtocolError]]:
-        """Load all protocols outside folders; broken files are returned as errors, and
+        """Load all protocols outside folders. Broken files are returned as errors, and
         later names take precedence.
         """
         return self._all(self.files.values())
@@ -392,18 +393,19 @@ class Catalogue:
         edition = suffix or edition or DEFAULT_EDITION
         every = [*self.files.values(), *self.inside()]
         loaded: list[BaseSpecification] = []
-        # Reading all of them takes half a second.
+        # Reading all of them takes half a second, so try the likely ones first.
         for paths in (_that_may_be(wanted, every), every):
             loaded, _ = self._all(paths)
             if (found := _chosen(loaded, wanted, edition)) is not None:
                 return found
         if (own := f"{wanted}.{edition}") in self.files:
-            return self.load(self.files[own])  # raises its errors
+            return self.load(self.files[own])  # raises the errors of the file
         editions = {s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)}
         if editions:
             raise UnknownNameError(f"edition of {wanted} called", edition, editions)
         if wanted in self.files:
-            # Either this raises the file's errors, or its id differs from its name.
+            # This either raises the file's errors, or the file's id differs from its
+            # name.
             return self.load(self.files[wanted])
 
         remedy = installed_plugins().not_loaded(name)
@@ -417,7 +419,7 @@ class Catalogue:
         """Return the named protocols; without names, all of one edition (default: the
         default edition).
 
-        An edition that only folders have is looked for there.
+        If only folders have that edition, it is looked for there.
         """
         if names:
             return [self.find(name, edition) for name in names]
@@ -437,8 +439,8 @@ class Catalogue:
 def _chosen(
     loaded: Iterable[BaseSpecification], wanted: str, edition: str
 ) -> BaseSpecification | None:
-    """Return the protocol of an edition with this id, its own or else an inherited one:
-    an edition may have a new id.
+    """Return an edition's protocol with this id, its own or else an inherited one,
+    because an edition may have a new id.
     """
     alike = [one for one in loaded if one.edition == edition]
     own = (one for one in alike if one.paradigm == wanted)
@@ -462,7 +464,7 @@ def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
         try:
             left[path] = read_bytes(path, MAX_BYTES).decode()
         except (OSError, UnicodeDecodeError):
-            found.add(path)  # loading it reports the error
+            found.add(path)  # loading it will report the error
     while names:
         # In double quotes, a name may be written with escapes.
         said = {

@@ -31,7 +31,7 @@ from cheesebench.protocol.specification import (
 from cheesebench.protocol.validation import doubts
 from cheesebench.source import Node
 
-#: Maximum number of situations searched: about a second.
+#: Maximum number of situations searched, which takes about a second.
 MAX_SITUATIONS = 200_000
 #: Effects of an end condition.
 NOTHING = EffectsSpec()
@@ -45,9 +45,9 @@ def shortest_trial(
     """Return the minimum number of steps to reach an ``end``; None if none can be
     reached.
 
-    ``possible`` gives the names that a place can have. Guards (those of ``finish``,
-    too) are assumed to hold, doors to be open, frozen states to allow movement and
-    clocks to have run out, so the bound is never too high.
+    ``possible`` gives the names that a place can have. Guards (also those of
+    ``finish``) are assumed to hold, doors to be open, frozen states to allow movement
+    and clocks to have run out, so the bound is never too high.
     """
     return _Search(specification, possible).run()
 
@@ -73,7 +73,7 @@ class _Search:
         rules = [
             rule for state in specification.states.values() for rule in state.rules
         ] + [*specification.watch]
-        #: Whether ``finish`` may end the trial once anything has fired.
+        #: Whether ``finish`` may end the trial once any rule has fired.
         self.finishes = any(one.end is not None for one in specification.finish)
         self.targets = {id(rule): self._members(rule) for rule in rules}
         #: Rules whose placements have already been expanded.
@@ -104,7 +104,7 @@ class _Search:
         queue = deque(situations)
         while queue:
             if len(steps) > MAX_SITUATIONS:
-                return 1  # unknown; the bound must not be too high
+                return 1  # unknown, and the bound must not be too high
             situation = queue.popleft()
             for following in self._successors(situation):
                 if following is None:
@@ -115,9 +115,7 @@ class _Search:
         return None
 
     def _successors(self, situation: _Situation) -> Iterator[_Situation | None]:
-        """Yield the situations that one step can lead to; None is the end of the
-        trial.
-        """
+        """Yield the situations after one step; None is the end of the trial."""
         name, cell, heading = situation
         ahead = self.arena.step(cell, heading, self.open_cells)
         moves = {
@@ -207,13 +205,13 @@ def check_promises(spec: Specification, root: Node, diagnostics: Diagnostics) ->
         )
 
 
-#: Comparisons, and each with its sides exchanged.
+#: Comparisons, and the same with exchanged sides.
 _COMPARED = {"==": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 _TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _late_clocks(spec: Specification, diagnostics: Diagnostics) -> None:
-    """303: a rule whose clock never runs out, because the limit ends the trial
+    """Warn (303) of a rule whose clock never runs out, because the limit ends the trial
     before.
     """
     if not isinstance(spec.limit, int):
@@ -225,8 +223,7 @@ def _late_clocks(spec: Specification, diagnostics: Diagnostics) -> None:
     )
     changed = {assignment.variable for assignment in _assignments(spec)}
     for state in spec.states.values():
-        # A state that is entered later starts its clock later, and the limit does not
-        # wait for it.
+        # A later state starts its clock later, and the limit does not wait for it.
         longest = spec.limit if state.name in first else spec.limit - 1
         for rule in state.rules:
             if (where := _never_due(spec, rule.after, longest, changed)) is not None:
@@ -250,7 +247,7 @@ def _never_due(
 
 
 def _late_blocks(spec: Specification, name: str, longest: int) -> Iterator[str]:
-    """Yield the blocks (or ``drawn``) in which every value of an unchanging variable is
+    """Yield the blocks (or ``drawn``) in which every value of a constant variable is
     too long.
     """
     drawn = [
@@ -287,7 +284,7 @@ def _assignments(spec: Specification) -> Iterator[Assignment]:
 
 
 def _frozen_traps(spec: Specification, diagnostics: Diagnostics) -> None:
-    """304: a frozen state that never ends."""
+    """Warn (304) of a frozen state that never ends."""
     for state in spec.states.values():
         if not state.freeze:
             continue
@@ -309,7 +306,7 @@ def _leads_out(rule: RuleSpec, state: str) -> bool:
 
 
 def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
-    """317: the estimand takes more last trials than a subject has."""
+    """Warn (317) of an estimand with more last trials than a subject has."""
     estimand = spec.document.estimand
     last = None if isinstance(estimand, str) else estimand.last
     if last is not None and last > spec.planned_trials:
@@ -323,7 +320,7 @@ def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None
 
 
 def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
-    """402: no reference that a verdict could use."""
+    """Note (402) that no reference can be used for a verdict."""
     references = spec.document.reference
     if (
         spec.success is None
@@ -340,7 +337,7 @@ def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
 
 
 def _readable_rows(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
-    """405: a row that the subject's number determines."""
+    """Note (405) a row that the subject's number determines."""
     for draw in spec.draws:
         if draw.order == "by_subject" and len(set(draw.rows)) > 1:
             place = root.find(("draw", draw.name)).key_position("order")
@@ -356,8 +353,8 @@ def _readable_rows(spec: Specification, root: Node, diagnostics: Diagnostics) ->
 def _beyond_the_schedule(
     spec: Specification, root: Node, diagnostics: Diagnostics
 ) -> None:
-    """327: a comparison of `trial` or `session` with a number that the schedule never
-    reaches.
+    """Warn (327) of a comparison of `trial` or `session` with a number that the
+    schedule never reaches.
     """
     most = {
         "trial": (
@@ -387,7 +384,9 @@ def _beyond_the_schedule(
 
 
 def _compared_with_a_number(node: ex.Expression) -> tuple[str, str, float] | None:
-    """Return which of `trial` and `session` is compared, how, and with what."""
+    """Return the side of a comparison that is `trial` or `session`, the sign, and the
+    number.
+    """
     match node:
         case ex.Binary(sign, ex.BuiltIn("trial" | "session" as name), other):
             pass
@@ -400,8 +399,10 @@ def _compared_with_a_number(node: ex.Expression) -> tuple[str, str, float] | Non
 
 
 def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
-    """331: an event that forgives errors forgives what a maze that is turned leaves
-    without landmarks.
+    """Warn (331) of an event that forgives too many errors.
+
+    In a maze that is rotated, it would forgive the errors of a subject without
+    landmarks.
     """
     lesions = spec.construct.abolished_by if spec.construct is not None else ()
     limit = min(
@@ -423,7 +424,9 @@ def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
 
 
 def _turns(spec: Specification) -> int:
-    """Return how many turns of the maze look alike: the rows of a draw that turns."""
+    """Return the number of rotations of the maze that look alike: the rows of a draw
+    that turns it.
+    """
     rows = [0]
     for draw in spec.document.draw.values():
         if any(isinstance(column, Turned) for column in draw.columns_of.values()):
@@ -432,7 +435,9 @@ def _turns(spec: Specification) -> int:
 
 
 def _errors_allowed(rule: RuleSpec) -> Iterator[int]:
-    """Yield the numbers below which a rule counts and goes on."""
+    """Yield the limits of a counter below which a rule counts an error and the trial
+    goes on.
+    """
     for node in ex.walk(rule.guard):
         match node:
             case ex.Binary("<", ex.Variable(name), other):
@@ -441,7 +446,9 @@ def _errors_allowed(rule: RuleSpec) -> Iterator[int]:
 
 
 def _distances(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
-    """134: the distance to a solid, which has no floor and so no distance."""
+    """Report (134) the distance to a solid: a solid has no floor, so it has no
+    distance.
+    """
     for tree, position, pressed in _read(spec, root):
         for node in ex.walk(tree):
             match node:
@@ -463,7 +470,7 @@ def _distances(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
 def _effects(
     spec: Specification, root: Node
 ) -> Iterator[tuple[EffectsSpec, Position, bool]]:
-    """Yield all effects, where they are, and whether something is pressed."""
+    """Yield all effects with their positions, and whether something is pressed."""
     yield spec.each, root.find(("trial", "each")).position, False
     for state in spec.states.values():
         yield state.entry, state.position, False
@@ -475,7 +482,9 @@ def _effects(
 def _read(
     spec: Specification, root: Node
 ) -> Iterator[tuple[ex.Expression | None, Position, bool]]:
-    """Yield every expression, where it is, and whether it is about what is pressed."""
+    """Yield every expression with its position, and whether it concerns something
+    pressed.
+    """
     yield from ((tree, position, False) for tree, position in _conditions(spec, root))
     for name, measure in spec.measures.items():
         yield measure, root.find(("measures", name)).position, False
@@ -494,7 +503,7 @@ def _rules(spec: Specification) -> Iterator[RuleSpec]:
 
 
 def _held(spec: Specification, variable: str) -> set[str]:
-    """Return the names that a variable can hold, also by way of others."""
+    """Return the names that a variable can hold, also through other variables."""
     found, pending, names = set[str](), [variable], set[str]()
     while pending:
         name = pending.pop()
@@ -513,7 +522,7 @@ def _held(spec: Specification, variable: str) -> set[str]:
 
 
 def _places(value: object) -> set[str]:
-    """Return the names in a value, or that an expression may have as its value."""
+    """Return the names in a value, or possible as the value of an expression."""
     match value:
         case ex.Constant(str(name)) | str(name):
             return {name}
@@ -536,9 +545,9 @@ def _conditions(
     yield from ((rule.guard, rule.position) for rule in _rules(spec))
 
 
-#: How views may draw the agent; a cue must not look like it.
+#: Glyphs for the agent in various views. A cue must not look like it.
 AGENT_GLYPHS = "↑↗→↘↓↙←↖"
-#: Other signs of egocentric views, and what they mean.
+#: Other signs of egocentric views, with their meaning.
 DRAWN = {"│": "an edge", **dict.fromkeys("█▓▒░", "a wall in first person")}
 #: Forms of placeholders in a text: ``{cue}``, ``$cue``, ``<cue>``.
 _MARKED = re.compile(r"(?<=[$<%])\s*(\w+)")
@@ -555,8 +564,8 @@ def check(
 
 
 class _Checks:
-    """One method per group of warnings; the numbers are the codes of the
-    diagnostics.
+    """One method per group of warnings; the numbers are the codes
+    of the diagnostics.
     """
 
     def __init__(
@@ -588,7 +597,7 @@ class _Checks:
         check_promises(self.spec, self.root, self.diagnostics)
 
     def states(self) -> None:
-        """302: a state that nothing leads to."""
+        """Warn (302) of a state that nothing leads to."""
         reached = self._reached({entry.name for entry in self.spec.entry})
         for name, state in self.spec.states.items():
             if name not in reached:
@@ -610,7 +619,7 @@ class _Checks:
         return reached
 
     def _judged(self) -> set[str]:
-        """Return the states that occur in trials of the pass rate."""
+        """Return the states that occur in trials that count for the pass rate."""
         blocks = self.spec.judged_blocks
         entered = set()
         for entry in self.spec.entry:
@@ -623,7 +632,9 @@ class _Checks:
         return self._reached(entered)
 
     def rules(self) -> None:
-        """303: a rule that can never fire, because an earlier one covers every case."""
+        """Warn (303) of a rule that can never fire, because an earlier one covers every
+        case.
+        """
         for state in self.spec.states.values():
             for number, rule in enumerate(state.rules):
                 for earlier in state.rules[:number]:
@@ -667,7 +678,7 @@ class _Checks:
             yield effects
 
     def rewards(self) -> None:
-        """305: no positive reward."""
+        """Warn (305) if there is no positive reward."""
         for effects in self._all_effects():
             reward = effects.reward
             fixed = reward.value if isinstance(reward, ex.Number) else None
@@ -687,8 +698,8 @@ class _Checks:
         )
 
     def zones(self) -> None:
-        """306: a zone that cannot be walked to (or placed at) even with all doors
-        open.
+        """Warn (306) of a zone that cannot be walked to (or placed at) even with all
+        doors open.
         """
         arena = self.spec.arena
         starts = set(self._placed_cells())
@@ -721,8 +732,8 @@ class _Checks:
                 yield from self.spec.arena.cells_of(name)
 
     def possible(self, place: Place) -> list[str]:
-        """Return the possible places: the place itself, or the values of its
-        variable.
+        """Return the possible places: the place itself, or the values
+        of its variable.
         """
         if not place.variable:
             return [place.name]
@@ -732,7 +743,7 @@ class _Checks:
         return [*self.spec.arena.zones, *self.spec.arena.solids]
 
     def shortest_path(self) -> None:
-        """307: a limit below the shortest way to any end."""
+        """Warn (307) of a limit below the shortest way to any end."""
         if isinstance(self.spec.limit, str):
             return
         shortest = shortest_trial(self.spec, self.possible)
@@ -756,7 +767,7 @@ class _Checks:
             )
 
     def unused(self) -> None:
-        """308: a zone, variable or column that nothing uses."""
+        """Warn (308) of a zone, variable or column that nothing uses."""
         used = self.names.used
         for variable in self.spec.document.vars:
             if variable not in used:
@@ -797,8 +808,8 @@ class _Checks:
                 self.diagnostics.warning(308, place, sentence, remedy)
 
     def _zones_in_use(self) -> set[str]:
-        """Return what is named, held by a draw or variable, in a group that is named,
-        or drawn with a glyph of its own.
+        """Return the zones in use: named, held by a draw or variable, in a named group,
+        or drawn with a glyph of their own.
         """
         spec, used = self.spec, self.names.used
         held = {str(v) for draw in spec.draws for row in draw.rows for v in row}
@@ -818,8 +829,8 @@ class _Checks:
         }
 
     def glyphs(self) -> None:
-        """310: a glyph that looks like floor, wall, the agent, or something else that a
-        view draws.
+        """Warn (310) of a glyph that looks like floor, wall, the agent, or something
+        else that a view draws.
         """
         for state in self.spec.states.values():
             own = self.root.find(("trial", "states", state.name, "show"))
@@ -833,7 +844,9 @@ class _Checks:
         self._legend_glyphs()
 
     def _characters(self, glyph: Place) -> list[str]:
-        """Return what can be shown as a glyph: itself, or the values of a variable."""
+        """Return the characters that a glyph can show: itself, or the values of a
+        variable.
+        """
         if not glyph.variable:
             return [glyph.name]
         lookup = Lookup(self.spec.document, self.root, self.names, self.diagnostics)
@@ -864,8 +877,8 @@ class _Checks:
         )
 
     def finish(self) -> None:
-        """303: an end condition that is never tested. 313: one that can become true
-        without being tested.
+        """Warn of an end condition that is never tested (303), or can become true
+        without being tested (313).
         """
         for number, entry in enumerate(self.spec.finish):
             if any(
@@ -889,8 +902,8 @@ class _Checks:
                 )
 
     def words(self) -> None:
-        """312: `success` is a number. 314: a text is the name of a variable. 319:
-        `split` without `success`.
+        """Warn of a numeric `success` (312), a text that is the name of a variable
+        (314), and `split` without `success` (319).
         """
         if self.spec.success is not None and not ex.is_condition(self.spec.success):
             place = self.root.find(["success"]).position
@@ -921,8 +934,8 @@ class _Checks:
                         )
 
     def _floor_is_special(self, place: Place) -> bool:
-        """Return whether showing floor there hides another glyph, which is a visible
-        change.
+        """Return whether a floor glyph at this place hides another glyph, which is a
+        visible change.
         """
         arena = self.spec.arena
         squares = {
@@ -933,8 +946,8 @@ class _Checks:
         return bool(squares & set(arena.glyphs))
 
     def visible_goals(self) -> None:
-        """311: a rewarded place that is drawn unlike every unrewarded one, in trials
-        that count.
+        """Warn (311) of a rewarded place that is drawn unlike every unrewarded one, in
+        trials that count.
         """
         judged = self._judged()
         for state in (
@@ -952,8 +965,8 @@ class _Checks:
                     )
 
     def _looks(self, state: StateSpec) -> list[set[tuple[str, str]]]:
-        """Return how each cell can look: its glyph, and the variable through which it
-        is drawn ('' if none).
+        """Return the possible looks of each cell: its glyph, and the variable through
+        which it is drawn ('' if none).
         """
         arena: Arena = self.spec.arena
         doors = {cell for cells in arena.doors.values() for cell in cells}
@@ -962,7 +975,7 @@ class _Checks:
             for cell, square in enumerate(arena.cells)
         ]
         for place, glyph in state.show:
-            # The later one is visible; a variable's place may be elsewhere.
+            # The later glyph is visible; a variable's place may be elsewhere.
             for cell in (
                 cell for name in self.possible(place) for cell in arena.cells_of(name)
             ):
@@ -998,7 +1011,7 @@ class _Checks:
     def _looks_unlike(
         self, names: Iterable[str], looks: list[set[tuple[str, str]]]
     ) -> bool:
-        """Return whether no square elsewhere looks as those of the zones do."""
+        """Return whether no square elsewhere looks like those of the zones."""
         inside = {cell for name in names for cell in self.spec.arena.cells_of(name)}
         seen, others = set[str](), {FLOOR}
         for cell, found in enumerate(looks):
@@ -1006,8 +1019,8 @@ class _Checks:
         return not seen & others
 
     def _is_discrimination(self, rule: RuleSpec) -> bool:
-        """Return whether it is hidden which of the drawn places pays: the audit tests
-        that.
+        """Return whether the rewarded one of the drawn places is hidden, which the
+        audit tests.
         """
         read = {
             node.name for node in ex.walk(rule.guard) if isinstance(node, ex.Variable)
@@ -1015,7 +1028,7 @@ class _Checks:
         return any(check.hidden in read for check in self.spec.document.checks)
 
     def simultaneous(self) -> None:
-        """401: two triggers that can fire on the same step."""
+        """Note (401) two triggers that can fire on the same step."""
         for state in self.spec.states.values():
             for number, rule in enumerate(state.rules):
                 for earlier in state.rules[:number]:
@@ -1026,8 +1039,8 @@ class _Checks:
                         )  # fmt: skip
 
     def _compete(self, earlier: RuleSpec, later: RuleSpec, *, frozen: bool) -> bool:
-        """Return whether two rules of a state can fire on the same step; not for a
-        catch-all rule, which is meant to come last.
+        """Return whether two rules of a state can fire on the same step. A catch-all
+        rule does not count, because it is meant to come last.
         """
         triggers = {earlier.trigger, later.trigger}
         if later.whatever or (frozen and triggers & {"enter", "press"}):

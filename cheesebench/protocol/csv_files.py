@@ -1,7 +1,8 @@
-"""CSV files that a protocol names: they are read into its tree, so that its text and
-its hash contain the data.
+"""Reads the CSV files that a protocol names into its tree, so that its text and its
+hash contain the data.
 
-For security, a protocol can only name files in its own folder."""
+For security, a protocol can only name files in its own folder.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ MAX_COLUMNS, MAX_CELL = 50, 100
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of CSV file, for findings: noun, example of a name, size limit and the
-    remedy for a file beyond it.
+    """A kind of CSV file, for findings: noun, example of a name, size limit, and the
+    remedy for a larger file.
     """
 
     noun: str
@@ -40,8 +41,8 @@ TABLE = Kind("table", "trials.csv", f"Keep at most {doc.MAX_ROWS} rows.", 256 * 
 
 
 def embed_tables(root: Node, diagnostics: Diagnostics) -> Node:
-    """Return the tree with the table of each file that a draw names under ``of`` in
-    place of its name.
+    """Return the tree, in which the table of each file named by a draw under ``of``
+    replaces its name.
     """
     draws = root.child("draw")
     if draws is None or not isinstance(draws.value, Mapping):
@@ -76,14 +77,14 @@ def _with_table(draw: Node, diagnostics: Diagnostics) -> Node:
 def read_beside(
     name: str, position: Position, kind: Kind, diagnostics: Diagnostics
 ) -> str | None:
-    """Return the text of the CSV file ``name``, relative to the protocol in which it
-    stands; None with errors.
+    """Return the text of the CSV file ``name``, relative to the protocol that names it;
+    None with errors.
     """
     folder = real_path(Path(position.file)).parent
     try:
         path = real_path(folder / name)
     except (OSError, ValueError, RuntimeError):
-        # The name is too long or no text, or there is a circle of links.
+        # The name is too long, is not text, or leads into a circle of links.
         path = folder
     if (
         path.suffix != ".csv"
@@ -168,8 +169,8 @@ def _table(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
 def _strict(
     text: str, file: str, diagnostics: Diagnostics
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield header and rows of a table with their line numbers; text that is not a
-    table is an error at the line in question.
+    """Yield header and rows of a table with their line numbers. Text that is not a
+    table is an error at its line.
     """
     try:
         header, blocks = read_columns(text)
@@ -223,10 +224,10 @@ def _cells(
         yield Node(scalar(cell, position, diagnostics), position)
 
 
-#: Columns of the animals behind a pass rate, and behind any other measure.
+#: Columns of the animals for a pass rate; then for any other measure.
 COLUMNS = ("animal", "session", "trials", "passed")
 MEASURED = ("animal", "session", "value")
-#: Maximum size of a file, in bytes, and number of its rows.
+#: Maximum size of a file in bytes, and maximum number of its rows.
 MAX_BYTES, MAX_ANIMAL_ROWS = 1_000_000, 10_000
 ANIMALS = Kind(
     "animal data file",
@@ -240,9 +241,9 @@ MAX_NAME = 100
 MAX_NUMBER = 1_000_000
 
 #: An animal, a session (from 1), its trials in the session and the trials passed; for a
-#: measure its value instead.
+#: measure, its value instead of the last two.
 Row = tuple[str, int, int, int] | tuple[str, int, float]
-#: A row, and where it stands in its file.
+#: A row with its position in the file.
 _Placed = tuple[Row, Position]
 
 
@@ -252,7 +253,7 @@ def columns_of(measure: str) -> tuple[str, ...]:
 
 
 def embed_animals(root: Node, diagnostics: Diagnostics) -> Node:
-    """Return the tree with the rows of each file that a reference names in place of its
+    """Return the tree, in which the rows of each file named by a reference replace its
     name.
     """
     references = root.child("reference")
@@ -302,8 +303,8 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
 
 
 def _counted(reference: Node) -> tuple[tuple[str, ...], float | None]:
-    """Return the columns of a reference's animals, and the most that passes where
-    trials are counted; no columns where that makes no sense.
+    """Return the columns of a reference's animals, and, if trials are counted, the
+    largest value that passes. There are no columns if the reference makes no sense.
     """
     measure, counts = reference.child("measure"), reference.child("counts")
     columns = columns_of("success" if measure is None else str(measure.value))
@@ -334,9 +335,10 @@ def read_animals(
     diagnostics: Diagnostics,
     only: Mapping[str, object] | None = None,
 ) -> list[_Placed] | None:
-    """Return the rows of the file ``name``, relative to the protocol in which it
-    stands, with their places; None with errors (225). ``only`` has the values of other
-    columns of the rows that count.
+    """Return the rows of the file ``name``, relative to the protocol that names it,
+    with their positions; None with errors (225).
+
+    ``only`` has the values that other columns must have in rows that count.
     """
     text = read_beside(name, position, ANIMALS, diagnostics)
     if text is None:
@@ -395,7 +397,7 @@ def _rows(
         groups.report(Position(file, 1, 1), diagnostics, empty=not number)
 
 
-#: Columns by which animals are told apart that should not be pooled.
+#: Columns that distinguish animals which should not be pooled.
 _GROUPS = ("group", "genotype", "treatment", "condition", "lesion", "drug")
 
 
@@ -424,7 +426,7 @@ class _Groups:
         return True
 
     def report(self, top: Position, diagnostics: Diagnostics, *, empty: bool) -> None:
-        """Report that no row counts (225), or that several groups do (332)."""
+        """Report that no row counts (225), or that rows of several groups do (332)."""
         if empty:
             remedy = "Add one row for each animal and session."
             diagnostics.error(UNREADABLE, top, "The file has no rows.", remedy)
@@ -451,7 +453,7 @@ class _Groups:
 def _where(
     header: list[str], columns: tuple[str, ...], file: str, diagnostics: Diagnostics
 ) -> list[int] | None:
-    """Return where the columns stand in a header; None with errors."""
+    """Return the index of each column in a header; None with errors."""
     if not header:
         return None
     missing = [name for name in columns if name not in header]
@@ -473,15 +475,15 @@ def _how_to_name(
     return f"The first line names the columns: {','.join(columns)}."
 
 
-#: The cells of a row, in a remedy.
+#: The cells of a row, for a remedy.
 SAID = {
     COLUMNS: "the animal, the session (from 1), the trials (at least 1) and the trials passed",
     MEASURED: "the animal, the session (from 1) and its value, a number",
 }
 
 
-#: What the numbers of a row are, by column: whether they are whole, and the least of
-#: them. Those of a measure that counts are never below 0.
+#: Numbers of a row by column: description, whether they are whole, and their minimum.
+#: Those of a counting measure are never below 0.
 _NUMBERS = {
     "session": (True, 1),
     "trials": (True, 1),
@@ -505,8 +507,8 @@ def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
 
 
 def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
-    """Return why the numbers of a row are invalid, as the end of a sentence about the
-    first that is; empty if they are not.
+    """Return why the first invalid number of a row is invalid, as the end of a
+    sentence; empty if all are valid.
     """
     for name, cell in zip(columns[1:], cells[1:], strict=True):
         whole, least = _NUMBERS.get(name, _COUNT)
@@ -549,7 +551,7 @@ def _finite(number: object) -> float | None:
 
 
 def _whole(number: object) -> int | None:
-    # pandas writes whole numbers as 1.0 once one of their column is missing.
+    # pandas writes whole numbers as 1.0 if any value of their column is missing.
     if isinstance(number, str) and re.fullmatch(r"[0-9]{1,7}(\.0{1,9})?", number):
         number = int(number.partition(".")[0])
     whole = (

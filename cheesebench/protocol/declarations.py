@@ -48,8 +48,8 @@ def declare_names(
 
 
 class _Declaring:
-    """Goes through the parts of a document that introduce names, in their order:
-    a later part may name what an earlier one has declared.
+    """Visits the parts of a document that introduce names, in order, because a later
+    part may use names of an earlier one.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class _Declaring:
     ) -> None:
         self._document, self._root = document, root
         self._names, self._diagnostics = names, diagnostics
-        #: What each name stands for, in words.
+        #: Name -> its meaning, in words.
         self._taken = dict.fromkeys(names.places, "a zone or group")
         self.symbols: dict[str, None] = {}
 
@@ -106,7 +106,9 @@ class _Declaring:
                 self._type_of([runtime_value(item) for item in items])
 
     def effects(self) -> None:
-        """``set`` may introduce a new symbol for a variable that holds symbols."""
+        """Declare the new symbols that ``set`` introduces for variables that hold
+        symbols.
+        """
         for effects in all_effects(self._document):
             for name, text in effects.set.items():
                 if self._is_new_symbol(name, text) and text not in self.symbols:
@@ -153,7 +155,8 @@ class _Declaring:
             else ("draw", name, "of", column)
         )
         values = [runtime_value(cell) for cell in cells]
-        # The columns of a permutation hold the same cells: one of them is reported.
+        # The columns of a permutation hold the same cells, so only one of them is
+        # reported.
         if _mixed(values) and not (permuted and column != draw.into[0]):
             self._error(
                 203,
@@ -168,8 +171,8 @@ class _Declaring:
         self._declare(column, kind, "a column of a draw", path)
 
     def _dealt_columns(self, name: str, draw: doc.Draw) -> None:
-        """Declare what the members of a group or set are dealt out to. If ``sample``
-        names nothing that can be dealt out, the builder reports it.
+        """Declare the columns to which members of a group or set are dealt. If
+        ``sample`` names nothing that can be dealt, the builder reports it.
         """
         names = self._names
         held = (
@@ -244,8 +247,8 @@ class _Declaring:
     def _only_places(
         self, column: str, cells: Sequence[doc.Scalar], node: Node
     ) -> None:
-        """Report a name that is not a zone in a column of zones: it would silently
-        have no effect.
+        """Report a name that is not a zone in a column of zones, because it would
+        silently have no effect.
         """
         places = self._names.places
         words = [cell for cell in cells if isinstance(cell, str) and cell != "none"]

@@ -114,7 +114,7 @@ Name = Annotated[
         f"a name (letters, digits, _; no digit first; at most {MAX_NAME} characters)",
     ),
 ]
-#: A protocol: its id, or id@edition.
+#: The name of a protocol: its id, or id@edition.
 ProtocolName = Annotated[
     str,
     StringConstraints(pattern=f"^{_NAME.pattern}(@{_NAME.pattern})?$"),
@@ -615,7 +615,7 @@ class Until(DocumentModel):
 
     @property
     def window(self) -> int:
-        """Number of most recent trials that the count looks at."""
+        """Number of most recent trials in which the outcomes are counted."""
         return self.count if self.of is None else self.of
 
 
@@ -1105,7 +1105,7 @@ class Expect(DocumentModel):
 class Test(DocumentModel):
     """A trial played by the author's `test` command and by CI."""
 
-    __test__ = False  # not for pytest to collect
+    __test__ = False  # pytest must not collect this class
 
     seed: int = Field(0, description="Seed of the subject.")
     subject: int = Field(0, ge=0, description="Number of the subject.")
@@ -1228,7 +1228,7 @@ class ProtocolDocument(DocumentModel):
     checks: list[Check] = Field(
         default_factory=list, description="What the audit looks for in observations."
     )
-    construct_: Construct | None = Field(  # `construct` is a name of pydantic's
+    construct_: Construct | None = Field(  # pydantic itself uses the name `construct`
         None,
         alias="construct",
         description="What is measured, and what abolishes it; without this key a result is not validated.",
@@ -1246,7 +1246,9 @@ class ProtocolDocument(DocumentModel):
 
     @property
     def by(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of a measure and a variable by whose values reports give it."""
+        """Pairs of a measure and a variable, by whose values reports
+        split the measure.
+        """
         given = (
             (name, one.by)
             for name, one in self.measures.items()

@@ -18,13 +18,15 @@ from typing import Literal
 from cheesebench.errors import did_you_mean, look_alike
 
 Kind = Literal["number", "truth", "name", "set"]
-#: What a name can refer to. ``any`` is the domain of ``none``.
+#: Kinds of things that a name can refer to. ``any`` is the domain of ``none``.
 Domain = Literal["place", "symbol", "state", "outcome", "block", "any"]
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """Type of an expression; for names and sets also what they may refer to."""
+    """Type of an expression; for names and sets also the kinds of things that they may
+    refer to.
+    """
 
     kind: Kind
     domains: frozenset[Domain] = frozenset()
@@ -39,15 +41,17 @@ class Type:
 NUMBER = Type("number")
 TRUTH = Type("truth")
 
-#: What a value depends on besides variables: the path in this trial, the present pose,
-#: or the clock.
+#: Dependence of a value on more than variables: on the path in this trial, the present
+#: pose, or the clock.
 Reads = Literal["", "trace", "pose", "clock"]
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltInName:
-    """A built-in name. ``later``: added later, so an author's own name takes precedence
-    and older files stay valid.
+    """A built-in name.
+
+    ``later``: it was added later, so an author's own name takes precedence, and older
+    files stay valid.
     """
 
     type: Type
@@ -70,8 +74,8 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """A function of numbers: of how many, at least and at most (None: of any number of
-    them).
+    """A function of numbers, with its minimum and maximum number of arguments (None: no
+    maximum).
     """
 
     meaning: str
@@ -116,8 +120,8 @@ ARITHMETIC: dict[str, Arithmetic] = {
     "exp": Arithmetic("e to the power of it."),
     "log": Arithmetic("The natural logarithm; undefined for 0 and below."),
 }
-#: Functions of a group as a sequence (language page, section 1), rewritten to other
-#: expressions when parsed.
+#: Functions of a group as a sequence (language page, section 1). The parser rewrites
+#: them to other expressions.
 SEQUENCES: dict[str, Arithmetic] = {
     "member": Arithmetic(
         "The member of a group at a place, from 1; `none` where there is none.", 2, 2
@@ -159,8 +163,8 @@ RuntimeValue = float | int | str | None | frozenset[str | float | int]
 
 #: Words that cannot be names.
 KEYWORDS = ("and", "or", "not", "in", "none")
-#: Longest expression, in characters and in parts, and deepest nesting: far below what
-#: recursion can take.
+#: Maximum length of an expression, in characters and in parts, and maximum nesting: far
+#: below the limit of recursion.
 MAX_LENGTH = 1000
 MAX_PARTS = 200
 MAX_DEPTH = 20
@@ -214,7 +218,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """A function of numbers, such as ``min``; until names are resolved, also one of
+    """A function of numbers, such as ``min``; before names are resolved, also one of
     SEQUENCES and HISTORY.
     """
 
@@ -225,7 +229,7 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """How many of the last ``trials`` ended with an outcome, or (None) were a
+    """The number of the last ``trials`` that ended with an outcome, or (None) were a
     success.
     """
 
@@ -303,7 +307,7 @@ _TOKEN = re.compile(
 _OPERATORS = ("and", "or", "not", "in")
 #: Operators whose result is a number.
 ARITHMETIC_SIGNS = ("+", "-", "*", "/", "%")
-#: Functions whose arguments are expressions, and the form of those that take more than
+#: Functions whose arguments are expressions, with the form of those that take more than
 #: numbers.
 _WITH_EXPRESSIONS = {**ARITHMETIC, **SEQUENCES, **HISTORY}
 _WRITTEN = {
@@ -382,8 +386,8 @@ def _is_compared(before: Sequence[_Token]) -> bool:
 
 
 def _may_be_glyph(text: str) -> bool:
-    """Whether a text begins with one character that can be drawn, and not with a word
-    in another alphabet.
+    """Whether a text begins with one character that can be drawn, rather than with a
+    word in another alphabet.
     """
     is_word = re.match(r"\w{2,}", text)
     return not is_word and text[0] not in _REMEDIES and text[0].isprintable()
@@ -545,7 +549,7 @@ class _Parser:
         return Compute(function.text, arguments, function.offset)
 
     def arguments(self, function: _Token) -> tuple[Expression, ...]:
-        """Parse what follows an opening parenthesis, up to the closing one."""
+        """Parse the text after an opening parenthesis, up to the closing one."""
         if self.take(")"):
             return ()
         found = [self.nested(self.disjunction)]
@@ -586,8 +590,8 @@ class _Parser:
 
 
 def _number(text: str) -> Number:
-    """Return a literal number: a whole one where it is written without a point and is
-    exact as a float.
+    """Return a literal number. It is whole if it is written without a point, and exact
+    as a float.
     """
     value = float(text)
     return Number(int(text) if text.isdigit() and value < 1e15 else value)
@@ -748,8 +752,8 @@ def filled(line: str, values: Mapping[str, RuntimeValue]) -> str:
 
 
 def as_text(value: RuntimeValue) -> str:
-    """Return a value for readers, equal ones alike: numbers with up to six digits, sets
-    sorted, 1 and 0 for truth.
+    """Return a value as text for readers, equal values alike: numbers with up to six
+    digits, sets sorted, 1 and 0 for truth.
     """
     if value is None:
         return "none"

@@ -47,7 +47,7 @@ class Names:
     symbols: tuple[str, ...] = ()
     has_success: bool = False
     used: set[str] = field(default_factory=set)
-    #: Symbols declared by a ``set`` only, and the names that appear in comparisons.
+    #: Symbols declared only by a ``set``; and the names that appear in comparisons.
     born: list[str] = field(default_factory=list)
     asked: set[str] = field(default_factory=set)
 
@@ -80,8 +80,8 @@ class Names:
         want: ex.Type | None = None,
         it: bool = False,
     ) -> ex.Expression | None:
-        """Parse, resolve and type-check one expression. Errors are reported at their
-        column; then None is returned.
+        """Parse, resolve and type-check one expression; None after reporting errors at
+        their columns.
 
         ``want`` is the required type; ``it``: the name ``it`` is defined here.
         """
@@ -217,8 +217,8 @@ class _Typer:
         )
         if name in self.names.variables:
             kind = self.names.variables[name]
-            # A state or block may have the name of a variable; what it is compared with
-            # decides.
+            # A state or block may have the name of a variable, so the other side of the
+            # comparison decides.
             if not (wanted & constant) or kind.overlaps(ex.Type("name", wanted)):
                 self.names.used.add(name)
                 return ex.Variable(name), kind
@@ -357,8 +357,8 @@ class _Typer:
     def position(
         self, member: ex.Expression, group: ex.Expression
     ) -> tuple[ex.Expression, ex.Type]:
-        """Resolve ``position``: a sum of each member's number times whether it is the
-        place.
+        """Resolve ``position``: the sum, over the members, of each number times whether
+        the member is the place.
         """
         members = self.members("position", group, member)
         place, kind = self.resolve(member, ex.Type("name", _PLACE))
@@ -381,7 +381,7 @@ class _Typer:
     def recent(
         self, what: ex.Expression, trials: ex.Expression, offset: int
     ) -> tuple[ex.Expression, ex.Type]:
-        """Resolve ``recent``: how many of the last trials ended that way."""
+        """Resolve ``recent``, the number of recent trials with this ending."""
         name = _written(what)
         is_success = name == "success" and (
             self.names.has_success or name not in self.names.outcomes
@@ -441,7 +441,7 @@ class _Typer:
     def comparable(
         self, left: ex.Expression, right: ex.Expression
     ) -> tuple[ex.Expression, ex.Expression]:
-        # A side with only one meaning decides what the other side's name stands for.
+        # If one side has only one meaning, it determines the meaning of the other.
         hint = self._meaning(left) or self._meaning(right)
         (a, a_type), (b, b_type) = self.resolve(left, hint), self.resolve(right, hint)
         self.names.asked.update(
@@ -533,7 +533,7 @@ def _walkable(resolved: ex.Expression, kind: ex.Type, arena: Arena) -> bool:
 
 
 def _written(tree: ex.Expression) -> str:
-    """Return a name or number as written, or what kind of expression it is."""
+    """Return a name or number as written; for another expression, its kind."""
     match tree:
         case ex.Word(name):
             return name
@@ -598,7 +598,7 @@ Path = Sequence[str | int]
 
 
 class Lookup:
-    """Base of the builders; every method reports what it finds and continues."""
+    """Base of the builders; every method reports its findings and continues."""
 
     def __init__(
         self,
@@ -624,8 +624,8 @@ class Lookup:
         )
 
     def undeclared(self, name: str, value: object, position: Position) -> None:
-        """Report that an undeclared variable is set; the remedy declares it with a
-        value like the one assigned.
+        """Report that an undeclared variable is set. The remedy declares it with a
+        value like the assigned one.
         """
         what, hint = "is not declared", did_you_mean(name, self.document.vars).strip()
         if name in counters(self.document):
@@ -674,8 +674,8 @@ class Lookup:
     ) -> spec.Place:
         """Resolve a zone, group, door or solid, or a variable that holds one.
 
-        ``solid``: True wants solids, False wants floor, None takes either. ``placing``:
-        the subject is put there.
+        ``solid``: True requires solids, False requires floor, None accepts both.
+        ``placing``: the subject is placed there.
         """
         position = self.root.find(path).position
         self.names.used.add(name)
@@ -754,8 +754,8 @@ class Lookup:
         return self._values(variable, len(self.document.draw))
 
     def _values(self, variable: str, before: int) -> list[doc.Scalar]:
-        """Like ``values``, from the first ``before`` draws only: later draws deal out
-        the sets of earlier ones.
+        """Like ``values``, but from the first ``before`` draws only, because later
+        draws deal out the sets of earlier ones.
         """
         found: list[doc.Scalar | list[doc.Scalar]] = []
         for number, draw in enumerate([*self.document.draw.values()][:before]):
@@ -773,7 +773,7 @@ class Lookup:
         return [value for value in flat if value != "none"]
 
     def _values_set(self, variable: str) -> Iterator[doc.Scalar | list[doc.Scalar]]:
-        """Yield the values that blocks set, and those names that effects set."""
+        """Yield the values set by blocks, and the names set by effects."""
         for block in self.document.schedule.values():
             if variable in block.set:
                 yield block.set[variable]

@@ -20,15 +20,15 @@ from cheesebench.protocol.specification import Dose, ReferenceSpec, Specificatio
 from cheesebench.redaction import quoted
 from cheesebench.source import Node
 
-#: Numbers that differ by at most this much are equal when rounded to two digits.
+#: Maximum difference of numbers that are equal when rounded to two digits.
 ROUNDING = 0.0051
 
 
 def resolve_references(
     spec: Specification, root: Node, diagnostics: Diagnostics
 ) -> tuple[ReferenceSpec, ...]:
-    """Return the references of a protocol without those that contradict themselves,
-    which are reported.
+    """Return the references of a protocol, without contradictory ones, which are
+    reported.
     """
     primary = judged_reference(spec.document.reference)
     resolved = [
@@ -62,7 +62,7 @@ def judged_reference(references: Sequence[doc.Reference]) -> int | None:
 def _one_verdict(
     references: Sequence[doc.Reference], root: Node, diagnostics: Diagnostics
 ) -> None:
-    """226: two references claim the verdict."""
+    """Report (226) two references that claim the verdict."""
     first = judged_reference(references)
     if first is None or references[first].better is None:
         return
@@ -83,7 +83,7 @@ def _one_verdict(
             return
 
 
-#: An animal, a session, the number of its trials and their sum.
+#: An animal, a session, its number of trials, and the sum of their values.
 _Counted = tuple[str, int, int, float]
 
 
@@ -107,14 +107,14 @@ class _Resolver:
         written = self.written
         if not self.judged:
             # 'estimand' names blocks that the schedule lacks, which is reported
-            # elsewhere
+            # elsewhere.
             return None
         before = len(self.diagnostics.errors)
         self._check_rates()
         self._check_spreads()
         self._check_keys_beside_animals()
         if isinstance(written.animals, str):
-            return None  # a file that could not be read is reported already
+            return None  # the unreadable file is already reported
         given = self._given()
         over = self._over()
         if len(self.diagnostics.errors) > before:
@@ -164,8 +164,8 @@ class _Resolver:
         )
 
     def _dose(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> Dose | None:
-        """Return how much training the animals had: as written, else medians over
-        those whose trials are counted.
+        """Return the training of the animals: as written, or else medians over the
+        animals whose trials are counted.
         """
         if (written := self.written.dose) is not None:
             return Dose(written.before, written.judged, written.of)
@@ -209,7 +209,7 @@ class _Resolver:
     def _kind(
         self, sd: float | None, n: int | None
     ) -> Literal["measured", "declared", "analogy"]:
-        """Return the kind as written; a value is measured if it has a spread."""
+        """Return the kind as written; by default, a value with a spread is measured."""
         if self.written.kind is not None:
             return self.written.kind
         of_animals = sd is not None and n is not None and n > 1
@@ -244,7 +244,7 @@ class _Resolver:
         )
 
     def _check_rates(self) -> None:
-        """217: a rate outside 0 to 1, or an interval that is reversed."""
+        """Report (217) a rate outside 0 to 1, or a reversed interval."""
         written = self.written
         rates = [written.value, *written.curve, *(written.interval or ())]
         outside = [rate for rate in rates if rate is not None and not 0 <= rate <= 1]
@@ -262,7 +262,9 @@ class _Resolver:
             )
 
     def _check_spreads(self) -> None:
-        """226: two values for one spread, or a spread without what it needs."""
+        """Report (226) two values for one spread, or a spread without the values it
+        needs.
+        """
         written = self.written
         given = [key for key in ("sd", "sem") if getattr(written, key) is not None]
         if len(given) > 1:
@@ -291,7 +293,9 @@ class _Resolver:
             )
 
     def _check_keys_beside_animals(self) -> None:
-        """226: keys that only ``animals`` need, or that are computed from them."""
+        """Report (226) keys that only ``animals`` need, or that are
+        computed from them.
+        """
         written = self.written
         if written.counts is not None and (
             written.measure != "success" or written.animals is None
@@ -310,7 +314,9 @@ class _Resolver:
                 )
 
     def _check_judged(self, value: float, sd: float | None, n: int | None) -> None:
-        """226: a verdict about a measure lacks a key, or could only be a PASS."""
+        """Report (226) a verdict about a measure that lacks a key, or could only be a
+        PASS.
+        """
         written = self.written
         name, better, margin = written.measure, written.better, written.margin
         alone = self._first_of_verdict()
@@ -414,7 +420,7 @@ class _Resolver:
         return kept
 
     def _check_values(self, rows: Sequence[_Counted]) -> None:
-        """226: a value that the measure cannot have, at its row."""
+        """Report (226) a value that the measure cannot have, at its row."""
         limits = self.written.range
         if limits is None or self.written.measure == "success":
             return
@@ -472,7 +478,7 @@ class _Resolver:
         rates = [passed / trials for passed, trials in own.values()]
         if not rates:
             return _Computed()
-        # Animals that are all alike (three at the ceiling) do not show that all are.
+        # Equal animals (three at the ceiling) do not show that all animals are equal.
         sd = statistics.stdev(rates) if len({*rates}) > 1 else None
         return _Computed(statistics.fmean(rates), sd, len(rates))
 
@@ -501,7 +507,7 @@ class _Resolver:
     def _check_sessions(
         self, value: float, computed: float | None, over: Sequence[int]
     ) -> None:
-        """325: the value is over other trials than the pass rate."""
+        """Warn (325) of a value over other trials than the pass rate."""
         own = tuple(self.judged)
         differs = computed is not None and abs(value - computed) > ROUNDING
         remedy = "Remove 'value' and 'over' to compute the value from the curve, or set the trials that count in 'estimand'."
@@ -518,11 +524,11 @@ class _Resolver:
             self.diagnostics.warning(325, place, sentence, remedy)
 
     def _check_curve(self, given: _Given) -> None:
-        """326: the curve has other sessions than the life. Animals of a file may have
-        gone on longer.
+        """Warn (326) of a curve with other sessions than the life. Animals in a file
+        may have more sessions.
         """
         if self.spec.sessions_vary:
-            return  # in animals as in models
+            return  # sessions vary in animals as in models
         sessions, last = len(self.spec.sessions), max(self.judged, default=0)
         if given.rows:
             self._check_sessions_of_animals(given.rows)
@@ -534,7 +540,7 @@ class _Resolver:
             self.diagnostics.warning(326, self._place("curve"), sentence, remedy)
 
     def _check_animals(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> None:
-        """332: animals that are not those that are judged."""
+        """Warn (332) of animals that do not match the judged trials."""
         lived: dict[str, set[int]] = {}
         for animal, session, *_ in rows:
             lived.setdefault(animal, set()).add(session)
@@ -555,8 +561,8 @@ class _Resolver:
             self.diagnostics.warning(332, self._place("animals"), sentence, remedy)
 
     def _check_later_sessions(self, lived: Mapping[str, Set[int]]) -> None:
-        """332: sessions that the schedule lacks. All animals may have gone on longer;
-        what only some of them have is a slip of the pen.
+        """Warn (332) of sessions that the schedule lacks. All animals may have
+        continued longer, but a session of only some of them is a slip of the pen.
         """
         last = len(self.spec.sessions)
         later = {
@@ -604,8 +610,8 @@ class _Resolver:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What is written of the animals: their rows, if any, and the curve, which follows
-    from the rows.
+    """The written values of the animals: their rows, if any, and the curve, which
+    follows from the rows.
     """
 
     rows: Sequence[_Counted]
@@ -615,7 +621,7 @@ class _Given:
 
 @dataclass(frozen=True, slots=True)
 class _Computed:
-    """The computed parts of a reference; None where unknown."""
+    """The computed parts of a reference; None if unknown."""
 
     value: float | None = None
     sd: float | None = None

@@ -1,5 +1,5 @@
-"""Resolves a typed document into a specification: names are looked up and expressions
-typed; errors are reported.
+"""Resolves a typed document into a specification: looks up names, types expressions,
+and reports errors.
 """
 
 from __future__ import annotations
@@ -360,7 +360,7 @@ class TrialBuilder(Lookup):
     def _check_reward(
         self, reward: ex.Expression | None, path: Sequence[str | int]
     ) -> None:
-        """Report a reward that is never a finite number; other invalid rewards are
+        """Report a reward that is never a finite number. Other invalid rewards are
         found at run time.
         """
         for part in ex.walk(reward):
@@ -397,7 +397,7 @@ class TrialBuilder(Lookup):
                 continue
             kind = self.names.variables.get(name)
             if kind is None:
-                continue  # its name is taken, as reported where it is declared
+                continue  # its name is taken, which was reported at the declaration
             if member and kind.kind != "set":
                 sentence = f"'{path[-1]}' needs a set, but '{name}' is not a set."
                 self.diagnostics.error(
@@ -415,7 +415,7 @@ class TrialBuilder(Lookup):
     def _check_member(
         self, name: str, value: object, path: Sequence[str | int]
     ) -> None:
-        """321: a group is put into a set that holds no names of groups."""
+        """Report (321) a group that is put into a set without names of groups."""
         groups = self.names.arena.groups
         if value not in groups or set(map(str, self.values(name))) & set(groups):
             return
@@ -427,7 +427,7 @@ class TrialBuilder(Lookup):
         )
 
     def _member_type(self, kind: ex.Type, value: object) -> ex.Type | None:
-        """Return the type of what is put into a set: a set of that type, or one of its
+        """Return the type of a value for a set: a set of that type, or one of its
         members; None for any.
         """
         if "any" in kind.domains:
@@ -443,8 +443,8 @@ class TrialBuilder(Lookup):
         *,
         watch: bool = False,
     ) -> tuple[spec.RuleSpec, ...]:
-        """Resolve rules; those of ``watch`` may not have ``go``, ``end`` or
-        ``after``.
+        """Resolve rules; those of ``watch`` must not have ``go``,
+        ``end`` or ``after``.
         """
         return tuple(
             built
@@ -495,7 +495,7 @@ class TrialBuilder(Lookup):
         )
 
     def _trigger(self, rule: doc.Rule, path: Sequence[str | int]) -> str | None:
-        """Return the trigger of a rule; 213: there is not exactly one."""
+        """Return the trigger of a rule. Error 213: there is not exactly one."""
         node = self.root.find(path)
         given = [key for key in ex.TRIGGERS if getattr(rule, key) is not None]
         if len(given) == 1:
@@ -505,12 +505,12 @@ class TrialBuilder(Lookup):
             self.diagnostics.error(
                 213, node.position, sentence, "Split it." if given else "Add one."
             )
-        # Otherwise an unknown key, already reported, was meant to be the trigger.
+        # Otherwise the trigger is probably a misspelt key, which is already reported.
         return None
 
     def _is_whatever(self, rule: doc.Rule) -> bool:
-        """Return whether a rule is about any action, or anything that blocks the
-        way.
+        """Return whether a rule concerns any action, or anything that
+        blocks the way.
         """
         named = {*self.names.places, *self.names.variables}
         return rule.act == ANY or (rule.press == ANY and ANY not in named)
@@ -525,7 +525,7 @@ class TrialBuilder(Lookup):
             )
 
     def _check_watch(self, rule: doc.Rule, path: Sequence[str | int]) -> None:
-        """215: a rule of ``watch`` has a key that only rules of states may have."""
+        """Report (215) a key of a ``watch`` rule that only rules of states may have."""
         for key in ("go", "end"):
             if getattr(rule, key) is not None:
                 self.diagnostics.error(
@@ -611,8 +611,8 @@ Rows = tuple[tuple[ex.RuntimeValue, ...], ...]
 
 
 def _shared_weight(weights: Sequence[int], order: str) -> int:
-    """Return what all weights are divided by: only proportions matter, unless rows are
-    dealt out in blocks or cycles.
+    """Return the common divisor of all weights. Only proportions matter, unless rows
+    are dealt in blocks or cycles.
     """
     return math.gcd(*weights) if order == "random" else 1
 
@@ -647,8 +647,8 @@ class DrawBuilder(Lookup):
         self.diagnostics.error(206, position, sentence, remedy)
 
     def _rows(self, name: str, draw: doc.Draw) -> Rows:
-        """Return the table with its weights; empty if members are dealt out in each
-        draw.
+        """Return the table with its weights; empty if members are dealt
+        in each draw.
         """
         if draw.sample is not None:
             self._check_sample(name, draw)
@@ -674,7 +674,7 @@ class DrawBuilder(Lookup):
 
     def _weights_fit(self, name: str, draw: doc.Draw, rows: int) -> bool:
         """Return whether there is a weight for each row, and not too many in all;
-        206 otherwise.
+        otherwise report (206).
         """
         weights, key = draw.weights or [], ("draw", name, "weights")
         if draw.permute is not None:
@@ -720,7 +720,7 @@ class DrawBuilder(Lookup):
     def _check_permutations(
         self, draw: doc.Draw, values: Sequence[Any], place: Sequence[str]
     ) -> None:
-        """206: too many permutations, none, or a value that appears twice."""
+        """Report (206) too many permutations, none, or a value that appears twice."""
         if len(draw.into) > len(values):
             sentence = (
                 f"There are {len(values)} values, but 'into' asks for {len(draw.into)}."
@@ -744,7 +744,7 @@ class DrawBuilder(Lookup):
             )
 
     def _check_runs(self, draw: doc.Draw, rows: Rows, place: Sequence[str]) -> None:
-        """206: rows cannot be ordered so that no run is longer than ``max_run``."""
+        """Report (206) rows that cannot be ordered within ``max_run``."""
         if draw.max_run is None or not rows:
             return
         value, often = Counter(row[0] for row in rows).most_common(1)[0]
@@ -785,8 +785,8 @@ class DrawBuilder(Lookup):
                 self._error(("draw", name, key), sentence, remedy)
 
     def _check_sample(self, name: str, draw: doc.Draw) -> None:
-        """Report a sample that is neither a group nor a set drawn earlier, or that
-        deals out more than there is.
+        """Report a sample that is neither a group nor a set drawn earlier, or is too
+        small for its columns.
         """
         sample = draw.sample or ""
         self.names.used.add(sample)
@@ -809,8 +809,8 @@ class DrawBuilder(Lookup):
             )
 
     def _sizes_before(self, name: str, draw: doc.Draw) -> dict[str, int]:
-        """Return the sizes of groups and, to draw from without replacement, of the sets
-        that draws above this one pick.
+        """Return the sizes of groups, and of sets that earlier draws pick, which can be
+        dealt as well.
         """
         groups = self.names.arena.groups
         sizes = {group: len(members) for group, members in groups.items()}
@@ -843,7 +843,7 @@ class DrawBuilder(Lookup):
             self.unknown(what, sample, sizes, path)
 
     def _check_dealt(self, name: str, draw: doc.Draw, size: int) -> None:
-        """Report what asks for more members than there are, or for several sets."""
+        """Report keys that need more members than there are, or several sets."""
         asked = len(draw.into)
         if (draw.pick or 0) > size:
             self._sample_error(
@@ -872,7 +872,7 @@ class DrawBuilder(Lookup):
 
 
 class EvidenceBuilder(Lookup):
-    """Resolves what does not affect a trial: references, construct, checks and
+    """Resolves the parts that do not affect a trial: references, construct, checks and
     tests.
     """
 
@@ -1085,7 +1085,9 @@ class EvidenceBuilder(Lookup):
         self.diagnostics.error(222, self.root.find(path).position, sentence, remedy)
 
     def check(self) -> None:
-        """Check what is not resolved elsewhere: estimand, reference, checks, tests."""
+        """Check the parts that are not resolved elsewhere: estimand, reference, checks,
+        tests.
+        """
         self._check_estimand()
         self._check_success()
         for number, reference in enumerate(self.document.reference):
@@ -1179,10 +1181,10 @@ class EvidenceBuilder(Lookup):
             self.unknown("action", min(odd), ACTION_LETTERS, (*path, "actions"))
 
 
-#: Maximum trials of a subject, whose schedule is planned as a whole.
+#: Maximum number of trials of a subject, whose schedule is planned as a whole.
 MAX_TRIALS = 100_000
-#: Keys that describe a protocol without changing a life or a verdict; the hash leaves
-#: them out.
+#: Keys that describe a protocol without changing a life or a verdict, so the hash
+#: excludes them.
 DESCRIPTIVE = (
     "title",
     "cite",
@@ -1289,7 +1291,7 @@ def canonical(plain: Mapping[str, Any]) -> str:
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
-#: Orders in which no row is left to chance.
+#: Orders that leave no row to chance.
 _IN_ORDER = ("cycle", "balanced", "by_subject")
 
 
@@ -1301,7 +1303,7 @@ def protocol_hash(plain: Mapping[str, Any]) -> str:
             {k: v for k, v in one.items() if k not in said} for one in references
         ]
     if isinstance(measures := relevant.get("measures"), dict):
-        # The conditions in `by` do not change what is measured.
+        # The conditions in `by` do not change the measured values.
         relevant["measures"] = {k: _value_of(v) for k, v in measures.items()}
     return hashlib.sha256(f"{doc.VERSION}\n{canonical(relevant)}".encode()).hexdigest()
 
@@ -1328,7 +1330,7 @@ class _Builder(Lookup):
         return variables
 
     def success(self) -> ex.Expression | None:
-        """Return the success condition; it must not count earlier successes, because it
+        """Return the success condition. It must not count earlier successes, because it
         defines them.
         """
         tree = self.expression(self.document.success, ("success",), ex.TRUTH)
@@ -1459,8 +1461,8 @@ class _Builder(Lookup):
     def _until(
         self, until: doc.Until | None, path: Sequence[str | int]
     ) -> spec.UntilSpec | None:
-        """Resolve a criterion; report unknown outcomes, and a ``count`` above
-        ``of``.
+        """Resolve a criterion; report unknown outcomes, and a
+        ``count`` above ``of``.
         """
         if until is None:
             return None

@@ -1,8 +1,8 @@
 """The JSON Schema of protocol files, for editors, generated from the models in
 ``documents``.
 
-It is never stricter than the loader. Names, expressions and consistency are checked by
-``cheesebench lint`` only.
+It is never stricter than the loader. Only ``cheesebench lint`` checks names,
+expressions and consistency.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FILE_NAME = "protocol.schema.json"
 
 _DEFS = "#/$defs/"
-#: Suffix of the definitions for files with ``extends``: nothing is required in them.
+#: Suffix of the definitions for files with ``extends``, in which nothing is required.
 _PATCH = "Patch"
 _NULL = {"type": "null"}
 
@@ -85,7 +85,7 @@ def schema_text() -> str:
 
 
 def _tidied(model: _Schema) -> _Schema:
-    """Return a model's schema in which null deletes a key (unless it is required) and
+    """Return a model's schema in which null deletes a key (unless it is required), and
     invalid names are refused.
     """
     model = copy.deepcopy(model)
@@ -120,7 +120,7 @@ def _close_mappings(schema: _Schema) -> None:
 
 
 def _nullable(schema: _Schema) -> _Schema:
-    """Return the schema with null allowed; description and default stay at the top,
+    """Return the schema with null allowed. Description and default stay at the top,
     where editors look for them.
     """
     if _NULL in schema.get("anyOf", ()):
@@ -134,8 +134,8 @@ def _nullable(schema: _Schema) -> _Schema:
 
 
 def _mergeable(models: dict[str, _Schema], roots: Iterable[str]) -> list[str]:
-    """Return the models that are reached from the roots through mappings alone: lists
-    are replaced whole.
+    """Return the models reachable from the roots through mappings alone, because lists
+    are replaced as a whole.
     """
     found = list(roots)
     for name in found:

@@ -92,7 +92,7 @@ class StateSpec:
     show: tuple[tuple[Place, Place], ...]
     close: tuple[Place, ...]
     open: tuple[Place, ...]
-    """Doors that stay open although they are under ``close``."""
+    """Doors that stay open although ``close`` names them."""
     freeze: bool
     each: EffectsSpec
     rules: tuple[RuleSpec, ...]
@@ -101,8 +101,8 @@ class StateSpec:
 
 @dataclass(frozen=True, slots=True)
 class VariableSpec:
-    """A variable, its type, and the value to which it is reset whenever ``per``
-    begins.
+    """A variable, its type, and the value to which it is reset
+    whenever ``per`` begins.
     """
 
     name: str
@@ -125,8 +125,8 @@ class DrawSpec:
     max_run: int | None
     keep_if: ex.Expression | None
     sample: str | None = None
-    """Group or set whose members are assigned to ``columns`` in random order (then
-    ``rows`` is empty).
+    """Group or set whose members are assigned to ``columns`` in random order (``rows``
+    is then empty).
     """
 
 
@@ -151,14 +151,13 @@ class FinishSpec:
     position: Position
 
 
-#: Recorded for a trial that met the condition of ``until``; cannot be the name of an
-#: outcome.
+#: Marks a trial that met the condition of ``until``; no outcome can have this name.
 MET = "met "
 
 
 @dataclass(frozen=True, slots=True)
 class UntilSpec:
-    """Ends a block repetition once ``count`` of the last ``of`` trials ended in
+    """Ends a repetition of a block once ``count`` of the last ``of`` trials ended in
     ``outcomes``, or met ``condition``.
     """
 
@@ -177,8 +176,8 @@ class UntilSpec:
         """Return which of the last trials met the criterion, latest first, as far as
         they can still matter.
 
-        Trials before one miss too many leave the window of ``of`` trials before the
-        criterion can be met.
+        If a trial is one miss too many, all trials before it will leave the window of
+        ``of`` trials before the criterion can be met.
         """
         kept, misses = list[bool](), 0
         for one in reversed(noted):
@@ -205,11 +204,11 @@ class BlockSpec:
     until: UntilSpec | None
     most: int | None = None
     ends: UntilSpec | None = None
-    """Ends the block after a repetition; it is about the last trials of repetitions."""
+    """Ends the block after a repetition, by the last trials of repetitions."""
 
     @property
     def planned(self) -> int:
-        """Trials of the block if no criterion ends it."""
+        """Number of trials of the block if no criterion ends it."""
         whole = self.repeat * self.sessions * self.trials
         return whole if self.most is None else min(whole, self.most)
 
@@ -246,7 +245,7 @@ class ConstructSpec:
 
 class Dose(NamedTuple):
     """Training of one subject: trials before the judged part, and in it. ``of`` names
-    the unit that is counted.
+    the counted unit.
     """
 
     before: int
@@ -259,14 +258,14 @@ class Dose(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceSpec:
-    """A value measured on animals. ``over`` are the sessions that ``value`` covers;
-    empty if unknown.
+    """A value measured on animals.
 
-    ``sd`` is the standard deviation between animals of each animal's own rate,
-    ``curve`` the mean by session (from 1) and ``curve_sd`` the standard deviation
-    between animals in each. ``dose`` is the animals' own, None if unknown. With
-    ``better`` the verdict is about this measure, with ``margin`` and ``range`` (None:
-    it has no bounds) in its unit.
+    ``over`` are the sessions that ``value`` covers; empty if unknown. ``sd`` is the
+    standard deviation, between animals, of each animal's own rate; ``curve`` is the
+    mean by session (from 1), and ``curve_sd`` the standard deviation between animals in
+    each. ``dose`` is the animals' own training, None if unknown. With ``better`` the
+    verdict concerns this measure, with ``margin`` and ``range`` (None: unbounded) in
+    its unit.
     """
 
     measure: str
@@ -289,8 +288,8 @@ class ReferenceSpec:
 
     @property
     def bar(self) -> float:
-        """What a verdict about a measure asks for: the value, less (or plus) the
-        margin.
+        """The value required by a verdict about a measure: the reference, less (or
+        plus) the margin.
         """
         return self.value - (self.margin or 0.0) * (
             1 if self.better == "higher" else -1
@@ -305,15 +304,17 @@ class ReferenceSpec:
 
     @property
     def nature(self) -> str:
-        """``kind``; an analogy whose error is not known is declared, too."""
+        """The value of ``kind``, except that an analogy of unknown error counts as
+        declared.
+        """
         if self.kind != "analogy" or self.has_spread or self.interval is not None:
             return self.kind
         return "analogy, declared"
 
     @property
     def training(self) -> str:
-        """The animals' dose in words; empty if unknown. Where no animals were measured,
-        nobody has seen them trained.
+        """The animals' dose in words; empty if unknown, or if no
+        animals were measured.
         """
         said = "" if self.dose is None else str(self.dose)
         return f"{said} (declared)" if said and "declared" in self.nature else said
@@ -345,7 +346,7 @@ class Specification(BaseSpecification):
     warnings: tuple[Diagnostic, ...] = ()
     construct: ConstructSpec | None = None
     test_positions: tuple[Position, ...] = ()
-    """Where each of ``document.tests`` stands."""
+    """Position of each of ``document.tests``."""
 
     @property
     def bar(self) -> float | None:
@@ -391,8 +392,8 @@ class Specification(BaseSpecification):
         return self._drawn(variable, len(self.draws))
 
     def _drawn(self, variable: str, before: int) -> list[str]:
-        """Like ``drawn``, from the first ``before`` draws only: later draws deal out
-        the sets of earlier ones.
+        """Like ``drawn``, but from the first ``before`` draws only, because later draws
+        deal out the sets of earlier ones.
         """
         found: dict[str, None] = {}
         for number, draw in enumerate(self.draws[:before]):
@@ -412,7 +413,7 @@ class Specification(BaseSpecification):
 
     @property
     def planned_trials(self) -> int:
-        """Trials of one subject; an upper bound if a block has ``until``."""
+        """Number of trials of one subject; an upper bound if a block has ``until``."""
         return sum(block.planned for block in self.schedule)
 
     @property
@@ -447,8 +448,8 @@ class Specification(BaseSpecification):
 
     @property
     def sessions(self) -> tuple[tuple[str, int], ...]:
-        """Block and trials of every session of a subject, in order, if no ``until``
-        ends any sooner.
+        """Block and trials of every session of a subject, in order, unless ``until``
+        ends one sooner.
         """
         return tuple(
             (block.name, min(block.trials, block.planned - before))
@@ -480,8 +481,8 @@ class Specification(BaseSpecification):
 
     @property
     def dose(self) -> Dose | None:
-        """Trials of a subject up to the last judged one; None if they depend on the
-        subject.
+        """Number of trials of a subject up to the last judged one; None if it depends
+        on the subject.
         """
         judged = self.judged_sessions
         if self.sessions_vary or not judged:
@@ -491,8 +492,8 @@ class Specification(BaseSpecification):
 
     @property
     def judged_sessions(self) -> dict[int, int]:
-        """Number (from 1) and judged trials of each session that the pass rate is taken
-        over.
+        """Number (from 1) and judged trials of each session that enters
+        the pass rate.
         """
         estimand, sessions = self.document.estimand, self.sessions_of_blocks
         left = None if isinstance(estimand, str) else estimand.last
@@ -534,7 +535,7 @@ def arenas(specifications: Iterable[BaseSpecification]) -> list[Specification]:
 
 
 def with_arena(specification: BaseSpecification) -> Specification:
-    """Return it as a protocol of the arena family; ProtocolError for those of other
+    """Return the specification as one of the arena family; ProtocolError for other
     families.
     """
     for one in arenas([specification]):

@@ -1,4 +1,4 @@
-"""Validates a tree of nodes against typed models and translates pydantic's errors for
+"""Validates a tree of nodes against typed models, and translates pydantic's errors for
 authors.
 """
 
@@ -40,8 +40,8 @@ def read_structure(
     """Validate a (merged) protocol against ``model``.
 
     Unknown keys are reported and removed, so that names can be checked in the same
-    pass; any other error makes the result None. With ``look_up``, which looks up the
-    names of a document, unknown ones are reported nevertheless.
+    pass; any other error makes the result None. ``look_up`` looks up the names of a
+    document, so that unknown names are reported even then.
     """
     version = root.child("version")
     if (
@@ -65,7 +65,7 @@ def read_shape(
     """Validate ``data``, the content of a file, against any pydantic model; see
     ``read_structure``.
     """
-    if not issubclass(model, BaseModel):  # of a plugin
+    if not issubclass(model, BaseModel):  # the model is a plugin's
         raise PluginError(
             f"read_structure: {shown(model)}, is not a model. Derive it from DocumentModel."
         )
@@ -90,15 +90,18 @@ def read_shape(
     return None
 
 
-#: Codes of errors about names, expressions and rates, which no value elsewhere causes.
+#: Codes of errors about names, expressions and rates, which are independent of other
+#: values.
 _OF_NAMES = frozenset((*range(130, 140), 201, 217))
-#: A name that no file has.
+#: A name that no file contains.
 STAND_IN = "stand_in_for_a_name"
-#: Values that stand in for one that does not fit.
+#: Values that may replace an invalid one.
 _STAND_INS: tuple[object, ...] = (1, STAND_IN, True, 0.5)
-#: More mistakes of shape than this are mended first: each takes some validations.
+#: Maximum number of invalid values that are replaced, because each replacement takes
+#: several validations.
 _MOST_MENDED = 20
-#: Where names are made up, which would be unknown elsewhere.
+#: Keys under which names are introduced. Without them, the names would be unknown
+#: elsewhere.
 _NAMING = {"arena", "end", "count", "[key]"}
 
 
@@ -108,8 +111,8 @@ def _report_names(
     look_up: Callable[[_Document, Diagnostics], object],
     diagnostics: Diagnostics,
 ) -> None:
-    """Report the unknown names, too, of a file in which some values do not fit, so that
-    its author needs one pass.
+    """Report unknown names in a file with invalid values, too, so that its author needs
+    only one pass.
     """
     unfit = {one.position for one in diagnostics.errors}
     document, found = _read_despite(root, model), Diagnostics()
@@ -124,8 +127,8 @@ def _report_names(
 
 
 def _read_despite(root: Node, model: type[_Document]) -> _Document | None:
-    """Return a document in which something stands in for each value that does not fit;
-    None where names might be lost with what is wrong.
+    """Return a document in which valid values replace the invalid ones; None if names
+    might be lost by that.
     """
     data, tried = without_nulls(root.plain()), set[_Path]()
     while len(tried) <= _MOST_MENDED:
@@ -143,8 +146,8 @@ def _read_despite(root: Node, model: type[_Document]) -> _Document | None:
 
 
 def _mended(data: Any, detail: ErrorDetails, model: type[BaseModel]) -> bool:
-    """Remove an unknown key, or put a value that fits in the place of one that does
-    not, or of a missing one; return whether that is possible.
+    """Remove an unknown key, or insert a valid value for an invalid or missing one;
+    return whether that is possible.
     """
     place, last = _real_path(data, detail["loc"]), detail["loc"][-1:]
     if detail["type"] == "extra_forbidden":
@@ -161,9 +164,9 @@ def _put(data: Any, path: _Path, expected: str, model: type[BaseModel]) -> bool:
         holder = holder[step]
     is_there = _inside_data(holder, key)
     if isinstance(holder, list) and not is_there:
-        return False  # a list that is too short
+        return False  # the list is too short
     if is_there and isinstance(holder[key], dict | list):
-        return False  # there may be names in it
+        return False  # the value may contain names
     listed = re.findall(r"'([^']+)'", expected) if "one of " in expected else []
     for value in (*listed[:1], *_STAND_INS):
         holder[key] = value
@@ -173,7 +176,7 @@ def _put(data: Any, path: _Path, expected: str, model: type[BaseModel]) -> bool:
 
 
 def _complains(data: Any, place: _Path, model: type[BaseModel]) -> bool:
-    """Return whether something at this place, or in it, still does not fit."""
+    """Return whether an error remains at this place, or below it."""
     try:
         model.model_validate(data)
     except ValidationError as error:
@@ -187,8 +190,8 @@ def _complains(data: Any, place: _Path, model: type[BaseModel]) -> bool:
 
 
 def _follows(detail: ErrorDetails, data: Any, mended: Collection[_Path]) -> bool:
-    """Whether an error is only there because an unknown key was removed: if a mapping
-    lacks a key, its unknown key was meant to be that one.
+    """Whether an error only results from the removal of an unknown key: if a mapping
+    lacks a key, the unknown key was meant to be that one.
     """
     may_follow = detail["type"] in ("contradiction", "shape")
     return may_follow and _real_path(data, detail["loc"]) in mended
@@ -219,14 +222,15 @@ def _report_version(version: Node, diagnostics: Diagnostics) -> None:
 def _report_nulls(
     node: Node, unfit: Collection[Position], diagnostics: Diagnostics
 ) -> None:
-    """Warn about nulls that had nothing to delete, except at positions that have an
-    error anyway.
+    """Warn of nulls that had nothing to delete, except at positions that have an error
+    anyway.
     """
     if node.position in unfit:
         return
     if isinstance(node.value, Mapping):
         for key, child in node.value.items():
-            # The rest of an expression that a comma cut short is reported.
+            # The remainder of an expression that a comma cut short is reported
+            # elsewhere.
             if child.value is None and ")" not in key:
                 _report_null(node, key, diagnostics)
             _report_nulls(child, unfit, diagnostics)
@@ -275,8 +279,8 @@ def _inside_data(data: Any, step: str | int) -> bool:
 
 
 def _real_path(data: Any, location: Sequence[str | int]) -> _Path:
-    """Return the part of pydantic's location that exists in the data (the location also
-    names union members).
+    """Return the part of pydantic's location that exists in the data. (The location
+    also names union members.)
     """
     path: list[str | int] = []
     for step in location:
@@ -287,12 +291,12 @@ def _real_path(data: Any, location: Sequence[str | int]) -> _Path:
 
 
 def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Reduce the complaints of all members of a union about one value to those of the
-    member that was meant.
+    """Reduce the errors of all members of a union about one value to those of the
+    intended member.
 
-    That is the one with the fewest complaints about what is *in* the value; when no
-    member takes such a value at all, one complaint is left that names what all of them
-    expected.
+    That is the member with the fewest errors about the *contents* of the value. If no
+    member accepts such a value at all, one error remains, which names the expectations
+    of all members.
     """
     chosen: list[ErrorDetails] = []
     unions: dict[_Path, dict[str, list[ErrorDetails]]] = {}
@@ -302,7 +306,7 @@ def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
             chosen.append(detail)
         else:
             member = str(detail["loc"][len(place)])
-            # As if the union's member were not in the location.
+            # The location without the union's member.
             without: Any = {**detail, "loc": (*place, *detail["loc"][len(place) + 1 :])}
             unions.setdefault(place, {}).setdefault(member, []).append(without)
     for place, members in unions.items():
@@ -313,9 +317,9 @@ def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
 def _of_union(
     data: Any, place: _Path, members: list[list[ErrorDetails]]
 ) -> list[ErrorDetails]:
-    """Return the complaints of the member of a union that was meant."""
+    """Return the errors of the intended member of a union."""
     whole = [e for own in members for e in own if len(e["loc"]) == len(place)]
-    # This member's keys fit.
+    # The keys fit this member.
     if said := [e for e in whole if e["type"] == "contradiction"]:
         return said
     fitting = [
@@ -425,7 +429,7 @@ def _meant_instead(
     key: str, path: _Path, known: Sequence[str], model: type[BaseModel]
 ) -> str:
     """Return the place where the key belongs, or the key that was meant here; empty if
-    nothing is near.
+    nothing is similar.
     """
     elsewhere = _home_of(key, model)
     for top in ("arena", "trial"):
@@ -451,8 +455,8 @@ def _report_missing_key(
 def _nested(
     data: Any, found: Sequence[ErrorDetails], model: type[BaseModel]
 ) -> list[str]:
-    """Return the top-level keys that stand in `schedule` where they look like blocks
-    but do not fit one.
+    """Return the top-level keys inside `schedule` that look like blocks there but are
+    none.
     """
     names = dict.fromkeys(
         str(e["loc"][1])
@@ -491,7 +495,7 @@ def _homes(document: type[BaseModel]) -> Mapping[str, list[str]]:
     """Return the places of each key in a document, such as ``trial: states: NAME``."""
     found: dict[str, list[str]] = {}
     waiting, known = [(document, "")], set[type[BaseModel]]()
-    for model, place in waiting:  # the list grows
+    for model, place in waiting:  # the list grows during the loop
         if model in known:
             continue
         known.add(model)
@@ -661,7 +665,7 @@ def read_document(path: Path, model: type[M], noun: str, begins: str) -> M:
     """Return the content of a YAML file as ``model``, a pydantic model that forbids
     unknown keys.
 
-    ``noun`` names the kind of file in messages, ``begins`` is an example of its first
+    ``noun`` names the kind of file in messages; ``begins`` is an example of its first
     line. Raises FileError with a finding for each error.
     """
     diagnostics = Diagnostics()

@@ -1,9 +1,8 @@
-"""Twins: variants of a protocol that are the same task for a subject without any
-knowledge of the published file.
+"""Twins: variants of a protocol that are the same task for a subject that does not know
+the published file.
 
-What may be exchanged is declared by the protocol (``twins``); what is exchanged follows
-from a secret by HMAC-SHA-256, so that the file can be held out, and its hash published
-first.
+The protocol declares what may be exchanged (``twins``). A secret decides the exchange,
+by HMAC-SHA-256, so that the file can be held out, and its hash published first.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from cheesebench.interfaces import HEADINGS
 from cheesebench.protocol.documents import Turned, Twins
 from cheesebench.protocol.specification import Specification
 
-#: Names in expressions whose values depend on how the map lies.
+#: Names in expressions whose values depend on the orientation of the map.
 _LYING = re.compile(r"\b(?:(?:x|y|heading)\b(?! *\()|(?:column|row) *(?=\())")
-#: Characters of the secret's digest in the name of the edition.
+#: Number of characters of the secret's digest in the name of the edition.
 _MARK = 6
 #: Turns the name of a choice into the bytes that decide it.
 _Digest = Callable[[str], bytes]
@@ -36,7 +35,7 @@ def twin(specification: Specification, secret: str) -> tuple[str, str]:
     """Return the edition and the text of a protocol's twin.
 
     Raises OptionError if the protocol declares nothing that may be exchanged, or
-    nothing that it has.
+    nothing that it contains.
     """
     name = specification.name
     declared = _declared(specification)
@@ -66,7 +65,7 @@ def twin(specification: Specification, secret: str) -> tuple[str, str]:
     own = {*head, "extends", "chance", "twins"}
     kept = {key: value for key, value in values.items() if key not in own}
     body = yaml.safe_dump(head | kept, sort_keys=False)
-    # Without a number that cannot be guessed, a published hash would tell which of few
+    # The key is unguessable. Without it, a published hash would reveal which of the few
     # variants this is.
     head_line = f"# Twin of {name}; key {digest('published').hex()}"
     return edition, f"{head_line}\n{body}# {CANARY}\n"
@@ -88,8 +87,8 @@ def _declared(specification: Specification) -> Twins:
 
 
 def _digest_of(specification: Specification, secret: str, attempt: int) -> _Digest:
-    """Return the function that turns the name of a choice into 32 bytes, which only
-    those who know the secret can compute.
+    """Return a function from the name of a choice to 32 bytes, which cannot be computed
+    without the secret.
     """
     key = f"{specification.sha256}|{secret}".encode()
 
@@ -117,24 +116,26 @@ def _exchanged(
     if layout.mirrored or layout.quarters:
         _check_lies_anyhow(specification.name, plain)
         _lay(specification, values, layout)
-    # A mirror image does not count where the map may be turned instead: many maps are
-    # their own mirror images.
+    # A mirror image alone does not count if the map may be turned, because many maps
+    # are their own mirror images.
     only_mirrored = layout.mirrored and not declared.turn
     return values, is_new or layout.quarters > 0 or only_mirrored
 
 
 def _permutations(groups: Iterable[Iterable[str]], digest: _Digest) -> dict[str, str]:
-    """Return what each member of each group becomes: another member of its group."""
+    """Return the replacement of each member of each group, which is another member of
+    its group.
+    """
     exchanged: dict[str, str] = {}
     for group in groups:
         order = sorted(group, key=lambda one: digest(f"of {one}"))
-        # One round through the whole group, so that none stays what it was.
+        # A single cycle through the whole group, so that no member keeps its meaning.
         exchanged |= zip(order, [*order[1:], order[0]], strict=True)
     return exchanged
 
 
 def _replace_texts(values: dict[str, Any], texts: Mapping[str, str]) -> bool:
-    """Replace what states say, and return whether any of it was exchanged."""
+    """Replace the texts of states; return whether any was exchanged."""
     is_new = False
     for state in values["trial"]["states"].values():
         said = state.get("say")
@@ -151,7 +152,7 @@ def _replace_texts(values: dict[str, Any], texts: Mapping[str, str]) -> bool:
 
 
 class _GlyphExchange:
-    """Replaces glyphs wherever a protocol writes them, and notes those it replaced."""
+    """Replaces glyphs wherever a protocol has them, and records the replaced ones."""
 
     def __init__(self, specification: Specification, glyphs: Mapping[str, str]) -> None:
         self._specification, self._glyphs = specification, glyphs
@@ -175,7 +176,9 @@ class _GlyphExchange:
         return not {self._glyphs[glyph] for glyph in self._used} <= self._used
 
     def _other(self, glyph: Any) -> Any:
-        """Return what a glyph becomes; a number where it was one, as YAML reads it."""
+        """Return the replacement of a glyph. It is a number if the glyph was one, as
+        YAML reads it.
+        """
         written = str(glyph)
         if written not in self._glyphs:
             return glyph
@@ -285,13 +288,13 @@ def _conditions(trial: Mapping[str, Any]) -> Iterable[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How a map is laid: mirrored left to right first, then turned clockwise."""
+    """The orientation of a map: mirrored left to right first, then turned clockwise."""
 
     mirrored: bool
     quarters: int
 
     def heading(self, name: Any) -> Any:
-        """Return what a compass point becomes; other values stay as they are."""
+        """Return the new direction of a compass point; other values stay unchanged."""
         if name not in HEADINGS:
             return name
         number = HEADINGS.index(name)
@@ -300,7 +303,7 @@ class _Layout:
         ]
 
     def square(self, column: int, row: int, width: int, height: int) -> list[int]:
-        """Return where a square of a map of this size comes to lie."""
+        """Return the new position of a square, in a map of this size."""
         column = width - 1 - column if self.mirrored else column
         for _ in range(self.quarters):
             column, row = height - 1 - row, column
@@ -309,14 +312,14 @@ class _Layout:
 
 
 def _lay(specification: Specification, values: dict[str, Any], layout: _Layout) -> None:
-    """Lay the map of a twin, and everything that is written by where it lies."""
+    """Reorient the map of a twin, and everything written in its coordinates."""
     arena = values["arena"]
     rows = arena["map"].rstrip("\n").split("\n")
     size = max(map(len, rows)), len(rows)
     arena["map"] = _laid_map(rows, size, layout)
     _lay_landmarks(specification, arena.get("landmarks", {}), size, layout)
     _turn_start(specification, values, layout)
-    # Tests that move by single steps end elsewhere; those by places do not.
+    # Tests with single steps would end elsewhere; those that name places stay valid.
     if "tests" in values:
         values["tests"] = [
             one
@@ -346,7 +349,7 @@ def _lay_landmarks(
             column, row = mark["at"]
             mark["at"] = layout.square(column, row, *size)
         return
-    # By their squares: what a compass point means is rounded on a map of even width.
+    # Given by squares, because compass points are rounded on a map of even width.
     places = {
         mark.name: layout.square(mark.column, mark.row, *size)
         for mark in specification.arena.landmarks

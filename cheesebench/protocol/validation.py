@@ -2,8 +2,8 @@
 audit must confirm them.
 
 An audit is stored beside the protocol in a file ``*.audit.json``, the output of
-``cheesebench audit FILE --json``. It applies to the protocol with the digest that it
-names, independently of the animals' numbers (``life_hash``).
+``cheesebench audit FILE --json``. It applies to the protocol with the digest in it,
+regardless of the animals' numbers (``life_hash``).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from cheesebench.source import real_path
 SUFFIX = ".audit.json"
 #: Prefix of a lesion's rule in an audit.
 RULE = "lesion: "
-#: Keys that change a verdict, but not what subjects can achieve under a lesion.
+#: Keys that change a verdict, but not the possible results under a lesion.
 _OF_THE_VERDICT = ("margin", "measures", "reference", "twin_of")
-#: Larger files are not read as audits.
+#: Maximum size in bytes of a file that is read as an audit.
 MAX_BYTES = 5_000_000
 
 Status = Literal["validated", "searched", "failed", "declared"]
-#: The wording of each status, in every report. Of several audits, the first of these
-#: decides.
+#: Wording of each status, in every report. Of several audits, the first status in this
+#: order counts.
 SAID: Mapping[Status, str] = {
     "failed": "construct fails its audit",
     "validated": "validated",
@@ -44,7 +44,7 @@ SAID: Mapping[Status, str] = {
 }
 
 
-#: What must abolish a construct of each kind, in words, and an example.
+#: Lesions that must abolish a construct of each kind, in words, with an example.
 _DEFINING: Mapping[str, tuple[str, str]] = {
     "memory": ("an amnesia", "amnesia: trial"),
     "learning": ("anhedonia", "anhedonia"),
@@ -55,7 +55,7 @@ _DEFINING: Mapping[str, tuple[str, str]] = {
 
 
 def _defines(lesion: Lesion, kind: str) -> bool:
-    """Return whether a lesion removes what a kind of construct needs, and nothing else.
+    """Return whether a lesion removes exactly what a kind of construct needs.
 
     With anhedonia, parts of the picture may be hidden too, because they may stand for
     the reward.
@@ -77,8 +77,8 @@ def _defines(lesion: Lesion, kind: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why the lesions of a construct cannot show it: ``code`` and ``path`` are those of
-    the finding.
+    """A reason why the lesions of a construct cannot show it; ``code`` and ``path`` are
+    those of the finding.
     """
 
     code: int
@@ -90,9 +90,9 @@ class Doubt:
 def doubts(specification: Specification) -> Iterator[Doubt]:
     """Yield the reasons for which no audit could validate the construct.
 
-    329: a lesioned subject within ``at_most`` could still pass. What a lesion leaves of
-    a measure is unknown, so only verdicts about success are checked. 330: the lesion
-    that defines the kind of construct is missing.
+    329: a lesioned subject within ``at_most`` could still pass. This is only checked
+    for verdicts about success, because the effect of a lesion on a measure is unknown.
+    330: the lesion that defines the kind of construct is missing.
     """
     construct, judged = specification.construct, specification.judged
     if construct is None:
@@ -126,11 +126,11 @@ def doubts(specification: Specification) -> Iterator[Doubt]:
 
 
 def life_hash(specification: Specification) -> str:
-    """Return the SHA-256 of all that the ceilings under lesions depend on: the protocol
-    without the animals' numbers.
+    """Return the SHA-256 of everything that the ceilings under lesions depend on: the
+    protocol without the animals' numbers.
 
-    What remains of the reference is its condition for a trial to count, and what a
-    verdict about a measure asks for.
+    Of the reference, only two parts remain: its condition for a trial to count, and the
+    requirement of a verdict about a measure.
     """
     whole = json.loads(specification.text)
     plain = {key: one for key, one in whole.items() if key not in _OF_THE_VERDICT}
@@ -150,18 +150,20 @@ def life_hash(specification: Specification) -> str:
 
 
 def applies(specification: Specification, report: Mapping[str, Any]) -> bool:
-    """Return whether an audit was of this protocol, up to the animals' numbers."""
+    """Return whether an audit belongs to this protocol, regardless of the animals'
+    numbers.
+    """
     return report.get("sha256") == specification.sha256 or report.get(
         "life_sha256"
     ) == life_hash(specification)
 
 
 def construct_status(specification: Specification) -> Status:
-    """Return what is known of a protocol's construct.
+    """Return the status of a protocol's construct.
 
-    ``declared`` if it has none, if its lesions could not show it (``doubts``), or if
-    they were not tried; ``searched`` if what they leave was not proved. Where several
-    audits are of this protocol, one that fails decides.
+    ``declared``: the protocol has none, its lesions could not show it (``doubts``), or
+    they were not tried. ``searched``: the remaining rates were not proved. If several
+    audits apply, one that fails decides.
     """
     if specification.construct is None or next(doubts(specification), None) is not None:
         return "declared"
@@ -173,7 +175,7 @@ def construct_status(specification: Specification) -> Status:
 
 
 def audited_ceilings(specification: Specification) -> records.Ceilings | None:
-    """Return the highest pass rates by a stored audit of the protocol, wherever it has
+    """Return the highest pass rates in a stored audit of the protocol, as far as it has
     them; None without an audit.
 
     A subject that forgets everything between trials knows as much as one in its first
@@ -200,11 +202,12 @@ def audited_ceilings(specification: Specification) -> records.Ceilings | None:
 
 
 def ability_scale(specification: Specification) -> records.AbilityScale | None:
-    """Return the ends of the ability scale by a stored audit; None where one is not
-    proved, and for a verdict about a measure, of which no ceiling is stored.
+    """Return the ends of the ability scale by a stored audit; None if one is not
+    proved, or if the verdict concerns a measure, for which no ceiling is stored.
 
-    ``without`` is the largest ceiling over the lesions that abolish the construct. If
-    one of them was only searched, it may leave more than what is proved of the others.
+    ``without`` is the largest ceiling over the lesions that abolish the construct. A
+    lesion that was only searched may leave more than the proved ones, so all must be
+    proved.
     """
     construct, judged = specification.construct, specification.judged
     if construct is None or (judged is not None and judged.measure != "success"):
@@ -222,7 +225,7 @@ def ability_scale(specification: Specification) -> records.AbilityScale | None:
             ideal = float(intact["numbers"]["found"]["rate"])
         except (TypeError, LookupError, ValueError):
             continue
-        # An intact adversary that fails had too little effort to say what is ideal.
+        # An intact adversary that fails had too little effort to define the ideal.
         if 0 <= (without := max(proved)) < ideal <= 1 and intact["verdict"] != "FAIL":
             return records.AbilityScale(without=without, ideal=ideal)
     return None
@@ -242,12 +245,12 @@ def idle_sessions(specification: Specification) -> tuple[int, ...]:
 
 
 def _findings_of(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what an audit found under each lesion, by the lesion's text."""
+    """Return the findings of an audit under each lesion, by the lesion's text."""
     return {str(one["rule"]).removeprefix(RULE): one for one in _rows(report, RULE)}
 
 
 def _rows(report: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
-    """Return the findings of a report whose rules begin so."""
+    """Return the findings of a report whose rules have this prefix."""
     findings = report.get("findings")
     return [
         one
@@ -257,8 +260,8 @@ def _rows(report: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 
 def most_left(specification: Specification) -> tuple[str, float] | None:
-    """Return the lesion that leaves most of those that the construct does not name, by
-    a stored audit, and how much.
+    """Return the lesion with the highest remaining rate, among those not named in the
+    construct, by a stored audit.
     """
     construct = specification.construct
     named = (
@@ -292,11 +295,11 @@ def _reports(folder: Path, specification: Specification) -> Iterator[Mapping[str
                 yield report
 
 
-#: Prefix of the rules about how much memory a PASS needs.
+#: Prefix of the rules about the memory that a PASS needs.
 MEMORY = "memory: "
-#: Classes of subjects that remember neither places nor what they did.
+#: Classes of subjects that remember neither places nor their actions.
 FORBIDDEN = ("nothing", "outcome")
-#: What subjects of each class remember between trials, from the least on.
+#: Memory of each class between trials, the least first.
 _REMEMBERS: Mapping[str, str] = {
     "nothing": "no memory of earlier trials",
     "outcome": "memory only for what the last trial paid",
@@ -325,8 +328,8 @@ class Simple(NamedTuple):
 
 
 def simple_subjects(specification: Specification) -> list[Simple]:
-    """Return what the stored audits found with little memory, the least memory first;
-    all memory within the trial is left out: every subject has it.
+    """Return the subjects with little memory that the stored audits found, the least
+    memory first. Memory of the whole trial is left out, because every subject has it.
     """
     found = [
         one
@@ -352,8 +355,8 @@ def _simple(finding: Mapping[str, Any]) -> Simple | None:
 
 
 def passed_by(specification: Specification) -> tuple[str, float] | None:
-    """Return what the subject with least memory has that is surely above the bar, and
-    its rate; None where none was found.
+    """Return the memory of the simplest subject that is significantly above the bar,
+    and its rate; None if none was found.
     """
     bar = specification.bar
     if bar is None:
@@ -363,8 +366,8 @@ def passed_by(specification: Specification) -> tuple[str, float] | None:
 
 
 def _is_passed_without(specification: Specification, report: Mapping[str, Any]) -> bool:
-    """Return whether a subject was found that surely passes and remembers neither a
-    place nor what it did, though the construct does not allow it.
+    """Return whether a subject certainly passes that remembers neither a place nor its
+    actions, although the construct does not allow it.
     """
     construct, bar = specification.construct, specification.bar
     if construct is None or bar is None:
@@ -380,7 +383,7 @@ def _is_passed_without(specification: Specification, report: Mapping[str, Any]) 
 
 def _tried(report: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
     """Return the rules of an audit that have a bound, each with its verdict and the
-    bound. The report may be a stranger's.
+    bound. The report may be hostile.
     """
     tried: dict[str, tuple[str, float]] = {}
     findings = report.get("findings")
@@ -396,9 +399,9 @@ def _of_lesions(
     tried: Mapping[str, tuple[str, float]], named: Mapping[str, float]
 ) -> set[str]:
     """Return the verdicts on lesions; an empty one for a lesion that was not tried, or
-    with another bound.
+    was tried with another bound.
     """
-    # A row that the construct does not name is of an earlier amnesia.
+    # A row that the construct does not name belongs to an earlier amnesia.
     verdicts = {
         verdict
         for rule, (verdict, _) in tried.items()
@@ -406,15 +409,15 @@ def _of_lesions(
     }
     for rule, most in named.items():
         verdict, bound = tried.get(rule, ("", 0.0))
-        # The bound is not part of the hash, so an audit of a looser bound does not
+        # The bound is not part of the hash, so an audit with a looser bound does not
         # count.
         verdicts.add(verdict if bound <= most else "")
     return verdicts
 
 
 def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
-    """Return what one audit says of the construct: nothing, where it has not tried all
-    of its lesions.
+    """Return the status of the construct in one audit; none if the audit has not tried
+    all of its lesions.
     """
     construct = specification.construct
     assert construct is not None

@@ -1,5 +1,5 @@
-"""Who is let in: a secret token in the address, the right host, no other origin, and no
-more methods than needed.
+"""Access control: a secret token in the address, the right host, no other origin, and
+only the methods needed.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from cheesebench.errors import CheeseBenchError, OptionError
 from cheesebench.interrupts import passed_to
 from cheesebench.redaction import quoted, redact
 
-#: Default address of the pages: other machines cannot reach it.
+#: Default address of the pages, which other machines cannot reach.
 LOOPBACK = "127.0.0.1"
-#: Bytes of a request's body: a person's key is a few dozen.
+#: Maximum bytes of a request's body: a person's key is a few dozen.
 LARGEST = 4096
-#: Seconds for a request to arrive; seconds for a client with the token to take the
-#: reply and ask again; maximum number of connections without a request. Each takes a
-#: file descriptor, of which there are few: a client that opens many silent ones would
-#: shut all others out.
+#: Timeouts in seconds: for a request to arrive; for a client with the token to read the
+#: reply and ask again. Then the maximum number of connections without a request. Each
+#: costs a file descriptor, so a client that opens many silent ones would shut all
+#: others out.
 PATIENCE, KEPT, WAITING = 15.0, 300.0, 200
-#: Headers of every reply. None allows another origin anything (there is no CORS).
+#: Headers of every reply. Other origins are allowed nothing (there is no CORS).
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -41,7 +41,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # Policy of errors and of replies that are not pages; pages have their own.
+    # Policy for errors and non-HTML replies; pages have their own.
     "Content-Security-Policy": (
         "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
@@ -55,15 +55,15 @@ def new_token() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestGuard:
-    """What a request must have: the token as the first part of its path, one of the
-    hosts, one of the methods.
+    """The requirements for a request: the token as the first part of its path, one of
+    the hosts, one of the methods.
     """
 
     token: str
     address: str = LOOPBACK
     port: int = 0
     names: tuple[str, ...] = ()
-    """Further hosts that the page may be asked for by (``lab.example``,
+    """Further hosts under which the page may be requested (``lab.example``,
     ``lab.example:8443``).
     """
     methods: tuple[str, ...] = ("GET", "HEAD")
@@ -89,9 +89,7 @@ class RequestGuard:
         }
 
     def url(self, port: int, path: str = "") -> str:
-        """Return the address to be opened: of a name that was given, else of this
-        machine.
-        """
+        """Return the address to open: under a given name, otherwise on this machine."""
         host = (
             self.names[0]
             if self.names
@@ -100,8 +98,8 @@ class RequestGuard:
         return f"http://{host}/{self.token}/{path}"
 
     def check(self, request: web.Request, port: int) -> None:
-        """Raise the error of HTTP that the request deserves, if any; it says nothing
-        that the token protects.
+        """Raise the HTTP error that the request deserves, if any. The error reveals
+        nothing that the token protects.
         """
         if request.headers.get("Host", "").lower() not in self.hosts(port):
             raise web.HTTPMisdirectedRequest(
@@ -127,8 +125,8 @@ class RequestGuard:
 
 
 def _is_visit(request: web.Request) -> bool:
-    """Return whether a person follows a link from elsewhere: holders of the token may
-    come from anywhere.
+    """Return whether a person follows a link from elsewhere. With the token, any origin
+    is allowed.
     """
     return (
         request.method == "GET" and request.headers.get("Sec-Fetch-Mode") == "navigate"
@@ -146,22 +144,22 @@ class Serving:
     routes: Iterable[tuple[str, str, Handler]]
     """Method, path below the token (may have ``{name}``), handler."""
     explains: bool = True
-    """Whether visitors see errors of this machine; otherwise only the terminal of the
-    server does.
+    """Whether visitors see internal errors; otherwise only the
+    server's terminal does.
     """
     port: int = 0
     patience: float = PATIENCE
     _runner: web.AppRunner | None = field(default=None, init=False)
     _sweeping: asyncio.Task[None] | None = field(default=None, init=False)
-    #: Connections over which a client with the token has asked, and those of them that
-    #: are being answered.
+    #: Connections of clients that have sent the token; and those of them with a request
+    #: in progress.
     _known: set[object] = field(default_factory=set, init=False)
     _busy: set[object] = field(default_factory=set, init=False)
-    #: Since when a connection has not been answered (by the clock of the loop).
+    #: Time of the last reply on a connection (by the loop's clock).
     _since: dict[Any, float] = field(default_factory=dict, init=False)
 
     async def start(self) -> None:
-        """Listen. Raises OptionError for a port or an address that cannot be had."""
+        """Listen. Raises OptionError for a port or an address that is not available."""
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -170,9 +168,10 @@ class Serving:
         application = web.Application(middlewares=[guard], client_max_size=LARGEST)
         for method, path, handler in self.routes:
             application.router.add_route(method, f"/{{token}}/{path}", handler)
-        # No access log: it would hold the token and people's addresses. Requests that
-        # aiohttp cannot parse are not logged either: each would print a traceback, so
-        # noise would fill the terminal. ``_guard`` reports our errors.
+        # No access log, because it would contain the token and people's addresses.
+        # Requests that aiohttp cannot parse are not logged either: each would print a
+        # traceback, so noise would fill the terminal. ``_guard`` reports our own
+        # errors.
         silent = logging.Logger("cheesebench.server", logging.CRITICAL + 1)
         self._runner = web.AppRunner(
             application,
@@ -188,7 +187,7 @@ class Serving:
         self._sweeping = asyncio.create_task(self._sweep(self._runner))
 
     async def _sweep(self, runner: web.AppRunner) -> None:
-        """End connections over which nothing has come for too long, again and again."""
+        """Close connections that have been silent for too long, periodically."""
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(min(1.0, self.patience / 4))
@@ -198,7 +197,7 @@ class Serving:
             self._known &= connections
             self._since = {one: self._since.get(one, clock()) for one in connections}
             idle = connections - self._busy
-            # Strangers first, and of those the ones that have been silent for longest.
+            # Clients without the token first, and among them those silent for longest.
             order = sorted(idle, key=lambda one: (one in self._known, self._since[one]))
             for number, one in enumerate(order):
                 patience = KEPT if one in self._known else self.patience
@@ -221,7 +220,7 @@ class Serving:
             with self._answering(request.protocol):
                 if request.can_read_body:
                     async with asyncio.timeout(self.patience):
-                        await request.read()  # and kept: handlers read it again
+                        await request.read()  # reads and caches the body for handlers
                 response = await handler(request)
         except ConnectionError:  # the client is gone
             raise
@@ -249,7 +248,7 @@ class Serving:
                 said = "The server cannot record this now. Nothing is lost. Try again later."
             response = web.Response(status=503, text=said)
         except Exception as error:
-            # An error of ours: its place is shown on the server's terminal only.
+            # An internal error: its place is shown on the server's terminal only.
             print(
                 redact("".join(traceback.format_exception(error))),
                 file=sys.stderr,
@@ -266,7 +265,9 @@ class Serving:
 
     @contextlib.contextmanager
     def _answering(self, connection: object) -> Iterator[None]:
-        """Keep a connection of a client with the token while a request is answered."""
+        """Protect a connection of a client with the token while a
+        request is answered.
+        """
         self._known.add(connection)
         self._busy.add(connection)
         try:
@@ -277,8 +278,8 @@ class Serving:
 
 
 def check_address(address: str, port: int) -> None:
-    """Raise OptionError unless one can listen at an address of this machine, at any
-    port if it is 0.
+    """Raise OptionError unless an address of this machine is available at this port (0:
+    any port).
     """
     _listen(RequestGuard(token=new_token(), address=address, port=port)).close()
 
@@ -288,7 +289,7 @@ def _listen(guard: RequestGuard) -> socket.socket:
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         if sys.platform != "win32":
-            # A server that was killed leaves its port behind for a minute.
+            # A killed server leaves its port in use for a minute.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((guard.address, guard.port))
     except OSError as error:
@@ -314,7 +315,7 @@ def _refuse(guard: RequestGuard, error: OSError) -> NoReturn:
 
 
 def _crowded(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Print no traceback for a connection that finds no file descriptor: asyncio
+    """Print no traceback for a connection without a file descriptor, because asyncio
     accepts it a second later.
     """
     if "out of system resource" not in context.get("message", ""):
@@ -322,8 +323,8 @@ def _crowded(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 
 def serve(serving: Serving, begun: Callable[[int], None]) -> None:
-    """Serve until Ctrl-C (or another signal); ``begun`` is called with the port once it
-    accepts connections.
+    """Serve until Ctrl-C (or another signal); call ``begun`` with the port once
+    connections are accepted.
     """
 
     async def main() -> None:

@@ -1,6 +1,4 @@
-"""The pages that are served: templates of this package in the style of the HTML
-report.
-"""
+"""The served pages: templates of this package in the style of the HTML report."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from markupsafe import Markup
 from cheesebench.html_pages import Templates, content_security_policy
 from cheesebench.terminal import printable
 
-#: These pages use the style of the HTML report.
+#: Package with the style of the HTML report, which these pages use, too.
 _REPORT = "cheesebench.reports"
 
 
@@ -25,11 +23,10 @@ def page(
     styles: Sequence[str] = (),
     **values: Any,
 ) -> web.Response:
-    """Return a page made of a template, with the scripts and styles of those names in
-    it.
+    """Return a page made of a template, with these scripts and styles in it.
 
-    Its policy allows exactly these, pictures that are part of the page, and requests to
-    this server.
+    Its policy allows exactly these, pictures inside the page, and requests to this
+    server.
     """
     codes = [_TEMPLATES.static(name) for name in scripts]
     looks = [_report_style(), *map(_TEMPLATES.static, styles)]
@@ -54,8 +51,8 @@ def standalone(template: str, **values: Any) -> str:
 
 
 def finished_page(text: str) -> web.Response:
-    """Return a page with a policy of its own (a report), which this one can only make
-    stricter.
+    """Return a complete page with a policy of its own (a report). The server's policy
+    can only make it stricter.
     """
     response = web.Response(text=text, content_type="text/html")
     response.headers["Content-Security-Policy"] = (

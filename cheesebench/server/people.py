@@ -1,5 +1,5 @@
-"""``cheesebench people``: people as subjects, in the browser, each with a place of
-their own in an ordinary run.
+"""``cheesebench people``: people as subjects, in the browser, as part of an ordinary
+run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from cheesebench.trial_loop import TrialLoop
 FILE_NAME = "people.sqlite"
 #: Seconds after which an unused place is given to another person.
 UNUSED = 1800.0
-#: Seconds that a step takes, for the longest time that people are told.
+#: Assumed seconds of a step, for the maximum duration stated to people.
 PACE = 0.5
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -61,17 +61,16 @@ CREATE TABLE IF NOT EXISTS keys (
 """
 
 
-#: Milliseconds for which a write waits while another program holds the file; seconds
-#: between two attempts, and after which the person is told to try again later.
+#: Milliseconds that a write waits while another program holds the file; seconds between
+#: two attempts; seconds after which the person is asked to try again later.
 LOCKED_MS, ATTEMPTS_APART, LOCKED_TOO_LONG = 20, 0.2, 20.0
 
 
 class Keys(NamedTuple):
-    """The steps so far of a trial that is not finished: of which cell (from 0), in
-    which trial.
+    """The steps so far of an unfinished trial, with its cell (from 0) and number.
 
-    ``times`` is JSON: step (from 1) -> milliseconds from when a person could act to
-    their key, where these are kept.
+    ``times`` is JSON, if times are recorded: step (from 1) -> milliseconds from the
+    possibility to act to the key.
     """
 
     cell: int
@@ -81,11 +80,11 @@ class Keys(NamedTuple):
 
 
 class ParticipantStore:
-    """Who has which place in one run, and the keys of unfinished trials: a small file
-    beside the log.
+    """The places of people in one run, and the keys of unfinished trials, in a small
+    file beside the log.
 
-    It holds no name and no address; a place is known by a digest of its token. Every
-    write survives a crash.
+    It holds no name and no address; a place is identified by a digest of its token.
+    Every write survives a crash.
     """
 
     def __init__(
@@ -93,22 +92,20 @@ class ParticipantStore:
     ) -> None:
         self.path = directory / FILE_NAME
         self._clock = clock
-        #: When each unused place was given, or found after a restart.
+        #: Time when each unused place was given, or found after a restart.
         self._given: dict[int, float] = {}
         with errors_explained(self.path):
             check_plain(directory)
             self.path.touch(mode=0o600)
             self._connection = connect(self.path)
             self._connection.execute("PRAGMA journal_mode = WAL")
-            # Who waits here, in the event loop, holds up everybody else.
+            # A wait here, in the event loop, holds up everybody else, so it is short.
             self._connection.execute(f"PRAGMA busy_timeout = {LOCKED_MS}")
             self._connection.executescript(_SCHEMA)
             check_schema(self._connection, self.path, _SCHEMA)
 
     def setting(self, name: str, default: str) -> str:
-        """Return a value that was kept; the default is kept from now on if there was
-        none.
-        """
+        """Return a stored value; without one, store and return the default."""
         with errors_explained(self.path):
             self._connection.execute(
                 "INSERT OR IGNORE INTO settings VALUES (?, ?)", (name, default)
@@ -125,8 +122,8 @@ class ParticipantStore:
             )
 
     def subject_of(self, token: str) -> int | None:
-        """Return the subject of a token; None if it was never given or its place was
-        given to another person.
+        """Return the subject of a token; None for an unknown token, and if its place
+        was given to another person.
         """
         with errors_explained(self.path):
             row = self._connection.execute(
@@ -137,7 +134,7 @@ class ParticipantStore:
     def take(self, places: int, used: Callable[[int], bool]) -> str | None:
         """Return a token for a new person; None if all places are taken.
 
-        ``used`` says whether a subject has pressed a key. A place without one is given
+        ``used`` tells whether a subject has pressed a key. A place without one is given
         to another person after ``UNUSED`` seconds.
         """
         now = self._clock()
@@ -190,14 +187,14 @@ def _mark(token: str) -> str:
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
-#: Participants that are kept in memory; others are replayed from what was recorded when
+#: Maximum number of participants in memory. Others are replayed from the record when
 #: they come back.
 KEPT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One cell of the run, ready to be run; a trial has at most ``steps``."""
+    """One cell of the run, ready to start. A trial has at most ``steps``."""
 
     plan: CellPlan
     paradigm: Paradigm
@@ -207,11 +204,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What a person is shown: the observation after a step (or at the beginning of a
+    """What a person sees: the observation after a step (or at the beginning of a
     trial), and the reward.
 
     ``action`` is the name of the step's action, ``""`` at the beginning of a trial, and
-    ``waited`` for ``times`` steps that went by whatever the person did.
+    ``waited`` for ``times`` steps that passed regardless of the person.
     """
 
     action: str
@@ -222,7 +219,9 @@ class Shown:
 
 
 class _Trial:
-    """The trial that a person is in; ``shown`` is what they were shown last."""
+    """The trial that a person is in; ``shown`` is the latest observation
+    on the page.
+    """
 
     def __init__(
         self, environment: SubjectEnvironment, number: int, observation: str
@@ -242,8 +241,8 @@ class _Trial:
         )
 
     def seen(self) -> list[Shown]:
-        """Return what was shown since the last call; equal frozen steps in a row are
-        one.
+        """Return the observations since the last call; equal consecutive frozen steps
+        are merged.
         """
         seen: list[Shown] = []
         letters = self.loop.letters[len(self.loop.letters) - len(self._steps) :]
@@ -265,8 +264,8 @@ class _Trial:
 
 
 class Participant:
-    """One person: the task and the trial that they are in. Every step is on disk before
-    it is shown.
+    """One person with their present task and trial. Every step is on disk before it is
+    shown.
     """
 
     _trial: _Trial | None
@@ -291,7 +290,7 @@ class Participant:
             and kept[:2] == (self.task, trial.number)
         ):
             for plan in filter(None, kept.letters.split(WAITED_LETTER)):
-                # Frozen steps pass by themselves, as they did before.
+                # Frozen steps pass without keys, as they did before.
                 trial.loop.act([ACTION_OF_LETTER[letter] for letter in plan])
             trial.times = json.loads(kept.times)
             trial.seen()
@@ -303,7 +302,7 @@ class Participant:
 
     @property
     def at(self) -> str:
-        """Where the person is: task, trial and step. It is never the same twice."""
+        """The person's task, trial and step, as a text that never repeats."""
         trial = self._trial
         return (
             "end"
@@ -313,12 +312,12 @@ class Participant:
 
     @property
     def shown(self) -> Shown | None:
-        """What was shown last; None at the end."""
+        """The latest observation; None at the end."""
         return None if self._trial is None else self._trial.shown
 
     @property
     def place(self) -> str:
-        """Which trial of how many this is, in words."""
+        """The number of this trial, and of all trials, in words."""
         if self._trial is None:
             return ""
         trial = (
@@ -331,10 +330,10 @@ class Participant:
         )
 
     def act(self, action: int, after: int | None = None) -> list[Shown]:
-        """Execute an action (0-3), and what goes by after it; return all that the
-        person is shown of it, in order.
+        """Execute an action (0-3), and the steps that pass after it; return everything
+        that the person sees, in order.
 
-        ``after``: milliseconds from when they could act, to be recorded.
+        ``after``: milliseconds since they could act, to be recorded.
         """
         if (trial := self._trial) is None:
             return []
@@ -350,8 +349,8 @@ class Participant:
         return seen
 
     def _after(self, trial: _Trial) -> list[Shown]:
-        """Return what was shown; a trial that has ended is recorded, and the next
-        begins.
+        """Return the new observations. A trial that has ended is recorded, and the next
+        one begins.
         """
         seen = trial.seen()
         if trial.loop.ended:
@@ -388,8 +387,8 @@ class Participant:
         return [trial.shown, *self._after(trial)]
 
     def _next_task(self) -> list[Shown]:
-        """Go on with the first task that is not complete, as far as its trials are
-        recorded.
+        """Continue with the first incomplete task, after replaying
+        its recorded trials.
         """
         self._trial = None
         for number in range(self.task + 1, len(self._tasks)):
@@ -407,7 +406,7 @@ class Participant:
                 if not record.missing
             ]
             for _ in films(environment, recorded):
-                pass  # each comes out as recorded, or a RunLogError says which does not
+                pass  # a trial that differs from its record raises RunLogError
             return self._begin(environment, len(recorded))
         return []
 
@@ -460,7 +459,7 @@ class Participants:
         self, participant: Participant, action: int, after: int | None = None
     ) -> list[Shown]:
         """Let a person act. After an error (a full disk) the participant is replayed
-        from what was recorded.
+        from the record.
         """
         try:
             return participant.act(action, after)
@@ -470,7 +469,7 @@ class Participants:
 
     def lives(self, participant: Participant) -> list[tuple[Task, list[float | None]]]:
         """Return the tasks of a participant, each with their pass rate by session
-        (None: nothing is passed in it).
+        (None: the session has no pass or fail).
         """
         found = []
         for task in self.tasks:
@@ -503,10 +502,10 @@ METHODS = ("GET", "HEAD", "POST")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What people read besides the tasks; ``consent`` and ``debriefing`` are further
-    paragraphs.
+    """The texts for people besides the tasks; ``consent`` and ``debriefing`` are
+    additional paragraphs.
 
-    ``completion`` is a code, or an address to go back to, for those who have finished.
+    ``completion`` is a code, or a return address, for those who have finished.
     """
 
     instructions: str
@@ -516,14 +515,14 @@ class Words:
 
 
 class People:
-    """Answers the requests of people: an invitation with what is recorded, and a page
-    for each who agreed.
+    """Serves participants: an invitation that lists the recorded data, then one page
+    for each person who agreed.
     """
 
     def __init__(
         self, participants: Participants, words: Words, key_times: bool = False
     ) -> None:
-        """``key_times``: how long people take for each key is recorded."""
+        """Record the time that people take for each key if ``key_times``."""
         self._participants, self._words, self._key_times = (
             participants,
             words,
@@ -541,7 +540,7 @@ class People:
         return Serving(guard, routes, explains=False)
 
     async def invitation(self, request: web.Request) -> web.StreamResponse:
-        """What a person is asked to agree to."""
+        """The page on which a person is asked to agree."""
         trials = sum(task.plan.trials for task in self._participants.tasks)
         steps = sum(task.plan.trials * task.steps for task in self._participants.tasks)
         return pages.page(
@@ -587,7 +586,7 @@ class People:
         )
 
     async def now(self, request: web.Request) -> web.StreamResponse:
-        """Where a person is: what was shown last."""
+        """The person's present state: the latest observation."""
         return _json(_state(self._find(request)))
 
     async def act(self, request: web.Request) -> web.StreamResponse:
@@ -600,8 +599,8 @@ class People:
         if action not in ACTIONS:
             return _problem(400, f"The actions are {', '.join(ACTIONS)}.")
         if wanted.get("at") != participant.at:
-            # Another tab of the same person, or a key that was sent twice: nothing
-            # happens, the page catches up.
+            # Another tab of the same person, or a repeated key: do nothing, and let the
+            # page catch up.
             return _json(_state(participant) | {"stale": True})
         after = wanted.get("after") if self._key_times else None
         if after is not None and (type(after) is not int or not 0 <= after < 2**31):
@@ -621,8 +620,8 @@ class People:
 def _once_it_is_free(
     handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """Return a handler that is called again while another program holds the file of the
-    store: others are answered in the meantime.
+    """Return a handler that is retried while another program holds the store's file.
+    Others are answered in the meantime.
     """
 
     async def patient(request: web.Request) -> web.StreamResponse:
@@ -654,7 +653,7 @@ def _state(participant: Participant) -> dict[str, Any]:
 
 
 def _shown(shown: Shown) -> dict[str, Any]:
-    """Return what the page shows: exactly what a model is told of that step."""
+    """Return the content of the page: exactly what a model is shown for that step."""
     seen = shown.observation
     return {
         "action": shown.action,
@@ -671,8 +670,8 @@ def _shown(shown: Shown) -> dict[str, Any]:
 
 
 async def _content(request: web.Request) -> dict[str, Any]:
-    """Return the JSON object of a request, and nothing that a plain form of another
-    site could send.
+    """Return the JSON object of a request. A plain form of another site cannot send
+    one.
     """
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(text="JSON is expected.")

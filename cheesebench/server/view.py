@@ -1,4 +1,6 @@
-"""``cheesebench view``: the pages of a results directory. All of them only read."""
+"""``cheesebench view``: the pages of a results directory. None of
+them writes anything.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,13 @@ from cheesebench.statistics.wording import abilities, standing, with_doubts
 from cheesebench.summaries import summarise_log
 from cheesebench.terminal import printable
 
-#: Width and height of a drawing, and the room left at its edges (SVG units).
+#: Width and height of a drawing, and the margin at its edges (SVG units).
 WIDTH, HEIGHT, EDGE = 300.0, 60.0, 6.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One run: where it is drawn, and what it came to."""
+    """One run: its position in the drawing, and its result."""
 
     line: watch.RunLine
     rate: watch.ModelRate
@@ -48,15 +50,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """The runs of a model on one protocol in one view and variant, the first run
-    first.
+    """The runs of a model on one protocol in one view and variant, the
+    first run first.
     """
 
     protocol: str
     where: str
     points: tuple[Point, ...]
     reference: float | None
-    """Height at which the animals' rate is drawn."""
+    """Height of the animals' rate in the drawing."""
     path: str
     """The line through the rates, as SVG points."""
     text: str
@@ -104,7 +106,7 @@ def _trend(
 
 
 def _rodents(plan: CellPlan) -> float | None:
-    """Return the animals' pass rate; None where the verdict is about something else."""
+    """Return the animals' pass rate; None if the verdict concerns something else."""
     return (
         None
         if plan.reference is None or plan.measured is not None
@@ -121,7 +123,7 @@ def _y(proportion: float | None) -> float | None:
 
 
 def to_json(state: watch.RunState) -> dict[str, Any]:
-    """Return a run's state as the page shows it; seconds are whole, so that it changes
+    """Return a run's state for the page. Seconds are whole, so that it changes only
     once a second.
     """
     return {
@@ -164,7 +166,7 @@ def to_json(state: watch.RunState) -> dict[str, Any]:
 
 
 def _calls(state: watch.RunState) -> dict[str, Any]:
-    """Return what the calls of a run took, and how their replies were read."""
+    """Return the cost of a run's calls, and how many replies could be read."""
     flight = state.flight
     counts = [
         cell.result.calls.counts
@@ -186,7 +188,7 @@ def _calls(state: watch.RunState) -> dict[str, Any]:
 
 
 def _latest(state: watch.RunState) -> dict[str, int] | None:
-    """Return the trial that was run last, while the run goes on."""
+    """Return the latest trial, while the run is in progress."""
     if state.latest is None or state.status != "running":
         return None
     key, subject, trial = state.latest
@@ -210,7 +212,8 @@ def _cell(number: int, cell: watch.CellState, state: watch.RunState) -> dict[str
         "control": bool(plan.control),
         "verdict": result.verdict.value,
         "decided": decided,
-        # While a cell is run, what has not been run yet is missing.
+        # While a cell is running, trials still to come count as missing, which must not
+        # raise doubts.
         "reason": pages.shown(with_doubts(result) if decided else result.reason),
         "rate": result.rate,
         "interval": result.interval,
@@ -229,7 +232,7 @@ def _cell(number: int, cell: watch.CellState, state: watch.RunState) -> dict[str
 
 
 def _measured(result: CellResult) -> dict[str, str | None] | None:
-    """Return the measure that the verdict is about, as text; None for a pass rate."""
+    """Return the judged measure as text; None if the verdict concerns a pass rate."""
     measured, judged, reference = (
         result.plan.measured,
         result.judged,
@@ -251,7 +254,7 @@ def _measured(result: CellResult) -> dict[str, str | None] | None:
 
 
 def subjects(log: RunLog, plan: CellPlan) -> list[dict[str, Any]]:
-    """Return the subjects of a cell that have begun, one after the other."""
+    """Return the subjects of a cell that have begun, in order."""
     complete = log.completed_subjects(plan)
     rows = []
     for records in log.recorded_subjects(plan):
@@ -271,7 +274,7 @@ def subjects(log: RunLog, plan: CellPlan) -> list[dict[str, Any]]:
 def film(
     log: RunLog, plugins: PluginManager, plan: CellPlan, record: TrialRecord
 ) -> dict[str, Any]:
-    """Return the pictures of a recorded trial in the view that people read best, and
+    """Return the pictures of a recorded trial in the view that is best for people, and
     how it ended.
     """
     paradigm = plugins.compile(replay.recorded_protocol(log, plan, plugins))
@@ -299,8 +302,10 @@ def report(path: Path, plugins: PluginManager) -> str:
 def compare(
     first: Path, second: Path, models: tuple[str | None, str | None]
 ) -> tuple[RunComparison, str]:
-    """Return the comparison of two runs, and whether they were replayed, which is done
-    once for logs that stay as they are. Raises as ``compare_files`` does.
+    """Return the comparison of two runs, and whether they were replayed, which happens
+    once for unchanged logs.
+
+    Raises like ``compare_files``.
     """
     stamps = watch.stamp_of(first), watch.stamp_of(second)
     if None in stamps:
@@ -323,12 +328,12 @@ def _compared(
     return found, " ".join(said)
 
 
-#: Seconds between two polls of a log, and the share of a processor that polling may
+#: Seconds between two checks of a log, and the share of a processor that checking may
 #: take.
 INTERVAL, SHARE = 0.5, 0.25
-#: Pages that may be kept up to date at once.
+#: Maximum number of pages that are kept up to date together.
 STREAMS = 32
-#: Seconds after which a page that hears nothing new is told that it is still connected.
+#: Seconds without news after which a page is told that it is still connected.
 KEEP_ALIVE = 10.0
 
 T = TypeVar("T")
@@ -348,13 +353,13 @@ class SubjectReporter(Protocol):
         subject: int,
         back: str = "",
     ) -> str:
-        """Return the page; ``back`` is the address that it leads back to."""
+        """Return the page; ``back`` is the address of its link back."""
         ...
 
 
 class Viewer:
-    """Answers the requests for the pages of one directory; everything slow is done in
-    one thread beside the loop.
+    """Serves the pages of one directory; everything slow is done in one thread beside
+    the loop.
     """
 
     def __init__(self, results: Path, plugins: PluginManager) -> None:
@@ -435,7 +440,7 @@ class Viewer:
         )
 
     async def subject_page(self, request: web.Request) -> web.StreamResponse:
-        """The player with the trials of one subject, as far as it has come."""
+        """The player with the trials of one subject so far."""
         _, path = self._find(request)
         cell, subject = _number(request, "cell"), _number(request, "subject")
 
@@ -492,7 +497,9 @@ class Viewer:
         return _json(await self._aside(read))
 
     async def list_events(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events: a line for each run, and again whenever it changes."""
+        """Server-sent events: a line for each run, and a new one whenever the run
+        changes.
+        """
         sent: dict[str, str] = {}
 
         async def tell(send: Callable[[str, object], Any]) -> None:
@@ -526,8 +533,8 @@ class Viewer:
     # ---- helpers
 
     def _find(self, request: web.Request) -> tuple[str, Path]:
-        """Return the run that a request names: one of those that are there, never a
-        path made of what was asked.
+        """Return the run that a request names. It must be one that exists: no path is
+        built from the request.
         """
         name = request.match_info["run"]
         path = find_runs(self._overview.results).get(name)
@@ -536,8 +543,8 @@ class Viewer:
         return name, path
 
     async def _aside(self, work: Callable[[], T]) -> T:
-        """Do something slow in a thread, one at a time, so that memory stays bounded
-        and the loop free.
+        """Do something slow in a thread, one task at a time, so that memory stays
+        bounded and the loop free.
         """
 
         async def alone() -> T:
@@ -555,8 +562,8 @@ class Viewer:
         tell: Callable[[Callable[[str, object], Any]], Any],
         pause: float = INTERVAL,
     ) -> web.StreamResponse:
-        """Call ``tell`` again and again; what it sends, and has not sent just before,
-        goes to the page.
+        """Call ``tell`` periodically, and send its messages to the page, except
+        repetitions.
         """
         if self._streams >= STREAMS:
             raise web.HTTPServiceUnavailable(
@@ -587,7 +594,8 @@ class Viewer:
                 try:
                     await tell(send)
                 except RunLogError as error:
-                    # removed, or being written for the first time: it may come back
+                    # The log was removed, or is being written for the first time, so it
+                    # may come back.
                     await send("trouble", str(error))
                 if time.monotonic() - heard > KEEP_ALIVE:
                     heard = time.monotonic()

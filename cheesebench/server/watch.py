@@ -30,23 +30,24 @@ from cheesebench.statistics.summary import CellResult, ModelSummary, Verdict
 from cheesebench.statistics.wording import with_calls
 from cheesebench.verification import calls_by_cell
 
-#: ``running``: a process is at it; ``finished``: every cell is; ``interrupted``:
+#: ``running``: a process is at work; ``finished``: all cells are; ``interrupted``:
 #: neither.
 Status = Literal["running", "finished", "interrupted"]
 
-#: Replies that are shown, the latest ones; and characters of each.
+#: Number of latest replies to show, and maximum number of characters of each.
 REPLIES, LONGEST = 8, 600
-#: Seconds in which a file may change again without a new time of change.
+#: Resolution of file times in seconds: within it, a file may change again without a new
+#: time.
 _COARSE = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellState:
-    """One cell: its result so far, and how far it has come.
+    """One cell with its result so far.
 
-    ``begun`` are the subjects that have finished a trial, ``done`` the trials that were
-    run, ``left`` those to come in its present set, ``most`` those to come if nothing
-    decides before the last one. ``decided``: the session is done with it.
+    ``begun``: subjects that have finished a trial. ``done``: trials that were run.
+    ``left``: trials left in the present set. ``most``: trials left if no early verdict.
+    ``decided``: the cell is finished.
     """
 
     result: CellResult
@@ -69,7 +70,7 @@ class CellState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A call that was answered: by which cell and subject, in which trial, and the
+    """An answered call: its cell, subject and trial, and the
     reply's text (shortened).
     """
 
@@ -82,12 +83,13 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """A run at one moment. Seconds are of this session; ``seconds_left`` and
+    """A run at one moment. Seconds are those of this session; ``seconds_left`` and
     ``cost_left`` are estimates.
 
-    ``seconds_left`` is the time for the trials ``left`` at the pace of this session,
-    ``cost_left`` their dollars at what a trial of the same model has cost so far; None
-    where nothing is known yet. ``max_cost`` is the budget in dollars while it runs.
+    ``seconds_left`` is the time for the trials ``left`` at the pace of this session.
+    ``cost_left`` is their cost in dollars if each costs as much as the same model's
+    trials so far; None if nothing is known yet. ``max_cost`` is the budget in dollars
+    while the run is in progress.
     """
 
     run_id: str
@@ -104,9 +106,7 @@ class RunState:
     flight: Flight | None
     replies: tuple[Reply, ...]
     latest: tuple[CellKey, int, int] | None = None
-    """The trial that was written last while this was watched: its cell, subject and
-    number.
-    """
+    """The latest trial written during this watch: its cell, subject and number."""
 
     @property
     def done(self) -> int:
@@ -128,8 +128,8 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """When the present session began (UNIX time), when the log was written last, and
-    whether it is the run's first.
+    """Start of the present session (UNIX time), time of the last write to the log, and
+    whether it is the run's first session.
     """
 
     began: float
@@ -143,7 +143,9 @@ _Counts = Mapping[int, tuple[int, int]]
 
 @dataclass(slots=True)
 class _Known:
-    """What the last poll read; it is read again when the files have changed."""
+    """The results of the last check; they are read again when the
+    files have changed.
+    """
 
     stamp: object = None
     cells: dict[CellKey, tuple[tuple[_Counts, object, object], CellResult]] = field(
@@ -159,26 +161,29 @@ class _Known:
 
 
 class RunWatch:
-    """Looks at one run again and again; only cells that have changed are judged again,
-    subject by subject.
+    """Checks one run periodically. Only changed cells are judged again, subject by
+    subject.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._known = _Known()
-        #: Time and trials of the first poll of a session that continues an earlier one.
+        #: Time and trials at the first check of a session that continues an earlier
+        #: one.
         self._joined: tuple[float, int] | None = None
 
     def poll(self) -> RunState:
-        """Return the run's state. Raises RunLogError for a log that cannot be read, or
-        of a run that has ended whose rows are not those that were written. Not
-        thread-safe.
+        """Return the run's state.
+
+        Raises RunLogError for an unreadable log, or for a finished run whose rows were
+        changed. Not thread-safe.
         """
         stamp = stamp_of(self.path)
         known = self._known
         if stamp is None or stamp != known.stamp:
             with RunLog.open_read_only(self.path) as log:
-                # A run that goes on is looked at twice a second.
+                # A run in progress is checked twice a second, which is too often for
+                # verifying its rows.
                 if not is_claimed(self.path):
                     log.verify()
                 with log.snapshot():
@@ -268,11 +273,10 @@ class RunWatch:
         began, before = known.session.began, 0
         if running and not known.session.first:
             # The number of trials at the time of the resume is unknown, so the pace is
-            # measured from the first poll.
+            # measured from the first check.
             self._joined = self._joined or (now, done)
             began, before = self._joined
-        # Trials of subjects that are stopped can be taken back, so that there may be
-        # fewer than before.
+        # Trials of stopped subjects can be withdrawn, so the number may fall.
         return max(0, done - before) / (now - began) if now > began else 0.0
 
 
@@ -291,8 +295,8 @@ def _newest(
 
 
 def stamp_of(path: Path) -> object:
-    """Return what changes whenever a log is written; None while it may change again
-    without a new stamp.
+    """Return a value that changes with every write to a log; None while a write might
+    not change it.
     """
     stamps = []
     for file in (path, path.with_name(f"{FILE_NAME}-wal")):
@@ -374,8 +378,8 @@ def _summaries(cells: Iterable[CellResult]) -> tuple[ModelSummary, ...]:
 
 
 def _cost_left(cells: Sequence[CellState]) -> float | None:
-    """Return what the trials that are left will cost if each costs what one of its
-    model has cost so far.
+    """Return the cost of the remaining trials if each costs as much as its model's
+    trials so far.
     """
     cost, done = dict[str, float](), dict[str, int]()
     for cell in cells:
@@ -391,13 +395,13 @@ def _cost_left(cells: Sequence[CellState]) -> float | None:
     return total
 
 
-#: Runs whose cells are kept in memory, to be looked at again quickly.
+#: Number of runs whose cells are kept in memory, for quick further checks.
 KEPT = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRate:
-    """What one model came to on one protocol of one run: a point of its trend."""
+    """The result of one model on one protocol in one run: a point of its trend."""
 
     plan: CellPlan
     verdict: Verdict
@@ -408,8 +412,8 @@ class ModelRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLine:
-    """One run in a line. ``problem`` says why its log cannot be read; the rest is then
-    empty.
+    """One run as a line of a list. ``problem`` explains an unreadable log; the other
+    fields are then empty.
     """
 
     run_id: str
@@ -421,7 +425,7 @@ class RunLine:
     verdicts: Mapping[str, int] = field(default_factory=dict)
     """Numbers of plain cells by verdict; ``OPEN``: not decided yet."""
     doubtful: int = 0
-    """Plain cells whose replies or trials are missing or unusable to such a part that
+    """Number of plain cells with so many missing or unusable trials or replies that
     their numbers are doubtful.
     """
     gates: tuple[tuple[str, str], ...] = ()
@@ -434,20 +438,20 @@ class RunLine:
 
     @property
     def verdict_text(self) -> str:
-        """As in ``3 PASS, 1 FAIL (1 doubtful)``."""
+        """The verdicts in words: ``3 PASS, 1 FAIL (1 doubtful)``."""
         shown = ", ".join(
             f"{count} {name}" for name, count in self.verdicts.items() if count
         )
         return f"{shown} ({self.doubtful} doubtful)" if self.doubtful else shown
 
 
-#: Name of what is not decided yet, among the verdicts of a line.
+#: Pseudo-verdict for undecided cells.
 OPEN = "OPEN"
 
 
 class Overview:
-    """The runs of a directory; what has not changed is not read again. Not
-    thread-safe.
+    """The runs of a directory, without reading unchanged ones
+    again. Not thread-safe.
     """
 
     def __init__(self, results: Path) -> None:
@@ -466,7 +470,7 @@ class Overview:
             yield self.line(name, path)
 
     def line(self, name: str, path: Path) -> RunLine:
-        """Return the line of one run, whatever is wrong with its log."""
+        """Return the line of one run, however broken its log is."""
         stamp = stamp_of(path)
         known = self._lines.get(name)
         if (
@@ -484,8 +488,8 @@ class Overview:
         return found
 
     def watch(self, path: Path) -> RunWatch:
-        """Return the watch of a run: the same one for as long as it is among the last
-        ``KEPT`` that were asked for.
+        """Return the watch of a run. It is kept while it is among the last ``KEPT``
+        that were requested.
         """
         found = self._watches.setdefault(path, RunWatch(path))
         self._watches.move_to_end(path)
