@@ -257,10 +257,20 @@ def _together(logs: Sequence[RunLog]) -> Iterator[Refusal]:
         if own != first:
             yield Refusal("set", _name(log), f"it is of {own}, the others of {first}")
         for model in sorted(_models(log)):
-            if model in seen:
-                how = f"{model} is also in {seen[model]}; it enters once"
+            weights = _weights(log, model)
+            also = seen.get(model) or seen.get(weights)
+            if also is not None:
+                how = f"{model} is also in {also}; it enters once"
                 yield Refusal("once", _name(log), how)
+            seen[weights] = f"{_name(log)}, under the name {model}"
             seen[model] = _name(log)
+
+
+def _weights(log: RunLog, model: str) -> str:
+    """Return the digest of the file that a server of ours ran, else the model's name:
+    of other servers, nothing else is known.
+    """
+    return str(log.manifest.get("servers", {}).get(model, {}).get("sha256") or model)
 
 
 #: Headers of the table.

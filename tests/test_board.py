@@ -210,6 +210,19 @@ def test_a_second_run_of_a_model_is_shown_or_told(lab: Path) -> None:
         shutil.rmtree(lab / "results" / "again")
 
 
+def test_the_same_weights_under_two_names_are_one_model(
+    lab: Path, tmp_path: Path
+) -> None:
+    for name, model in (("learner", "tabular-ql"), ("chance", "random")):
+        copied = tmp_path / "results" / name
+        shutil.copytree(lab / "results" / name, copied)
+        with rewritten(copied / "run.sqlite") as connection:
+            servers = json.dumps({model: {"sha256": "9f86d081"}})
+            connection.execute("INSERT INTO manifest VALUES ('servers', ?)", [servers])
+    told = refused(tmp_path, "learner", "chance")
+    assert "rule 'once': random is also in learner, under the name tabular-ql" in told
+
+
 def test_a_log_that_broke_down_beside_it_is_told(lab: Path, tmp_path: Path) -> None:
     shutil.copytree(lab / "results" / "learner", tmp_path / "results" / "learner")
     broken = tmp_path / "results" / "first" / "run.sqlite"
