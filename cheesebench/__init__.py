@@ -312,7 +312,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-#: What docs/reference/python.md shows; the other names are what plugins supply.
+#: Names shown in docs/reference/python.md; the others are for plugins.
 _SHOWN = (
     "ACTIONS",
     "ACTION_LETTERS",

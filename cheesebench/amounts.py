@@ -1,8 +1,9 @@
-"""How numbers are written, everywhere that people read: one way of rounding.
+"""Formats numbers for people: one way of rounding everywhere.
 
-Halves are rounded away from zero, and what a computer's arithmetic adds after the
-twelfth digit is not a digit: the same rate reads the same in the terminal, in reports
-and on pages (``server/static/stream.js`` and ``reports/static/charts.js`` do the same).
+Halves are rounded away from zero, and digits after the twelfth are ignored, because
+they only come from floating-point errors. So the same rate reads the same in the
+terminal, in reports and on pages (``server/static/stream.js`` and
+``reports/static/charts.js`` do the same).
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import math
 import re
 from collections.abc import Iterable
 
-#: Digits that a sum or a mean of floats can be trusted to.
+#: Number of reliable digits in a sum or a mean of floats.
 _TRUSTED = 12
-#: A number of a text, but not of how many something is.
+#: A number in a text, unless it is a sample size or part of a word.
 _NUMBER = re.compile(r"(?<![\w.,])(?<!n = )(\d+)(?:\.(\d+))?(?![\w.,]*\w)")
 _STARTS = re.compile(r"[+\-±]?\d[\d.]*(?![\w.,]*\w)|[^\w\s] \d")
 
@@ -88,12 +89,12 @@ def duration(seconds: float) -> str:
 
 
 def level(column: Iterable[str], kinds: Iterable[str] | None = None) -> list[str]:
-    """Return the texts of a column with as many decimals in all numbers of a kind as
-    one of them has: ``5.0 %`` above ``76.6 %``.
+    """Return the texts of a column with equally many decimals in all numbers of a kind:
+    ``5.0 %`` above ``76.6 %``.
 
-    ``kinds`` are those of the texts, such as the measure that a number is of;
-    percentages are always a kind of their own. Only texts that begin with a number
-    (or a mark before it) are touched.
+    ``kinds`` are those of the texts, such as the measure that a number belongs to;
+    percentages are always a kind of their own. Only texts that begin with a number (or
+    a mark before it) change.
     """
     texts = list(column)
     of = [

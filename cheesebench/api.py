@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from cheesebench.records import CellPlan, Frame, TrialRecord
     from cheesebench.statistics import CellResult, RunSummary
 
-#: Types of pandas that have a missing value.
+#: Pandas types that allow a missing value.
 TYPES: Mapping[Kind, str] = {
     "text": "string",
     "integer": "Int64",
@@ -87,17 +87,15 @@ def _verdict(cell: CellResult) -> list[Any]:
 
 
 def _measure(cell: CellResult) -> list[Any]:
-    """Return the measure that the verdict is about, with its mean and interval; nothing
-    for a pass rate.
-    """
+    """Return the judged measure, with its mean and interval; Nones for a pass rate."""
     measured, judged = cell.plan.measured, cell.judged
     low, high = (judged and judged.interval) or (None, None)
     return [measured and measured.name, judged and judged.mean, low, high]
 
 
 def _ability(cell: CellResult) -> list[float | None]:
-    """Return model, interval, animals and bar on the ability scale; nothing where no
-    zero is proved.
+    """Return model, interval, animals and bar on the ability scale; Nones if no zero is
+    proved.
     """
     found = cell.ability
     if found is None:
@@ -122,7 +120,7 @@ def table_frame(
     if name not in TABLES:
         raise UnknownNameError("table", name, TABLES)
     table = TABLES[name]
-    tables.import_pandas()  # before the log is read
+    tables.import_pandas()  # fails before the log is read
     source = Source(log, plugins, observations)
     return _frame([row for rows in source.rows(table) for row in rows], table.header)
 
@@ -159,7 +157,7 @@ class TrialReporter(Protocol):
 
 
 class Frames(tuple["Frame", ...]):
-    """The frames of a trial, of which there may be hundreds."""
+    """The frames of a trial, possibly hundreds."""
 
     def __repr__(self) -> str:
         return f"<{len(self)} frames; print(trial) draws them>"
@@ -179,13 +177,15 @@ class PlayedTrial:
 
     @property
     def record(self) -> TrialRecord:
-        """What is recorded of it, as in ``Run.trials``: its ``trial`` counts from 1."""
+        """The record of the trial, as in ``Run.trials``: its ``trial``
+        counts from 1.
+        """
         return replace(self._record, trial=self._record.trial + 1)
 
     @property
     def frames(self) -> Frames:
-        """What happened step by step: action, observation and reward; the first frame
-        is the start.
+        """The steps of the trial: action, observation and reward; the first frame is
+        the start.
         """
         with RunLog.open_read_only(self._path) as log:
             family = self._plugins.family(
@@ -229,9 +229,7 @@ class PlayedTrial:
 
 
 class Run:
-    """A run, read from its log. Everything is computed from the log when you ask for
-    it.
-    """
+    """A run, read from its log. Everything is computed from the log on demand."""
 
     def __init__(self, path: Path, plugins: PluginManager | None = None) -> None:
         """``path`` is the file of the log; ``plugins`` must have the views and families
@@ -241,7 +239,7 @@ class Run:
         self._plugins = plugins or PluginManager()
 
     def __fspath__(self) -> str:
-        """Return the file of the log, so that a run can stand wherever its path can."""
+        """Return the file of the log, so that a run can be used like its path."""
         return os.fspath(self._path)
 
     @property
@@ -411,7 +409,7 @@ Names = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 FOR_TESTS = frozenset(
     {"compare", "compare_fail", "exit_zero", "film", "html", "inconclusive", "markdown"}
 )
-#: Options by the arguments that stand for them.
+#: Options by argument name.
 SETTINGS = {
     arguments.name_of(option.key): option
     for option in OPTIONS
@@ -561,8 +559,8 @@ class _Work:
 def given_options(
     models: Names, protocols: Names, view: Names, **options: Any
 ) -> Given:
-    """Return the options that are given to a function. Raises OptionError for an
-    invalid name or type.
+    """Return the options given to a function. Raises OptionError for an invalid name or
+    type.
     """
     profile = options.pop("profile", None)
     values = {
@@ -647,7 +645,7 @@ def _usual_protocols() -> list[str]:
 
 def _cells(work: ModelRun) -> Iterator[Cell]:
     """Yield every cell once, in the order of pytest. Raises the error of a protocol, or
-    of a model it does not suit.
+    of a model that does not suit it.
     """
     known = set()
     for one in work.selected():

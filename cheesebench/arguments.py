@@ -1,4 +1,4 @@
-"""Errors in the words of a Python program: messages are written for a command line, and
+"""Errors in the words of a Python program. Messages are written for a command line, but
 the public functions have an argument for each option.
 """
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from cheesebench.errors import CheeseBenchError
 from cheesebench.options import BY_KEY
 
-#: Options of commands, by the arguments of the functions of the same names.
+#: Options of commands, by argument of the functions of the same names.
 _OF_COMMANDS = {
     **{name: name for name in ("cluster", "dpi", "effort", "icc", "score", "trials")},
     **{name: name for name in ("value", "width", "ask", "baselines")},
@@ -22,14 +22,15 @@ _OF_COMMANDS = {
     "range": "limits",
     "second-model": "models",
 }
-#: Arguments that are called otherwise than their options.
+#: Arguments whose names differ from their options.
 _RENAMED = {"model": "models", "models": "models_file"}
-#: Words that go on with the sentence after an option, and are not its value.
+#: Words that continue the sentence after an option, instead of being its value.
 _NO_VALUE = re.compile(
     "and|applies|are|asks|can|corrects|does|for|from|has|instead|is|makes|may|must|names"
     "|needs|or|out|reaches|reads|says|sets|that|to|was|where|which|with"
 )
-#: A command that a person may type stays as it is; else an option and the next word.
+#: A command for a person to type, which stays unchanged; or an option and the next
+#: word.
 _OPTION = re.compile(
     r"(?P<command>\b(?:pytest|cheesebench|pip|python3?|mkdocs)\b(?: [^\s,;:()']+)*"
     r" --[^,;:()']*)"
@@ -39,7 +40,7 @@ _OPTION = re.compile(
 
 
 def name_of(key: str) -> str:
-    """Return the argument that stands for the option with this key."""
+    """Return the argument for the option with this key."""
     return _RENAMED.get(key, key)
 
 
@@ -54,7 +55,7 @@ def in_python(text: str) -> str:
     ``--subjects 0``.
     """
     said = _OPTION.sub(_argument, text)
-    # One argument stands for two options.
+    # One argument replaces two options.
     return said.replace("models= and models=", "models=(FIRST, SECOND)")
 
 
@@ -76,7 +77,7 @@ def _argument(found: re.Match[str]) -> str:
 
 
 def _literal(value: str) -> str:
-    """Return a value as a program has it; a placeholder in capitals stays."""
+    """Return a value as a Python literal; a placeholder in capitals stays."""
     if value.isupper() or value == "" or re.fullmatch(r"[-+.\de]+|\[.*", value):
         return value or "..."
     return repr(value)
@@ -84,8 +85,8 @@ def _literal(value: str) -> str:
 
 @contextmanager
 def named() -> Iterator[None]:
-    """Let errors name the arguments of the caller; ``typed`` keeps the message for the
-    commands, which call the same functions.
+    """Let errors name the arguments of the caller. ``typed`` keeps the original message
+    for the commands, which call the same functions.
     """
     try:
         yield

@@ -69,11 +69,10 @@ def audit_specification(
     *,
     is_kept: bool = False,
 ) -> AuditReport:
-    """Audit a protocol in all views (or those that are named). If it ``is_kept``, what
-    is finished need not be searched again.
+    """Audit a protocol in all views (or the named ones).
 
-    Raises UnsuitableError when the protocol's family has no audit, UnknownNameError for
-    an unknown view.
+    If it ``is_kept``, finished searches are reused. Raises UnsuitableError when the
+    protocol's family has no audit, UnknownNameError for an unknown view.
     """
     plugins = plugins or installed_plugins()
     views = (
@@ -105,8 +104,8 @@ def audit_specification(
 
 
 def kept_in(specification: BaseSpecification) -> str:
-    """Return the directory in which what an audit of this protocol has found is kept:
-    of this user, of this code, and whatever the animals' numbers are.
+    """Return the directory for finished searches of audits of this protocol, by user
+    and by code, but regardless of the animals' numbers.
     """
     place = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
     arena = next(iter(arenas([specification])), None)
@@ -121,7 +120,7 @@ def kept_in(specification: BaseSpecification) -> str:
 def audit_animal(
     specification: Specification, settings: AuditSettings
 ) -> list[AuditFinding]:
-    """Return how the rule for models would judge animals that match the reference
+    """Return the verdicts of the rule for models on animals that match the reference
     exactly.
     """
     reference, rule = reference_value(specification), "declared animal"

@@ -31,7 +31,7 @@ from cheesebench.statistics.comparison import (
 from cheesebench.statistics.wording import plural
 from cheesebench.verification import replay, rows_only
 
-#: Version of the file of a baseline.
+#: Format version of baseline files.
 FORMAT = 1
 #: Default folder of baselines, below the working directory.
 DIRECTORY = "baselines"
@@ -63,7 +63,7 @@ def count_run(log: RunLog, name: str | None = None) -> CountedRun:
 
 
 def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) -> Path:
-    """Return the file to compare with, from a run's id, directory or file, or a
+    """Return the file to compare with, given a run's id, directory or file, or a
     baseline's name or file.
 
     Raises RunLogError, with the known names, if there is none.
@@ -92,11 +92,11 @@ def compare_files(
     protocols: Sequence[str] = (),
     tell: Callable[[str], None] = lambda line: None,
 ) -> RunComparison:
-    """Compare two runs, or baselines, in these files. What is compared of a run is
-    replayed, and ``tell`` is told.
+    """Compare two runs, or baselines, in these files.
 
-    Raises ComparisonError for runs that do not pair, and RunLogError for a log that
-    was changed.
+    The compared trials of a run are replayed, with a message to ``tell``. Raises
+    ComparisonError for runs that do not pair, and RunLogError for a log that was
+    changed.
     """
     found = compare_runs(
         read_counted(first), read_counted(second), models=models, protocols=protocols
@@ -119,12 +119,12 @@ def read_counted(path: Path) -> CountedRun:
 
 
 def replay_counted(path: Path, cells: Container[CellKey] | None = None) -> str:
-    """Live the trials of these cells of a run again (None: of all cells, with all that
-    ``read_counted`` checks), and return how many there were and how long it took; empty
-    for a baseline, which has none. A run of another version need not come out alike:
-    that is said.
+    """Replay the trials of these cells of a run, and return their number and the time
+    taken, in words. It is empty for a baseline, which has no trials.
 
-    Raises RunLogError for a trial that comes out otherwise.
+    None stands for all cells, with all checks of ``read_counted``. A run of another
+    version may differ, which the text mentions. Raises RunLogError for a trial that
+    differs from its record.
     """
     if path.suffix == SUFFIX:
         return ""
@@ -186,7 +186,7 @@ def read_baseline(path: Path) -> CountedRun:
 
 
 def incomplete(run: CountedRun) -> Iterable[str]:
-    """Yield sentences on what a run lacks to be a baseline."""
+    """Yield sentences on the shortcomings of a run as a baseline."""
     for cell in run.cells:
         if cell.nothing:
             yield f"nothing was measured on {cell.protocol} in {cell.view}"
@@ -201,7 +201,7 @@ def _json(value: object) -> str:
 
 
 def _cell_to_json(cell: CellCounts) -> dict[str, object]:
-    # Not asdict, which would copy every subject into a dictionary.
+    # asdict would copy every subject into a dictionary.
     values = {
         field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)
     }

@@ -1,5 +1,5 @@
-"""What subjects did: their curves and strategies session by session, and their tracks
-on the floor of the arena.
+"""The behaviour of subjects: curves and strategies session by session, and tracks on
+the floor of the arena.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CURVES: dict[str, Callable[[TrialRecord], float | None]] = {
 @dataclass(frozen=True, slots=True)
 class Track:
     """One trial on the floor: the squares step by step (the first is the start), and
-    the goals it ended with.
+    the goals at its end.
     """
 
     subject: int
@@ -77,15 +77,15 @@ class Behaviour:
 
 
 def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Behaviour:
-    """Return what the trials of a cell show, in one pass over them."""
+    """Return the behaviour in a cell's trials, in one pass over them."""
     found = Behaviour(cell.plan, cell.curve_unit)
     size = 0 if cell.curve_unit == "session" else int(cell.curve_unit.split()[0])
     for life in subjects:
         sums: dict[tuple[str, int], list[float]] = {}
         for place, record in enumerate(one for one in life if not one.missing):
             point = place // size + 1 if size else record.session
-            # A trial without an end to reach takes as long as it may, and is of the
-            # class of trials that did not reach it.
+            # A trial with nothing to reach always lasts to its limit, and would count
+            # among trials that did not reach it.
             if not size and record.session in cell.plan.idle:
                 continue
             for name, read in CURVES.items():
@@ -104,7 +104,7 @@ def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Be
 
 
 def ground(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Ground | None:
-    """Return the arena of a cell from above; None where there is none."""
+    """Return the arena of a cell from above; None if there is none."""
     return plugins.compile(replay.recorded_protocol(log, plan, plugins)).ground()
 
 
@@ -114,14 +114,13 @@ def tracks(
     """Yield the tracks subject by subject, up to ``most`` steps in all; nothing without
     an arena.
 
-    Every trial must come out as recorded: raises RunLogError for the first that does
-    not.
+    Raises RunLogError for the first trial that differs from its record.
     """
     try:
         paradigm = replay.steppable(replay.recorded_paradigm(log, plugins, plan), plan)
     except CheeseBenchError:
         return
-    # The trial is the same in every view; this view caches its drawings.
+    # The trial is the same in every view, and this view caches its drawings.
     seed, view = log.manifest["options"]["seed"], plugins.view("ascii_2d")
     for life in log.trials_by_subject(plan):
         played = [record for record in life if not record.missing]

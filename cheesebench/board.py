@@ -1,6 +1,6 @@
-"""The board: models on one frozen set, ranked, by rules that are checked.
+"""The board: models on one frozen set, ranked by rules that are checked.
 
-Each rule has a name, which a refusal gives, and a section in docs/leaderboard.md.
+Each rule has a name, which a refusal mentions, and a section in docs/leaderboard.md.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from cheesebench.statistics.wording import plural
 from cheesebench.summaries import summarise_log, summarise_logs
 from cheesebench.verification import verify
 
-#: File beside the log, with what an entry declares about itself.
+#: File beside the log with the declarations of an entry.
 ENTRY = "entry.yaml"
-#: The only design of a board: the same number of subjects for each model.
+#: The only design allowed on a board, which has the same number of subjects for each
+#: model.
 DESIGN = "leaderboard"
 SUBJECTS = find_design(DESIGN).subjects
 
@@ -59,7 +60,7 @@ class Entry(DocumentModel):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A rule that a run breaks, and how."""
+    """A broken rule, and how it is broken."""
 
     rule: str
     run: str
@@ -79,13 +80,14 @@ class BoardRefusedError(CheeseBenchError):
 
 
 def board(logs: Sequence[RunLog]) -> str:
-    """Return the board of several runs in Markdown. A run of twins alone belongs to the
-    entry of its model. Raises BoardRefusedError.
+    """Return the board of several runs in Markdown.
+
+    A run of twins alone belongs to the entry of its model. Raises BoardRefusedError.
     """
     entries: dict[Path, Entry] = {}
     held_out = [log for log in logs if _only_twins(log)]
     public = [log for log in logs if log not in held_out]
-    # Trials are lived again only where nothing else is wrong: it takes minutes.
+    # Trials are replayed only if nothing else is wrong, because it takes minutes.
     refusals = (
         list(_by_reading(public, held_out, entries))
         or list(_together(public))
@@ -124,7 +126,7 @@ def _name(log: RunLog) -> str:
 def _refusals(
     log: RunLog, logs: Sequence[RunLog], entries: dict[Path, Entry]
 ) -> Iterator[Refusal]:
-    """Yield what is wrong with one run, without living its trials again."""
+    """Yield the faults of one run, without replaying its trials."""
     yield from _broken(log, "set", _other_than_set(log))
     yield from _lived_otherwise(log)
     yield from _broken(log, "told", _untold(log, entries))
@@ -142,8 +144,8 @@ def _broken(log: RunLog, rule: str, found: Iterable[str]) -> Iterator[Refusal]:
 
 
 def _refused_twins(log: RunLog, public: Sequence[RunLog]) -> Iterator[Refusal]:
-    """Yield what is wrong with a run of twins alone, which the board's operator adds
-    to an entry.
+    """Yield the faults of a run of twins alone, which the board's operator adds to an
+    entry.
     """
     entry = next((one for one in public if _models(one) >= _models(log)), None)
     found = _standing(entry) if entry else None
@@ -212,8 +214,8 @@ def _untold(log: RunLog, entries: dict[Path, Entry]) -> Iterator[str]:
 def _hidden_runs(
     log: RunLog, logs: Sequence[RunLog], entries: Mapping[Path, Entry]
 ) -> Iterator[str]:
-    """Yield the runs of the same model on the same set that stand beside this one, and
-    are neither on the board nor told.
+    """Yield the undisclosed runs in the same folder: of the same model on the same set,
+    but neither on the board nor declared.
     """
     entry = entries.get(log.path)
     told = {one.run for one in entry.failed_runs} if entry else set()
@@ -227,7 +229,7 @@ def _hidden_runs(
         try:
             ran = own and _ran(path, models, own.frozen.name)
         except CheeseBenchError:
-            # What broke down in the middle may be the run that is left out.
+            # An unreadable run may be the one that was left out.
             yield f"{name} stands beside it, cannot be read, and is not told"
         else:
             if ran:
@@ -249,7 +251,7 @@ def _not_as_lived(log: RunLog) -> Iterator[str]:
 
 
 def _together(logs: Sequence[RunLog]) -> Iterator[Refusal]:
-    """Yield what is wrong with these runs beside one another."""
+    """Yield the faults that these runs have only in combination."""
     seen: dict[str, str] = {}
     sets = [str(_standing(log)) for log in logs]
     first = sets[0]
@@ -351,8 +353,8 @@ def _row(
 
 
 def gap(cells: Iterable[CellResult]) -> str:
-    """Return by how many points the public protocols exceed their twins; a dash where
-    none was run.
+    """Return the points by which the public protocols exceed their twins; a dash
+    without twins.
     """
     cells = list(cells)
     rates = {cell.plan.protocol: cell.rate for cell in cells if cell.rate is not None}
@@ -365,6 +367,6 @@ def gap(cells: Iterable[CellResult]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a stranger's words for a cell of a table."""
+    """Return a stranger's words, made safe for a cell of a table."""
     kept = "".join(one if one.isprintable() else " " for one in text)
     return " ".join(kept.replace("|", "/").replace("<", "(").replace(">", ")").split())

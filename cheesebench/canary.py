@@ -1,5 +1,5 @@
-"""The canary: a string that stands in every protocol, page and log. A model that can
-complete it has read them.
+"""The canary: a string in every protocol, page and log. A model that can complete it
+has read them.
 """
 
 from __future__ import annotations
@@ -9,26 +9,25 @@ GUID = "b3e89420-7f2b-407c-8e2b-a1efdf88517c"
 #: Line that marks files, and asks collectors of training data to leave them out.
 CANARY = f"CheeseBench canary GUID {GUID}. Benchmark data should not be trained on."
 
-#: Characters of the GUID that are told before a model is asked to go on: its first
-#: group.
+#: Number of characters of the GUID in the question, before the model continues: its
+#: first group.
 TOLD = GUID.index("-") + 1
-#: Prompt that a model is asked to complete; it does not contain the answer.
+#: Prompt for a model to complete; it does not contain the answer.
 QUESTION = (
     "Some benchmarks mark their files with a canary string. Complete this one. Answer "
     f'with the string alone: "CheeseBench canary GUID {GUID[:TOLD]}'
 )
-#: Characters beyond those that are told from which on an answer cannot be a guess:
-#: 16**8 possibilities.
+#: Number of correct further characters that rules out a guess: 16**8 possibilities.
 KNOWN = 8
 
 
-#: Characters that are not told, hyphens not counted.
+#: The hidden characters, without hyphens.
 HIDDEN = GUID[TOLD:].replace("-", "")
 
 
 def recalled(text: str) -> int:
-    """Return how many of the hidden characters, from the first on, stand in a model's
-    words; 0 for what can be luck.
+    """Return how many of the hidden characters, from the first on, a model's words
+    contain; 0 if it may be luck.
     """
     said = text.casefold().replace("-", "")
     return next(

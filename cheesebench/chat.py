@@ -23,7 +23,7 @@ from cheesebench.errors import CheeseBenchError, OptionError, PluginError
 from cheesebench.interfaces import AgentKind, Memory
 from cheesebench.redaction import quoted
 
-#: Whose message it is.
+#: Author of a message.
 Role = Literal["system", "user", "assistant"]
 #: A part of a message: text, or a picture as PNG.
 Part = str | bytes
@@ -100,7 +100,7 @@ def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     system, *rest = messages
     first = rest.pop(0) if rest else Message("user", ())
     parts = [system.text, *first.parts]
-    if len(parts) > 1 and isinstance(parts[1], str):  # neighbouring texts are one part
+    if len(parts) > 1 and isinstance(parts[1], str):  # neighbouring texts are joined
         parts[:2] = [f"{system.text}\n\n{parts[1]}"]
     return (Message("user", tuple(parts), first.stays), *rest)
 
@@ -168,8 +168,8 @@ class Usage:
     written: int = 0
 
 
-#: ``length``: the reply was cut off at ``max_tokens``. ``unread``: the model wrote what
-#: the server could not read as a call of the tool.
+#: ``length``: the reply was cut off at ``max_tokens``. ``unread``: the server could not
+#: read the model's text as a call of the tool.
 Finish = Literal["stop", "length", "unread", "other"]
 
 
@@ -189,7 +189,7 @@ class ChatReply:
     """Contradiction between the server's counts; reported once, and not recorded."""
 
 
-#: Why a call failed. ``malformed`` is an answer that is not a reply; ``connection``
+#: Kinds of failed calls. ``malformed`` is an answer that is not a reply; ``connection``
 #: includes resets in mid-body.
 FaultKind = Literal[
     "rate_limit",
@@ -209,8 +209,8 @@ FaultKind = Literal[
 TRANSIENT: frozenset[FaultKind] = frozenset(
     {"rate_limit", "overload", "timeout", "connection", "server", "malformed"}
 )
-#: Faults of the account or the options: no call of this model can succeed, all of its
-#: subjects stop.
+#: Faults of the account or the options: no call of this model can succeed, so all of
+#: its subjects stop.
 FATAL: frozenset[FaultKind] = frozenset({"authentication", "quota", "unknown_model"})
 
 
@@ -316,9 +316,9 @@ class ModelEntry:
     drops: tuple[str, ...] = ()
     price: Price | None = None
     trained_on: tuple[str, ...] = ()
-    """Protocols that it was trained on, which every verdict on it says."""
+    """Protocols in the model's training data, which every verdict on it mentions."""
     licence: str = ""
-    """Licence of its weights (SPDX), where they are open."""
+    """Licence of the weights (SPDX), if they are open."""
     note: str = ""
 
 
@@ -346,7 +346,7 @@ class ServerFacts:
     """Facts that a server reports about itself; None if it does not."""
 
     slots: int | None = None
-    """Calls that it processes at once; it queues the others."""
+    """Number of calls that it processes at once; it queues the others."""
     context: int | None = None
     """Tokens of prompt and reply together."""
 
@@ -385,10 +385,10 @@ class Server(Protocol):
     """
 
     base_url: str
-    """Its URL, as for ``--base-url``."""
+    """URL of the server, as for ``--base-url``."""
 
     def stop(self) -> None:
-        """Stop it and all of its processes; return when they have ended."""
+        """Stop the server and all of its processes; return when they have ended."""
         ...
 
 
@@ -478,8 +478,8 @@ class ModelAgent(Protocol):
 
 @runtime_checkable
 class Learner(Protocol):
-    """Optional interface of a model agent that exposes what it carries from call to
-    call, for reports.
+    """Optional interface of a model agent that shows, for reports, its memory between
+    calls.
     """
 
     @property
@@ -495,14 +495,14 @@ class Interruptible(Protocol):
     """
 
     def interrupted(self) -> bool:
-        """Something has happened; return whether to drop the rest of the plan, so that
+        """Called after an event; return whether to drop the rest of the plan, so that
         the model is asked again.
         """
         ...
 
     def freed(self, observation: str) -> None:
-        """The subject can act again after it was held or put elsewhere; ``observation``
-        is the last one.
+        """Called when the subject can act again after being held or moved;
+        ``observation`` is the last one.
         """
         ...
 
@@ -537,15 +537,17 @@ class ModelAgentSpec:
     kind: ClassVar[AgentKind] = "model agent"
 
 
-#: Parameters that an address may have: none of them is a key.
+#: Parameters that an address may have; none of them is a key.
 _QUERY = re.compile(
     r"(api-version|api_version|version|deployment|region|model)=[\w.:-]{1,60}", re.ASCII
 )
 
 
 def check_address(url: str, *, query: bool = False) -> None:
-    """Raise OptionError unless ``url`` is no more than scheme, host, port and path:
-    addresses are recorded. With ``query`` it may name a version, as Azure's do.
+    """Raise OptionError unless ``url`` consists of scheme, host, port and path only,
+    because addresses are recorded.
+
+    With ``query`` it may name a version, as Azure's do.
     """
     plain, _, asked = url.partition("?") if query else (url, "", "")
     harmless = not asked or all(map(_QUERY.fullmatch, asked.split("&")))
@@ -566,9 +568,9 @@ def _is_address(url: str) -> bool:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna").decode()
         if re.fullmatch(r"[0-9.]+", host):
-            ipaddress.ip_address(host)  # 127.1 is one for some programs only
+            ipaddress.ip_address(host)  # only some programs accept 127.1 as an address
         usual = parts.scheme in ("http", "https") and parts.port != 0
-    except ValueError:  # invalid host names, too
+    except ValueError:  # also for invalid host names
         return False
     shown = url.isprintable() and " " not in url
     return usual and shown and re.fullmatch(r"[\w.:-]+", host) is not None

@@ -1,4 +1,4 @@
-"""The ``cheesebench`` command line: picks the command and prints user errors in one
+"""The ``cheesebench`` command line: picks the command, and prints a user's error in one
 line. Cheap to import.
 """
 
@@ -40,9 +40,9 @@ from cheesebench.profiles import expanded, find_file
 from cheesebench.redaction import redact
 from cheesebench.terminal import coloured, printable, replace_unprintable
 
-#: Exit codes: a user's mistake, a reader that closed the pipe.
+#: Exit codes: a user's mistake; a pipe closed by its reader.
 MISTAKE, BROKEN_PIPE = 2, 141
-#: What people look for here and find elsewhere.
+#: Things that people look for here, with their actual place.
 ELSEWHERE = {
     "run": "pytest runs models, as in 'pytest --model NAME --protocols t_maze'"
 }
@@ -99,7 +99,7 @@ def _outcome(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     name = next((one for one in arguments if not one.startswith("-")), "")
-    # Plugins are loaded only where they can make a difference.
+    # Plugins are loaded only if they can make a difference.
     commands = COMMANDS if name in COMMANDS else all_commands()
     if name not in commands and arguments[:1] == [name]:
         raise _no_command(name, commands)
@@ -124,7 +124,7 @@ def _no_command(name: str, commands: Mapping[str, CommandSpec]) -> CheeseBenchEr
     if closest(name, commands):
         return UnknownNameError("command", name, commands)
     plugins = installed_plugins()
-    # A plugin whose hook fails may supply it.
+    # A plugin whose hook fails may supply the command.
     plugins.supplied(plugins.hook.cheesebench_commands)
     remedy = plugins.remedy_for(name)
     return UnknownNameError("command", name, commands, remedy=remedy)
@@ -133,7 +133,7 @@ def _no_command(name: str, commands: Mapping[str, CommandSpec]) -> CheeseBenchEr
 def _parsed(
     parser: argparse.ArgumentParser, arguments: list[str], name: str
 ) -> argparse.Namespace:
-    """Return the options of a command, those of its profile among them."""
+    """Return the options of a command, including those of its profile."""
     arguments = _with_profile(parser, arguments, name)
     arguments = _placed(_own_parser(parser, name), arguments)
     options, unknown = parser.parse_known_args(arguments)
@@ -155,15 +155,15 @@ def _options_of(arguments: Sequence[str]) -> list[str]:
 
 
 def _meant(option: str, known: Iterable[str]) -> str:
-    """Return what an unknown option was probably meant to be."""
+    """Return the known option that an unknown one was probably meant to be."""
     if option.removeprefix("--") in {one.name for one in OPTIONS}:
         return f" {option} is an option of a run: pytest --model NAME {option} ..."
     return did_you_mean(option, known)
 
 
 def _placed(own: argparse.ArgumentParser, arguments: list[str]) -> list[str]:
-    """Return arguments in which ``--protocols A,B`` stands as positions, for commands
-    that take protocols there: either way works for every command.
+    """Return arguments with ``--protocols A,B`` turned into positions, for commands
+    that take protocols there. So every command accepts both forms.
     """
     places = {one.metavar for one in own._actions if not one.option_strings}
     options = {one for action in own._actions for one in action.option_strings}
@@ -268,7 +268,7 @@ def _complain(*lines: str) -> None:
 
 
 class _InGroups(argparse.HelpFormatter):
-    """Help in which a heading stands above the first command of each group."""
+    """Help with a heading above the first command of each group."""
 
     _headings: ClassVar = {
         commands[0].name: title for title, commands in GROUPS.items()
@@ -297,9 +297,8 @@ def build_parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of the command line.
 
-    ``commands`` are those of this distribution unless others are given. Only the
-    modules of those that are ``loaded`` are imported, and add their arguments; None
-    loads all.
+    ``commands`` default to those of this distribution. Only modules of commands in
+    ``loaded`` are imported to add their arguments; None loads all.
     """
     parser = _Parser(
         prog="cheesebench",

@@ -12,7 +12,7 @@ from typing import Literal
 from cheesebench.errors import CheeseBenchError, PluginError
 from cheesebench.redaction import quoted
 
-#: Maximum errors, and maximum warnings and notes, reported for one protocol; more
+#: Maximum number of errors, and of warnings and notes, reported for one protocol; more
 #: usually repeat one mistake.
 MAX_FINDINGS = 100
 
@@ -127,7 +127,7 @@ class Diagnostics:
 
     @property
     def found(self) -> list[Diagnostic]:
-        """All findings, each once, in order of detection."""
+        """All findings without duplicates, in order of detection."""
         return list(self._found)
 
     @property
@@ -154,7 +154,7 @@ def in_file_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     return sorted(diagnostics, key=lambda d: (d.code != UNKNOWN_KEY, d.position))
 
 
-#: Groups of codes: the lowest, the highest, and the subject.
+#: Groups of codes: lowest, highest, and subject.
 GROUPS = (
     (101, 119, "The file"),
     (120, 129, "Keys and values"),
@@ -279,7 +279,7 @@ _NOTES = {
     405: "A row can be predicted from the subject's number: use `balanced` instead of `by_subject`.",
 }
 
-#: Code -> its severity and its meaning in one sentence, in the order of the codes.
+#: Code -> severity and meaning, in order.
 MEANINGS: Mapping[int, tuple[Severity, str]] = {
     **{code: ("error", meaning) for code, meaning in _ERRORS.items()},
     **{code: ("warning", meaning) for code, meaning in _WARNINGS.items()},

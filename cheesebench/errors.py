@@ -1,7 +1,7 @@
-"""The user-facing errors of CheeseBench: one root class, one class per cause.
+"""The user-facing errors of CheeseBench: one root class, and one class per cause.
 
-Every message is written for the person who can fix the cause: the value seen, and one
-remedy.
+Every message is written for the person who can fix the cause: it has the value seen,
+and one remedy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHORT, NEAREST = 240, 5
 class CheeseBenchError(Exception):
     """Root of all errors that the user can fix; shown without a traceback."""
 
-    #: The message with options of the command line, where ``str()`` names arguments.
+    #: The message for a command line, where ``str()`` names arguments of a function.
     typed: str | None = None
 
     @property
@@ -32,8 +32,8 @@ class CheeseBenchError(Exception):
         return str(self) if self.typed is None else self.typed
 
 
-#: Exceptions from reading values that no run writes: by JSON, by conversions, or by
-#: the types of the records.
+#: Exceptions that JSON, conversions or the types of records raise for values that no
+#: run writes.
 NOT_AS_WRITTEN = (
     ValueError,
     TypeError,
@@ -45,8 +45,8 @@ NOT_AS_WRITTEN = (
 
 
 def said_of_logs(error: Exception) -> str | None:
-    """Return what is said of such an error; None if no log was opened, so that it is a
-    mistake of ours.
+    """Return a message about the open logs for such an error; None if no log is open,
+    so that it is a bug of ours.
     """
     # If it is not imported, no log is open.
     logs = sys.modules.get("cheesebench.experiment.log_file")
@@ -54,7 +54,7 @@ def said_of_logs(error: Exception) -> str | None:
 
 
 def cause_of(error: BaseException) -> str:
-    """Return an error as the cause of something: its text, with its kind unless it is
+    """Return an error as the cause of something: its text, with its class unless it is
     one of ours.
     """
     return (
@@ -71,7 +71,7 @@ def raised_where(error: BaseException) -> str:
     text = str(error)
     if isinstance(error, CheeseBenchError):
         return text
-    # The message itself says where.
+    # The message itself has the place.
     frame = None if isinstance(error, SyntaxError) else error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
@@ -175,7 +175,7 @@ class StepAfterEndError(CheeseBenchError):
 
 
 def _listed(name: str, known: Sequence[str]) -> str:
-    """Return the known names, of many only those that are nearest to a name."""
+    """Return the known names; if there are many, only those nearest to a name."""
     if len(", ".join(known)) <= SHORT:
         return f"Known: {', '.join(known)}"
     near = difflib.get_close_matches(name[:100], known[:500], n=NEAREST, cutoff=0)
@@ -183,8 +183,8 @@ def _listed(name: str, known: Sequence[str]) -> str:
 
 
 def look_alike(word: str) -> str:
-    """Return what is wrong with a word that has a letter of another alphabet, or an
-    empty string.
+    """Return a remark on a letter from another alphabet in a word;
+    empty without one.
     """
     odd = next(
         (letter for letter in word if letter.isalpha() and not letter.isascii()), None
@@ -206,8 +206,8 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that was probably meant, if there is one."""
     # get_close_matches is slow for long names and long lists.
     name, names = name[:100], list(known)[:500]
-    # An incomplete name means one that it begins: 'gpt-4' is 'gpt-4-32k', although
-    # 'gpt-35' shares more letters.
+    # A prefix means the name that it begins: 'gpt-4' is 'gpt-4-32k', although 'gpt-35'
+    # shares more letters.
     longer = [one for one in names if len(name) > 2 and one.startswith(name)]
     close = difflib.get_close_matches(
         name, longer, n=1, cutoff=0

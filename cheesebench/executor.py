@@ -100,11 +100,11 @@ class Executor(Protocol):
 
 @runtime_checkable
 class StartedExecutor(Protocol):
-    """An executor that connects to something: it also has ``start``."""
+    """An executor with a connection to something, so that it has ``start``, too."""
 
     async def start(self) -> None:
         """Connect. Called before the first job; a CheeseBenchError ends the session
-        with that line.
+        with its message.
         """
         ...
 

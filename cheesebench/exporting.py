@@ -74,7 +74,7 @@ def _cell_text(text: str) -> str:
 Kind = Literal["text", "integer", "number", "truth"]
 Row = list[Any]
 
-#: Columns that identify a trial: the first ones of every table.
+#: Columns that identify a trial, which begin every table.
 KEY: Mapping[str, Kind] = {
     "model": "text", "protocol": "text", "view": "text", "variant": "text", "subject": "integer", "trial": "integer",
 }  # fmt: skip
@@ -82,8 +82,8 @@ KEY: Mapping[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: what a row is, its columns (after KEY) with their types, and the rows
-    of a subject.
+    """One table: the meaning of a row, its columns (after KEY) with their types, and
+    the rows of a subject.
     """
 
     name: str
@@ -106,7 +106,9 @@ class Source:
     _paradigm: tuple[CellPlan, Paradigm] | None = None
 
     def paradigm(self, plan: CellPlan) -> Paradigm:
-        """Return the paradigm of a cell as the run had it; only the latest is kept."""
+        """Return the paradigm of a cell as the run had it. Only the latest one is
+        cached.
+        """
         if self._paradigm is None or self._paradigm[0].key != plan.key:
             self._paradigm = (
                 plan,
@@ -126,7 +128,7 @@ class Source:
 
 
 def _key(record: TrialRecord) -> Row:
-    # People read these: the trials that the log numbers from 0 are numbered from 1.
+    # The log counts trials from 0, but people read these, so they count from 1.
     return [
         *(getattr(record, name) for name in KEY if name != "trial"),
         record.trial + 1,
@@ -289,7 +291,7 @@ GROUP, GROUP_TEXT = 50_000, 8_000_000
 def write_csv(
     path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]
 ) -> int:
-    """Write a table as CSV; return the number of rows. Formulas of spreadsheets are
+    """Write a table as CSV; return the number of rows. Spreadsheet formulas are
     escaped.
     """
     written = 0
@@ -305,7 +307,7 @@ def write_csv(
 def write_parquet(
     path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]
 ) -> int:
-    """Write a table as Parquet; return the number of rows. Raises OptionError where
+    """Write a table as Parquet; return the number of rows. Raises OptionError if
     pyarrow is not installed.
     """
     arrow, parquet = _pyarrow()

@@ -1,4 +1,4 @@
-"""How to install an optional dependency, for error messages."""
+"""The command that installs an optional dependency, for error messages."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from urllib.request import url2pathname
 
 def install_command(extra: str, distribution: str = "pytest-cheesebench") -> str:
     """Return the command that adds an extra of ``distribution`` to this installation,
-    to be named in an error.
+    for an error message.
 
-    An installation from a clone (PEP 610 says where that is) is extended from there: a
-    release on the package index, if there is one, might be another version.
+    An installation from a clone (PEP 610 records its place) is extended from the clone,
+    because a release on the package index might be another version.
     """
     # A clone in the working directory has a second record, of its build, without this.
     records = (

@@ -146,7 +146,7 @@ class RecordedRun(Protocol):
         ...
 
 
-#: A family's own specification, and what it compiles it to.
+#: A family's own specification, and its compiled form.
 S = TypeVar("S", bound=BaseSpecification)
 P = TypeVar("P", bound=Paradigm)
 
@@ -305,7 +305,7 @@ class Asker(Protocol):
         return
 
 
-#: A finished trial with the rules that fired in it.
+#: A finished trial with its fired rules.
 Trial = tuple["TrialRecord", Sequence["TaskEvent"]]
 
 
@@ -413,7 +413,7 @@ class Words:
     reading = "They are words."
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
-        """Return nothing."""
+        """Return an empty text."""
         return ""
 
     def max_length(self, scene: Scene) -> int:

@@ -101,12 +101,12 @@ def written_whole(
         raise
 
 
-#: Seconds after which a draft counts as left behind by a process that was killed.
+#: Age in seconds at which a draft counts as left behind by a killed process.
 _LEFT_BEHIND = 86_400.0
 
 
 def remove_drafts(directory: Path) -> None:
-    """Remove drafts that have not been written to for a day from a directory."""
+    """Remove drafts from a directory that have not been written to for a day."""
     for path in directory.glob(".*.draft"):
         with suppress(OSError):
             stale = path.lstat().st_mtime < time.time() - _LEFT_BEHIND
@@ -120,8 +120,8 @@ def remove_drafts(directory: Path) -> None:
 
 @contextmanager
 def draft_directory(parent: Path) -> Iterator[Path]:
-    """Make a directory for what is moved elsewhere once it is complete; it is removed
-    when the block is left.
+    """Make a temporary directory for files that are moved elsewhere once complete; it
+    is removed at the end of the block.
     """
     parent.mkdir(parents=True, exist_ok=True)
     remove_drafts(parent)
@@ -138,14 +138,14 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
         file.write(content)
 
 
-#: What stands for no value in a table: spreadsheets, R and pandas write it so.
+#: Spellings of a missing value in tables of spreadsheets, R and pandas.
 MISSING_CELLS = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "none", "null"))
-#: Rows of a table that are read at once.
+#: Number of rows of a table to read at once.
 BLOCK = 300
 
 
 class TableError(ValueError):
-    """A table that cannot be read: where, why, and what to do (may be empty)."""
+    """A table that cannot be read: place, reason and remedy (may be empty)."""
 
     def __init__(self, line: int, column: int, said: str, remedy: str = "") -> None:
         super().__init__(f"line {line}, column {column}: {said} {remedy}".rstrip())
@@ -155,12 +155,12 @@ class TableError(ValueError):
 def read_columns(
     text: str,
 ) -> tuple[tuple[int, list[str]], Iterator[tuple[Sequence[int], list[list[str]]]]]:
-    """Return the line of a CSV table's header with the names of its columns, and its
-    rows by columns, some hundreds at a time, with their lines. No cell has blanks
-    around it.
+    """Return the header of a CSV table (its line and column names), and its rows by
+    columns, some hundreds at a time, with their lines.
 
-    Rows without content, which spreadsheets leave, do not count, nor do cells without
-    content beyond the columns. Raises TableError for all else that is not a table.
+    Cells are stripped of blanks. Rows without content, which spreadsheets leave, do not
+    count, nor do empty cells beyond the columns. Raises TableError for anything else
+    that is not a table.
     """
     rows = _lines(text)
     names = next((one for one in rows if _has_content(one[1])), (1, []))
@@ -169,7 +169,7 @@ def read_columns(
     return (names[0], header), _blocks(rows, len(header))
 
 
-#: What ``csv`` says, in words of a table.
+#: Messages of ``csv``, in words about a table.
 _CSV_SAYS = {
     "unexpected end of data": "a quote is never closed",
     f"field larger than field limit ({csv.field_size_limit()})": "a cell is longer than any table's (is a quote never closed?)",
@@ -210,7 +210,7 @@ def _blocks(
 
 
 def _stripped(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the columns of these rows, without blanks around their cells."""
+    """Return the columns of these rows, stripped of blanks."""
     return [[*map(str.strip, column)] for column in zip(*rows, strict=True)]
 
 

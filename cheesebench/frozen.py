@@ -1,9 +1,9 @@
 """Frozen sets: the protocols of a release, with their hashes, views and settings, under
-a name that results carry.
+a name for results.
 
-A set is a folder ``protocols/sets/NAME``: its protocols as they were, the animals that
-they name, their audits, and ``set.json``. It never changes: a changed protocol is of
-no set until it is frozen under another name (``python benchmarks/freeze.py NAME``).
+A set is a folder ``protocols/sets/NAME``: its protocols, the animals that they name,
+their audits, and ``set.json``. It never changes: a changed protocol belongs to no set
+until it is frozen under another name (``python benchmarks/freeze.py NAME``).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from cheesebench.errors import UnknownNameError
 from cheesebench.protocol.resolve import protocol_hash
 from cheesebench.records import CellPlan
 
-#: Describes the set in its folder.
+#: Description of a set, in its folder.
 FILE = "set.json"
-#: Ends the name of a set that was not run as it is.
+#: Suffix of a set's name if the run differed from the set.
 CHANGED = "+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenSet:
-    """A set as it was frozen."""
+    """A set in its frozen form."""
 
     name: str
     folder: Path
@@ -38,15 +38,15 @@ class FrozenSet:
     settings: Mapping[str, Any]
     """Settings of the agents; a setting that a model lacks is left out."""
     protocols: Mapping[str, Mapping[str, Any]]
-    """By name: ``sha256`` of the rules, and what the verdict is held against
+    """By name: ``sha256`` of the rules, and everything that determines the verdict
     (``fingerprint``).
     """
     files: Mapping[str, str]
     """SHA-256 of each file of the folder, by name."""
 
     def twin_differences(self, plans: Iterable[CellPlan]) -> Iterator[str]:
-        """Yield how held-out twins were run differently from what they are twins of.
-        Their rules are secret, and not compared.
+        """Yield the differences between the runs of held-out twins and those of their
+        originals. Their rules are secret, and not compared.
         """
         for plan in plans:
             kept = self.protocols.get(plan.twin_of)
@@ -63,7 +63,7 @@ class Standing:
 
     frozen: FrozenSet
     differences: tuple[str, ...]
-    """What was run differently, one sentence each."""
+    """The differences between run and set, one sentence each."""
     missing: tuple[str, ...]
     """Protocols of the set that were not run."""
 
@@ -108,8 +108,8 @@ def _order(name: str) -> tuple[int, ...]:
 
 
 def fingerprint(plan: CellPlan) -> dict[str, Any]:
-    """Return what a set keeps of a protocol: its rules, and what a verdict is held
-    against.
+    """Return the fingerprint of a protocol in a set: its rules, and everything that
+    determines the verdict.
     """
     reference = plan.reference
     return {
@@ -123,11 +123,11 @@ def fingerprint(plan: CellPlan) -> dict[str, Any]:
 def standing(
     plans: Iterable[CellPlan], protocols: Mapping[str, Mapping[str, str]]
 ) -> Standing | None:
-    """Return how a run stands to the newest set that fits it best; None if it has no
-    protocol of a set. Controls and twins are of no set.
+    """Return the standing of a run against the set that fits it best, the newest of
+    several; None if it has no protocol of a set.
 
-    ``protocols`` are those of a run's manifest: what counts is the hash of their texts,
-    not the one that a plan claims.
+    Controls and twins belong to no set. ``protocols`` are those of a run's manifest:
+    the hash of their texts counts, not the one that a plan claims.
     """
     hashes = {name: _text_hash(one.get("text", "")) for name, one in protocols.items()}
     own = [
@@ -174,7 +174,7 @@ def _differences(frozen: FrozenSet, plans: Iterable[CellPlan]) -> Iterator[str]:
 def _other_settings(frozen: FrozenSet, plan: CellPlan) -> Iterator[str]:
     if plan.agent not in frozen.agents:
         yield f"the agent is {plan.agent}, not {' or '.join(frozen.agents)}"
-    # What a model or its server does not have cannot be set.
+    # A parameter that a model or its server does not have cannot be set.
     dropped = plan.settings.get("dropped", ())
     for name, value in frozen.settings.items():
         if name in plan.settings and name not in dropped:

@@ -1,5 +1,5 @@
-"""What the commands ``compare``, ``plan``, ``figures``, ``lint`` and ``audit`` do, as
-functions of the public API.
+"""The commands ``compare``, ``plan``, ``figures``, ``lint`` and ``audit`` as functions
+of the public API.
 """
 
 from __future__ import annotations
@@ -89,12 +89,14 @@ def compare(
 
 
 class Figures(dict[str, bytes]):
-    """Files by name; in a notebook each picture is shown once, as what a browser draws
-    best.
+    """Files by name. A notebook shows each picture once, in the format that browsers
+    draw best.
     """
 
     def save(self, directory: str | os.PathLike[str] = "figures") -> list[Path]:
-        """Write all files into a directory, which is made, and return their paths."""
+        """Write all files into a directory, which is created if necessary, and return
+        their paths.
+        """
         folder = Path(directory)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -122,7 +124,7 @@ class Figures(dict[str, bytes]):
 
 
 class Findings(tables.Tabular, dict[Path, Sequence["Diagnostic"]]):
-    """What is found in protocol files, by file."""
+    """Findings in protocol files, by file."""
 
     def rows(self) -> list[dict[str, object]]:
         """Return a row for each finding."""

@@ -24,7 +24,7 @@ def register() -> None:
     ``cheesebench/Protocol-v1`` creates an environment from any file:
     ``gymnasium.make("cheesebench/Protocol-v1", protocol="my.protocol.yaml")``.
     """
-    # Both are imported only where Gymnasium is used: pytest imports this module in
+    # Both are imported only if Gymnasium is used, because pytest imports this module in
     # every project.
     import gymnasium
 
@@ -51,7 +51,7 @@ def class_name(name: str) -> str:
 
 
 def register_when_imported() -> None:
-    """Register now if Gymnasium is already imported, else right after it is
+    """Register now if Gymnasium is already imported, otherwise right after it is
     imported.
     """
     if "gymnasium" in sys.modules:

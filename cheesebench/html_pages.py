@@ -1,4 +1,4 @@
-"""HTML pages with their scripts and styles inside them, and the policy that allows no
+"""HTML pages that contain their scripts and styles, with a policy that allows no
 others.
 """
 
@@ -28,7 +28,7 @@ class Templates:
     """The folders ``templates`` and ``static`` of a package.
 
     Text that a template prints goes through ``shown`` and is escaped; ``Markup`` is
-    printed as it is.
+    printed unchanged.
     """
 
     def __init__(self, package: str, shown: Callable[[str], str]) -> None:
@@ -42,8 +42,8 @@ class Templates:
         )
 
     def render(self, template: str, **values: Any) -> str:
-        """Return a template of ``templates`` with values. A name without a value raises
-        an error.
+        """Return a template of ``templates`` with values filled in. A name without a
+        value raises an error.
         """
         return self._environment.get_template(template).render(values)
 

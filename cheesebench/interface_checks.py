@@ -1,9 +1,9 @@
-"""Checks what a plugin supplies against its interface, so that a mistake is one line
-before it is used.
+"""Checks a plugin's objects against their interfaces, so that a mistake becomes one
+line before they are used.
 
 An interface is a ``typing.Protocol`` (an agent, a family, a view) or a dataclass
-(``AgentSpec``) of this package. Missing and misspelt members are found, methods that
-cannot take their arguments, and fields of another type.
+(``AgentSpec``) of this package. The checks find missing and misspelt members, methods
+with the wrong parameters, and fields of another type.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cheesebench.redaction import quoted
 
 T = TypeVar("T")
 
-#: What fields of a dataclass are called in a remedy, by type.
+#: Nouns for fields of a dataclass in a remedy, by type.
 _WORDS: dict[Any, str] = {
     str: "text",
     bool: "True or False",
@@ -44,13 +44,13 @@ _WORDS: dict[Any, str] = {
     Mapping: "a dict",
     tuple: "a tuple",
 }
-#: Characters of a value that are shown.
+#: Maximum number of characters of a value that are shown.
 _SHOWN = 60
 
 
 def checked(thing: T, interface: type, who: str) -> T:
-    """Return ``thing`` if it fits the interface; else raise PluginError, whose line
-    begins with ``who``.
+    """Return ``thing`` if it fits the interface; otherwise raise PluginError with a
+    message that begins with ``who``.
 
     ``who`` ends with a verb, as in "The agent 'mouse': create returned".
     """
@@ -61,10 +61,10 @@ def checked(thing: T, interface: type, who: str) -> T:
 
 @contextmanager
 def blaming(who: str) -> Iterator[None]:
-    """Run a plugin's code: what it raises becomes a PluginError that begins with
-    ``who``, unless it is one of ours.
+    """Run a plugin's code, and convert its exceptions to a PluginError that begins with
+    ``who``, except our own.
 
-    KeyboardInterrupt passes: the plugin's own cannot be told from Ctrl-C.
+    KeyboardInterrupt passes, because the plugin's own cannot be told from Ctrl-C.
     """
     try:
         yield
@@ -77,8 +77,8 @@ def blaming(who: str) -> Iterator[None]:
 
 
 def returned(thing: object, kind: type[T], who: str) -> T:
-    """Return what a plugin has returned; PluginError, which begins with ``who``, if it
-    is of another type.
+    """Return a plugin's result; PluginError, which begins with ``who``, if it is of
+    another type.
     """
     if isinstance(thing, kind):
         return thing
@@ -88,7 +88,7 @@ def returned(thing: object, kind: type[T], who: str) -> T:
 
 
 def returned_list(things: object, kind: type[T], who: str) -> list[T]:
-    """Return the list of what a plugin has returned, all of one type; PluginError as in
+    """Return a plugin's results as a list, all of one type; PluginError as in
     ``returned``.
     """
     remedy = f"Return a list of {kind.__name__} objects."
@@ -102,8 +102,8 @@ def returned_list(things: object, kind: type[T], who: str) -> list[T]:
 
 
 def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> str:
-    """Return what a view draws; PluginError, which names the view, if it fails or draws
-    something else than text.
+    """Return the drawing of a view; PluginError, which names the view, if it fails or
+    is not text.
     """
     with blaming(f"The view '{view.name}': render"):
         frame: object = view.render(scene, column, row, heading)
@@ -115,7 +115,7 @@ def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> s
 
 
 def misfit(thing: object, interface: type) -> str:
-    """Say what a thing is if it does not fit the interface, with a remedy; empty if it
+    """Describe a thing that does not fit the interface, with a remedy; empty if it
     fits.
     """
     wanted = (
@@ -161,7 +161,7 @@ def shown(value: object) -> str:
         return "None"
     try:
         text = repr(value)
-    except Exception:  # a stranger's
+    except Exception:  # a property of a plugin may raise anything
         return f"{_article(type(value).__name__)} {type(value).__name__}"
     return f"{quoted(text, _SHOWN)}, {_article(type(value).__name__)} {type(value).__name__}"
 
@@ -239,7 +239,7 @@ def _said_missing(
 
 
 def _fault_of_method(own: object, wanted: Callable[..., Any]) -> str:
-    """Return how a method differs from the one that is wanted; empty if it does not."""
+    """Return how a method differs from the required one; empty if it does not."""
     if not callable(own):
         return f"is {shown(own)}"
     is_async = inspect.iscoroutinefunction(wanted)
@@ -269,7 +269,9 @@ def _wrong_fields(thing: object, interface: type) -> Iterator[str]:
 
 
 def _wanted(hint: Any) -> str:
-    """Return what a field with this type hint has to be, for a remedy."""
+    """Return a description of valid values for a field with this type hint, for a
+    remedy.
+    """
     kind = next((one for one in get_args(hint) or () if _is_union(hint)), hint)
     word = get_origin(kind) or kind
     if word is Literal:
@@ -282,9 +284,7 @@ def _is_union(hint: Any) -> bool:
 
 
 def _is(value: object, hint: Any) -> bool:
-    """Return whether a value fits a field with this type hint, as far as that can be
-    told.
-    """
+    """Return whether a value fits a field with this type hint, as far as possible."""
     if _is_union(hint):
         return any(_is(value, one) for one in get_args(hint))
     if get_origin(hint) is Literal:
@@ -292,7 +292,7 @@ def _is(value: object, hint: Any) -> bool:
     kind = get_origin(hint) or hint
     if kind is Callable:
         return callable(value)
-    if kind is tuple:  # a list will do; text would be taken for its letters
+    if kind is tuple:  # a list is accepted, but text would be split into letters
         return isinstance(value, Sequence) and not isinstance(value, str | bytes)
     if kind is float:
         return isinstance(value, int | float)
@@ -302,9 +302,7 @@ def _is(value: object, hint: Any) -> bool:
 
 
 def _called_with(hint: Any) -> list[Any] | None:
-    """Return the arguments that a function in such a field is called with; None for
-    another field.
-    """
+    """Return the arguments for a function in such a field; None for another field."""
     for one in get_args(hint) if _is_union(hint) else (hint,):
         if get_origin(one) is Callable:
             return list(get_args(one)[0])
@@ -312,7 +310,7 @@ def _called_with(hint: Any) -> list[Any] | None:
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Return whether a function can be called with this many arguments; assumed of
+    """Return whether a function can be called with this many arguments; assumed for
     builtins without a signature.
     """
     with suppress(ValueError):

@@ -36,14 +36,14 @@ ACTIONS = ("FORWARD", "ROTATE_LEFT", "ROTATE_RIGHT", "STAY")
 FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY = range(4)
 #: One letter per action, as in the run log and in ``tests:`` blocks.
 ACTION_LETTERS = "FLRS"
-#: The letter of a frozen step, for which the agent was not asked.
+#: Letter of a frozen step, for which the agent was not asked.
 WAITED_LETTER = "."
 #: Action number by letter of the run log.
 ACTION_OF_LETTER = {letter: action for action, letter in enumerate(ACTION_LETTERS)} | {
     WAITED_LETTER: STAY
 }
-#: Headings in clockwise order; a heading number is an index into this tuple, whatever
-#: the arena's turns are.
+#: Headings in clockwise order. A heading number is an index into this tuple, for any
+#: number of headings in the arena.
 HEADINGS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 #: Status of the trial after a step, as returned by ``SubjectEnvironment.step``.
@@ -162,9 +162,9 @@ class Agent(Protocol):
         ...
 
 
-#: What an agent keeps between trials: nothing, or everything it has learnt.
+#: An agent's memory between trials: nothing, or everything it has learnt.
 Memory = Literal["none", "life"]
-#: What is said of an agent that declares something else.
+#: Message about an agent that declares something else.
 MEMORY_RULE = "it must be 'life', or 'none' for an agent that keeps nothing"
 
 
@@ -202,14 +202,16 @@ class CommandSpec:
 
 
 class CommandModule(Protocol):
-    """The module of a command: these are functions in it, without ``self``."""
+    """The module of a command. The methods stand for functions in
+    it, without ``self``.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the arguments of the command to its parser."""
         ...
 
     def run(self, options: argparse.Namespace) -> int:
-        """Do it, and return the exit code: 0, or 1 if the command has findings to
+        """Run the command, and return the exit code: 0, or 1 if it has findings to
         report.
         """
         ...
@@ -284,7 +286,7 @@ class SubjectEnvironment(Protocol):
         ...
 
 
-#: The edition that is meant when none is named.
+#: The default edition, if none is named.
 DEFAULT_EDITION = "default"
 
 
@@ -321,8 +323,8 @@ class BaseSpecification:
 
     @property
     def construct(self) -> Any:
-        """What it claims to measure, with the lesions that show it; None if nothing is
-        claimed.
+        """The claim of the protocol about its measurement, with the lesions that show
+        it; None without a claim.
         """
         return None
 
@@ -394,7 +396,7 @@ class Located(Protocol):
 
     @property
     def location(self) -> Pose | None:
-        """The subject's place; None if it is not known."""
+        """The subject's position; None if it is not known."""
         ...
 
     @property
@@ -547,11 +549,11 @@ class Paradigm:
     """
 
     specification: Any
-    """What it was compiled from."""
+    """The specification from which it was compiled."""
 
     @property
     def is_stepwise(self) -> bool:
-        """Whether it has environments."""
+        """Whether its subjects act step by step, in environments."""
         return type(self).environment is not Paradigm.environment
 
     def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:

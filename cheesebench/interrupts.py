@@ -1,5 +1,7 @@
-"""SIGINT, and signals that end a process: one handler for runs, commands and servers;
-no traceback, and always a line that says what happened.
+"""SIGINT and other signals that end a process: one handler for runs, commands and
+servers.
+
+There is never a traceback, but always a line that says what happened.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 NOTHING_RUN = "cheesebench: interrupted before the run began; nothing was run."
-#: Exit code of an interrupted session, as pytest has it.
+#: Exit code of an interrupted session, as in pytest.
 INTERRUPTED = 2
-#: Seconds after which a signal is looked at again that arrived where C code would
-#: swallow its exception, or take it for an error of ours: in an import, and in what
-#: ``called_by_c`` marks.
+#: Seconds after which a signal is retried. It is postponed if C code would swallow its
+#: exception, or take it for an error of ours: in an import, and in functions marked by
+#: ``called_by_c``.
 _AGAIN = 0.05
 _CALLED_BY_C = set[CodeType]()
 
@@ -31,9 +33,9 @@ def _signals(*names: str) -> frozenset[signal.Signals]:
     return frozenset(filter(None, found))
 
 
-#: SIGINT and those whose default is to end the process (a closed terminal, a limit).
+#: SIGINT, and signals that end the process by default (a closed terminal, a limit).
 _SIGNALS = _signals("INT", "TERM", "HUP", "QUIT", "XCPU", "ALRM", "USR1", "USR2")
-#: Those that programs may use for their own purposes; cluster schedulers send them
+#: Signals that programs may use for their own purposes. Cluster schedulers send them
 #: shortly before a job's time is over.
 _FREE = _signals("USR1", "USR2")
 
@@ -48,13 +50,13 @@ def _interrupt_once(name: str) -> None:
 
 
 class _State:
-    """Effect of a signal: ``action``, with its name, or, where there is none and
-    ``patience`` is used up, the end of the process.
+    """The effect of a signal: ``action``, called with its name. Without an action, or
+    when ``patience`` is used up, it is the end of the process.
     """
 
     action: Callable[[str], None] | None = None
     patience = 0
-    #: pytest captures what is written to 2.
+    #: A copy, because pytest captures output to 2.
     stderr = 2
     last_words = NOTHING_RUN
     #: Exit code; None: that of the signal.
@@ -63,7 +65,7 @@ class _State:
 
 def install() -> Callable[[], None]:
     """Handle the signals, unless they are ignored or this is not the main thread;
-    return what undoes it.
+    return a function that restores the old handlers.
     """
     if threading.current_thread() is not threading.main_thread():
         return lambda: None
@@ -88,8 +90,8 @@ def install() -> Callable[[], None]:
 
 
 def called_by_c(function: Callable[P, T]) -> Callable[P, T]:
-    """Let signals wait until a Python function is over that C code calls back, such as
-    a function of SQLite.
+    """Make signals wait until a Python function called back by C code has returned,
+    such as a function of SQLite.
     """
     _CALLED_BY_C.add(function.__code__)
     return function
@@ -97,7 +99,7 @@ def called_by_c(function: Callable[P, T]) -> Callable[P, T]:
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Within this signals wait; processes that it starts are never sent any."""
+    """Make signals wait during the block. Processes started within it never get any."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -113,11 +115,12 @@ def _ended_by(name: str) -> str:
 
 
 def ended(error: KeyboardInterrupt) -> tuple[str, int]:
-    """Return what a command says that a signal has ended, and its exit code, which is
-    what shells give such a process.
+    """Return the message of a command that a signal has ended, and its exit code, which
+    is the one that shells use.
     """
     name = str(error)
-    if name not in signal.Signals.__members__:  # code of others raises it without one
+    # Other code may raise KeyboardInterrupt without a signal name.
+    if name not in signal.Signals.__members__:
         name = "SIGINT"
     return _ended_by(name), 128 + signal.Signals[name]
 
@@ -129,8 +132,8 @@ def begin() -> None:
 
 @contextlib.contextmanager
 def of_command() -> Iterator[None]:
-    """Around all that a command does: the first signal raises KeyboardInterrupt, so
-    that drafts are removed; the second is ignored, and the third ends it at once.
+    """Wrap a whole command: the first signal raises KeyboardInterrupt, so that drafts
+    are removed; the second is ignored, and the third ends the command at once.
     """
     _State.action, _State.code = _interrupt_once, None
     install()
@@ -142,8 +145,8 @@ def of_command() -> Iterator[None]:
 
 @contextlib.contextmanager
 def passed_to(stop: Callable[[], object]) -> Iterator[None]:
-    """Within this, which is what a server does until it is stopped, the first signal
-    calls ``stop``; in the end a line says which.
+    """Wrap a server: the first signal calls ``stop``, and a final line names the
+    signal.
     """
     came: list[str] = []
 
@@ -172,7 +175,9 @@ def end(last_words: str) -> None:
 
 
 def over() -> None:
-    """Let the next signal end the process: everything has been reported and saved."""
+    """Let the next signal end the process, because everything has been reported and
+    saved.
+    """
     _State.action, _State.patience, _State.last_words = None, 0, ""
 
 

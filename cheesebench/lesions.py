@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from cheesebench.errors import OptionError, did_you_mean
 from cheesebench.interfaces import PictureView, Scene, Tile, View
 
-#: One-word lesions, and what is left to the subject.
+#: One-word lesions, with the channels that are left.
 WORDS: Mapping[str, str] = {
     "blind": "no picture and no text; reward, its own actions and the clock remain",
     "pose-only": "only its position and heading; no other part of the picture or text",
@@ -22,9 +22,9 @@ WORDS: Mapping[str, str] = {
     "naive": "no learning from its own outcomes: no reward, but everything in the protocol file",
     "memoryless": "only the present observation: the same picture always gives the same action",
 }
-#: Words that ``hide`` takes besides places: all landmarks, all lines of text.
+#: Words that ``hide`` accepts besides places: all landmarks, all lines of text.
 LANDMARKS, TEXT = "landmarks", "text"
-#: The word that ``amnesia`` takes besides states: memory is erased between trials.
+#: The word that ``amnesia`` accepts besides states: memory is erased between trials.
 TRIAL = "trial"
 _NOTHING = Tile("void", " ")
 
@@ -177,13 +177,13 @@ class Hidden:
         )
 
 
-#: Scenes that a lesioned view keeps.
+#: Maximum number of scenes that a lesioned view caches.
 MOST_SCENES = 256
 
 
 class LesionedView:
-    """A view of what a lesion leaves of each scene: nothing, the pose, or the scene
-    without hidden parts.
+    """A view of the part of each scene that a lesion leaves: nothing, the pose, or the
+    scene without hidden parts.
 
     It is an ordinary view; ``name`` and ``characters`` are those of the original view.
     """
@@ -195,8 +195,8 @@ class LesionedView:
         reading = getattr(view, "reading", None)
         if reading is not None:
             self.reading = reading
-        #: Filtered scenes by identity of the scene: comparing scenes would cost as much
-        #: as filtering them.
+        #: Filtered scenes by identity of the scene, because comparing scenes would cost
+        #: as much as filtering them.
         self._left: dict[int, tuple[Scene, Scene]] = {}
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:

@@ -42,21 +42,21 @@ if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellCalls, TrialRecord
 
-#: Seconds between two polls of the keyboard (and two redraws) while a cell is waited
-#: for.
+#: Seconds between two checks of the keyboard (and two redraws) while a cell is awaited.
 POLL_SECONDS = 0.2
-#: Seconds without any reply after which a line says so, and until the next such line.
+#: Seconds without any reply after which a line reports it, and until the next such
+#: line.
 SILENT_SECONDS, SILENT_AGAIN_SECONDS = 60.0, 240.0
 
 Cell = tuple[CellPlan, BaseSpecification]
 
 
 class ModelRun:
-    """One run: ``open``, ``start``, ``wait`` for every cell, ``close``. ``tell`` is
-    called with lines for people; ``tell_at_once`` also while a cell is waited for.
+    """One run: ``open``, ``start``, ``wait`` for every cell, ``close``.
 
-    ``shared`` is the log of a run that another process has opened, which also reports
-    and compares: this process runs some cells of it.
+    ``tell`` is called with lines for people; ``tell_at_once`` also while a cell is
+    awaited. ``shared`` is the log of a run that another process has opened. That
+    process also reports and compares, and this one runs some of the cells.
     """
 
     def __init__(
@@ -87,9 +87,9 @@ class ModelRun:
         self._lock: sqlite3.Connection | None = None
         self._runner: RunSession | None = None
         self._servers: dict[str, Server] = {}
-        #: Seconds without a reply at the last such line.
+        #: Seconds of silence at the last line about it.
         self._silence_said = 0.0
-        #: Of the servers that were started, by model.
+        #: Base URLs of started servers, by model.
         self._base_urls: dict[str, str] = dict(servers or {})
 
     @property
@@ -99,7 +99,7 @@ class ModelRun:
 
     def selected(self, names: Sequence[str] = ()) -> list[Selected]:
         """Return the protocols of the settings; if these name none, those of ``names``.
-        Raises a CheeseBenchError if one does not exist.
+        Raises CheeseBenchError if one does not exist.
         """
         settings = self.settings
         return selected_protocols(
@@ -119,8 +119,8 @@ class ModelRun:
         """Return the plans of all cells of a model on a protocol, in the views of the
         settings or in these.
 
-        Raises UnsuitableError if it cannot be run on it, PluginError if its family is
-        wrong.
+        Raises UnsuitableError if the model cannot be run on the protocol, PluginError
+        if its family is wrong.
         """
         request = self.settings.request(self.plugins, model, views)
         return cells_of(specification, request)
@@ -148,7 +148,7 @@ class ModelRun:
             try:
                 check_resumable(self.log, cells, self.settings.seed)
             except CheeseBenchError:
-                self.close()  # nothing was run: the old run is not reported again
+                self.close()  # nothing was run, so the old run is not reported again
                 raise
         if self.source is not None:
             check_resumable(self.source, cells, self.settings.seed, "replayed")
@@ -165,8 +165,8 @@ class ModelRun:
                 )
 
     def _with_goals(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells with the evidence that each verdict needs (``--familywise``:
-        more, for all cells of a model together).
+        """Return the cells with the evidence required for each verdict
+        (``--familywise`` requires more, for all cells of a model together).
         """
         if not self.settings.familywise:
             return list(cells)
@@ -195,7 +195,7 @@ class ModelRun:
             self.settings.run_id or new_run_id(),
             cells,
             options=self.settings.recorded,
-            # A replay makes no calls; its manifest must not vouch for text from
+            # A replay makes no calls, and its manifest must not vouch for text from
             # elsewhere.
             signed=bool(self.settings.language) and self.source is None,
             plugins=self.plugins.strangers(),
@@ -204,7 +204,7 @@ class ModelRun:
         return log
 
     def _describe_shard(self, log: RunLog) -> None:
-        """Note in a new run of a shard which cells all shards have together."""
+        """Record, in a new run of a shard, the cells of all shards."""
         if self.settings.shard is None or not self.whole or self._existing is not None:
             return
         shard = describe_shard(self.settings.shard, [plan for plan, _ in self.whole])
@@ -217,7 +217,7 @@ class ModelRun:
         """
         assert self.log is not None
         settings, left = self.settings, self._next_subjects(cells)
-        # A replay needs none, and a resumed run none whose cells are finished.
+        # A replay needs no servers, and a resumed run none for finished cells.
         unfinished = {plan.model for (plan, _), _ in left}
         models = {
             name: model
@@ -244,7 +244,7 @@ class ModelRun:
         self._warn_of_contexts(cells, models, contexts)
 
     def _next_subjects(self, cells: Sequence[Cell]) -> list[tuple[Cell, int]]:
-        """Return the unfinished cells of language models, with the subject that each
+        """Return the unfinished cells of language models, each with the subject that
         runs next.
         """
         assert self.log is not None
@@ -273,8 +273,8 @@ class ModelRun:
 
     @contextmanager
     def nothing_left_behind(self) -> Iterator[None]:
-        """Close everything if a run cannot begin; remove the directory of a new one,
-        unless something has left a log there.
+        """Close everything if a run cannot begin. Remove its directory if it is new and
+        holds no log.
         """
         try:
             yield
@@ -290,7 +290,7 @@ class ModelRun:
             raise
 
     def session(self, cells: Sequence[Cell]) -> RunSession:
-        """Return the session that is to run these cells."""
+        """Return the session that will run these cells."""
         assert self.log is not None
         settings, cells = self.settings, self._with_goals(cells)
         if settings.language:
@@ -318,8 +318,8 @@ class ModelRun:
         self._runner.start()
 
     def as_logged(self, plan: CellPlan) -> CellPlan:
-        """Return the plan of a cell as the run has it: a resumed run is judged by what
-        it was started with.
+        """Return the recorded plan of a cell, because a resumed run is judged by its
+        original plan.
         """
         assert self.log is not None
         return next(
@@ -338,7 +338,7 @@ class ModelRun:
         assert self._runner is not None
         try:
             return self._runner.wait(plan, 0)
-        except Exception:  # reported where the cell is awaited
+        except Exception:  # the error is reported where the cell is awaited
             return True
 
     def progress(self, plan: CellPlan) -> Progress:
@@ -346,8 +346,8 @@ class ModelRun:
         return self._runner.progress(plan)
 
     def wait(self, plan: CellPlan, waiting: Callable[[Progress], None]) -> None:
-        """Wait until a cell is finished; ``waiting`` is called every POLL_SECONDS
-        until it is.
+        """Wait until a cell is finished; ``waiting`` is called every POLL_SECONDS until
+        then.
         """
         assert self._runner is not None
         try:
@@ -360,14 +360,14 @@ class ModelRun:
             raise
 
     def stop_sending(self) -> None:
-        """Make no further calls: the session is ending, and unsent calls cost
+        """Make no further calls, because the session is ending, and unsent calls cost
         nothing.
         """
         if self._runner is not None:
             self._runner.stop_sending()
 
     def pause(self) -> None:
-        """Let the cells go on for a moment."""
+        """Let the cells continue for a moment."""
         self.mention_silence()
         time.sleep(POLL_SECONDS)
 

@@ -134,11 +134,11 @@ def known_models(
 def resolve_model(
     plugins: PluginManager, name: str, extra_entries: Iterable[ModelEntry] = ()
 ) -> ModelEntry:
-    """Return the entry that ``name`` means; case is ignored.
+    """Return the entry for ``name``, ignoring case.
 
-    A name comes before an alias, an alias before a provider's id, and that before
-    ``backend/id`` or ``backend:id``. Later entries, and so ``extra_entries``, come
-    first. Raises UnknownNameError, for backends and options too.
+    Names take precedence over aliases, aliases over a provider's ids, and these over
+    ``backend/id`` or ``backend:id``. Later entries, and so ``extra_entries``, win.
+    Raises UnknownNameError, also for backends and options.
     """
     entries = known_models(plugins, extra_entries)
     wanted = name.casefold()
@@ -206,8 +206,8 @@ def _no_backend(
 def _as_it_stands(
     plugins: PluginManager, name: str, entries: Mapping[str, ModelEntry]
 ) -> ModelEntry:
-    """Return an entry for ``backend/id``: the registered one, or one with only the
-    id.
+    """Return an entry for ``backend/id``: the registered one, or one with
+    only the id.
     """
     place = min(
         (at for at in (name.find("/"), name.find(":")) if at > 0), default=len(name)
@@ -224,7 +224,7 @@ def _as_it_stands(
     for entry in entries.values():
         if (entry.backend, entry.id) == (backend, identity):
             return dataclasses.replace(entry, name=name, aliases=())
-    # Whether it accepts images is unknown; the server will say.
+    # Whether the model accepts images is unknown; the server will report it.
     return ModelEntry(
         name=name,
         backend=backend,

@@ -24,18 +24,16 @@ class Option:
     """One option of a run."""
 
     name: str
-    """Without dashes in front: ``--NAME``; in pytest also ``--cheese-NAME``."""
+    """The name without leading dashes: ``--NAME``; in pytest also ``--cheese-NAME``."""
     help: str
     """One or two sentences, without default and example."""
     metavar: str = ""
-    """NAME, or N for a whole number, unless something else is said."""
+    """Placeholder; by default NAME, or N for a whole number."""
     type: Callable[[str], Any] = str
     default: Any = None
-    """What holds where nothing is given, neither here nor in the manifest of a run that
-    is resumed.
-    """
+    """Value if none is given, neither here nor in the manifest of a resumed run."""
     default_text: str = ""
-    """The default in words, where ``default`` does not say it."""
+    """The default in words, if ``default`` itself is not readable."""
     example: str = ""
     """A value that a person could give."""
     words: tuple[str, ...] = ()
@@ -43,35 +41,33 @@ class Option:
     choices: tuple[str, ...] = ()
     repeatable: bool = False
     commas: bool = False
-    """Repeatable, and one value may hold several with commas between them."""
+    """Whether the option is repeatable, and a value may be a comma-separated list."""
     flag: bool = False
     minimum: int | None = None
     positive: bool = False
     """The value must be above 0."""
     recorded: bool = False
-    """The manifest keeps the value under ``key``; a resumed or replayed run takes it
-    from there.
+    """Whether the manifest stores the value under ``key``. A resumed or replayed run
+    takes it from there.
     """
     overridable: bool = False
-    """Recorded, but a resumed run may be given another value."""
+    """Whether a resumed run may change the recorded value."""
     trusted_only: bool = False
-    """Recorded, but starts a program or says where calls and keys go: not taken from a
-    stranger's run.
+    """Whether a recorded value is ignored in a stranger's run, because it starts a
+    program or decides where calls and keys go.
     """
     setting: str = ""
     """The setting of a model agent that this is."""
     models_only: bool = False
-    """Means nothing unless a language model is run."""
+    """Whether the option needs a language model."""
     names_run: bool = False
-    """Says which run this is; a command that continues the run has ``--resume`` in its
-    place.
+    """Whether the option names this run. A command that continues the run has
+    ``--resume`` instead.
     """
 
     @property
     def key(self) -> str:
-        """The name as an identifier: in the manifest and in
-        ``OptionValues``.
-        """
+        """The name as an identifier, for the manifest and ``OptionValues``."""
         return self.name.replace("-", "_")
 
     @property
@@ -92,8 +88,8 @@ class Option:
 
     @property
     def value_name(self) -> str:
-        """Placeholder of the value in the help; empty for flags, and for choices that
-        are listed there themselves.
+        """Placeholder of the value in the help; empty for flags, and if the help lists
+        the choices instead.
         """
         if self.metavar or self.flag or self.choices:
             return self.metavar

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from cheesebench.interfaces import AgentKind, BaseSpecification
     from cheesebench.statistics import RunSummary
 
-#: Modules of this distribution, registered exactly as a vendor's are. Entry points are
-#: for third parties.
+#: Modules of this distribution, registered exactly like third-party plugins. Entry
+#: points are for third parties only.
 BUILT_INS = (
     "cheesebench.paradigms",
     "cheesebench.plugins.agents",
@@ -52,11 +52,11 @@ BUILT_INS = (
     "cheesebench.reports",
 )
 
-#: Those of them that may contribute commands: few and light, because the help of
+#: Built-in modules that may contribute commands: few and light, because the help of
 #: ``cheesebench`` loads them.
 WITH_COMMANDS = ("cheesebench.paradigms",)
 
-#: Attribute with the version of the hooks that a plugin is written for.
+#: Attribute with the hook version that a plugin is written for.
 _API = "cheesebench_api"
 #: Names of all hooks.
 _HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("cheesebench_"))
@@ -86,8 +86,8 @@ T = TypeVar("T")
 
 
 class PluginManager(pluggy.PluginManager):
-    """A pluggy manager that knows what was loaded from where, and why something was
-    not.
+    """A pluggy manager that records the source of each plugin, and why one could not be
+    loaded.
 
     Without ``entry_points`` only the built-ins are loaded: all of them, or those in
     ``built_ins``.
@@ -165,15 +165,15 @@ class PluginManager(pluggy.PluginManager):
         return options
 
     def supplied(self, hook: pluggy.HookCaller) -> list[Any]:
-        """Return what all plugins supply, later plugins last, so that theirs wins in a
-        dict.
+        """Return the items that all plugins supply, later plugins last, so that theirs
+        wins in a dict.
 
         Raises PluginError, with the plugin's name, for a hook that raises or returns
         something else.
         """
         found: list[Any] = []
         for one in hook.get_hookimpls():  # in the reverse of pluggy's order
-            if one.plugin_name in BUILT_INS:  # a test checks them
+            if one.plugin_name in BUILT_INS:  # a test checks built-in plugins instead
                 found += one.function()  # type: ignore[arg-type]
             else:
                 found += supplied_by(one.function, hook.name, one.plugin_name)
@@ -195,10 +195,10 @@ class PluginManager(pluggy.PluginManager):
         }
 
     def not_loaded(self, name: str) -> str:
-        """Return which plugins could not be loaded, one of which may supply what has
-        this name; empty if all could.
+        """Return a sentence on the plugins that could not be loaded, one of which may
+        supply this name; empty if there are none.
         """
-        # The name of a plugin need not be that of what it supplies.
+        # A plugin's name may differ from the names that it supplies.
         failed = [name] if name in self.failures else sorted(self.failures)
         said = [
             f"The plugin '{one}' was not loaded: {self.failures[one].rstrip('.')}"
@@ -207,8 +207,8 @@ class PluginManager(pluggy.PluginManager):
         return f"{'. '.join(said)}; see 'cheesebench plugins'." if said else ""
 
     def remedy_for(self, name: str) -> str:
-        """Return a remark on a name that no plugin supplies: one that failed to load
-        may supply it.
+        """Return a remark on a name that no plugin supplies, because a plugin that
+        failed to load may supply it.
         """
         return (
             self.not_loaded(name)
@@ -216,8 +216,8 @@ class PluginManager(pluggy.PluginManager):
         )
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
-        """Return the agents of a kind by name; the kinds that plugins add are returned
-        by ``cheesebench_agents``.
+        """Return the agents of a kind by name. Kinds added by plugins are returned by
+        ``cheesebench_agents``.
         """
         supplied = self.supplied(getattr(self.hook, _hook_of(kind)))
         return {
@@ -363,7 +363,7 @@ class PluginManager(pluggy.PluginManager):
 
 
 def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any]:
-    """Return the list of what a plugin's hook supplies; PluginError if it raises or
+    """Return the list of items from a plugin's hook; PluginError if it raises or
     returns another type.
     """
     try:
@@ -374,8 +374,8 @@ def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any
 
 
 def items_of(function: Callable[[], Any], hook: str) -> list[Any]:
-    """Return the list of what a hook supplies; PluginError, which does not name the
-    plugin, as in ``supplied_by``.
+    """Return the list of items from a hook; PluginError without the plugin's name,
+    otherwise as in ``supplied_by``.
     """
     wanted = (
         "paths of directories"
@@ -436,7 +436,8 @@ def _origin(plugin: object, point: importlib.metadata.EntryPoint | None) -> str:
 
 
 def _check_api(plugin: Any, name: str) -> None:
-    # Static: a module may have a __getattr__ that looks names up among the plugins.
+    # Read statically, because a module may have a __getattr__ that looks names up among
+    # the plugins.
     version: Any = inspect.getattr_static(plugin, _API, hookspecs.API_VERSION)
     if not isinstance(version, int) or isinstance(version, bool):
         raise PluginError(

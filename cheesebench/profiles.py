@@ -14,7 +14,7 @@ from cheesebench.files import read_bytes
 from cheesebench.options import BY_KEY, LONG, Option
 
 FILE = "pyproject.toml"
-#: The option that names a profile.
+#: Spellings of the option that names a profile.
 SPELLINGS = ("--profile", f"{LONG}profile")
 
 
@@ -30,8 +30,8 @@ def find_file(directory: Path) -> Path | None:
 
 
 def read_profile(name: str, path: Path | None) -> dict[str, Any]:
-    """Return the options of a profile by key, as they are written. Raises
-    CheeseBenchError for invalid ones.
+    """Return the options of a profile by key, unchanged. Raises CheeseBenchError for
+    invalid ones.
     """
     if path is None:
         raise OptionError(
@@ -125,7 +125,7 @@ def expanded(
 
 
 def _typed(spelling: str, value: object) -> list[str]:
-    """Return an option as it would be typed: a flag only if it is on."""
+    """Return an option as a user would type it: a flag only if it is on."""
     if isinstance(value, bool):
         return [spelling] * value
     values = value if isinstance(value, list) else [value]

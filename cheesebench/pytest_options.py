@@ -1,4 +1,4 @@
-"""What the plugin, which pytest imports in every project, shares with a session that
+"""State shared by the plugin, which pytest imports in every project, and a session that
 runs models.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 
-#: Our spellings of each option in this session, by key; the short one may belong to
+#: Our spellings of each option in this session, by key. The short one may belong to
 #: another plugin.
 SPELLINGS = pytest.StashKey[Mapping[str, Sequence[str]]]()
 #: Options that come from a profile, by key.

@@ -40,8 +40,8 @@ def score_verdict(request: pytest.FixtureRequest) -> Callable[..., ScoreVerdict]
 
 
 def joined(words: Sequence[str], options: Collection[str]) -> list[str]:
-    """Return a command line in which each option of ``options`` is one word with its
-    value: ``--NAME=VALUE``.
+    """Return a command line in which each of ``options`` is joined to its value:
+    ``--NAME=VALUE``.
     """
     found: list[str] = []
     rest = iter(words)
@@ -57,13 +57,13 @@ def redetect(
     args: list[str],
     options: Collection[str],
 ) -> None:
-    """Repeat the setup that pytest did with the values of ``options``, and correct
-    ``args`` for what follows.
+    """Repeat pytest's setup without the values of ``options``, which it took for paths,
+    and correct ``args``.
 
-    Raises UsageError, with the spelling that helps, where this pytest cannot be
+    Raises UsageError, with a spelling that helps, if this version of pytest cannot be
     corrected.
     """
-    # Nothing is changed where it would make no difference.
+    # Change nothing if the values made no difference.
     ours = [
         word
         for word, value in pairwise(args)
@@ -85,8 +85,7 @@ def _set_up(
     args: list[str],
     options: Collection[str],
 ) -> None:
-    # As _pytest.config.Config does it at the beginning of a session; there is no public
-    # API.
+    # Like _pytest.config.Config at the beginning of a session; there is no public API.
     given = [
         *shlex.split(os.environ.get("PYTEST_ADDOPTS", "")),
         *map(os.fspath, config.invocation_params.args),
@@ -121,11 +120,11 @@ def _set_up(
 def _exists(config: pytest.Config, value: str) -> bool:
     try:
         return (config.invocation_params.dir / value).exists()
-    except (OSError, ValueError):  # no path at all
+    except (OSError, ValueError):  # it cannot be a path
         return False
 
 
-#: Options of which one starts a session of ours.
+#: Options that start a session of ours.
 _RUNS_MODELS = {
     name for key in ("model", "study") for name in (BY_KEY[key].short, BY_KEY[key].long)
 }
@@ -190,7 +189,7 @@ def _take_profile(
     """
     if not any(arg.partition("=")[0] in spellings for arg in args):
         return
-    # pytest imports this module in every project.
+    # Imported here, because pytest imports this module in every project.
     from cheesebench.profiles import expanded, find_file
 
     try:
@@ -249,7 +248,7 @@ def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Start the session's own plugin when a model is given."""
     if _is_given(config, "model") or _is_given(config, "study"):
-        # pytest imports this module in every project.
+        # Imported here, because pytest imports this module in every project.
         from cheesebench.pytest_session import start
 
         _refuse_others(config, _typed(config))
@@ -263,7 +262,7 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(
                 f"{mine.pop()} has no effect without a model: add --model NAME, for example --model random."
             )
-    # pytest itself would say that there is no such file.
+    # pytest itself will report that there is no such file.
     for path in config.args:
         if path in typed and path.endswith(".protocol.yaml"):
             raise pytest.UsageError(
@@ -280,7 +279,7 @@ _SHARED = frozenset({"timeout"})
 
 
 def _refuse_others(config: pytest.Config, typed: set[str]) -> None:
-    """Raise UsageError for a short option that was typed and belongs to another plugin:
+    """Raise UsageError for a typed short option that belongs to another plugin, because
     it would silently have no effect on the model.
     """
     for option in OPTIONS:

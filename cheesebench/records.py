@@ -64,7 +64,7 @@ class Variant:
         return cls(tuple(settings), control if found else "", condition)
 
 
-#: The variant of a cell that changes nothing.
+#: The variant of an unchanged cell.
 PLAIN = Variant()
 
 #: Counter in a record's tally: the agent raised or returned an invalid action, so the
@@ -80,14 +80,13 @@ def is_measurement(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and -LARGEST <= value <= LARGEST
 
 
-#: A verdict is given when its wealth has grown by this factor: wrong in at most one of
-#: 20 runs.
+#: Factor by which wealth must grow for a verdict, so that at most one run in 20 is
+#: wrong.
 GOAL = 20.0
 #: Maximum number of subjects of a sequential cell, unless ``--subjects`` says
 #: otherwise.
 MOST_SUBJECTS = 120
-#: Total numbers of subjects that a sequential cell runs before it is judged again;
-#: beyond 30, every 10.
+#: Total numbers of subjects at which a sequential cell is judged; beyond 30, every 10.
 FIRST_SETS = (6, 10, 14, 18, 24, 30)
 
 
@@ -109,15 +108,15 @@ class SetResult(NamedTuple):
     """Result of a sequential cell at the end of a set."""
 
     subjects: int
-    """Subjects of the set that decided, or of the last one that has begun."""
+    """Subjects of the deciding set, or of the last one that has begun."""
     decided: bool
     """Whether no more subjects are needed."""
     futile: bool
-    """Whether more would not help in this session: the budget is spent, or nothing
-    could be run.
+    """Whether more subjects would not help in this session: the budget is spent, or
+    nothing could be run.
     """
     needed: int
-    """Number of subjects with which the cell is expected to be decided."""
+    """Expected number of subjects with which the cell is decided."""
     text: str
     """Entry in the journal."""
 
@@ -157,7 +156,7 @@ class TrialRecord(tables.Brief):
 
     @property
     def key(self) -> CellKey:
-        """The cell that it belongs to."""
+        """The cell of the trial."""
         return (self.model, self.protocol, self.view, self.variant)
 
 

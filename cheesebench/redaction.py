@@ -1,5 +1,5 @@
-"""Removes secrets from texts before they are written: HTTP clients' exceptions may
-quote the API key.
+"""Removes secrets from texts before they are written, because HTTP clients' exceptions
+may quote the API key.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SECRET_NAMES = re.compile(
     r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|(?:^|_)(?:AUTH|PASS|PAT|LICEN[CS]E|ACCESS)$",
     re.IGNORECASE,
 )
-#: Shorter values are not secrets: redacting them would remove ordinary words.
+#: Shorter values are not secrets, because redacting them would remove ordinary words.
 _SHORTEST = 8
 #: Keys of a known form, and anything that follows ``Bearer`` or ``api_key=``.
 _SECRET_LOOKS = re.compile(
@@ -25,7 +25,7 @@ _SECRET_LOOKS = re.compile(
     r"|(?<=api_key=)[^\s'\",;&]{8,}|(?<=api-key: )[^\s'\",;]{8,}",
     re.IGNORECASE,
 )
-#: Lower-case markers that every such key contains; searching for them first is several
+#: Lower-case markers that every such key contains. Searching for them first is several
 #: times faster.
 _MAY_HOLD_KEY = re.compile(
     r"(?:sk|pk|rk|hf|ghp|gho|xox[abp]|aiza|akia)[-_]?[a-z0-9_\-]{12}"
@@ -44,18 +44,18 @@ _MARKS = ("bearer ", "api_key=", "api-key: ")
 
 
 def redact(text: str) -> str:
-    """Return the text without the values of secret environment variables, pieces of
-    them, and what looks like a key.
+    """Return the text without values of secret environment variables, pieces of them,
+    and anything that looks like a key.
     """
     return redactor()(text)
 
 
 def redactor() -> Callable[[str], str]:
-    """Return ``redact`` for the current environment; scanning it for every text would
-    be slow.
+    """Return ``redact`` for the current environment. Callers keep it, because
+    scanning the environment for every text would be slow.
     """
-    # Another thread may change the environment meanwhile (pytest does), so names are
-    # listed first.
+    # The names are listed first, because another thread may change the environment
+    # meanwhile (pytest does).
     secret = (
         os.environ.get(name, "").strip()
         for name in list(os.environ)
@@ -94,8 +94,8 @@ def _pieces(value: str) -> Iterator[str]:
 
 
 def _without_pieces(text: str, pieces: frozenset[str]) -> str:
-    """Return the text without pieces of keys, also where line breaks or escape codes
-    are between their characters.
+    """Return the text without pieces of keys, even if line breaks or escape codes
+    separate their characters.
     """
     bare = "".join(text.split())
     if not bare.isprintable():
@@ -132,18 +132,19 @@ def inert(text: str) -> str:
 
     Lines are wrapped later, so any word may end up at the start of one.
     """
-    # Mazes are full of "##", and tables of calls have millions of texts.
+    # A quick test first: mazes are full of "##", and tables of calls have millions of
+    # texts.
     if "::" not in text and "##[" not in text and "##vso[" not in text:
         return text
     return _COMMAND.sub(lambda found: f"\\x{ord(found[0][0]):02x}{found[0][1:]}", text)
 
 
 def quoted(text: str, limit: int = 300) -> str:
-    """Return text from outside so that it can be shown: one line, shortened, without
-    secrets and escapes.
+    """Return foreign text fit for display: one line, shortened, without secrets and
+    escapes.
     """
-    # Redacted before it is shortened: half a key would not be known for one. A very
-    # long text is not a message.
+    # Redacted before it is shortened, because half a key would not be recognised. A
+    # very long text is not a message.
     line = " ".join(redact(text[:65536]).split())
     line = "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode()

@@ -55,7 +55,7 @@ def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str
 
 
 def _between_levels(lines: Sequence[str], row: int) -> str | None:
-    """Return the remedy for a line that is indented like no enclosing line."""
+    """Return the remedy for a line whose indentation matches no enclosing line."""
     above = _with_content(lines[:row])
     if row >= len(lines) or not above or sum(map(_opened, above)) > 0:
         return None  # lines within brackets may begin anywhere
@@ -84,7 +84,9 @@ def _with_content(lines: Sequence[str]) -> list[str]:
 
 
 def _open_levels(above: Sequence[str], lowest: int) -> Iterator[int]:
-    """Yield the indentations, below ``lowest``, at which a further line can go on."""
+    """Yield the indentations, below ``lowest``, at which a further
+    line may continue.
+    """
     for line in reversed(above):
         if (level := _indent(line)) < lowest:
             lowest = level
@@ -105,7 +107,7 @@ def _opened(line: str) -> int:
 
 def block_cut_short(lines: Sequence[str], row: int) -> str | None:
     """Return the remedy for a block whose first row is indented more than this row,
-    which ends it for YAML.
+    which therefore ends the block.
     """
     top = next(
         (
@@ -140,13 +142,13 @@ def _odd_quote(lines: Sequence[str], row: int) -> int | None:
     )
 
 
-#: Largest protocol file that is read, in bytes.
+#: Maximum bytes of a protocol file.
 MAX_BYTES = 256 * 1024
 #: Code of the error for a duplicate key.
 DUPLICATE_KEY = 105
-#: Deepest nesting of mappings and lists.
+#: Maximum nesting of mappings and lists.
 MAX_DEPTH = 40
-#: Maximum digits of a number; converting more could take long.
+#: Maximum digits of a number, because converting more could take long.
 MAX_DIGITS = 15
 
 # Characters that YAML does not count as printable (escapes in quotes can still produce
@@ -182,12 +184,12 @@ PROTOCOL = Kind()
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of the file: a scalar, a mapping (in file order) or a list, and where it
-    begins.
+    """A value of the file: a scalar, a mapping (in file order) or a list, with its
+    position.
 
-    ``text_at`` is where the text of a scalar begins if it stands in the file as it is,
-    line for line: after a quote, or below the ``|`` of a block. It is None for text
-    that YAML has changed (escapes, folded lines).
+    ``text_at`` is the position of a scalar's text if the file has it unchanged, line
+    for line: after a quote, or below the ``|`` of a block. It is None for text that
+    YAML has changed (escapes, folded lines).
     """
 
     value: Scalar | Mapping[str, Node] | Sequence[Node]
@@ -196,8 +198,8 @@ class Node:
     text_at: Position | None = None
 
     def inside(self, offset: int) -> Position:
-        """Return the position of the character at ``offset`` of a text, else that of
-        the node.
+        """Return the position of the character at ``offset`` of a text, otherwise that
+        of the node.
         """
         if self.text_at is None or not isinstance(self.value, str):
             return self.position
@@ -236,7 +238,7 @@ class Node:
         return node
 
     def key_position(self, key: str) -> Position:
-        """Return the position of a key, else that of this node."""
+        """Return the position of a key, otherwise that of this node."""
         return self.keys.get(key, self.position)
 
 
@@ -246,7 +248,9 @@ class _RefusedError(Exception):
 
 
 class _StrictComposer(Composer):
-    """PyYAML's composer, which rejects what the language forbids, with its position."""
+    """PyYAML's composer, restricted to the language. Anything forbidden is an error
+    with a position.
+    """
 
     depth = 0
 
@@ -503,8 +507,8 @@ class _Converter:
         return Node(children, position, keys)
 
     def _check_rows(self, header: int, node: Node) -> None:
-        """Reject a map whose later rows YAML reads as comments because the first row
-        begins with blanks.
+        """Reject a map whose first row begins with blanks, because YAML then reads the
+        later rows as comments.
         """
         after = header + 1 + str(node.value).rstrip("\n").count("\n") + 1
         row = self.lines[after].strip() if after < len(self.lines) else ""
@@ -531,8 +535,8 @@ class _Converter:
         return text
 
     def _text_at(self, node: yaml.ScalarNode, position: Position) -> Position | None:
-        """Return where the text of a scalar begins in the file; None if YAML has
-        changed it.
+        """Return the position of a scalar's text in the file; None if YAML has changed
+        the text.
         """
         line, column = node.start_mark.line, node.start_mark.column
         written: list[str] = node.value.rstrip("\n").split("\n")

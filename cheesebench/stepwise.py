@@ -238,7 +238,7 @@ class StepwiseFamily(Family[S, P]):
         try:
             view = plugins.view(record.view)
             if isinstance(view, PictureView):
-                # The trial is the same in a view that can be printed.
+                # The trial is the same in any view, and this one can be printed.
                 view = plugins.view("ascii_2d")
         except UnknownNameError as error:
             return str(error)

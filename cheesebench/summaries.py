@@ -1,4 +1,4 @@
-"""What a run, or several together, came to: their cells, judged by their logs."""
+"""The results of a run, or of several together: their cells, judged by their logs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSumma
     """Judge a run.
 
     With ``finished_only`` (default: if a session is running it) only its finished cells
-    are judged, and the summary's manifest says how many those are: trials of a running
-    cell are not missing yet.
+    are judged, because trials of a running cell are not missing yet. The summary's
+    manifest then has the number of these cells.
     """
     plans, manifest = log.plans(), log.manifest
     if is_claimed(log.path) if finished_only is None else finished_only:
@@ -47,10 +47,10 @@ def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSumma
 
 
 def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
-    """Judge the cells of several runs as if they were of one run.
+    """Judge the cells of several runs as if they belonged to one run.
 
-    Raises OptionError unless all are whole, their rules are equal, and every model is
-    in one of them only.
+    Raises OptionError unless all cells are whole, the rules are equal, and every model
+    is in one run only.
     """
     owner: dict[CellKey, RunLog] = {}
     rules: dict[str, tuple[object, RunLog]] = {}
@@ -80,15 +80,15 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
 
 
 def _frozen_set(logs: Iterable[RunLog]) -> str:
-    """Return the name of the frozen set that was run, or the names, if logs that claim
-    the same rules have other texts; empty if it was none.
+    """Return the name of the run's frozen set; several names if logs that claim the
+    same rules have different texts; empty without a set.
     """
     found = (frozen.standing(log.plans(), log.manifest["protocols"]) for log in logs)
     return ", ".join(sorted({str(one) for one in found if one is not None}))
 
 
 def _check_joins(log: RunLog, plan: CellPlan, owner: dict[CellKey, RunLog]) -> None:
-    """Raise OptionError for a cell that is not whole, or that another log has."""
+    """Raise OptionError for a cell that is not whole, or is also in another log."""
     if not is_finished(log, plan, judge_set):
         raise OptionError(
             f"{log.path} is not whole: {plan.label} ({plan.model}) is not finished. "

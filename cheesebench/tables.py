@@ -1,5 +1,5 @@
-"""Results that are looked at: tables, which show themselves in a notebook and become
-data frames, and parts of results, whose ``repr`` is short.
+"""Results for people: tables, which show themselves in a notebook and convert to data
+frames, and parts of results with a short ``repr``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from cheesebench.extras import install_command
 if TYPE_CHECKING:
     import pandas
 
-#: Characters of a value where a result is printed; ``rows()`` has all of it.
+#: Maximum characters of a value in a printed result; ``rows()`` has all of it.
 WIDEST = 40
-#: Characters of the ``repr`` of a part of a result.
+#: Maximum characters of the ``repr`` of a part of a result.
 LONGEST = 200
 
 _SHORT = Repr()
@@ -31,7 +31,7 @@ _SHORT.maxlevel = 2
 
 
 def import_pandas() -> Any:
-    """Return pandas, which is an extra. Raises OptionError where it is not there."""
+    """Return pandas, which is an extra. Raises OptionError if it is not installed."""
     try:
         import pandas
     except ImportError:
@@ -79,8 +79,8 @@ class Tabular:
 
 
 class Brief:
-    """A dataclass that names only the fields whose values are not the default, cut to
-    ``LONGEST`` characters: parts of a result hold protocols and sentences.
+    """A dataclass whose ``repr`` names only the fields with a non-default value, cut to
+    ``LONGEST`` characters, because parts of a result hold protocols and sentences.
     """
 
     __slots__ = ()
@@ -97,7 +97,7 @@ class Brief:
 
 
 class BriefDict(dict[str, object]):
-    """A dictionary of much, of which ``repr`` shows little."""
+    """A large dictionary with a short ``repr``."""
 
     def __repr__(self) -> str:
         said = ", ".join(f"{name!r}: {_SHORT.repr(one)}" for name, one in self.items())

@@ -1,4 +1,4 @@
-"""How far a run is: the line of progress."""
+"""The progress of a run, and its progress line."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from cheesebench.model_run import ModelRun
     from cheesebench.records import CellPlan
 
-#: Seconds for which a poll stays valid: each one reads the log.
+#: Seconds for which a result stays valid, because each check reads the log.
 VALID_SECONDS = 1.0
-#: Seconds of running before which no estimate is shown.
+#: Seconds of running before an estimate is shown.
 EARLY_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How far a run is at one moment."""
+    """The progress of a run at one moment."""
 
     decided: int
     cells: int
@@ -31,16 +31,14 @@ class Standing:
     trials: int
     """Trials that are written."""
     share: float
-    """Part of the planned trials that is written, 0 to 1; sets that are still to come
-    are not planned.
-    """
+    """Finished part of the planned trials, 0 to 1; further sets are not planned yet."""
     cost: float
     """Dollars so far."""
     left: float | None
     """Dollars left of the budget; None without one."""
     seconds: tuple[float, float] | None
     """Seconds left at this pace: for the trials of the present sets, and if no cell is
-    decided before its last subject; None while that is unknown.
+    decided early. None if unknown.
     """
 
     @property
@@ -58,7 +56,7 @@ class Standing:
 
 
 class Tally:
-    """Counts the verdicts of cells as they are decided; each is judged once."""
+    """Counts the verdicts of cells as they are decided. Each is judged once."""
 
     def __init__(self, run: ModelRun, plans: Sequence[CellPlan]) -> None:
         self._run = run
@@ -71,7 +69,7 @@ class Tally:
         self._latest: tuple[float, Standing] | None = None
 
     def poll(self, fresh: bool = False) -> Standing:
-        """Return how far the run is, at most VALID_SECONDS ago (``fresh``: now)."""
+        """Return the progress, at most VALID_SECONDS old (``fresh``: of now)."""
         now = time.monotonic()
         if fresh or self._latest is None or now - self._latest[0] > VALID_SECONDS:
             self._latest = now, self._count(now)
@@ -81,7 +79,7 @@ class Tally:
         self._judge_finished()
         done, planned = self._trials()
         if self._first is None:
-            self._first = done  # those of earlier sessions do not count for the pace
+            self._first = done  # trials of earlier sessions do not count for the pace
         cost, left = self._dollars()
         return Standing(
             decided=self.cells - len(self._waiting),
@@ -103,7 +101,7 @@ class Tally:
             self._done_by_decided += run.progress(plan).done
 
     def _trials(self) -> tuple[int, int]:
-        """Return how many trials are finished, and how many are planned."""
+        """Return the numbers of finished and planned trials."""
         running = [self._run.progress(plan) for plan in self._waiting]
         done = sum(one.done for one in running)
         planned = sum(max(one.done, one.planned) for one in running)
@@ -120,7 +118,7 @@ class Tally:
         return pace * (planned - done), pace * to_come
 
     def _dollars(self) -> tuple[float, float | None]:
-        """Return what the run has cost, and what is left of its budget."""
+        """Return the cost of the run, and the rest of its budget."""
         run = self._run
         assert run.log is not None
         cost = run.log.calls.totals().cost if run.settings.language else 0.0
@@ -129,14 +127,14 @@ class Tally:
 
     @property
     def unreadable(self) -> str:
-        """``7 of 8 replies unreadable``; empty while all of them name an action."""
+        """``7 of 8 replies unreadable``; empty if all of them name an action."""
         language = self._run.language
         unreadable, read = (0, 0) if language is None else language.unreadable
         return f"{unreadable} of {read} replies unreadable" if unreadable else ""
 
     def line(self, fresh: bool = False) -> str:
-        """Return all that as a line: ``4 of 9 cells: 3 PASS, 1 FAIL; $0.12, $4.88 left;
-        61 %, about 2 min left``.
+        """Return the progress as a line: ``4 of 9 cells: 3 PASS, 1 FAIL; $0.12, $4.88
+        left; 61 %, about 2 min left``.
         """
         now = self.poll(fresh)
         parts = [now.verdicts_text, self.unreadable, now.dollars_text]
@@ -147,6 +145,6 @@ class Tally:
 
 
 def time_left(least: float, most: float) -> str:
-    """Return ``about 40 s``, or ``40 s to 12 min`` where more sets may come."""
+    """Return ``about 40 s``, or ``40 s to 12 min`` if more sets may come."""
     few, many = duration(least), duration(most)
     return f"about {few}" if few == many or most <= least else f"{few} to {many}"

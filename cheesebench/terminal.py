@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Name of the error handler, as in ``str.encode(errors=...)``.
 HANDLER = "cheesebench"
 
-#: One character for one character, so that tables and mazes stay aligned. Opposite
+#: Each stand-in is one character, so that tables and mazes stay aligned. Opposite
 #: diagonal headings share a stroke.
 STAND_INS = {
     glyph: character
@@ -70,7 +70,7 @@ def replace_unprintable(stream: object) -> None:
     raising.
     """
     if isinstance(stream, io.TextIOWrapper):
-        with contextlib.suppress(ValueError):  # it is closed
+        with contextlib.suppress(ValueError):  # the stream is closed
             stream.reconfigure(errors=HANDLER)
 
 
@@ -122,7 +122,7 @@ def coloured(text: str, stream: TextIO | None = None) -> str:
     return _WORD.sub(lambda found: f"\x1b[{_COLOURS[found[1]]}m{found[0]}\x1b[0m", text)
 
 
-#: Frames that are kept at the beginning and at the end of a long trial.
+#: Numbers of frames kept at the beginning and at the end of a long trial.
 FIRST, LAST = 3, 5
 #: Blanks between adjacent frames.
 GAP = 3

@@ -1,5 +1,5 @@
-"""The loop of one trial: agents, language models, people, replays, rehearsals and the
-kits all go through it.
+"""The loop of one trial, for agents, language models, people, replays, rehearsals and
+the test kits.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from cheesebench.interfaces import (
     Situated,
 )
 
-#: A dict and not the string itself: ``-1`` must not count as an action, and numpy's
+#: A dict rather than the string itself: ``-1`` must not count as an action, and numpy's
 #: integers may.
 _LETTER_OF = dict(enumerate(ACTION_LETTERS))
 
 
-#: When the rest of a plan is dropped, besides the end of a trial: never; when the
-#: subject is held or put elsewhere (``boundary``); or (``change``) also when its
+#: When the rest of a plan is dropped before the end of a trial. ``never``;
+#: ``boundary``: when the subject is held or moved; ``change``: also when its
 #: observation changes for another reason than its movement, or a reward differs from
 #: the usual price of a step.
 Interrupts = Literal["never", "boundary", "change"]
 
 
 class AgentFaultError(PluginError):
-    """An agent failed in a trial that had begun: that is behaviour. The cause, if there
-    is one, is what it raised.
+    """An agent failed in a trial that had begun, which counts as behaviour. The cause,
+    if there is one, is the exception that it raised.
     """
 
 
@@ -59,7 +59,7 @@ def agents_own() -> Iterator[None]:
 
 
 class Stepped(Protocol):
-    """What the loop needs of an environment, or of its film; see
+    """The parts of an environment, or of its film, that the loop needs; see
     ``SubjectEnvironment``.
     """
 
@@ -100,18 +100,18 @@ class TrialLoop:
         self.reward = 0.0
         self.ended = False
         self._life, self._observe, self._drops = life, observe, drops
-        # Checked once: a check for attributes is slower than a step.
+        # Checked once, because checking for attributes is slower than a step.
         self._situated = life if isinstance(life, Situated) else None
         self._agent, self._protocol = agent, protocol
         self._interrupts, self._listener = interrupts, listener
-        #: The last reward, the last price of a step, and whether the subject was held
-        #: or put elsewhere since it acted.
+        #: The last reward, the usual price of a step, and whether the subject was held
+        #: or moved since it last acted.
         self._told: float | None = None
         self._price: float | None = None
         self._carried = False
         #: The executed steps, one letter each.
         self.letters: list[str] = []
-        #: Fault of the agent before it could act; raised when it is asked to.
+        #: Fault of the agent before it could act; raised when it is asked to act.
         self._fault: AgentFaultError | None = None
         try:
             self._wait()
@@ -154,8 +154,8 @@ class TrialLoop:
         self._wait()
 
     def give_up(self) -> None:
-        """Play the rest of the trial as STAY, unobserved, because the agent has
-        failed.
+        """Play the rest of the trial as STAY, unobserved, because the
+        agent has failed.
         """
         self._observe, self._drops, self._listener, self._fault = (
             _ignore,
@@ -207,8 +207,8 @@ class TrialLoop:
             raise AgentFaultError(str(error)) from error
 
     def _foreseen(self, action: int) -> str | None:
-        """Return the observation that the subject's own movement would give; None where
-        nobody asks, or nothing is known.
+        """Return the observation that the subject's own movement would give; None if
+        nobody needs it, or it is unknown.
         """
         if self._interrupts == "never" or self._situated is None or self._life.waiting:
             return None
@@ -237,8 +237,8 @@ class TrialLoop:
         )
 
     def _is_void(self) -> bool:
-        """Return whether the rest of a plan that is interrupted is dropped: its agent
-        may keep it, unless the trial has ended.
+        """Return whether the rest of an interrupted plan is dropped. The agent may keep
+        it, unless the trial has ended.
         """
         listener = self._listener() if self._listener else None
         kept = isinstance(listener, Interruptible) and not listener.interrupted()
@@ -250,7 +250,7 @@ class TrialLoop:
         """
         last, price = self._told, self._price
         self._told = reward
-        # A reward that comes once is an event, not the price of a step.
+        # A positive reward that comes once is an event, not the price of a step.
         if reward <= 0 and (price is None or reward == last):
             self._price = reward
         return reward > 0 if last is None else reward not in (last, price)

@@ -1,5 +1,5 @@
-"""Whether a log says what happened: its rows are those that were written, and every
-trial, lived again, comes out as it was recorded.
+"""Verifies a log: its rows are unchanged, and every trial, when replayed, equals its
+record.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from cheesebench.statistics.wording import plural
 
 
 def verify(log: RunLog) -> str:
-    """Return what was verified. Raises RunLogError for a log that was changed."""
+    """Return a description of the verified parts. Raises RunLogError for a log that was
+    changed.
+    """
     rows = log.verify()
     _refuse(log, _uncalled(log))
     trials = replay(log, installed_plugins())
@@ -30,8 +32,9 @@ def verify(log: RunLog) -> str:
 def replay(
     log: RunLog, plugins: PluginManager, cells: Container[CellKey] | None = None
 ) -> int:
-    """Live every trial of a log again, or of some of its cells, and return their
-    number. Raises RunLogError for one that comes out otherwise.
+    """Replay every trial of a log, or of some of its cells, and return their number.
+
+    Raises RunLogError for a trial that differs from its record.
     """
     replayed = 0
     for plan in log.plans():
@@ -51,7 +54,7 @@ def replay(
 
 
 def _check_bar(plan: CellPlan, true: CellPlan) -> None:
-    """Raise RunLogError for a cell that is judged otherwise than its protocol says."""
+    """Raise RunLogError for a cell whose plan contradicts its protocol."""
     recorded = _judged_by(plan)
     for name, value in _judged_by(true).items():
         if recorded[name] != value:
@@ -62,8 +65,9 @@ def _check_bar(plan: CellPlan, true: CellPlan) -> None:
 
 
 def _judged_by(plan: CellPlan) -> dict[str, object]:
-    """Return what a verdict depends on that a plan has from the protocol's text; not
-    what only describes the animals, whose words change from version to version.
+    """Return the fields of a plan that come from the protocol and affect a verdict.
+    Descriptions of the animals are left out, because their wording changes from version
+    to version.
     """
     animals = plan.reference
     return {
@@ -85,9 +89,10 @@ def _judged_by(plan: CellPlan) -> dict[str, object]:
 
 
 def rows_only(log: RunLog, ranked: bool = False) -> str:
-    """Return what is known of a log whose trials are not replayed. Raises RunLogError
-    if its rows are not those that were written; where models are ``ranked``, for a
-    language model that was never called, too.
+    """Return a description of a log whose trials are not replayed.
+
+    Raises RunLogError if its rows were changed; if models are ``ranked``, also for a
+    language model that was never called.
     """
     rows, uncalled = log.verify(), _uncalled(log)
     if ranked:
@@ -108,17 +113,19 @@ def _refuse(log: RunLog, uncalled: Sequence[CellPlan]) -> None:
 
 
 def calls_by_cell(log: RunLog) -> dict[CellKey, CellCalls]:
-    """Return the totals of the calls of each cell that made some, and a total of none
-    for a language model that has trials without a single call.
+    """Return the totals of the calls of each cell with calls; for a language model with
+    trials but no calls, an empty total.
     """
     none = CellCalls()
     return {**{plan.key: none for plan in _uncalled(log)}, **log.calls.by_cell()}
 
 
 def _uncalled(log: RunLog) -> list[CellPlan]:
-    """Return the cells of language models that have trials without a single call: this
-    is the replay of a run, or a log under another name. An agent may be defined where
-    only pytest finds it (a ``conftest.py``), so an unknown name is none.
+    """Return the cells of language models that have trials but no calls: the log is a
+    replay, or has a wrong name.
+
+    An agent may be defined where only pytest finds it (a ``conftest.py``), so an
+    unknown name does not count as a language model.
     """
     called, plugins = log.calls.by_cell(), installed_plugins()
     return [

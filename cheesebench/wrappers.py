@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cheesebench.errors import OptionError, StepAfterEndError, UnknownNameError
 
-#: Lives are drawn from seeds below this number where none is given.
+#: Seeds for lives without a given seed are drawn below this number.
 SEEDS = 2**31
 
 
@@ -80,9 +80,9 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
             raise OptionError(
                 f"OneHotCharacters takes texts, not {space}. Create the environment with view='ascii_2d'."
             )
-        # With these, a ``spec`` can recreate it from the environment alone.
+        # With these arguments, a ``spec`` can recreate it from the environment alone.
         RecordConstructorArgs.__init__(self)
-        #: Code points of the characters, ascending: the columns.
+        #: Code points of the characters in ascending order, one for each column.
         self._columns = np.array(sorted(map(ord, space.character_set)), np.uint32)
         self._length = space.max_length
         box = spaces.Box(0, 1, (self._length * len(self._columns),), np.uint8)
@@ -150,8 +150,8 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise OptionError(
                 f"WholeLife takes an environment of CheeseBench, not {env}: no other has lives."
             )
-        #: Seed of all lives, the subject of the first one, and of the present one; None
-        #: until it is known.
+        #: Seed of all lives; number of the first subject, and of the present one. None
+        #: until known.
         self._seed: int | None = None
         self._first: int | None = None
         self._subject: int | None = None
@@ -207,8 +207,8 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the life: the environment in a copy is new, and
-        begins with ``reset``.
+        """Return the state without the life, because the environment in a copy is new,
+        and begins with ``reset``.
         """
         return {
             **vars(self),

@@ -1,3 +1,3 @@
-"""Other people's programs: OpenEnv, Inspect, and logs of other evaluations. No run
-imports anything of it.
+"""Interfaces to other programs: OpenEnv, Inspect, and logs of other evaluations. A run
+imports nothing from here.
 """

@@ -1,4 +1,4 @@
-"""The answer on one task."""
+"""The answer for one task."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The door of an ASGI application that has none of its own: hosts and origins are
-checked as those of pages are, bodies are bounded, and no client holds all sessions.
+"""A guard for an ASGI application without one: it checks hosts and origins as for
+pages, bounds bodies, and keeps any client from holding all sessions.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 
-#: Bytes of a body, or of a message; a reply of a model is shorter.
+#: Maximum bytes of a body, or of a message; a model's reply is shorter.
 LARGEST = 1_000_000
-#: Seconds in which a body has to arrive.
+#: Timeout for a body, in seconds.
 PATIENCE = 15.0
 _GARBAGE = "The body is not a JSON object, or a number or character in it is invalid."
 
 
 class RefusedError(Exception):
-    """A request that is answered with an error of HTTP, and gets no further."""
+    """A request that is refused with an HTTP error."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -35,8 +35,10 @@ class RefusedError(Exception):
 
 @dataclass
 class AsgiGuard:
-    """An application behind its door. ``door`` says which hosts are its own; a client
-    (an address) holds at most ``each`` WebSockets at once.
+    """An application behind its guard.
+
+    ``door`` knows its hosts; a client (an address) may have at most ``each`` WebSockets
+    at once.
     """
 
     application: Application
@@ -77,7 +79,7 @@ class AsgiGuard:
                     f"This client holds {self.each} sessions. End one, or start the server with --sessions-each N.",
                 )
         except RefusedError as error:
-            await receive()  # websocket.connect
+            await receive()  # consumes websocket.connect
             await _answer(send, "websocket.http", error, scope)
             return
         self._held[client] += 1
@@ -141,8 +143,8 @@ def _check_json(text: str | bytes) -> None:
 
 
 def _readable(receive: Receive, send: Send) -> Receive:
-    """Return ``receive`` without messages that are no JSON object: the client is told
-    so.
+    """Return ``receive`` without messages that are not JSON objects; the client gets an
+    error for each.
     """
 
     async def next_message() -> Message:

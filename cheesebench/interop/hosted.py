@@ -41,8 +41,8 @@ class Hosted:
     def converse(
         self, seed: int, subject: int, asker: Asker
     ) -> AsyncGenerator[Trial, None]:
-        """Run one subject, yielding each finished trial; its replies are what ``asker``
-        returns.
+        """Run one subject, yielding each finished trial; ``asker``
+        returns its replies.
         """
         context = SubjectContext(
             plugins=self.plugins, plan=self.plan, seed=seed, subject=subject
@@ -66,7 +66,7 @@ def hosted(
     """Return the cells of ``model`` on protocols (names, files or folders; by default
     the nine), as a run has them.
 
-    Raises CheeseBenchError for a name, a setting or a view that cannot be.
+    Raises CheeseBenchError for an unknown name, or an impossible setting or view.
     """
     plugins = installed_plugins()
     # No call is made: the backend only stands for "messages in, text out".
@@ -104,7 +104,7 @@ def hosted(
 
 
 def life_to_json(plan: CellPlan, records: Iterable[TrialRecord]) -> dict[str, Any]:
-    """Return a subject's records with its plan, for a log of another program."""
+    """Return a subject's records with its plan, for the log of another program."""
     return {
         "plan": plan_to_json(plan),
         "trials": [trial_to_row(one) for one in records],
@@ -112,14 +112,12 @@ def life_to_json(plan: CellPlan, records: Iterable[TrialRecord]) -> dict[str, An
 
 
 def life_from_json(life: Mapping[str, Any]) -> tuple[CellPlan, list[TrialRecord]]:
-    """Return what ``life_to_json`` was given; one of NOT_AS_WRITTEN for anything
-    else.
-    """
+    """Undo ``life_to_json``; raises one of NOT_AS_WRITTEN for anything else."""
     return read_plan(life["plan"]), [trial_from_row(row) for row in life["trials"]]
 
 
 def judge_lives(lives: Iterable[Mapping[str, Any]]) -> list[CellResult]:
-    """Judge the cells of such lives; subjects that are not among them are missing."""
+    """Judge the cells of such lives; subjects without one are missing."""
     found: dict[CellPlan, list[TrialRecord]] = {}
     for plan, records in map(life_from_json, lives):
         found.setdefault(plan, []).extend(records)
@@ -132,8 +130,8 @@ def _handed_over(request: ChatRequest) -> Generator[ChatRequest, ChatReply, Chat
 
 
 class Turns(Asker):
-    """One subject, turn by turn, without an event loop: ``request`` is what it asks,
-    ``reply`` goes on from there.
+    """One subject, turn by turn, without an event loop: ``request`` is its pending
+    call, and ``reply`` continues after it.
     """
 
     def __init__(self, cell: Hosted, seed: int, subject: int) -> None:
@@ -151,7 +149,7 @@ class Turns(Asker):
         return await _handed_over(request)
 
     def go_on(self) -> None:
-        """Begin the next trial if none is under way; ``over`` is True where there is
+        """Begin the next trial if none is in progress; ``over`` is True if there is
         none.
         """
         if self.request is None and not self.over:

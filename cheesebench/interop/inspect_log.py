@@ -1,4 +1,4 @@
-"""A run as eval logs that Inspect AI opens: each trial is a sample, each call to a
+"""Writes a run as eval logs for Inspect AI: each trial is a sample, each call to a
 model an event.
 """
 
@@ -21,7 +21,7 @@ from cheesebench.files import strict_json, written_whole
 from cheesebench.records import CallRecord, CellPlan, TrialRecord
 from cheesebench.statistics import draw_sample, judge_sample
 
-#: Version of Inspect AI's log.
+#: Version of Inspect AI's log format.
 VERSION = 2
 SCORE = "success"
 Json = dict[str, Any]
@@ -73,7 +73,7 @@ def _encoded(content: object) -> bytes:
 
 def _spec(log: RunLog, plan: CellPlan) -> Json:
     manifest, facts = log.manifest, ("view", "design", "estimand")
-    # Without slashes and signs: they are names of files to Inspect.
+    # Without slashes and signs, because Inspect uses these as file names.
     identity = hashlib.sha256(
         json.dumps([manifest["run_id"], *plan.key]).encode()
     ).hexdigest()[:22]
@@ -161,7 +161,7 @@ def _sample(
 ) -> Json:
     name = f"subject-{record.subject:04}-trial-{record.trial + 1:04}"
     events = list(_calls(name, plan, calls, created))
-    messages = events[0]["input"][:-1] if events else []  # what the system says
+    messages = events[0]["input"][:-1] if events else []  # the system message
     for event in events:
         messages += [event["input"][-1], event["output"]["choices"][0]["message"]]
     seconds = sum(call.seconds for call in calls)
@@ -215,7 +215,7 @@ def _event(name: str, kind: str, number: int, created: str, seconds: float) -> J
 def _calls(
     name: str, plan: CellPlan, calls: Sequence[CallRecord], created: str
 ) -> Iterator[Json]:
-    """Yield an event for each call, one after the other from the run's beginning: the
+    """Yield an event for each call, consecutively from the run's beginning, because the
     log has no times of calls.
     """
     seconds = 0.0
@@ -298,7 +298,8 @@ def _metadata(record: TrialRecord) -> Json:
         name: dict(getattr(record, name))
         for name in ("counters", "measures", "variables", "tally")
     }
-    # As in the sample's name, and wherever people read it, trials count from 1.
+    # Trials count from 1, as in the sample's name and everywhere else that people read
+    # them.
     own = {name: getattr(record, name) for name in names}
     return {**own, "trial": record.trial + 1, **mappings}
 

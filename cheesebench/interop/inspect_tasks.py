@@ -86,8 +86,8 @@ def protocol(
 
 
 class _Asker(Asker):
-    """The model of an evaluation, asked for one subject; the last prompt and reply are
-    the sample's conversation.
+    """The model of an evaluation, asked for one subject. The last prompt and reply
+    become the sample's conversation.
     """
 
     def __init__(self, plan: CellPlan, state: TaskState) -> None:
@@ -215,9 +215,8 @@ def success() -> Scorer:
     return score
 
 
-# A partial function has no module, so that Inspect puts no package before the name,
-# wherever this one is installed.
+# A partial function has no module, so Inspect puts no package before the task's name.
 task(name="cheesebench/protocol")(partial(protocol))
 for _stem in Catalogue(installed_plugins().protocol_directories).files:
-    if "." not in _stem:  # of editions, see the parameter
+    if "." not in _stem:  # editions are selected by a parameter
         task(name=f"cheesebench/{_stem}")(partial(protocol, _stem))

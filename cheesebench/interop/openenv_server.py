@@ -1,7 +1,7 @@
 """Protocols as an OpenEnv environment: an episode is a trial or a whole life of one
-subject that a client answers for.
+subject, for which a client answers.
 
-The client is shown the prompts of the agent that a run has, and replies in text or with
+The client gets the prompts of the same agent as in a run, and replies in text or with
 the agent's tool.
 """
 
@@ -25,11 +25,11 @@ from cheesebench.interop.hosted import Hosted, Turns
 from cheesebench.records import TrialRecord
 from cheesebench.redaction import quoted
 
-#: Added to every seed of the split ``train``: no seed that a run draws (128 bits) is
-#: one of these.
+#: Added to every seed of the split ``train``, so that it differs from any seed that a
+#: run draws (128 bits).
 TRAINING = 2**128
 SPLITS = ("train", "test")
-#: Characters of a reply; more than any model's reply.
+#: Maximum characters of a reply, which no model's reply reaches.
 LONGEST = 200_000
 
 
@@ -47,7 +47,7 @@ class Reply(Action):  # type: ignore[misc]
 
     @property
     def said(self) -> str:
-        """The reply as the agent reads it."""
+        """The reply in the form that the agent reads."""
         learnt = {} if self.learnings is None else {"learnings": self.learnings}
         return (
             json.dumps({"actions": self.actions, **learnt})
@@ -64,9 +64,7 @@ class Prompt(Observation):  # type: ignore[misc]
     messages: list[dict[str, str]] = Field(default_factory=list)
     prompt: str = ""
     tool: dict[str, Any] | None = None
-    """Name, description and JSON schema of the tool that the agent offers, if it
-    does.
-    """
+    """Name, description and JSON schema of the agent's tool, if it has one."""
     trials: list[dict[str, Any]] = Field(default_factory=list)
     """The trials that ended with this step: outcome, success, reward."""
 
@@ -82,8 +80,8 @@ class LifeState(State):  # type: ignore[misc]
 
 
 class Served:
-    """What all sessions of a server share. Lives are numbered over all of them, and go
-    round the protocols.
+    """State shared by all sessions of a server. Lives are numbered over all of them,
+    and cycle through the protocols.
     """
 
     def __init__(
@@ -99,8 +97,8 @@ class Served:
         return list(self.cells)[number % len(self.cells)], number // len(self.cells)
 
     def app(self, sessions: int) -> Any:
-        """Return the server's application, for at most ``sessions`` sessions at
-        once.
+        """Return the server's application, for at most ``sessions``
+        sessions at once.
         """
         names = {"env_name": "cheesebench", "state_cls": LifeState}
         app = create_fastapi_app(
@@ -111,8 +109,8 @@ class Served:
             **names,
         )
 
-        # By HTTP each request has an environment of its own, so that a mistake has no
-        # session in which it could be told.
+        # Over HTTP each request has an environment of its own, so there is no session
+        # to report a mistake in.
         app.add_exception_handler(CheeseBenchError, _mistake)
         return forgiving(app)
 
@@ -125,7 +123,8 @@ def forgiving(app: Any) -> Any:
     """Return ``app`` without the traceback of 60 lines for each client that leaves in
     the middle of a life.
 
-    OpenEnv tells a client that its connection has failed, over this connection.
+    OpenEnv would report to a client that its connection has failed, over the failed
+    connection.
     """
 
     async def call(scope: Any, receive: Any, send: Any) -> None:
@@ -151,7 +150,7 @@ def forgiving(app: Any) -> Any:
 def _check_life(
     life: Mapping[str, Any], seed: object, protocols: Mapping[str, Hosted]
 ) -> None:
-    """Raise OptionError or UnknownNameError for a life that cannot be."""
+    """Raise OptionError or UnknownNameError for an impossible life."""
     for name in life:
         if name not in LifeState.model_fields:
             known = ["split", "subject", "protocol", "seed"]
@@ -237,7 +236,8 @@ class CheeseBench(Environment):  # type: ignore[misc]
             if self._served.episode == "life":
                 turns.go_on()
         except CheeseBenchError as error:
-            # ten empty replies in a row, say: there is no such trial in a run either
+            # For example after ten empty replies in a row. A run would not have such a
+            # trial either.
             turns.request, turns.over = None, True
             return Prompt(done=True, reward=0.0, metadata={"stopped": str(error)})
         self._state.step_count += 1

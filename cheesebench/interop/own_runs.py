@@ -1,4 +1,4 @@
-"""Verdicts of runs of our own in the form of those on scores of other programs."""
+"""Verdicts on runs of our own, in the form of verdicts on other programs' scores."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ def judge_runs(
     value: float | None,
     results: Path,
 ) -> tuple[list[TaskVerdict], list[str]] | None:
-    """Return the verdicts on a run of our own (as such, by its id in ``results``,
-    directory or file), alone or against another, and what was replayed; None if there
-    is none.
+    """Return the verdicts on a run of our own, alone or against another, and a text on
+    replayed trials; None if it is not a run.
 
-    Raises OptionError for what is not there, and for a run with anything but another
-    run.
+    The run is given as such, by its id in ``results``, or by directory or file. Raises
+    OptionError for a missing run, and for a run against something that is not one.
     """
     given = [one for one in (first, second) if one is not None]
     logs = [_log(one, results) for one in given]

@@ -1,5 +1,5 @@
-"""Scores of other evaluations: logs of Inspect AI, lm-eval and Every Eval Ever, and
-CSV. They may be a stranger's.
+"""Reads scores of other evaluations: logs of Inspect AI, lm-eval and Every Eval Ever,
+and CSV. The files may be hostile.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ if TYPE_CHECKING:
 #: Maxima, more than any evaluation has: bytes of a table, of a line, or of a member of
 #: an Inspect log; bytes of all JSON of such a log; characters of a name; scores.
 LONGEST, LONGEST_JSON, LONGEST_NAME, MOST = 32 * 2**20, 64 * 2**20, 500, 1_000_000
-#: Rows that are taken up together.
+#: Number of rows processed together.
 AT_ONCE = 300
-#: Names of scores, and of tasks, in a file.
+#: Maximum number of names of scores, and of tasks, in a file.
 MOST_NAMES = 10_000
-#: Maximum number of objects and lists, and of values, in one piece of JSON: in memory
-#: each takes up to 60 times what it takes in the file.
+#: Maximum number of objects and lists, and of values, in one piece of JSON. Each takes
+#: up to 60 times its size in the file when in memory.
 MOST_OBJECTS, MOST_VALUES = 500_000, 2_000_000
 _decode = json.JSONDecoder().decode
-_BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)  # encrypted
-#: Those of Inspect: none, Deflate, Zstandard. Others are unpacked at once, whatever
-#: size is asked for.
+# RuntimeError: the file is encrypted.
+_BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+#: Compressions that Inspect uses: none, Deflate, Zstandard. Other ones would be
+#: unpacked at once, regardless of the requested size.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93)
 #: Inspect's grades.
 GRADES = {
@@ -64,9 +65,8 @@ GRADES = {
 FORMATS = "an Inspect log (.eval), samples_*.jsonl of lm-eval, a *_samples.jsonl of Every Eval Ever, or a CSV file"
 
 
-#: One score: its task, what is paired (its item, or the cluster that this belongs to),
-#: the item, the name of the score, its value, and where the file has it: the file, and
-#: perhaps line and column.
+#: One score: task; paired unit (the item, or its cluster); item; name of the score;
+#: value; and place in the file (file, and perhaps line and column).
 Row = tuple[str, str, str, str, object, tuple[object, ...]]
 
 
@@ -91,7 +91,9 @@ class Items:
         self._scores.extend(scores)
 
     def sums(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Return each item's sum of scores, and how many of them it has and lacks."""
+        """Return, for each item, the sum of its scores, their number, and the number of
+        missing ones.
+        """
         import numpy as np
 
         places, scores = np.asarray(self._places), np.asarray(self._scores)
@@ -109,8 +111,8 @@ class Items:
 
 
 class Shown(dict[str, str]):
-    """Names in a file, as they are shown: to make one fit to be shown takes longer than
-    to read a row.
+    """A cache of names in a file, made fit for display, because that takes longer than
+    reading a row.
     """
 
     def __init__(self, path: Path) -> None:
@@ -132,8 +134,8 @@ class Scores:
     path: str
     tasks: dict[str, Items] = field(default_factory=dict)
     lives: list[Mapping[str, Any]] = field(default_factory=list)
-    """Subjects of our own tasks of Inspect, with their plans; see
-    ``interop.hosted``.
+    """Subjects of our own tasks of Inspect, with their
+    plans; see ``interop.hosted``.
     """
 
 
@@ -148,8 +150,8 @@ def read_scores(
     ``limits`` to 0 to 1.
 
     ``score`` names one of several scores, ``cluster`` the field of an item's metadata
-    by which items are clustered. Raises OptionError for what is no such log, and for a
-    score beyond the limits.
+    by which items are clustered. Raises OptionError for anything else than such a log,
+    and for a score beyond the limits.
     """
     reading = _Reading(path, score, limits)
     try:
@@ -225,7 +227,7 @@ def _by_task(rows: list[Row]) -> dict[str, list[Row]]:
 
 
 def _keys(names: Sequence[str]) -> Iterable[str]:
-    """Return what stands for the names of items, which may be whole prompts."""
+    """Return short keys for the names of items, which may be whole prompts."""
     if max(map(len, names)) <= LONGEST_NAME:
         return names
     return (
@@ -237,7 +239,9 @@ def _keys(names: Sequence[str]) -> Iterable[str]:
 
 
 class Numbers(dict[object, float]):
-    """Values in a file, most of them often, as scores from 0 to 1; NaN: missing."""
+    """A cache from values in a file to scores from 0 to 1, because most values repeat;
+    NaN: missing.
+    """
 
     def __init__(self, limits: tuple[float, float]) -> None:
         super().__init__()
@@ -246,7 +250,7 @@ class Numbers(dict[object, float]):
     def of(
         self, values: Sequence[object], places: Sequence[tuple[object, ...]]
     ) -> list[float]:
-        """Return the scores; OptionError, with its place, for one that is none."""
+        """Return the scores; OptionError, with the place, for an invalid value."""
         try:
             return [*map(self.__getitem__, values)]
         except (TypeError, ValueError, OverflowError):
@@ -274,8 +278,8 @@ class Numbers(dict[object, float]):
 
 
 def _number(value: object) -> float:
-    """Return a number, NaN for a missing one; ValueError or TypeError for what is
-    none.
+    """Return a number, NaN for a missing one; ValueError or TypeError for anything
+    else.
     """
     if value is None:
         return math.nan
@@ -283,7 +287,7 @@ def _number(value: object) -> float:
         if value.lower() in MISSING_CELLS:
             return math.nan
         value = GRADES.get(value, GRADES.get(value.lower(), value))
-    # 2_4, and digits of other scripts, are numbers for Python alone.
+    # Only Python reads 2_4, and digits of other scripts, as numbers.
     if isinstance(value, str) and ("_" in value or not value.isascii()):
         raise ValueError
     try:
@@ -356,22 +360,23 @@ def _check_names(header: Sequence[str]) -> None:
 
 
 def _regular(path: Path) -> IO[bytes]:
-    """Open a regular file: reading any other could block, or never end."""
+    """Open a regular file, because reading any other could block, or never end."""
     read_bytes(path, 0)
     return path.open("rb")
 
 
 def _loads(content: bytes) -> Any:
-    """Return what JSON holds; ValueError for what would fill the memory."""
+    """Return the value in JSON; ValueError for a value that would fill the memory."""
     if len(content) > MOST_OBJECTS:
         objects = content.count(b"{") + content.count(b"[")
         if objects > MOST_OBJECTS or objects + content.count(b",") > MOST_VALUES:
             raise ValueError("it takes more memory than any evaluation's")
     try:
-        # In half of the time.
+        # The fast parser takes half of the time.
         return from_json(content, cache_strings="keys")
     except ValueError:
-        # What it does not take may still be JSON: halves of surrogate pairs, depth.
+        # Text that the fast parser rejects may still be JSON: lone surrogates, or deep
+        # nesting.
         return _decode(content.decode("utf-8", "surrogatepass"))
 
 
@@ -473,7 +478,7 @@ def _of_inspect(
                     isinstance(metadata, Mapping)
                     and {"plan", "trials"} <= metadata.keys()
                 ):
-                    # A summary has long texts in part.
+                    # A summary has long texts only in part.
                     whole = read(f"samples/{sample['id']}_epoch_{sample['epoch']}.json")
                     lives.append(whole["scores"][scorer]["metadata"])
                 named = value if isinstance(value, Mapping) else {"": value}
@@ -487,5 +492,5 @@ def _of_inspect(
                         (path,),
                     )
             if not sample.get("scores"):
-                # This sample was not scored.
+                # The sample was not scored.
                 yield (task, subject, item, "", None, (path,))

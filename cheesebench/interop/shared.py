@@ -1,5 +1,5 @@
-"""A run in the formats in which others share results: Every Eval Ever, Hugging Face,
-and Psych-DS.
+"""Writes a run in formats for sharing results: Every Eval Ever, Hugging Face, and
+Psych-DS.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _PROPORTION = {
 
 
 def _judged(log: RunLog) -> Iterator[tuple[CellPlan, CellResult]]:
-    """Yield the cells that have a rate, without controls: their scores are not those of
-    a model.
+    """Yield the cells that have a rate, without controls, because their scores are not
+    a model's.
     """
     for plan in log.plans():
         result = judge_sample(plan, draw_sample(plan, log.trials_by_subject(plan)))
@@ -58,7 +58,7 @@ def _name(text: str) -> str:
 
 def write_every_eval_ever(directory: Path, log: RunLog) -> Iterator[Path]:
     """Write for each cell the result, and a line for each trial that was run; yield the
-    files of results.
+    files with results.
     """
     manifest = log.manifest
     when = str(int(datetime.fromisoformat(manifest["created"]).timestamp()))
@@ -157,12 +157,12 @@ def write_every_eval_ever(directory: Path, log: RunLog) -> Iterator[Path]:
 
 
 def _instance(plan: CellPlan, sample: Json) -> Json:
-    """Return what a line says of a trial; an agent that asks no model says its
+    """Return the line for a trial; for an agent without a model, its text lists the
     actions.
     """
     said = [(one["role"], one["content"]) for one in sample["messages"]]
     said = said or [("user", plan.title), ("assistant", sample["metadata"]["actions"])]
-    # Of a reply with its reasoning, the text.
+    # From a reply with its reasoning, the text.
     texts = [text if isinstance(text, str) else text[-1]["text"] for _, text in said]
     score = sample["scores"][SCORE]
     answer = {
@@ -198,8 +198,8 @@ def _instance(plan: CellPlan, sample: Json) -> Json:
 
 
 def write_hugging_face(directory: Path, log: RunLog, dataset: str) -> Iterator[Path]:
-    """Write what a model's repository on the Hub holds in ``.eval_results``: a file for
-    each model and view.
+    """Write the contents of ``.eval_results`` in a model's repository on the Hub: a
+    file for each model and view.
     """
     files: dict[Path, list[Json]] = {}
     for plan, result in _judged(log):

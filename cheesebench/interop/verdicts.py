@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: Power at which the smallest difference that would be seen is given.
+#: Power for the smallest detectable difference.
 POWER = 0.8
 #: Largest number of subjects that is reported as needed.
 MOST_NEEDED = 1_000_000
@@ -203,20 +203,20 @@ def _compared(first: Scores, second: Scores) -> ScoreVerdict:
 
 
 class Means(NamedTuple):
-    """Mean scores of subjects, each over its items, and of an item over its repeats."""
+    """Mean scores: of a subject over its items, and of an item over its repeats."""
 
     plain: Floats
-    """Over the items that have a score; NaN where none has."""
+    """Over the items with a score; NaN if there is none."""
     low: Floats
     """As if all missing scores were 0."""
     high: Floats
-    """As if they were 1."""
+    """As if all missing scores were 1."""
 
 
 def _means(
     subjects: NDArray[np.int64], scores: Means, known: NDArray[np.bool_]
 ) -> Means:
-    """Return the means of subjects, which are numbered, from those of their items."""
+    """Return the means of numbered subjects from the means of their items."""
     import numpy as np
 
     counts = np.bincount(subjects)
@@ -238,7 +238,7 @@ def _of_items(items: Items, places: Sequence[int] | slice) -> Means:
 
 
 def _numbered(pairs: Iterable[tuple[str, str]]) -> NDArray[np.int64]:
-    """Return the number of the subject of each item."""
+    """Return the subject number of each item."""
     import numpy as np
 
     numbers: dict[str, int] = {}
@@ -389,11 +389,10 @@ def _judged(task: str, items: Items, bar: float, goal: float) -> TaskVerdict:
 
 
 def _needed(means: Floats, bar: float, wanted: float) -> int | None:
-    """Return how many subjects of a new log would decide with a probability of
-    ``POWER``, if any number of up to ``MOST_NEEDED`` does.
+    """Return the number of subjects with which a new log would decide with a
+    probability of ``POWER``; None above ``MOST_NEEDED``.
 
-    The mean of this log, and that of the new one, are each known to within their
-    standard error.
+    The means of this log and of the new one are each uncertain by their standard error.
     """
     import numpy as np
 

@@ -17,7 +17,7 @@ from cheesebench.records import CellPlan
 
 #: The edition with the rules of the published numbers.
 EDITION = "paper"
-#: The published headline is the best over these views.
+#: Views whose best result is the published headline.
 TEXT_VIEWS = ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
 #: Description of such a rate.
 BEST = "best of three text views"
@@ -25,8 +25,8 @@ BEST = "best of three text views"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedRow:
-    """Published results of a model under the same rules: shown beside a run, in no
-    verdict.
+    """Published results of a model under the same rules, shown beside a run. They
+    affect no verdict.
     """
 
     model: str
@@ -36,8 +36,8 @@ class PublishedRow:
     how: str = ""
     """The rules, and the views."""
     where: str = ""
-    """The view, or that each rate is the best of several; and the trials of a
-    protocol.
+    """The view, or that each rate is the best of several; and the trials
+    of a protocol.
     """
     trials: str = ""
     """Number of trials of each protocol in a view, and in all; empty if unknown."""
@@ -75,7 +75,7 @@ def published_elsewhere(plans: Iterable[CellPlan]) -> bool:
 
 
 def paradigm_of(protocol: str) -> str:
-    """Return the published paradigm that a protocol is; empty for protocols with other
+    """Return the published paradigm of a protocol; empty for protocols with other
     rules.
     """
     name, _, edition = protocol.partition("@")
@@ -115,7 +115,7 @@ def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
 
 
 def _compared_views(views: Set[str]) -> tuple[str, ...]:
-    """Return the published views that stand beside a run in these."""
+    """Return the published views to show beside a run in these views."""
     is_one_of_them = len(views) == 1 and views <= {*TEXT_VIEWS, "topdown_2d"}
     return tuple(views) if is_one_of_them else TEXT_VIEWS
 
@@ -149,8 +149,8 @@ def published_ablation(study: str, plans: Iterable[CellPlan]) -> Mapping[str, fl
     """Return the published mean rates of a study of the interface, by level (by model
     in ``ablation-vision``).
 
-    They are means over the nine paradigms in ``ascii_2d``: empty for other studies, and
-    for runs of fewer or other protocols or in another view.
+    They are means over the nine paradigms in ``ascii_2d``. Empty for other studies, for
+    runs of other protocols or fewer, and for another view.
     """
     axis, plans = study.removeprefix("ablation-"), list(plans)
     rates: Mapping[str, float] = (
@@ -203,12 +203,11 @@ def _row(
     )
 
 
-# ---- ``--against MODEL``: like is compared with like, in no verdict, or refused.
-#
-# A published number is of one subject under the paper's rules, with its trials, views
-# and settings. Any difference is a reason to refuse. Only where a published model had
-# fewer trials, that many first trials of the run are compared: a subject that learns is
-# better in later ones.
+# ---- ``--against MODEL``: a like-for-like comparison without a verdict, or a refusal.
+# A published number belongs to one subject under the paper's rules, with its trials,
+# views and settings, and any difference is a reason to refuse. The only exception: if a
+# published model had fewer trials, only as many first trials of the run are compared,
+# because a subject that learns is better in later ones.
 
 #: The published settings of a language model, with the option that sets each.
 SETTINGS: Mapping[str, tuple[Any, str]] = {
@@ -236,8 +235,8 @@ def check_against(name: str) -> None:
 
 
 def why_not(name: str, plan: CellPlan, most_steps: int) -> str:
-    """Return why a cell cannot be compared with a published model of that name, and
-    what to do; empty if it can.
+    """Return why a cell cannot be compared with a published model, and a remedy; empty
+    if it can.
 
     ``most_steps`` is the limit of a trial of the cell's protocol; the name has been
     checked.
@@ -274,15 +273,15 @@ def _other_settings(name: str, plan: CellPlan) -> Iterator[str]:
 
 
 def steps_of(model: Mapping[str, Any]) -> int | None:
-    """Return the most steps of a trial that a published model had; None for those of
-    Table 1.
+    """Return the maximum number of steps in a trial of a published model; None for
+    those of Table 1.
     """
     found = re.search(r"at most (\d+) steps", model["trials_each"])
     return int(found[1]) if found else None
 
 
 def trials_of(model: Mapping[str, Any], planned: int) -> int:
-    """Return how many trials of each protocol a published model had in a view;
+    """Return the number of trials of each protocol for a published model in a view;
     ``planned`` are those of Table 1.
     """
     found = re.match(r"(\d+) of each", model["trials_each"])

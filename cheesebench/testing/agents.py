@@ -37,7 +37,7 @@ from cheesebench.redaction import quoted
 from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, need
 from cheesebench.trial_loop import TrialLoop
 
-#: Trials in a life there.
+#: Number of trials in a life of the test world.
 TRIALS = 6
 
 _PROTOCOL = """
@@ -75,7 +75,7 @@ success: last == found
 
 
 def environment(view: str, seed: int) -> SubjectEnvironment:
-    """Return a new subject of that world, in a view of text."""
+    """Return a new subject of the test world, in a view of text."""
     plugins = installed_plugins()
     specification, found = Catalogue().inspect_text(_PROTOCOL)
     if specification is None:
@@ -175,7 +175,7 @@ def assert_agent_sound(
 
 
 def check_name(name: object, memory: object, summary: str) -> None:
-    # NAME@EDITION takes the place of NAME in protocols of that edition.
+    # NAME@EDITION replaces NAME in protocols of that edition.
     parts = name.split("@") if isinstance(name, str) else []
     good = (
         len(parts) in (1, 2)
@@ -455,7 +455,9 @@ def _prompts(case: ModelAgentCase) -> None:
 
 @MODEL_RULES.rule("constant messages")
 def _what_stays(case: ModelAgentCase) -> None:
-    """Marks in prompts are kept: what is cached for nothing is paid for."""
+    """Marks in prompts are accurate, because caching a prefix that is not used again
+    costs money.
+    """
     prompts = [one for one in _converse(case, 1, _sensible) if isinstance(one, tuple)]
     for before, prompt, after in zip(
         [(), *prompts], prompts, prompts[1:], strict=False
@@ -569,15 +571,15 @@ def _puzzle(number: int | None) -> Puzzle:
     )
 
 
-#: One asks for a way, one for a number.
+#: One asks for a path, one for a number.
 _PUZZLES = (_puzzle(None), _puzzle(2))
 
 
 def broken_respondent_rules(
     spec: RespondentSpec, *, but: Collection[str] = ()
 ) -> list[Broken]:
-    """Return the rules that a baseline for dialogues breaks; ``but`` names rules that
-    are left out.
+    """Return the rules that a baseline for dialogues breaks; ``but`` names rules to
+    skip.
     """
     return RESPONDENT_RULES.broken(spec, but)
 

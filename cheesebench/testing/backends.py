@@ -52,20 +52,20 @@ from cheesebench.testing.rules import (
     need,
 )
 
-#: Seconds between two wake-ups, and for which a loop may stand still beyond what is
-#: usual on this machine.
+#: Seconds between two wake-ups; and allowed seconds of a stall beyond the usual ones on
+#: this machine.
 TICK, GAP = 0.005, 0.1
-#: Calls that are timed. All but one must be slow: a disturbance of one call is no
-#: proof.
+#: Number of calls that are timed. All but one must be slow, because a single slow call
+#: proves nothing.
 CALLS = 6
-#: Maximum number of stalled calls that are reported, and the seconds after which a call
-#: counts as stalled.
+#: Maximum number of stalled calls in a report, and seconds after which a call counts as
+#: stalled.
 ENOUGH, LONG = 3, 0.5
 
 
 class LoopStalls:
-    """Measures how long an event loop stands still: a task that wakes up all the time
-    and notes when it could not.
+    """Measures the stalls of an event loop, by a task that wakes up continually and
+    records delays.
     """
 
     def __init__(self) -> None:
@@ -100,12 +100,12 @@ class LoopStalls:
 
 
 async def standstill(call: Callable[[], Awaitable[object]], seconds: float) -> float:
-    """Return for how many seconds the loop stands still in a call that takes
-    ``seconds``; 0.0 if that is nothing.
+    """Return the seconds for which the loop stalls in a call that takes ``seconds``;
+    0.0 if it does not.
 
-    A busy machine makes every loop stand still at times: the longest gap without calls
-    is allowed for, and what counts is a gap that nearly all of several calls have. The
-    first call may import what it likes.
+    A busy machine makes every loop stall at times, so the longest gap without calls is
+    subtracted, and only a gap in nearly all of several calls counts. The first call may
+    import anything.
     """
     await call()
     gaps: list[float] = []
@@ -124,8 +124,8 @@ async def standstill(call: Callable[[], Awaitable[object]], seconds: float) -> f
 
 
 def texts_of(error: BaseException) -> Iterator[str]:
-    """Give the texts of an error and of all that led to it, as a traceback would show
-    them.
+    """Return the texts of an error and of its causes, as a traceback
+    would show them.
     """
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
@@ -196,7 +196,7 @@ class _Ears(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = logging.Formatter().format(record)
-        except Exception:  # its own mistake is not ours to tell
+        except Exception:  # its own mistake is not a disclosure
             text = f"{record.msg} {record.args}"
         if self._secret in text:
             self._heard.append(
@@ -206,8 +206,7 @@ class _Ears(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class Mishap:
-    """One way in which a call fails: what the server does, and the outcomes allowed.
-
+    """A way in which a call fails: the server's behaviour, and the allowed outcomes.
     ``refused``: there is no server at all.
     """
 
@@ -232,7 +231,7 @@ def _refusal(status: int, message: str, code: str = "", **headers: str) -> Answe
     )
 
 
-#: The mishaps that are rehearsed, in this order.
+#: The mishaps to rehearse, in this order.
 FAULTS = (
     Mishap(
         *("rate limit", "status 429"),
@@ -339,10 +338,10 @@ FAULTS = (
 )
 
 
-#: What a key of ours looks like; it must be found nowhere but at the server.
+#: A key in the style of ours. It must appear nowhere but at the server.
 KEY = "key-4u-0123456789-conformance"
 HALF_KEY = KEY[:12]
-#: Seconds that a call may take which is to time out.
+#: Timeout in seconds of a call that is meant to time out.
 SHORT = 0.5
 
 #: The result of a call.
@@ -352,9 +351,10 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class BackendCase:
-    """A backend, and how it is called: see ``assert_backend_sound``. ``kept`` holds
-    what several rules use: the outcomes of calls that something happened to, and the
-    numbers of their attempts.
+    """A backend, and how to call it: see ``assert_backend_sound``.
+
+    ``kept`` holds results shared by several rules: the outcomes of calls with a mishap,
+    and their numbers of attempts.
     """
 
     spec: BackendSpec
@@ -366,15 +366,15 @@ class BackendCase:
     but: frozenset[str] = frozenset()
     kept: dict[str, tuple[Outcome | BreachError, int]] = field(default_factory=dict)
     left_open: list[int] = field(default_factory=list)
-    """Connections to the server that were still there after ``close()``, play by
+    """Number of connections to the server that remained after ``close()``, for each
     play.
     """
     key_sent: bool = False
-    """Whether a header that the server was sent held the key."""
+    """Whether a header sent to the server held the key."""
     heard: list[str] = field(default_factory=list)
-    """Where the key was disclosed, in any call."""
+    """Places that disclosed the key, in any call."""
     blocks: bool = False
-    """Whether a call has been found to block the event loop."""
+    """Whether a call was found to block the event loop."""
 
     def request(self, *texts: str, **fields: Any) -> ChatRequest:
         messages = tuple(Message("user", (text,)) for text in texts or ("Which way?",))
@@ -396,8 +396,8 @@ class BackendCase:
         script: str | Answer | Sequence[str | Answer] | Script,
         scene: Callable[[Connection, FakeServer], Awaitable[T]],
     ) -> tuple[T, FakeServer]:
-        """Connect to a server that follows the script, let the scene run, close; return
-        its result and the server.
+        """Connect to a server that follows the script, run the scene, close; return its
+        result and the server.
         """
         assert self.server is not None
         with self.environment(), self.server(script) as server:
@@ -580,8 +580,8 @@ def _model_id(case: BackendCase) -> None:
 
 
 def _parameters(case: BackendCase) -> None:
-    """What is set is sent, or declared as not supported; what is None is left to the
-    server.
+    """A parameter with a value is sent, or declared as unsupported; None leaves it to
+    the server.
     """
     sampling = Sampling(temperature=0.625, max_tokens=217, seed=90210, stop=("END-7",))
 
@@ -678,9 +678,9 @@ def _pictures(case: BackendCase) -> None:
     )
 
 
-#: Comes first, because much follows from it.
+#: The first rule, because others depend on it.
 NO_RETRIES = "no retries"
-#: Servers that say the key themselves.
+#: Servers that repeat the key themselves.
 ECHOES = tuple(
     Mishap(name, name, answer, frozenset())
     for name, answer in {
@@ -739,12 +739,11 @@ def _met(case: BackendCase, mishap: Mishap) -> tuple[Outcome | BreachError, int]
 
 
 def _follows(case: BackendCase, mishap: Mishap) -> bool:
-    """Return whether the result of a mishap only repeats that there was a second
-    attempt.
-    """
+    """Return whether a mishap's result only repeats that there was a second attempt."""
     outcome, attempts = _met(case, mishap)
     if mishap.refused and isinstance(outcome, BreachError):
-        # Not counted: a backend that retries does so here, too.
+        # Attempts are not checked here, because a backend that retries does so in this
+        # case, too.
         attempts = max(count for _, count in case.kept.values())
     return attempts > 1 and NO_RETRIES not in case.but
 
@@ -815,12 +814,12 @@ def _no_key(case: BackendCase) -> None:
     need(not case.heard, f"the key is in {case.heard[0] if case.heard else ''}")
 
 
-#: Calls that are in flight at once.
+#: Number of calls in flight at once.
 MANY = 32
-#: Seconds that a call takes in which nothing may stand still.
+#: Seconds of a call during which nothing may stall.
 UNDER_WAY = 0.25
 
-#: For every backend, and for those that talk to a server.
+#: Rules for every backend; then for those that talk to a server.
 RULES: Rules[BackendCase] = Rules()
 SERVER_RULES: Rules[BackendCase] = Rules()
 add_first(SERVER_RULES)
@@ -865,8 +864,8 @@ def broken_backend_rules(
 
 
 def _check_name(name: str) -> None:
-    """Raise UnknownNameError for a name that is not a rule's; the name of a fault alone
-    is not that of its rule.
+    """Raise UnknownNameError for an unknown rule. The name of a fault alone is not the
+    name of its rule.
     """
     known = [*RULES, *SERVER_RULES]
     if name not in known:
@@ -938,7 +937,7 @@ def _declaration(case: BackendCase) -> None:
 
 @RULES.rule("replies")
 def _replies(case: BackendCase) -> None:
-    """Replies have the right types, also to what is hard to write down."""
+    """Replies have the right types, even for unusual content."""
 
     async def scene(connection: Connection) -> list[Outcome]:
         odd = ("\ud800 half a character", "\x00\x1b[31m", "x" * 50_000)
@@ -977,7 +976,7 @@ def _check_types(reply: ChatReply) -> None:
 
 @RULES.rule("concurrent calls")
 def _many(case: BackendCase) -> None:
-    """All calls are under way at the same time: none waits for another one."""
+    """All calls run at the same time; none waits for another."""
     if case.server is None:
         _many_alone(case)
         return
@@ -1064,8 +1063,8 @@ def _cached(case: BackendCase) -> None:
 
 
 def _reported_usage(case: BackendCase) -> Usage:
-    """Return the usage that is reported for a call with 100 tokens of prompt, 96 of
-    them cached, and 20 of reply.
+    """Return the reported usage of a call with 100 tokens of prompt, 96 of them cached,
+    and 20 of reply.
     """
     counted = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
     answer = Answer(
@@ -1109,7 +1108,8 @@ def _own_replies(case: BackendCase) -> None:
         number = re.search(r"call (\d+);", json.dumps(call.body))
         return Answer(text=number[1] if number else "?", delay=0.01 * (call.number % 5))
 
-    # If calls wait for one another, a few are enough: the rule above has reported it.
+    # If calls wait for one another, a few suffice, because the rule above has already
+    # reported it.
     many = 4 if case.blocks else MANY
 
     async def scene(connection: Connection, server: FakeServer) -> list[Outcome]:
@@ -1174,8 +1174,8 @@ def _cancellation(case: BackendCase) -> None:
 
 @SERVER_RULES.rule("redirects")
 def _redirects(case: BackendCase) -> None:
-    """Call a server that sends the caller elsewhere: the key was given for the address
-    that the user named.
+    """Call a server that redirects the caller, which must not send the key there: it
+    was given for the user's address.
     """
     assert case.server is not None
     with case.server("fine") as elsewhere:
@@ -1187,7 +1187,7 @@ def _redirects(case: BackendCase) -> None:
             )
 
         with contextlib.suppress(BreachError):
-            # Here, any outcome of the call is allowed.
+            # Any outcome of the call is allowed here.
             case.play(
                 script, lambda connection, server: ask(connection, case.request())
             )

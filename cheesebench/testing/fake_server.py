@@ -40,10 +40,10 @@ from typing import Any, Literal
 
 from aiohttp import web
 
-#: What a server can do instead of answering. ``hang``: nothing at all. ``reset``: the
-#: connection is cut before the reply, ``reset_in_body`` in the middle of it. ``noise``:
-#: bytes that are no HTTP. ``drip``: the reply comes byte by byte, ten a second.
-#: ``huge``: a reply of 100 MB that is valid JSON.
+#: Misbehaviours of a server. ``hang``: no answer. ``reset``: the connection is cut
+#: before the reply, ``reset_in_body`` in the middle of it. ``noise``: bytes that are
+#: not HTTP. ``drip``: the reply comes byte by byte, ten a second. ``huge``: a reply of
+#: 100 MB that is valid JSON.
 Fault = Literal["hang", "reset", "reset_in_body", "noise", "drip", "huge"]
 #: Bytes of a ``huge`` reply.
 HUGE = 100 * 1024 * 1024
@@ -102,12 +102,12 @@ class Answer:
     fault: Fault | None = None
 
 
-#: Says what to do with a call; a plain text is an Answer with that text.
+#: Decides what to do with a call; a plain text is an Answer with that text.
 Script = Callable[[Call], Answer | str]
 
 
-#: How servers of reasoning models send thoughts, by name; in ``Reasoner``, the texts
-#: are thoughts and answer.
+#: Forms in which servers of reasoning models send reasoning, by name. In ``Reasoner``,
+#: the texts are reasoning and answer.
 SHAPES: Mapping[str, Callable[[str, str], dict[str, Any]]] = {
     "reasoning_content": lambda thoughts, answer: {
         "content": answer,
@@ -199,7 +199,7 @@ class Reasoner:
         )
         message = {"role": "assistant", **SHAPES[self.shape](thoughts, answer)}
         if cut_off and isinstance(message["content"], str) and message["content"]:
-            # The tags after the place where it was cut are missing, too.
+            # The tags after the cut are missing, too.
             message["content"] = message["content"].partition(thoughts)[0] + thoughts
         spent = limit if cut_off else (len(thoughts) + len(answer)) // 4
         usage = {
@@ -231,7 +231,7 @@ class FakeServer:
     ``reply_body`` and ``error_body``.
     """
 
-    #: Where calls go, below ``base_url``; a part in braces stands for anything
+    #: Path of calls below ``base_url``; a part in braces stands for anything
     #: (``/models/{model}/say``).
     path = "/chat/completions"
 
@@ -254,12 +254,11 @@ class FakeServer:
         self.key, self.models, self.port = key, models, port
         #: The calls so far, in the order of arrival (the last ``keep`` of them).
         self.calls: deque[Call] = deque(maxlen=keep)
-        #: How many calls there were, how many are being served, and how many were at
-        #: most.
+        #: Number of calls so far, number being served, and its maximum.
         self.count = self.in_flight = self.peak = 0
-        #: Calls whose client went away before the answer.
+        #: Number of calls whose client went away before the answer.
         self.given_up = 0
-        #: Seconds that calls have been served, all together, until ``_counted``.
+        #: Total seconds of serving calls up to ``_counted``.
         self._busy, self._counted = 0.0, time.monotonic()
         self._thread: threading.Thread | None = None
         self._runner: web.AppRunner | None = None
@@ -273,7 +272,7 @@ class FakeServer:
 
     @property
     def connections(self) -> int:
-        """How many clients are connected, at work or not."""
+        """Number of connected clients, active or idle."""
         server = self._runner.server if self._runner is not None else None
         return 0 if server is None else len(server.connections)
 
@@ -340,8 +339,7 @@ class FakeServer:
             self.port = runner.addresses[0][1]
             self._ready.set()
             await self._stopping.wait()
-            # asyncio would forget, unclosed, what it has accepted in the turn in which
-            # it stops.
+            # Otherwise asyncio would leak connections that it accepts in its last turn.
             self._loop.remove_reader(listener)
             for _ in range(2):
                 await asyncio.sleep(0)
@@ -373,9 +371,7 @@ class FakeServer:
         }
 
     def _occupy(self, change: int) -> None:
-        """Count the time since the last change of the number of calls that are being
-        served.
-        """
+        """Add the time since the last change of the number of calls being served."""
         now = time.monotonic()
         self._busy += self.in_flight * (now - self._counted)
         self._counted = now
@@ -543,7 +539,7 @@ async def _misbehave(
         length = HUGE
     else:
         head, tail, length = "", "", len(data)
-    # The length is announced, or each piece is (a test of a client's bounds needs
+    # The header has the length, or chunks have it (a test of a client's limits needs
     # both).
     headers = {"Content-Type": "application/json", **answer.headers}
     if "Transfer-Encoding" not in headers:
@@ -570,8 +566,8 @@ async def _misbehave(
 
 
 def _cut(request: web.Request) -> None:
-    """Reset the connection (without lingering, the other side gets RST and not a clean
-    end).
+    """Reset the connection. (Without lingering, the other side gets RST instead of a
+    clean end.)
     """
     if request.transport is not None:
         end: socket.socket | None = request.transport.get_extra_info("socket")

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from cheesebench.auditing import AuditReport
     from cheesebench.interfaces import AuditPart
 
-#: Trials of a quick audit: it finds what is badly wrong in some seconds. ``cheesebench
-#: audit`` takes 2000.
+#: Number of trials of a quick audit, which finds serious faults in seconds.
+#: ``cheesebench audit`` takes 2000.
 QUICK = 200
 
 

@@ -12,17 +12,17 @@ from cheesebench.errors import UnknownNameError
 from cheesebench.redaction import quoted
 
 Case = TypeVar("Case")
-#: The rule that comes first.
+#: Name of the rule that comes first.
 DECLARATION = "declaration"
 
 
 class BreachError(Exception):
-    """A rule is broken; the text says how, and how to fix it."""
+    """A rule is broken; the text describes the breach and a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A rule that is broken, by name, and how."""
+    """A broken rule: its name, and the breach."""
 
     rule: str
     text: str

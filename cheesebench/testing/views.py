@@ -1,5 +1,5 @@
-"""What every view must do: bounded, pure, different for every heading, and with every
-cue in it.
+"""Rules for every view: bounded, pure, different for every heading, and with every cue
+in it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, n
 
 RULES: Rules[interfaces.View] = Rules()
 
-#: How the drawings below are read.
+#: Meaning of the characters in the drawings below.
 _KINDS: dict[str, interfaces.TileKind] = {
     "#": "wall",
     " ": "void",
@@ -24,19 +24,19 @@ _KINDS: dict[str, interfaces.TileKind] = {
     "1": "landmark",
     "2": "landmark",
 }
-#: An open field, crossing corridors, and a room so small that one can only turn.
+#: An open field, crossing corridors, and a room so small that an agent can only turn.
 _DRAWINGS = (
     "###1###\n#.....#\n#..o..#\n2.....L\n#.....#\n#.....#\n#######",
     "  ###  \n  #,#  \n###.###\n#..+..2\n###.###\n  #.#  \n  #1#  ",
     "###\n#.#\n###",
 )
-#: Side of a picture, in pixels, that is larger than any view needs.
+#: Maximum side of a picture, in pixels: more than any view needs.
 MOST_PIXELS = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """Two scenes that differ in one thing only."""
+    """Two scenes that differ in exactly one thing."""
 
     name: str
     present: interfaces.Scene
@@ -46,7 +46,7 @@ class Cue:
 def broken_view_rules(
     view: interfaces.View, *, but: Collection[str] = ()
 ) -> list[Broken]:
-    """Return the rules that a view breaks; ``but`` names rules that are left out."""
+    """Return the rules that a view breaks; ``but`` names rules to skip."""
     return RULES.broken(view, but)
 
 
@@ -73,7 +73,7 @@ def scene_of(drawing: str, *text: str) -> interfaces.Scene:
 
 
 def poses(scene: interfaces.Scene) -> Iterator[tuple[int, int, int]]:
-    """Yield column, row and heading of all that can be stood in."""
+    """Yield column, row and heading of all possible poses."""
     for row, tiles in enumerate(scene.tiles):
         for column, tile in enumerate(tiles):
             if tile.kind == "floor":
@@ -130,8 +130,8 @@ def _declaration(view: interfaces.View) -> None:
 
 @RULES.rule("pure")
 def _pure(view: interfaces.View) -> None:
-    """What is rendered depends on the arguments alone; observations are kept, and drawn
-    once.
+    """A drawing depends on the arguments alone, because observations are cached, and
+    drawn once.
     """
     for scene in _scenes():
         first = {pose: view.render(scene, *pose) for pose in poses(scene)}
@@ -224,9 +224,7 @@ def _words(view: interfaces.View) -> None:
 
 @RULES.rule("pictures")
 def _pictures(view: interfaces.View) -> None:
-    """A view of pictures says how large they are, and they are; a view of text returns
-    no pictures.
-    """
+    """Pictures have the declared size; a view of text returns no pictures."""
     for scene in _scenes():
         pose = next(poses(scene))
         observation = view.render(scene, *pose)
@@ -252,7 +250,7 @@ def _pictures(view: interfaces.View) -> None:
 
 
 def png_size(png: bytes) -> tuple[int, int]:
-    """Return width and height of a PNG; BreachError where it is none."""
+    """Return width and height of a PNG; BreachError for anything else."""
     need(
         png[:8] == b"\x89PNG\r\n\x1a\n" and png[12:16] == b"IHDR",
         "a picture is not a PNG file",
