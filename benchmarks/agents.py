@@ -1,4 +1,4 @@
-"""What the built-in agents score: the tables of docs/agents.md.
+"""Scores of the built-in agents: the tables of docs/agents.md.
 
 Runs the design ``cohort`` with every agent through the shipped protocols (seed 0, view
 ``ascii_2d``) and prints two tables in Markdown: rates over the trials that are judged,
@@ -59,7 +59,7 @@ def cells(agents: Sequence[str] = AGENTS, only: str = "") -> list[dict[str, Any]
 
 
 def table(found: Sequence[dict[str, Any]]) -> str:
-    """Return the table as the page has it."""
+    """Return the table in the form of the page."""
     by_name = {
         (cell["plan"]["protocol"], cell["plan"]["model"]): cell for cell in found
     }

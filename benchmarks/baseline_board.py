@@ -21,13 +21,13 @@ sys.path.insert(0, str(PROJECT))
 from benchmarks.places import filled  # noqa: E402
 
 KEPT = PROJECT / "benchmarks" / "measured" / "board"
-#: The board that the logs make, as it stands on the page.
+#: The board made from the logs, as it appears on the page.
 BOARD = KEPT / "board.md"
 PAGE = PROJECT / "docs" / "results.md"
 SET = "2026.1"
 AGENTS = ("random", "tabular-ql", "hippocampal-ql", "place-learner")
 LOG = "run.sqlite"
-#: What the entry of a program tells: it reads no prompts, and costs nothing.
+#: The declarations for a program, which reads no prompts, and costs nothing.
 ENTRY = """trained_on: []
 prompts: the set's
 dollars: 0
@@ -37,7 +37,7 @@ contact: the maintainers
 
 
 def measure() -> None:
-    """Run the agents by the rules of the board, and keep their logs."""
+    """Run the agents by the rules of the board, and store their logs."""
     with tempfile.TemporaryDirectory() as here:
         for agent in AGENTS:
             words = ["--model", agent, "--set", SET, "--design", "leaderboard"]
@@ -52,7 +52,7 @@ def measure() -> None:
 
 
 def made() -> str:
-    """Return the board that the command makes of the kept logs."""
+    """Return the board that the command makes from the stored logs."""
     with tempfile.TemporaryDirectory() as here:
         for agent in AGENTS:
             folder = Path(here) / "results" / agent

@@ -1,4 +1,4 @@
-"""How often the check by answers speaks without reason, and how often with it.
+"""Rates of false and of justified remarks by the check of answers.
 
     python benchmarks/by_answer.py [--runs 300]
 

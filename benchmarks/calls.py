@@ -41,25 +41,25 @@ from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 
-#: Seconds that the server takes for a call; and in the long run.
+#: Latency of the server in seconds, normally and in the long run.
 LATENCY, BRIEF = 0.2, 0.02
-#: What the server answers: a subject that moves and turns, and never looks.
+#: Reply of the server, for a subject that moves and turns, and never looks.
 REPLY = "LEARNINGS: none\nACTIONS: FORWARD, FORWARD, ROTATE_LEFT, FORWARD, FORWARD, FORWARD, ROTATE_RIGHT, FORWARD"
 VIEWS = ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
-#: Calls that are made one at a time, to know what one takes.
+#: Number of calls made one at a time, to measure a single call.
 ONE_BY_ONE = 60
-#: The part of a run that is looked at while there is enough to do: seconds from its
-#: start. By then the limiter has opened, and everything is compiled.
+#: The measured part of a run, in seconds from its start. It has enough subjects, the
+#: limiter has opened, and everything is compiled.
 STEADY = (6.0, 18.0)
-#: Calls of the long run, and after how many the memory is read.
+#: Number of calls in the long run, and numbers after which the memory is read.
 LONG, READINGS = 100_000, (10_000, 50_000, 100_000)
 MB = 1024**2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """One run: so many subjects of every protocol in every view, so many trials each
-    (None: the protocol's).
+    """One run: this many subjects of every protocol in every view, with this many
+    trials each (None: the protocol's).
     """
 
     subjects: int
@@ -71,14 +71,14 @@ class Setup:
 
     @property
     def name(self) -> str:
-        """What the row is called."""
+        """The name of the row."""
         return f"{self.subjects} subjects a cell, capacity {self.capacity}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What a run had done when it was looked at: calls, lives, the server's own
-    figures; bytes of this process.
+    """The state of a run at one moment: calls, lives, the server's own figures, and
+    bytes of this process.
     """
 
     time: float
@@ -91,8 +91,8 @@ class Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A run as it went: samples from its start to its end; the log is empty of what was
-    not asked for.
+    """A finished run, with samples from start to end. ``log`` is empty if it was not
+    requested.
     """
 
     setup: Setup
@@ -123,8 +123,8 @@ def server(latency: float, capacity: int) -> Iterator[str]:
 def run(
     setup: Setup, enough: Callable[[Sample], bool] = lambda sample: False
 ) -> Outcome:
-    """Make a run of its own, with a server of its own, until it is finished or
-    ``enough``.
+    """Make a run, with a server of its own, until it is finished or ``enough`` returns
+    true.
     """
     plugins = installed_plugins()
     catalogue = Catalogue(plugins.protocol_directories[:1])
@@ -186,7 +186,7 @@ def run(
                         break
                 look()
             seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-            # What is in the write-ahead log still belongs to the file.
+            # Data in the write-ahead log count towards the size of the file.
             log.select("PRAGMA wal_checkpoint(TRUNCATE)")
             life = "SELECT count(*) AS n FROM calls GROUP BY model, protocol, view, variant, subject"
             texts = "sum(length(CAST(asked AS BLOB)) + length(CAST(reply AS BLOB)))"
@@ -210,8 +210,7 @@ def run(
 def finished(setup: Setup) -> dict[str, float]:
     """Return the figures of a run that is finished."""
     some = run(replace(setup, concurrency=1), lambda sample: sample.calls >= ONE_BY_ONE)
-    # From the first call that was seen to the last one: neither the beginning nor the
-    # end counts.
+    # From the first observed call to the last one, without the beginning and the end.
     first, last = (
         next(sample for sample in some.samples if sample.calls),
         some.samples[-1],
@@ -231,7 +230,7 @@ def finished(setup: Setup) -> dict[str, float]:
 
 
 def steady(setup: Setup) -> dict[str, float]:
-    """Return the figures of the part of a run in which there are subjects for the whole
+    """Return the figures of the part of a run with enough subjects for the whole
     capacity.
     """
     part = run(setup, lambda sample: sample.time > STEADY[1])
@@ -277,7 +276,7 @@ def long(setup: Setup) -> dict[str, float]:
 
 
 def costs(outcome: Outcome) -> dict[str, float]:
-    """Return what a run costs besides time."""
+    """Return the costs of a run besides time."""
     return {
         "CPU ms a call": 1000 * outcome.cpu / outcome.calls,
         "log over text": outcome.size / outcome.text,
@@ -286,8 +285,8 @@ def costs(outcome: Outcome) -> dict[str, float]:
 
 
 def memory() -> int:
-    """Return the bytes of memory that this process has now (where that cannot be read:
-    the most it ever had).
+    """Return this process's present memory in bytes (or its maximum, if the present one
+    cannot be read).
     """
     statm = Path("/proc/self/statm")
     if statm.exists():
@@ -296,7 +295,7 @@ def memory() -> int:
 
 
 def main() -> None:
-    """Measure what the command line asks for, and print it."""
+    """Take the requested measurements, and print them."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -43,7 +43,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from fuzz.hostile import LEARNT, HostileServer
 from fuzz.hostilities import HOSTILITIES
 
-#: Backend, id of the model, and how many calls are made for each row.
+#: Backend, id of the model, and number of calls for each row.
 CLIENTS = (
     ("openai", "tiny", 3000),
     ("sdk", "tiny", 300),
@@ -53,9 +53,9 @@ CLIENTS = (
 #: Messages of a prompt (pairs of observation and reply, and the system prompt), and
 #: calls in flight.
 SETTINGS = ((14, 1), (14, 32), (14, 1000), (201, 1), (201, 32))
-#: Seconds that a hostile answer may take.
+#: Maximum seconds for a hostile answer.
 DEADLINE = 3.0
-#: About what an observation of a small arena is.
+#: A text about as long as an observation of a small arena.
 OBSERVATION = "#########\n#S..C..G#\n#########\n" * 8
 
 
@@ -79,7 +79,7 @@ def server() -> Iterator[str]:
 
 
 class Sdk:
-    """OpenAI's SDK as a connection, by its leanest way that bounds what is read."""
+    """OpenAI's SDK as a connection, in its leanest form with a limit on reading."""
 
     def __init__(self, url: str) -> None:
         import httpx2
@@ -127,8 +127,8 @@ def connect(backend: str, model: str, url: str, in_flight: int = 1) -> Connectio
 
 
 async def held(backend: str) -> dict[str, float]:
-    """Return how many classes of hostile answers there are, and how many the client
-    sees through.
+    """Return the number of classes of hostile answers, and how many of them the client
+    detects.
     """
     seen: list[str] = []
     with HostileServer(HOSTILITIES, "lasting") as server:
@@ -143,7 +143,7 @@ async def held(backend: str) -> dict[str, float]:
             began = time.monotonic()
             try:
                 answered = "FORWARD" in (await connection.complete(request)).text
-            except Exception:  # any fault will do
+            except Exception:  # any fault is acceptable
                 answered = False
             await connection.close()
             in_time = time.monotonic() - began < DEADLINE + 1
@@ -178,7 +178,7 @@ async def measure(
             await connection.complete(request)
 
     try:
-        # Imports, the connections.
+        # Warm up: imports and connections.
         await asyncio.gather(*(several(1) for _ in range(in_flight)))
         cpu, wall = time.process_time(), time.monotonic()
         await asyncio.gather(

@@ -35,7 +35,7 @@ Row = dict[str, Any]
 
 #: Answers whose reading differs from the record, with a verdict each.
 DISAGREEMENTS = Path(__file__).with_name("cogeval_disagreements.csv")
-#: Models of Table 3 that have grades, as the public folders call them.
+#: Models of Table 3 that have grades, under their names in the public folders.
 MODELS = {
     "anthropic-claude-v1": "claude-v1",
     "bard": "bard",
@@ -46,7 +46,7 @@ MODELS = {
     "replicate-llama-13b": "llama-13b",
     "text-davinci-003": "text-davinci-003",
 }
-#: Conditions that have grades and keys; the public folders have others without.
+#: Conditions with grades and keys; the public folders have others without.
 CONDITIONS = frozenset(
     re.findall(
         r"\w+",
@@ -62,13 +62,14 @@ _NO_NAMES = frozenset(
     )
 )
 _NOUNS = ("room", "zone", "field", "scholar", "flower")
-#: Where a way begins; an answer may leave it out where nobody asked for it.
+#: Nodes where a path begins. An answer may omit them if the question did not ask for
+#: them.
 _LOBBIES = frozenset({"lobby", "entrance", "vicky"})
 
 
 def names_of(row: Row, alike: Iterable[Row]) -> set[str]:
-    """Return the names that a conversation uses: those of the keys of its graph and
-    domain, and of its questions.
+    """Return the names that a conversation uses: those in the keys of its graph and
+    domain, and in its questions.
     """
     if row["domain"] == "ordRooms":
         return {str(number) for number in range(1, 25)} | {"lobby", "entrance"}
@@ -97,7 +98,7 @@ def names_of(row: Row, alike: Iterable[Row]) -> set[str]:
 
 
 def read(row: Row, alike: Iterable[Row]) -> tuple[Answer, bool]:
-    """Return an answer as the reader reads it, and whether it is right by the recorded
+    """Return an answer as read by the reader, and whether it is right by the recorded
     key.
     """
     lexicon = Lexicon({name: name for name in names_of(row, alike)}, _NOUNS)
@@ -117,7 +118,7 @@ def read(row: Row, alike: Iterable[Row]) -> tuple[Answer, bool]:
     ]
     question = row["turns"][-1]["user"]
     if "including" not in question:
-        # Nobody said that the start belongs to the list.
+        # The question did not say that the start belongs to the list.
         keys += [
             key[1:]
             for key in keys
@@ -155,7 +156,9 @@ def graded(
 def agreement(
     rows: Sequence[Row], others: Iterable[Row] = ()
 ) -> dict[str, tuple[int, int]]:
-    """Return agreements and answers, of all (``""``) and of each domain."""
+    """Return the numbers of agreements and answers, overall (``""``) and for each
+    domain.
+    """
     counts: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for row, _, right, recorded in graded(rows, others):
         for group in ("", row["domain"]):
@@ -171,8 +174,8 @@ def verdicts() -> Mapping[str, Row]:
 
 
 def draw(folder: Path, used: Iterable[str]) -> dict[str, list[Row]]:
-    """Return the held-out conversations of a copy of the public ones, and those to
-    develop with.
+    """Return the held-out conversations of a copy of the public ones, and those for
+    development.
     """
     left_out, cells = set(used), defaultdict[tuple[str, ...], list[str]](list)
     for path in folder.glob("*/*/*/*/*.json"):
@@ -198,7 +201,7 @@ def _digest(text: str) -> str:
 
 
 def _conversation(folder: Path, name: str) -> Row | None:
-    """Return a public conversation as a row; None where it has no grade."""
+    """Return a public conversation as a row; None without a grade."""
     told = json.loads((folder / name).read_text(encoding="utf-8-sig"))
     graph, domain, condition, model, _ = name.split("/")
     score = told.get("scores", {}).get(condition)
@@ -219,7 +222,7 @@ def _conversation(folder: Path, name: str) -> Row | None:
 
 
 def main() -> None:
-    """Print the agreement, or draw the files that it is measured with."""
+    """Print the agreement, or draw the files for measuring it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 COLUMNS = ("graph", "domain", "condition", "model", "temperature", "successes", "total")
-#: Models that the files call otherwise than the paper's tables.
+#: Models whose names in the files differ from the paper's tables.
 MODELS = {"xlarge": "cohere-xlarge", "chat": "cohere-chat", "gpt-3.5-turbo": "gpt-35-turbo"}  # fmt: skip
 
 Cell = tuple[str, str, str, str, str]
@@ -40,7 +40,7 @@ def graded(path: Path, names: tuple[str, ...]) -> Iterator[tuple[Cell, bool]]:
 
 
 def scores(folder: Path) -> dict[Cell, list[int]]:
-    """Return right answers and all answers of each cell."""
+    """Return the numbers of right answers and of all answers for each cell."""
     found: dict[Cell, list[int]] = {}
     for path in sorted(folder.glob("*/*/*/*/*.json")):
         for cell, right in graded(path, path.relative_to(folder).parts):

@@ -1,9 +1,9 @@
-"""What all benchmarks share: the command line, taking the time, the table, and the JSON
-that pyperf compares.
+"""The common parts of all benchmarks: command line, timing, tables, and JSON for
+pyperf.
 
-Times are CPU seconds of this process, and the least of several repetitions is shown:
-the machine may do other things meanwhile. All repetitions are in the JSON, so that
-pyperf can tell a difference from noise.
+Times are CPU seconds of this process. The minimum of several repetitions is shown,
+because the machine may do other things meanwhile. All repetitions are in the JSON, so
+that pyperf can tell a difference from noise.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ NINE = (
     *("radial_arm_maze", "shuttle_box", "star_maze", "t_maze"),
 )
 
-#: Figures that the documentation quotes (``pages.py``); they take long to measure, so
-#: they are kept.
+#: Figures that the documentation quotes (``pages.py``). They are stored, because they
+#: take long to measure.
 MEASURED = Path(__file__).parent / "measured"
 
 
@@ -53,11 +53,11 @@ class Times:
 
     @property
     def least(self) -> float:
-        """The best of them."""
+        """The minimum."""
         return min(self.values)
 
     def each(self, number: int) -> Times:
-        """Return the times of one of so many equal parts."""
+        """Return the times of one of ``number`` equal parts."""
         return Times(tuple(value / number for value in self.values))
 
 
@@ -66,9 +66,9 @@ class Times:
 Row = dict[str, float | Times]
 Table = dict[str, Row]
 
-#: Times that a measured piece of work is done.
+#: Number of repetitions of a piece of work.
 REPETITIONS = 5
-#: Seconds, or bytes, of units.
+#: Units in seconds, and in bytes.
 SECONDS, BYTES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}, {"MB": 2**20}
 
 
@@ -85,8 +85,8 @@ def cpu_times(work: Callable[[], object], repetitions: int = REPETITIONS) -> Tim
 def arguments(
     about: str | None, *, protocols: bool = True, keeps: bool = False
 ) -> argparse.Namespace:
-    """Read the command line: ``--json PATH``, ``--keep`` where a page has the figures,
-    and protocol files or names.
+    """Read the command line: ``--json PATH``, ``--keep`` if a page has the figures, and
+    protocol files or names.
     """
     parser = argparse.ArgumentParser(
         description=about, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -113,7 +113,7 @@ def arguments(
 
 
 def specifications(named: list[str]) -> Iterator[Specification]:
-    """Yield the protocols that were asked for, or all that are shipped."""
+    """Yield the requested protocols, or all shipped ones."""
     catalogue = Catalogue(installed_plugins().protocol_directories)
     for name in named or sorted(catalogue.files):
         yield catalogue.load(catalogue.files.get(name, Path(name)))
@@ -139,8 +139,8 @@ def report(benchmark: str, table: Table, path: Path | None = None) -> None:
 
 
 def keep(benchmark: str, table: Table) -> None:
-    """Put rows into the file that the documentation is made of; rows that are not
-    measured now stay as they are.
+    """Merge rows into the stored figures for the documentation; rows that were not
+    measured stay unchanged.
     """
     path = MEASURED / f"{benchmark}.json"
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -161,13 +161,13 @@ def keep(benchmark: str, table: Table) -> None:
 
 
 def machine() -> str:
-    """Return in words what is measured on."""
+    """Return a description of this machine."""
     cores = len(os.sched_getaffinity(0))
     return f"{cores} virtual cores, {platform.system()}, Python {platform.python_version().rpartition('.')[0]}"
 
 
 def shown(column: str, cell: float | Times | None) -> str:
-    """Return a number with about three digits; of times the best, in the column's
+    """Return a number with about three digits; for times, the minimum in the column's
     unit.
     """
     if isinstance(cell, Times):
@@ -187,8 +187,8 @@ def unit(column: str) -> str:
 
 
 def suite(benchmark: str, table: Table) -> pyperf.BenchmarkSuite:
-    """Return all times (of one step, one call, ...) and sizes; what is neither, such as
-    a share, cannot be compared.
+    """Return all times (of one step, one call, ...) and sizes. Other numbers, such as
+    shares, cannot be compared.
     """
     import pyperf
 
@@ -223,8 +223,8 @@ def suite(benchmark: str, table: Table) -> pyperf.BenchmarkSuite:
 
 
 def commit() -> str:
-    """Return the commit of this working tree, with ``+`` when it was changed; empty
-    outside of one.
+    """Return the commit of this working tree, with ``+`` if it was changed; empty
+    outside one.
     """
     command = [
         "git",

@@ -1,5 +1,4 @@
-"""What controls take from learners that have a rising curve: the table of
-docs/controls.md.
+"""Effects of controls on learners with a rising curve: the table of docs/controls.md.
 
 Gain from the first to the last session, in points: design ``cohort``, seed 0, view
 ``ascii_2d``. About a minute.
@@ -40,7 +39,7 @@ def gains() -> dict[tuple[str, str, str], float]:
 
 
 def table(found: dict[tuple[str, str, str], float]) -> str:
-    """Return the table as the page has it."""
+    """Return the table in the form of the page."""
     columns = ("", *CONTROLS, "yoked")
     lines = [
         "| protocol, agent | plain | " + " | ".join(columns[1:]) + " |",

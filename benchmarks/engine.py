@@ -31,7 +31,7 @@ def measure(specification: Specification) -> common.Row:
 
     life = ArenaSubject(ArenaParadigm(specification).program, view, 1, 0)
     actions = random.Random(0).choices(range(4), k=STEPS)
-    run(life, actions)  # now everything is drawn
+    run(life, actions)  # now all pictures are cached
     return {
         "steps/s": common.cpu_times(lambda: run(life, actions)).each(STEPS),
         "reset us": common.Times(
@@ -52,9 +52,7 @@ def run(life: ArenaSubject, actions: list[int]) -> None:
 
 
 def middle_reset_time(life: ArenaSubject) -> float:
-    """Return how long it takes to begin the next trial, in seconds: the median of
-    several.
-    """
+    """Return the median time for beginning the next trial, in seconds."""
     times = []
     for _ in range(RESETS):
         start = time.perf_counter()

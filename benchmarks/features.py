@@ -1,4 +1,4 @@
-"""What the project can do, for whom, and how much of it that is.
+"""Features of the project, their users, and their size.
 
 ``python benchmarks/features.py`` prints a table of ``features.toml``; ``--write`` puts
 it into ``features.md``. Each file that ships, and each file of tests, belongs to the
@@ -21,7 +21,7 @@ from tabulate import tabulate
 FILE = Path(__file__).with_suffix(".toml")
 PAGE = Path(__file__).with_suffix(".md")
 SHIPS = ("cheesebench", "paradigms", "plugins", "protocols", "reports")
-#: Not of the product, and so in the table for maintainers.
+#: Features for maintainers only, which are not part of the product.
 BESIDE = ("fuzz", "website")
 HEAD = """# Features
 
@@ -32,7 +32,7 @@ What the project can do, for whom, and how much of it that is: Python files and 
 
 
 class Row(NamedTuple):
-    """A feature, and how much there is of it."""
+    """A feature with its size."""
 
     feature: str
     whom: str
@@ -49,7 +49,7 @@ def features() -> list[dict[str, Any]]:
 
 
 def owners(paths: Iterable[Path], key: str) -> dict[str, list[Path]]:
-    """Return the files of each feature; raises LookupError for one that has none."""
+    """Return the files of each feature; raises LookupError for a file without one."""
     found: dict[str, list[Path]] = defaultdict(list)
     for path in paths:
         name = path.relative_to(ROOT).as_posix()

@@ -25,8 +25,8 @@ from cheesebench.protocol import Catalogue, Specification, with_arena
 PROTOCOLS = Path(__file__).resolve().parents[1] / "protocols"
 #: The view in which the set is run, and the agents that may ask a language model.
 VIEW, AGENTS = "ascii_2d", ("llm", "llm-tools")
-#: Settings that a model's entry may set itself: its replies have no other length than
-#: it needs.
+#: Settings that a model's entry may override, because a model's replies must be as long
+#: as it needs.
 OPEN = ("max_tokens",)
 
 
@@ -55,7 +55,7 @@ def prompts() -> str:
 def freeze(
     name: str, folder: Path, specifications: Sequence[Specification]
 ) -> dict[str, Any]:
-    """Write the set of these protocols, which stand in one folder, and return its
+    """Write the set of these protocols, which must be in one folder, and return its
     description.
     """
     plugins = PluginManager()
@@ -96,7 +96,7 @@ def freeze(
 
 
 def main() -> None:
-    """Freeze, and say what."""
+    """Freeze the set, and report it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

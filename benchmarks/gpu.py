@@ -1,5 +1,5 @@
-"""The nine protocols on a GPU: a vLLM server that our backend starts and stops, and
-what it says of itself under load.
+"""The nine protocols on a GPU: a vLLM server that our backend starts and stops, and its
+own figures under load.
 
     python benchmarks/gpu.py MODEL OUTPUT --load ascii_2d:40 --models FILE
 
@@ -27,8 +27,7 @@ from cheesebench.models import load_models, resolve_model
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.backends.vllm import serve
 
-#: Counters and sums of the server that are taken over a window, and what it says at one
-#: moment.
+#: Counters and sums of the server over a window, and values at one moment.
 GROWN = (
     "request_success",
     "num_preemptions",
@@ -47,8 +46,8 @@ GROWN += (
     "mm_cache_queries",
     "mm_cache_hits",
 )
-#: Which card, and what of its memory is taken after the first server has stopped; lines
-#: of pytest and of the log.
+#: Commands and patterns for the card, for its memory after the first server has
+#: stopped, and for lines of pytest and of the log.
 CARD = [
     "nvidia-smi",
     "--format=csv,noheader",
@@ -59,7 +58,7 @@ NOW = ("num_requests_running", "num_requests_waiting", "kv_cache_usage_perc")
 
 
 def metrics(url: str) -> dict[str, float]:
-    """Return the sums of what the server counts."""
+    """Return the sums of the server's counters."""
     with urllib.request.urlopen(url.removesuffix("/v1") + "/metrics") as answer:
         lines = re.findall(
             r"^vllm:(\w+?)(?:_total)?(?:\{.*\})? ([\d.e+-]+)$",
@@ -80,8 +79,8 @@ def load(
     seconds: list[float],
     place: Path,
 ) -> dict[str, Any]:
-    """Let subjects live on all nine, and return what the server says of some seconds of
-    that.
+    """Let subjects live on all nine, and return the server's figures for some seconds
+    of that.
     """
     name = f"{view}-{subjects}"
     options = [
@@ -133,8 +132,8 @@ def measure(
     seconds: list[float],
     more: list[str],
 ) -> None:
-    """Start and stop a server with pytest, then start one that stays; write what it did
-    under each load.
+    """Start and stop a server with pytest, then start one that stays; return its
+    figures under each load.
     """
     directory = Path(tempfile.mkdtemp(prefix="gpu-"))
     plain = [
@@ -199,7 +198,7 @@ def measure(
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Follow the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -38,7 +38,7 @@ def speed(environment: gymnasium.Env[Any, Any]) -> common.Times:
             if terminated or truncated:
                 environment.reset()
 
-    run()  # now everything is drawn
+    run()  # now all pictures are cached
     return common.cpu_times(run, 10).each(STEPS)
 
 

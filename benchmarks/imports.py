@@ -1,5 +1,5 @@
-"""What the plugin costs a project that has it installed, and how fast the command
-starts.
+"""The cost of the plugin for a project that has it installed, and the start-up time of
+the command.
 
 CPU time of imports and of the help, each in a fresh interpreter (best of 5).
 """
@@ -11,7 +11,7 @@ import sys
 
 import common
 
-#: What is imported before the clock starts, and what is measured.
+#: Imports before the clock starts, and the measured code.
 CASES = {
     "pytest plugin, after pytest": ("pytest", "import cheesebench.pytest_plugin"),
     "cheesebench, after nothing": ("sys", "import cheesebench"),
@@ -37,7 +37,7 @@ print(time.process_time() - start)
 
 
 def measure(first: str, code: str) -> common.Times:
-    """Return the times that the code takes once ``first`` is imported."""
+    """Return the times of the code after ``first`` is imported."""
     command = [sys.executable, "-c", CODE.format(first=first, code=code)]
     runs = [
         subprocess.run(command, capture_output=True, text=True, check=True)

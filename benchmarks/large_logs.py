@@ -1,5 +1,4 @@
-"""Logs of many trials and calls: what commands that read them need, by the number of
-trials.
+"""Memory and time of commands that read large logs, by the number of trials.
 
 A log of each size is written through the log's own writer: lives of the random agent on
 t_maze, under the name of a language model, with calls as long as those it makes (a
@@ -50,10 +49,10 @@ from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.records import CallRecord, TrialRecord
 
-#: This program, to be run as a process of its own.
+#: This program, run as a separate process.
 SCRIPT = (sys.executable, str(Path(__file__).absolute()))
-#: Subjects that are really lived (``report --html`` replays no more), lives that later
-#: ones repeat, and subjects that are written in one transaction.
+#: Number of subjects that are really run (``report --html`` replays no more), number of
+#: lives that later ones repeat, and number of subjects per transaction.
 REPLAYED, LIVES, TOGETHER = 5_000, 40, 25
 #: A system prompt, a question and a reply as long as those of a run in ascii_2d.
 SYSTEM, ASKED, REPLY = (
@@ -118,7 +117,7 @@ COMMANDS = {
 
 
 def write(directory: Path, trials: int, calls: int) -> None:
-    """Write a log of at least so many trials, with so many calls each, below
+    """Write a log of at least ``trials`` trials, with ``calls`` calls each, below
     ``directory``.
     """
     plugins = installed_plugins()
@@ -150,8 +149,8 @@ def write(directory: Path, trials: int, calls: int) -> None:
         for first in range(0, subjects, TOGETHER):
             with log.transaction():
                 for subject in range(first, min(first + TOGETHER, subjects)):
-                    # What a page replays has to be what was lived; of the others none
-                    # is a copy of an earlier one.
+                    # A page replays these, so they must be real lives. Of the others,
+                    # none is a copy of an earlier one.
                     life = (
                         live(subject) if subject < REPLAYED else lives[subject % LIVES]
                     )
@@ -175,8 +174,8 @@ def write(directory: Path, trials: int, calls: int) -> None:
 
 
 class Nothing:
-    """An executor whose jobs end at once: what is left is what the driver needs for a
-    subject.
+    """An executor whose jobs end at once, so that only the driver's cost for a subject
+    remains.
     """
 
     capacity = 8
@@ -193,7 +192,7 @@ class Nothing:
 
 
 def drive(directory: Path, subjects: int) -> None:
-    """Run a cell with so many subjects, without a single trial."""
+    """Run a cell with ``subjects`` subjects, without a single trial."""
     plugins = PluginManager()
     spec = ExecutorSpec("nothing", Nothing, in_process=True)
     plugins.register(
@@ -217,7 +216,7 @@ def drive(directory: Path, subjects: int) -> None:
 
 
 def some_call(subject: int, trial: int, call: int) -> CallRecord:
-    """Return a call as long as usual."""
+    """Return a call of typical length."""
     return CallRecord(
         trial=trial,
         call=call,
@@ -235,7 +234,7 @@ def some_call(subject: int, trial: int, call: int) -> CallRecord:
 
 
 def measured(command: list[str], directory: Path, trials: int) -> dict[str, float]:
-    """Run a command; return what it took."""
+    """Run a command; return its time, memory and rate."""
     start = time.perf_counter()
     with (directory / "said.txt").open("wb") as said:
         process = subprocess.Popen(command, cwd=directory, stdout=said, stderr=said)

@@ -1,4 +1,4 @@
-"""What lesions leave of a learner: tables of docs/agents.md.
+"""Remaining pass rates of a learner with lesions: tables of docs/agents.md.
 
 Runs an agent through the shipped protocols, or those that are named, with every lesion
 of their constructs as a control (design ``cohort``, seed 0, view ``ascii_2d``), and
@@ -24,7 +24,9 @@ HEADER = ["protocol", "intact", "verdict", "under each lesion (at most)"]
 
 
 def lesions() -> dict[str, dict[str, float]]:
-    """Return by protocol what each lesion of its construct may leave."""
+    """Return by protocol the rate that may remain under each lesion
+    of its construct.
+    """
     found = {}
     for one in installed_catalogue().select():
         construct = with_arena(one).construct
@@ -71,8 +73,8 @@ def cells(agent: str, name: str, controls: Iterable[str]) -> list[dict[str, Any]
 
 
 def row(agent: str, name: str, allowed: Mapping[str, float]) -> str:
-    """Return the row of a protocol: what is left of its pass rate under the lesions
-    that it names.
+    """Return the row of a protocol: the remaining pass rates under the lesions that it
+    names.
     """
     found = {
         one["plan"]["variant"].removeprefix("control="): one

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import networkx
 
 ROOT = Path(__file__).resolve().parents[1]
-#: The folders that ship, and what their modules' names begin with.
+#: The folders that ship, with the prefix of their modules' names.
 SHIPPED = {
     "cheesebench": "",
     "plugins": "cheesebench.",
@@ -46,7 +46,7 @@ class Function(NamedTuple):
 
 
 class Import(NamedTuple):
-    """One name that a module takes from another module of ours."""
+    """One name that a module imports from another module of ours."""
 
     module: str
     name: str
@@ -62,9 +62,9 @@ class Figures:
     files: int
     lines: int
     functions: tuple[Function, ...]
-    """All, the most complex first."""
+    """All functions, the most complex first."""
     taken: dict[str, tuple[Import, ...]]
-    """What each module imports from others of ours."""
+    """Imports of each module from other modules of ours."""
 
     @property
     def decisions(self) -> int:
@@ -149,7 +149,7 @@ def _decisions_of(node: ast.AST) -> int:
 def imports(
     node: ast.AST, known: set[str], inside: bool = False, typing: bool = False
 ) -> Iterator[Import]:
-    """Yield what is imported below a node from the modules that are known."""
+    """Yield the imports below a node from known modules."""
     for child in ast.iter_child_nodes(node):
         only = typing or _is_for_typing(node, child)
         if isinstance(child, ast.ImportFrom) and child.module:

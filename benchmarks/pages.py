@@ -1,5 +1,4 @@
-"""The figures of the documentation that take long to measure, as the tables of its
-pages.
+"""Writes stored figures, which take long to measure, into tables of the documentation.
 
 A benchmark with ``--keep`` puts what it measures into ``measured/``. Here that becomes
 the tables which follow ``<!-- measured: NAME -->`` in the pages; this program writes
@@ -23,16 +22,17 @@ DOCS = Path(__file__).parents[1] / "docs"
 PAGES = ("performance.md", "prompts.md", "scale.md", "servers.md")
 #: A marker, and the table after it.
 BLOCK = re.compile(r"(<!-- measured: ([a-z-]+) -->\n)((?:.+\n)*)")
-#: Calls of each trial of the logs, and the subjects of cells without any.
+#: Calls of each trial in the logs; and numbers of subjects of cells without calls.
 CALLS, SUBJECTS = 10, (1_000, 10_000, 100_000)
-#: Histories and actions in a reply, of the prompts that are counted.
+#: Histories, and numbers of actions in a reply, for the counted prompts.
 HISTORIES, ACTIONS = ("1", "3", "5", "3-7", "10"), (1, 4, 8, 16)
-#: MB that no command takes that reads a log, however large: what the pages promise.
+#: Promise of the pages: no command that reads a log takes more MB than this, however
+#: large the log is.
 LIMIT = 300
 #: The export that keeps a summary of each trial, because Inspect AI reads them as a
 #: whole.
 INSPECT = "export --inspect"
-#: What a command's rate counts, where it is not trials: it reads, or checks, every
+#: Commands whose rate counts calls instead of trials, because they read or check every
 #: call.
 PER_CALL = (
     "report",
@@ -48,7 +48,7 @@ Row = dict[str, float]
 
 
 def kept(benchmark: str) -> dict[str, Row]:
-    """Return what a benchmark has measured, by row."""
+    """Return the stored figures of a benchmark, by row."""
     found: dict[str, Row] = json.loads(
         (MEASURED / f"{benchmark}.json").read_text(encoding="utf-8")
     )
@@ -66,9 +66,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number with so many digits that mean something; a dash where nothing was
-    measured.
-    """
+    """Return a number with its significant digits; a dash without one."""
     if value is None:
         return "–"
     rounded = float(f"{value:.{digits}g}")
@@ -80,7 +78,7 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def sizes() -> list[int]:
-    """Return the trials of the logs that were measured, the largest last."""
+    """Return the measured sizes of logs in trials, the largest last."""
     found = (
         re.fullmatch(r"([\d,]+) trials, ([\d,]+) calls: .*", name)
         for name in kept("large_logs")
@@ -94,7 +92,7 @@ def sizes() -> list[int]:
 
 
 def size(trials: int) -> str:
-    """Return what the rows of a log of that size begin with."""
+    """Return the beginning of the row names for a log of that size."""
     return f"{trials:,} trials, {trials * CALLS:,} calls"
 
 
@@ -135,7 +133,7 @@ def large_logs() -> str:
 
 
 def subjects() -> str:
-    """Return the memory of the driver by the number of subjects that are planned."""
+    """Return the memory of the driver by the number of planned subjects."""
     found = kept("large_logs")
     headers = ["planned subjects", *(f"{subjects:,}" for subjects in SUBJECTS)]
     peaks = (
@@ -146,7 +144,7 @@ def subjects() -> str:
 
 
 def executors() -> str:
-    """Return what trials cost in the local pool and on a Ray cluster."""
+    """Return the cost of trials in the local pool and on a Ray cluster."""
     found = kept("ray_speed")
     columns = ("trials", "start s", "wall s", "trials/s", "CPU ms")
     rows = [
@@ -172,8 +170,8 @@ def executors() -> str:
 
 
 def calls() -> str:
-    """Return what a run that asks a model takes, and the memory of one that asks very
-    often.
+    """Return the figures of a run that asks a model, and the memory of one with very
+    many calls.
     """
     found = kept("calls")
     headers = [
@@ -200,8 +198,8 @@ def calls() -> str:
 
 
 def driver() -> str:
-    """Return what bounds every run: the process that talks to models and writes the
-    log.
+    """Return the limits of every run: those of the process that calls models and writes
+    the log.
     """
     logs, calls = kept("large_logs"), kept("calls")
     largest = sizes()[-1]
@@ -248,8 +246,8 @@ def driver() -> str:
 
 
 def prompts(protocol: str) -> str:
-    """Return the characters of prompt for each step of a protocol, and which part of
-    them is new with 8 actions.
+    """Return the characters of prompt for each step of a protocol, and the new part
+    with 8 actions.
     """
     found = kept("prompt_size")
     rows = []
@@ -273,7 +271,7 @@ def prompts(protocol: str) -> str:
 
 
 def gpu() -> str:
-    """Return what a vLLM server on a GPU did with the nine protocols, by view and
+    """Return the figures of a vLLM server on a GPU for the nine protocols, by view and
     number of subjects.
     """
     headers = (
@@ -304,8 +302,8 @@ def gpu() -> str:
 
 
 def prompt_cache() -> str:
-    """Return how many prompt tokens a small model on this machine computes, by the way
-    in which it is asked.
+    """Return the numbers of prompt tokens that a small model on this machine computes,
+    by the way of asking.
     """
     found = json.loads((MEASURED / "prompt_cache.json").read_text(encoding="utf-8"))
     headers = ["", "calls", "prompt tokens", "computed", "of the prompt"]
@@ -335,7 +333,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
 
 
 def filled(text: str) -> str:
-    """Return a page with its blocks as they are measured."""
+    """Return a page with its blocks filled in."""
     return BLOCK.sub(lambda found: found[1] + BLOCKS[found[2]](), text)
 
 

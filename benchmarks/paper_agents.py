@@ -31,17 +31,19 @@ from benchmarks.places import fill  # noqa: E402
 from benchmarks.random_rates import TASKS, rate_of  # noqa: E402
 
 PAGE = PROJECT / "docs" / "explanation" / "earlier-numbers.md"
-#: Says what came out beside each row of the paper.
+#: Page with our result beside each row of the paper.
 PAPERS = PROJECT / "docs" / "papers.md"
 KEPT = PROJECT / "benchmarks" / "measured" / "paper_agents.json"
-#: Least number of trials of each paradigm.
+#: Minimum number of trials of each paradigm.
 TRIALS = 200
 #: Agent, and its row of the published numbers.
 AGENTS = {"tabular-ql": "tabular-ql", "bfs-oracle": "bfs"}
 
 
 class Lived(NamedTuple):
-    """A trial: what was seen and paid before each action, the actions, its success."""
+    """A trial: observation and reward before each action, the actions,
+    and its success.
+    """
 
     seen: list[str]
     paid: list[float]
@@ -50,7 +52,7 @@ class Lived(NamedTuple):
 
 
 def lives(agent: str, name: str, subjects: int) -> Iterator[list[Lived]]:
-    """Yield the life of each subject (its seed is its number)."""
+    """Yield the life of each subject; a subject's number is its seed."""
     plugins = installed_plugins()
     protocol = Catalogue(plugins.protocol_directories).find(name, "paper")
     program = ArenaParadigm(with_arena(protocol)).program
@@ -75,7 +77,7 @@ def lives(agent: str, name: str, subjects: int) -> Iterator[list[Lived]]:
 
 
 def subjects_of(name: str) -> int:
-    """Return how many subjects have 200 trials."""
+    """Return the number of subjects that together have 200 trials."""
     return math.ceil(TRIALS / TASKS[name].trials)
 
 
@@ -86,7 +88,7 @@ def here(agent: str, name: str, subjects: int | None = None) -> list[int]:
 
 
 def asked_of_package(python: Path, question: dict[str, Any]) -> Any:
-    """Return what the package's agents make of a question; see
+    """Return the answer of the package's agents to a question; see
     ``tests/peer/agents_driver.py``.
     """
     driver = PROJECT / "tests" / "peer" / "agents_driver.py"
@@ -118,8 +120,10 @@ def there(python: Path, agent: str, name: str) -> list[int]:
 
 
 def shown(successes: Sequence[int], trials: int) -> str:
-    """Return the rate in percent with its 95 % interval over subjects, and no narrower
-    than independent trials would have it: some agents have few subjects.
+    """Return the rate in percent with its 95 % interval over subjects.
+
+    It is never narrower than for independent trials, because some agents have few
+    subjects.
     """
     mean, error = rate_of(successes, trials)
     share, number = mean / 100, trials * len(successes)
@@ -145,7 +149,7 @@ def table(measured: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Measure, print the table, and keep it."""
+    """Measure, print the table, and store it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

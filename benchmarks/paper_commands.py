@@ -27,7 +27,8 @@ sys.path.insert(0, str(PROJECT))
 
 PAGE = PROJECT / "docs" / "papers.md"
 KEPT = PROJECT / "benchmarks" / "measured" / "paper_commands.json"
-#: The run that the page speaks of; what stands for it, of trials and of dialogues.
+#: The run in the examples of the page; and the runs of trials and of dialogues that
+#: replace it.
 EXAMPLE = "20250131-093000-ab12"
 EXAMPLES = {
     "trials": "pytest --model random --edition paper --protocols t_maze@paper",
@@ -36,7 +37,7 @@ EXAMPLES = {
 
 
 class Done(NamedTuple):
-    """How a command ended: its exit code, and the last lines that it printed."""
+    """The end of a command: its exit code, and the last lines that it printed."""
 
     code: int
     said: str
@@ -54,7 +55,7 @@ def commands() -> list[str]:
 
 
 def carried_out(command: str, here: Path, seconds: float) -> Done | None:
-    """Return how a command ends, or None if it does not within this time."""
+    """Return the end of a command, or None if it takes longer than this."""
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),

@@ -1,4 +1,4 @@
-"""Numbers that came out here, beside those that two papers print, in docs/papers.md and
+"""Our numbers beside those that two papers print, in docs/papers.md and
 docs/cogeval.md.
 
     python benchmarks/papers.py --scores scores.csv --write
@@ -53,11 +53,11 @@ TABLE_2 = {
     "domain:group": 310.5,
     "graph:domain:group": 1133.2,
 }
-#: What the table calls its terms, where it differs.
+#: The table's names for its terms, if they differ.
 NAMES = {"group": "group of conditions"}
-#: Degrees of freedom of the table, where cells of the public scores are empty.
+#: Degrees of freedom of the table's terms with empty cells in the public scores.
 EMPTY = {"graph:domain:group": 44}
-#: The paper's letters of its graphs.
+#: The paper's letters for its graphs.
 LETTERS = {
     "A": "n7line",
     "B": "n7tree",
@@ -66,7 +66,7 @@ LETTERS = {
     "E": "n16cluster",
     "F": "n21star",
 }
-#: The paper's eight models, as its Table 3 and its public scores call them.
+#: The paper's eight models, under their names in its Table 3 and in its public scores.
 MODELS = {
     "gpt-4-32k": "gpt-4-32k",
     "gpt-35": "gpt-35-turbo",
@@ -79,14 +79,14 @@ MODELS = {
 }
 #: Protocols whose animals have a curve of more than five sessions.
 LONG_CURVES = ("morris_water_maze", "t_maze")
-#: Protocols in which the paper's Tabular-QL succeeds at all, as the page lists them.
+#: Protocols in which the paper's Tabular-QL succeeds at all, as listed on the page.
 QL_LEARNS = ("barnes_maze", "operant_chamber", "shuttle_box")
-#: How each command of the page ended, and the rates of its run.
+#: The end of each command of the page, and the rates of its run.
 COMMANDS: dict[str, Any] = json.loads(HOW_THEY_END.read_text("utf-8"))
 
 
 def measured(scores: Path) -> dict[str, Any]:
-    """Compute what the pages say of a table of scores."""
+    """Compute the figures of the pages from a table of scores."""
     table_3 = read_published(PROJECT / "protocols" / "cogeval")
     found = read_scores(scores, table_3)
     eight = [one for one in found if one.model in MODELS.values()]
@@ -145,7 +145,7 @@ def deviances(kept: Mapping[str, Any]) -> str:
 
 
 def means(kept: Mapping[str, Any]) -> str:
-    """Return how far the means of Table 3 are from those of the scores."""
+    """Return the distances between the means of Table 3 and those of the scores."""
     gaps = [abs(here - there) for there, here in kept["means"].values()]
     near = sum(gap <= 0.1 for gap in gaps)
     return (
@@ -207,7 +207,7 @@ def one_view() -> str:
 
 
 def ends() -> str:
-    """Return how many commands end with which exit code."""
+    """Return the number of commands for each exit code."""
     codes = Counter(one["exit"] for one in COMMANDS.values())
     differ = sum(" diff " in command for command in COMMANDS)
     return (
@@ -218,7 +218,7 @@ def ends() -> str:
 
 
 def parts() -> dict[str, tuple[Path, str]]:
-    """Return what stands on the pages, by the name of its place."""
+    """Return the generated parts of the pages, by the name of their place."""
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
     return {
         "table 2": (COGEVAL, table_2(kept)),

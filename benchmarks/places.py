@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def filled(page: Path, name: str, text: str) -> str:
-    """Return a page with a text in the place of this name, of which there is one."""
+    """Return a page with a text at the only place of this name."""
     place = rf"(?<=<!-- measured: {re.escape(name)} -->).*?(?=<!-- end -->)"
     found, times = re.subn(
         place, lambda _: text, page.read_text(encoding="utf-8"), flags=re.DOTALL

@@ -42,12 +42,12 @@ from cheesebench.plugins.backends.openai import encode
 from cheesebench.plugins.backends.processes import free_port, is_healthy
 from cheesebench.plugins.backends.weights import weights
 
-#: Calls of each life, where lives take turns.
+#: Number of calls of each life, if lives take turns.
 CALLS = 5
-#: llama.cpp's default: how much of a prompt must be alike for its slot to be taken.
+#: llama.cpp's default: the common part of a prompt for which its slot is taken.
 DEFAULT = 0.1
 PROTOCOLS = "t_maze,operant_chamber"
-#: Tokens of a reply of the bare loops: what is compared are the prompts.
+#: Tokens of a reply in the bare loops, which only compare prompts.
 REPLY = 8
 SERVER = """
 import json, sys, threading, xllamacpp
@@ -64,7 +64,7 @@ threading.Event().wait()
 
 @dataclass(frozen=True)
 class Row:
-    """What one way of asking took."""
+    """The figures for one way of asking."""
 
     way: str
     calls: int
@@ -81,7 +81,7 @@ def spent() -> float:
 
 
 def by_the_product(model: str, place: Path) -> tuple[Row, list[RebuiltCall]]:
-    """Make a run; return what it took, and its calls in the order of its log."""
+    """Make a run; return its figures, and its calls in the order of its log."""
     before = spent()
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += ["--model", model, "--protocols", PROTOCOLS, "--design", "smoke"]
@@ -114,7 +114,7 @@ def logged(path: Path) -> list[RebuiltCall]:
 
 
 def in_turn(calls: Sequence[RebuiltCall]) -> list[ChatRequest]:
-    """Return the first calls of each life, one life after the other in each round."""
+    """Return the first calls of each life, in rounds with one call of every life."""
     lives: dict[str, list[ChatRequest]] = defaultdict(list)
     for one in calls:
         lives[one.request.conversation].append(one.request)
@@ -123,7 +123,7 @@ def in_turn(calls: Sequence[RebuiltCall]) -> list[ChatRequest]:
 
 
 def asked_bare(way: str, requests: Sequence[ChatRequest], server: str) -> Row:
-    """Ask a server in a loop; return what it took (its CPU time is added later)."""
+    """Ask a server in a loop; return the figures (the CPU time is added later)."""
     prompt = computed = 0
     for request in requests:
         body = json.loads(encode(request)) | {"max_tokens": REPLY}

@@ -1,5 +1,4 @@
-"""How much is sent to a model for each step of its life: characters of prompt per
-executed step.
+"""Characters of prompt that are sent to a model for each executed step.
 
 A subject of random actions that writes 200 characters of learnings with every reply
 lives through a protocol, for every length of the history, every number of actions per
@@ -29,15 +28,15 @@ from cheesebench.plugin_manager import installed_plugins
 
 HISTORIES: tuple[int | str, ...] = (1, 3, 5, 10, "3-7")
 NUMBERS = (1, 4, 8, 16)
-#: Executed steps of a figure, over as many trials as it takes.
+#: Number of executed steps for each figure, over as many trials as needed.
 STEPS = 2000
-#: Columns that docs/prompts.md needs.
+#: Columns for docs/prompts.md.
 KEPT = ("characters per step", "new per step")
 LEARNINGS = ("What I have learnt: " + "and so on, " * 20)[:200]
 
 
 def shared(one: str, other: str) -> int:
-    """Return the length of the longest beginning that two texts share."""
+    """Return the length of the longest common beginning of two texts."""
     same = itertools.takewhile(bool, map(operator.eq, one, other))
     return sum(1 for _ in same)
 
@@ -62,8 +61,8 @@ def measure(
     while steps < STEPS:
         observation = life.begin_trial()
         if observation is None:
-            # its life is over; the next subject takes up where it ended, for the
-            # figures' sake
+            # Its life is over. For the figures, the next subject may take up where it
+            # ended.
             subject += 1
             life = paradigm.environment(plugins.view("ascii_2d"), 0, subject)
             continue

@@ -25,7 +25,7 @@ from transformers import (
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/real_vllm"))
 from tiny_model import PICTURE, PROCESSOR, TEMPLATE  # type: ignore[import-not-found]
 
-#: What replies have learnt: one in three of these words is left out.
+#: Vocabulary of the replies; one in three of these words is left out.
 WORDS = """ the wall is ahead of me and I turned left then right because food was at end this arm so next time go back
  look for landmark near corner before moving forward again remember which door opened after light came on stay away from
  water platform lies north east south west maybe try other side now reward follows tone never same place twice but
@@ -89,7 +89,7 @@ def write(tokenizer: str, directory: Path) -> None:
 
 
 def follows(tokens: Any) -> dict[int, list[int]]:
-    """Return which tokens may follow a token of a reply: words, of which some are left
+    """Return the tokens that may follow each token of a reply: words, some of them left
     out, and actions.
     """
     words = list(
@@ -118,8 +118,8 @@ def follows(tokens: Any) -> dict[int, list[int]]:
 
 
 def suggest(model: Any, found: dict[int, list[int]]) -> None:
-    """Let the last token decide on the next one: layers add little, and the last layer
-    looks for what it was.
+    """Make the last token determine the next one: layers add little, and the last layer
+    reads only the last token.
     """
     with torch.no_grad():
         for layer in model.model.language_model.layers:
@@ -135,7 +135,7 @@ def suggest(model: Any, found: dict[int, list[int]]) -> None:
         ):
             inputs[one] = direction * inputs.shape[1] ** 0.5
             for another in set(following):
-                # At a temperature of 0.7.
+                # Scaled for a temperature of 0.7.
                 more = 0.7 * torch.tensor(following.count(another)).log().item()
                 outputs[another] += direction * ((30 + more) / inputs.shape[1] ** 0.5)
 

@@ -1,5 +1,5 @@
-"""Random actions under the paper's rules: how often they succeed here, and in the
-published package itself.
+"""Success rates of random actions under the paper's rules, here and in the published
+package itself.
 
 ``python benchmarks/random_rates.py`` (some minutes) prints the rates over 6,000 trials
 of each paradigm beside the package's intervals over 99 seeds. ``--peer PYTHON`` asks
@@ -35,8 +35,8 @@ TRIALS, SEEDS = 6000, 99
 
 
 class Task(NamedTuple):
-    """What the package calls a paradigm, its trials and steps, and its random agent
-    over 99 seeds, in percent.
+    """A paradigm in the package: its name, trials and steps, and its random agent's
+    rate over 99 seeds, in percent.
     """
 
     package: str
@@ -71,7 +71,7 @@ class Rate(NamedTuple):
 
 
 def rate_of(successes: Sequence[int], trials: int) -> Rate:
-    """Return the rate of lives with so many successes each."""
+    """Return the rate of lives, given the number of successes of each."""
     rates = [100 * found / trials for found in successes]
     return Rate(
         statistics.fmean(rates), statistics.stdev(rates) / math.sqrt(len(rates))
@@ -79,9 +79,7 @@ def rate_of(successes: Sequence[int], trials: int) -> Rate:
 
 
 def here(name: str, subjects: int, seed: int = 1) -> Rate:
-    """Return the rate of so many subjects that act at random in the edition
-    ``paper``.
-    """
+    """Return the rate of ``subjects`` random subjects in the edition ``paper``."""
     specification = with_arena(
         Catalogue(installed_plugins().protocol_directories).find(name, "paper")
     )
@@ -106,8 +104,8 @@ def here(name: str, subjects: int, seed: int = 1) -> Rate:
 
 
 def there(python: Path, name: str, seeds: int, *, rounded: bool) -> Rate:
-    """Return the rate of the package's environment; ``rounded`` takes sines and cosines
-    to 12 places.
+    """Return the rate in the package's environment; ``rounded`` rounds sines and
+    cosines to 12 places.
     """
     task = TASKS[name]
     question = {

@@ -26,7 +26,7 @@ from cheesebench.experiment.session import RunSession
 from cheesebench.family import CellRequest
 from cheesebench.plugin_manager import PluginManager
 
-#: Seconds between two polls of the log.
+#: Seconds between two checks of the log.
 LOOK = 0.02
 
 
@@ -38,13 +38,13 @@ def spent() -> float:
             fields = (
                 Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
             )
-            # Its own, and those of children that have ended.
+            # Its own, and those of ended children.
             ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def run(executor: str, subjects: int, processes: int) -> dict[str, float]:
-    """Run so many subjects once; return the figures."""
+    """Run ``subjects`` subjects once; return the figures."""
     plugins = PluginManager()
     [specification] = common.specifications(["t_maze"])
     request = CellRequest(

@@ -1,5 +1,5 @@
-"""What happens when a real, very small language model runs the nine protocols, in
-figures that any run must add up to.
+"""A real, very small language model on the nine protocols, in figures with checkable
+sums.
 
     python benchmarks/real_model.py --output benchmarks/measured/real_model.json
     python benchmarks/real_model.py --plans RUN --plans RUN --output FILE
@@ -48,7 +48,7 @@ COUNTED = ("calls", "unparsed", "truncated", "empty")
 
 
 def measure(agent: str, options: list[str], directory: Path) -> dict[str, Any]:
-    """Run the smoke design; return for each protocol what its log holds."""
+    """Run the smoke design; return the contents of its log for each protocol."""
     command = [
         sys.executable,
         "-m",
@@ -122,8 +122,8 @@ def _of_protocol(log: sqlite3.Connection, name: str) -> dict[str, Any]:
 
 
 def planned(run: Path) -> list[dict[str, Any]]:
-    """Return for each protocol of a run what was planned by six first answers, and what
-    was made.
+    """Return the plan from six first answers, and the actual figures, for each protocol
+    of a run.
     """
     with closing(
         sqlite3.connect(f"file:{run / 'run.sqlite'}?mode=ro", uri=True)

@@ -1,5 +1,5 @@
-"""What the prompts hold: a program that reads nothing else (``tests/reasoner.py``), by
-view and by memory.
+"""The information in the prompts, measured by a program that reads nothing else
+(``tests/reasoner.py``), by view and by memory.
 
 It plays the nine paradigms through the real path, in the default design, and the table
 goes into ``docs/prompts.md``::
@@ -33,7 +33,7 @@ Row = tuple[str, str, int]
 
 
 def cell(protocol: str, row: Row) -> str:
-    """Return what it comes to on one protocol: ``96 P`` (per cent of trials, and the
+    """Return the result on one protocol: ``96 P`` (per cent of trials, and the
     verdict).
     """
     seen, history, learnings = row

@@ -58,7 +58,9 @@ ACTIONS = {"F": "FORWARD", "L": "ROTATE_LEFT", "R": "ROTATE_RIGHT", "S": "STAY"}
 
 @dataclass(frozen=True)
 class Cell:
-    """A model on a protocol; ``agent`` is how a language model is asked, else empty."""
+    """A model on a protocol; ``agent`` is the agent that asks a language model,
+    otherwise empty.
+    """
 
     model: str
     agent: str
@@ -66,12 +68,12 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The name of its run and of its log."""
+        """The name of the cell's run and of its log."""
         return ".".join(filter(None, (self.model, self.agent, self.protocol)))
 
 
 def cells(models: Iterable[str] = (), protocols: Iterable[str] = ()) -> list[Cell]:
-    """Return the cells of the page, those of the chosen models and protocols."""
+    """Return the cells of the page for the chosen models and protocols."""
     rows = [(model, "") for model in AGENTS]
     rows += [(model, agent) for model in MODELS for agent in ASKERS]
     return [
@@ -83,7 +85,7 @@ def cells(models: Iterable[str] = (), protocols: Iterable[str] = ()) -> list[Cel
 
 
 def measure(cell: Cell, minutes: float, options: Sequence[str]) -> None:
-    """Run a cell, or go on with it, for as long; keep its log, finished or not."""
+    """Run a cell, or continue it, for this long; store its log, finished or not."""
     with tempfile.TemporaryDirectory() as place:
         run = Path(place) / cell.name
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -101,7 +103,9 @@ def measure(cell: Cell, minutes: float, options: Sequence[str]) -> None:
 
 
 def unpack(cell: Cell, run: Path) -> bool:
-    """Put the kept log of a cell where a run's is; return whether there was one."""
+    """Unpack the stored log of a cell to the place of a run's; return whether there was
+    one.
+    """
     kept = KEPT / f"{cell.name}.sqlite.xz"
     if not kept.is_file():
         return False
@@ -111,7 +115,7 @@ def unpack(cell: Cell, run: Path) -> bool:
 
 
 def pack(cell: Cell, run: Path) -> None:
-    """Keep a log: smaller by a factor of ten, and whole or not at all."""
+    """Store a log, compressed by a factor of ten, whole or not at all."""
     with closing(sqlite3.connect(run / "run.sqlite")) as log:
         log.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     KEPT.mkdir(exist_ok=True)
@@ -123,7 +127,7 @@ def pack(cell: Cell, run: Path) -> None:
 
 @dataclass(frozen=True)
 class Found:
-    """What the log of a cell holds."""
+    """The contents of a cell's log."""
 
     cell: Cell
     judged: Mapping[str, Any]
@@ -132,7 +136,7 @@ class Found:
     actions: Counter[str]
     calls: int
     repeated: int
-    """Replies that are the same, to the letter, as the one before."""
+    """Number of replies that are exactly the same as the one before."""
     noted: int
     """Replies with learnings that say something."""
     hours: float
@@ -140,13 +144,13 @@ class Found:
 
     @property
     def unfinished(self) -> bool:
-        """Whether the last part was ended by its time."""
+        """Whether time ended the last part."""
         outcomes = self.judged["outcomes"]
         return bool(outcomes["budget"] or outcomes["not run"])
 
 
 def read(cell: Cell) -> Found | None:
-    """Return what was measured of a cell, by its report and by SQL of our own."""
+    """Return the measurements of a cell, by its report and by SQL of our own."""
     with tempfile.TemporaryDirectory() as place:
         run = Path(place) / cell.name
         if not unpack(cell, run):
@@ -175,14 +179,14 @@ def read(cell: Cell) -> Found | None:
 
 
 def says_something(reply: str) -> bool:
-    """Return whether the line of learnings of a reply has more than "none"."""
+    """Return whether the line of learnings in a reply has more than "none"."""
     found = re.search(r'LEARNINGS"?:\s*"?([^\n"]*)', reply, re.IGNORECASE)
     words = found[1].strip(" .,").casefold() if found else ""
     return words not in ("", "no", "none", "nothing", "n/a", "nothing is known yet")
 
 
 def rendered(found: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> str:
-    """Return what stands on the page between its marks."""
+    """Return the part of the page between its marks."""
     parts = [_summary(found, hashes)]
     for (model, agent), group in itertools.groupby(
         found, key=lambda cell: (cell.model, cell.agent)
@@ -221,9 +225,7 @@ def _summary(found: Mapping[Cell, Found | None], hashes: Mapping[str, str]) -> s
 
 
 def _marked(found: Found, said: str) -> str:
-    """Return a verdict and its rate in a few characters, else a word for there being
-    none.
-    """
+    """Return a verdict and its rate in a few characters, or a word if there is none."""
     rate = found.judged["rate"]
     if said in ("PASS", "FAIL", "INCONCLUSIVE") and rate is not None:
         return f"{MARKS[Verdict(said)]} {percent(rate)}".replace(" ", "\u00a0")
@@ -268,12 +270,12 @@ def _row(cell: Cell, one: Found | None, hashes: Mapping[str, str]) -> list[str]:
 
 
 def _abilities(scale: Mapping[str, float | None] | None) -> list[str]:
-    """Return where the model and the rodent stand on the ability scale."""
+    """Return the model's and the rodent's index on the ability scale."""
     return [on_scale((scale or {}).get(side)) for side in ("model", "rodent")]
 
 
 def _behaviour(found: Iterable[Found]) -> str:
-    """Return in plain words what a model did in all of its cells."""
+    """Return, in plain words, a model's behaviour in all of its cells."""
     cells = list(found)
     said = [_steps(cells), *_replies(cells)]
     said += [
@@ -308,7 +310,7 @@ def _replies(cells: Sequence[Found]) -> Iterator[str]:
 
 
 def page() -> str:
-    """Return the page with what the kept logs say."""
+    """Return the page, filled from the stored logs."""
     hashes = {one.name: one.sha256 for one in specifications(list(NINE))}
     block = rendered({cell: read(cell) for cell in cells()}, hashes)
     return filled(PAGE, "results", f"\n{block}")

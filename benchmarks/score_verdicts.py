@@ -1,5 +1,5 @@
-"""How often ``cheesebench verdict`` is wrong where two models are equal, or a mean is
-the value; and how often right.
+"""Error rates of ``cheesebench verdict`` for equal models, or a mean equal to the
+value; and its power.
 
     python benchmarks/score_verdicts.py > benchmarks/measured/score_verdicts.json
 
@@ -69,7 +69,7 @@ def write(path: Path, scores: np.ndarray) -> None:
 def simulate(
     tasks: int, clusters: int, items: int, shared: float, runs: int, folder: Path
 ) -> dict[str, float]:
-    """Return how often answers are wrong, and right."""
+    """Return the rates of wrong and of right answers."""
     random = np.random.default_rng(tasks * 1000 + clusters)
     first, second = folder / "a.csv", folder / "b.csv"
     counts = dict.fromkeys(
@@ -101,7 +101,7 @@ def simulate(
 
 
 def skewed(pairs: int, share: float, loss: float, runs: int) -> float:
-    """Return how often an answer is given where the true mean difference is 0."""
+    """Return how often an answer is given although the true mean difference is 0."""
     random, wrong = np.random.default_rng(pairs), 0
     for _ in range(runs):
         gain = share * loss / (1 - share)

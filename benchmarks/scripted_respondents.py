@@ -36,35 +36,33 @@ from cheesebench.records import CellPlan
 from cheesebench.testing.fake_server import Answer, Call
 from cheesebench.trial_loop import TrialLoop
 
-#: Share of trials in which a respondent walks at random; None: it says an action once.
+#: Share of trials in which a respondent walks at random; None: it names a single action
+#: in its life.
 LAPSES: Mapping[str, float | None] = {
     "hopeless": None,
     "weak": 1.0,
     "ratlike": 0.25,
     "competent": 0.05,
 }
-#: Actions of a reply, at most; what the agent asks for.
+#: Maximum number of actions of a reply, as in the agent's prompt.
 MOST = 8
-#: Steps that the solver may try until it has found a success, and to find a shorter
-#: one.
+#: Steps of the solver until its first success, and for finding a shorter one.
 EFFORT, POLISH = 20_000, 500
 _TEXT = (
     "grey light near warm quiet perhaps again slowly beyond under the of and a this that some many round small "
     "distant open narrow bright dim edge corner stone water cold dry late early still soft sharp far"
 )
 _WORDS = _TEXT.split()
-#: Tokens that a server puts around a message.
+#: Number of tokens that a server adds to a message.
 AROUND = 4
 BLOCK = 16
-#: Tokens from which on an API caches a prompt, and its step.
+#: Minimum number of tokens that an API caches, and its increment.
 API_LEAST, API_STEP = 1024, 128
 
 
 @lru_cache(maxsize=1)
 def encoding() -> Any:
-    """Return the tokenizer: its file comes with litellm, so that nothing is
-    downloaded.
-    """
+    """Return the tokenizer. Its file comes with litellm, so nothing is downloaded."""
     spec = importlib.util.find_spec("litellm")
     if spec is None or spec.origin is None:
         raise SystemExit(
@@ -80,19 +78,19 @@ def encoding() -> Any:
 
 @lru_cache(maxsize=50_000)
 def tokens(text: str) -> tuple[int, ...]:
-    """Return the tokens of a text; the past is said again and again."""
+    """Return the tokens of a text. Cached, because past texts recur in every prompt."""
     return tuple(encoding().encode_ordinary(text))
 
 
 class PrefixCache:
-    """What a server has read so far, block by block: an endless cache."""
+    """An unlimited model of a server's prefix cache, in blocks."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
 
     def read(self, prompt: Sequence[int]) -> int:
-        """Return how many tokens of the prompt's beginning were read before, in whole
-        blocks, and read the rest.
+        """Return how many tokens at the beginning of the prompt are cached, in whole
+        blocks; then cache the rest.
         """
         mark, cached, known = 0, 0, True
         for start in range(0, len(prompt) - BLOCK + 1, BLOCK):
@@ -105,7 +103,7 @@ class PrefixCache:
 
 @dataclass
 class Player:
-    """One subject, and its life as the run lives it."""
+    """One subject, with a copy of its life in the run."""
 
     kind: str
     paradigm: ArenaParadigm
@@ -122,7 +120,7 @@ class Player:
         self._life = ArenaSubject(
             self.paradigm.program, DARKNESS, self.seed, self.subject
         )
-        #: The same life as the agent sees it: what it shows may end a plan.
+        #: The same life as the agent sees it, because the picture may end a plan.
         self._seen = self.paradigm.environment(
             installed_plugins().view(self.plan.view), self.seed, self.subject
         )
@@ -135,11 +133,11 @@ class Player:
 
     @property
     def next_seed(self) -> int:
-        """The seed of its next call, by which it is known."""
+        """The seed of its next call, by which the call is recognised."""
         return call_seed(self.origin, self.calls + 1)
 
     def reply(self) -> str:
-        """Return what it says to its next call, and live through what comes of it."""
+        """Return its reply to its next call, and live through the consequences."""
         self.calls += 1
         text = self._say()
         self._live(lambda loop: loop.act(parse(text, MOST, 500).actions or (STAY,)))
@@ -158,8 +156,8 @@ class Player:
         return f"LEARNINGS: {learnt}\nACTIONS: {', '.join(chosen)}"
 
     def _live(self, act: Callable[[TrialLoop], None]) -> None:
-        """Act, and let the life without a picture follow; go on to the next trial when
-        this one has ended.
+        """Act, and repeat it in the life without a picture; go on to the next trial
+        when this one has ended.
         """
         loop = self._loop
         assert loop is not None
@@ -216,12 +214,12 @@ class Counted:
 
 
 class Respondents:
-    """The script of a server: answers every call as the subject whose it is."""
+    """The script of a server: each call is answered by its subject."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, Player] = {}
         self._cache = PrefixCache()
-        #: What the calls of each subject took, in order.
+        #: Tokens of each subject's calls, in order.
         self.counted: dict[tuple[str, str, int], list[Counted]] = {}
 
     def seat(self, player: Player) -> None:
@@ -230,14 +228,13 @@ class Respondents:
         self.counted[(player.kind, player.plan.protocol, player.subject)] = []
 
     def __call__(self, call: Call) -> Answer:
-        """Answer a call, and count what it takes."""
+        """Answer a call, and count its tokens."""
         player = self._waiting.pop(call.body["seed"])
         text = player.reply()
         self._waiting[player.next_seed] = player
         prompt: list[int] = []
         for message in call.body["messages"]:
-            # What stands around a message tells its role; it is the same for all of a
-            # role.
+            # The tokens around a message depend only on its role.
             role = -1 - ("system", "user", "assistant").index(message["role"])
             prompt += (*[role] * AROUND, *tokens(message["content"]))
         cached = self._cache.read(prompt)

@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ("tests", "docs", "benchmarks", "fuzz", "website")
 OURS = ("cheesebench", "paradigms", "plugins", "protocols", "reports")
 SMOKE = "--model random --design smoke --protocols t_maze --executor threads --processes 1 --exit-zero"
-#: What a file or function must be called to be the end of a way.
+#: Functions at which the ways end.
 STEP, ROW = "ArenaSubject.step", "write_trial"
 JUDGED, LINE = "cheesebench/statistics/judgement.py", "reports/text.py"
 
@@ -61,9 +61,7 @@ def lines(paths: Iterable[Path]) -> int:
 
 
 class Trace:
-    """Follows a run: which of our modules run a function, and through which files the
-    ways lead.
-    """
+    """Follows a run: which of our modules run a function, and the files on the ways."""
 
     def __init__(self) -> None:
         self.running: set[str] = set()
@@ -72,8 +70,8 @@ class Trace:
         self._names: dict[str, str] = {}
 
     def name(self, path: str) -> str:
-        """Return a file of ours relative to the project (through symbolic links),
-        others as an empty string.
+        """Return a file of ours relative to the project (through symbolic links), and
+        an empty string for any other.
         """
         if path not in self._names:
             real = Path(os.path.realpath(path))
@@ -120,7 +118,7 @@ class Trace:
 
     @contextlib.contextmanager
     def following(self) -> Iterator[None]:
-        """Follow all threads, and remember who started which thread or task."""
+        """Follow all threads, and remember the starter of each thread or task."""
         start, create = threading.Thread.start, asyncio.BaseEventLoop.create_task
 
         def remembered(thread: threading.Thread) -> None:
@@ -169,8 +167,8 @@ def traced() -> Trace:
 
 
 def ways(trace: Trace) -> dict[str, list[str]]:
-    """Return the files to a step, those that follow to the row, and those that follow
-    to the line of the report.
+    """Return the files on the way to a step; then the further ones to the row, and to
+    the line of the report.
     """
     step = trace.ways["step"]
     row = [name for name in trace.ways["row"] if name not in step]
@@ -184,7 +182,7 @@ def ways(trace: Trace) -> dict[str, list[str]]:
 
 
 def table(trace: Trace) -> list[list[Any]]:
-    """Return what is measured, the figures, and what they may be at most."""
+    """Return the measured quantities, their figures, and their maxima."""
     python = tracked("*.py")
     tests = [path for path in python if path.relative_to(ROOT).parts[0] == "tests"]
     pages = [ROOT / "README.md", *(path for path in tracked("docs/*.md"))]
@@ -219,7 +217,7 @@ def table(trace: Trace) -> list[list[Any]]:
 
 
 def bounded(code: meter.Figures) -> dict[str, tuple[float, float]]:
-    """Return the figures that may only fall, and what each may be at most."""
+    """Return the figures that may only fall, each with its maximum."""
     text = (ROOT / "tests" / "meter.toml").read_text(encoding="utf-8")
     counted = {
         "functions_over_10": code.functions_over_10,

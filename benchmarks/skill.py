@@ -1,5 +1,5 @@
-"""How the rate in each of the nine depends on a learner's skill, and between which
-skills it tells models apart: the table of docs/agents.md.
+"""Rates in each of the nine by a learner's skill, and the skills that a protocol can
+tell apart: the table of docs/agents.md.
 
 ``python benchmarks/skill.py`` (a minute) runs ``random`` (skill 0), the graded learners
 and ``place-learner`` (100) with a few subjects, and prints the table; ``--write`` keeps
@@ -37,8 +37,8 @@ SKILLS = {
     90: "graded-90",
     100: "place-learner",
 }
-#: Subjects that are measured, and those of the design of which is said what it tells
-#: apart.
+#: Number of subjects in the measurement, and in the design whose resolution is
+#: reported.
 SUBJECTS, COHORT = 8, 20
 #: Standard errors by which two skills must differ.
 APART = 1.96
@@ -72,11 +72,11 @@ def measure(
 
 
 def told_apart(rates: Mapping[str, Sequence[float]]) -> str:
-    """Return the neighbouring skills that a cohort tells apart."""
+    """Return the neighbouring skills that a cohort can tell apart."""
     found = []
     for low, high in pairwise(map(str, SKILLS)):
         (one, first), (other, second) = rates[low], rates[high]
-        # A spread of 0 in a few subjects is not known to be 0.
+        # A spread of 0 in a few subjects does not prove that it is 0.
         least = 1 / COHORT
         error = max(math.hypot(first, second) / math.sqrt(COHORT), least / 2)
         if abs(other - one) > APART * error:
@@ -95,7 +95,7 @@ def table(measured: Measured) -> str:
 
 
 def main() -> None:
-    """Measure, print the table, and keep it."""
+    """Measure, print the table, and store it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

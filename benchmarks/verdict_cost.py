@@ -1,5 +1,5 @@
-"""What nine verdicts cost: four scripted respondents play the sequential design through
-the real path.
+"""The cost of nine verdicts: four scripted respondents play the sequential design
+through the real path.
 
 Each respondent (``scripted_respondents``) is asked by the real agent, client, log and
 harness, through a server on this machine. A cell's subjects are played set by set until
@@ -47,7 +47,7 @@ from cheesebench.statistics.sample import trials_by_subject
 from cheesebench.testing.fake_server import FakeServer
 
 SEED = 0
-#: The model whose price is taken, and tokens that a GPU reads anew, reads from its
+#: The model whose price is used. Then the tokens that a GPU reads anew, reads from its
 #: cache, and writes in a second: what an H200 did with 90 calls of a 7B model in flight
 #: (``measured/gpu.json``), in an estimated ratio.
 PRICED = "gpt-5.4-mini"
@@ -56,7 +56,7 @@ FRESH, CACHED, DECODED = 65_000, 650_000, 7_800
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """What calls took."""
+    """Cost of calls, in tokens."""
 
     calls: int = 0
     prompt: int = 0
@@ -85,7 +85,7 @@ class Cost:
         )
 
     def dollars(self, price: Price) -> float:
-        """Return the price of it."""
+        """Return the price of these tokens."""
         return price.cost(
             Usage(prompt=self.prompt, cached=self.api, completion=self.completion)
         )
@@ -109,13 +109,13 @@ class Played:
     trials: int
     by_subject: tuple[Cost, ...]
     stopped: int
-    """Subjects of the set after which the design stopped."""
+    """Number of subjects of the set after which the design stopped."""
     verdict: str
     rate: float
 
     @property
     def cost(self) -> Cost:
-        """What all subjects took."""
+        """Total cost over all subjects."""
         return sum(self.by_subject, Cost())
 
 
@@ -188,7 +188,7 @@ async def _live(
     specification: Specification,
     subjects: Sequence[int],
 ) -> list[TrialRecord]:
-    """Live subjects at once; a subject that is stopped ends the benchmark."""
+    """Run subjects in parallel; a subject that is stopped ends the benchmark."""
     records: list[TrialRecord] = []
 
     def report(message: Report) -> None:
@@ -255,8 +255,8 @@ def table(played: Sequence[Played], price: Price) -> str:
 def profiles(
     played: Sequence[Played], history: str, specifications: Iterable[Specification]
 ) -> dict[str, Any]:
-    """Return what is shipped: by protocol and respondent, what a subject takes, and
-    where the rule stops.
+    """Return the shipped profiles: by protocol and respondent, the cost of a subject,
+    and where the rule stops.
     """
     marks = {
         specification.name: specification.sha256 for specification in specifications
@@ -279,8 +279,8 @@ def profiles(
 
 
 def write_profiles(path: Path, found: dict[str, Any]) -> None:
-    """Write profiles; what the file has of other respondents and protocols stays, if
-    the protocol is the same.
+    """Write profiles. Those of other respondents and protocols in the file stay, if the
+    protocol is unchanged.
     """
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if known.get("history") == found["history"]:
@@ -301,7 +301,7 @@ def write_profiles(path: Path, found: dict[str, Any]) -> None:
 
 
 def page_table(found: dict[str, Any], price: Price) -> str:
-    """Return the table of the documentation, from profiles: what each respondent took
+    """Return the table of the documentation from profiles: the cost of each respondent
     on all protocols.
     """
     rows = []
@@ -346,8 +346,8 @@ def page_table(found: dict[str, Any], price: Price) -> str:
 
 
 def dropped_plans(chosen: Iterable[Specification]) -> dict[str, dict[str, float]]:
-    """Return the calls a subject by protocol, for each setting of ``interrupt``: six
-    competent subjects.
+    """Return the calls per subject by protocol, for each setting of ``interrupt``, with
+    six competent subjects.
     """
     found: dict[str, dict[str, float]] = {}
     for interrupt in ("never", "change"):
@@ -375,7 +375,7 @@ SHIPPED = Path(__file__).parents[1] / "cheesebench/planning/profiles.json"
 
 
 def shipped_table() -> str:
-    """Return the table of the shipped profiles, as it stands in its place."""
+    """Return the table of the shipped profiles in the form of the page."""
     price = resolve_model(installed_plugins(), PRICED).price
     assert price is not None
     found = json.loads(SHIPPED.read_text(encoding="utf-8"))

@@ -35,26 +35,26 @@ Numbers = NDArray[np.int64]
 
 RESULTS = Path(__file__).parent / "results/verdict_simulation.json"
 GOAL, LIMIT, MOST = 20.0, 40.0, 120
-#: Stakes, and the shares of the wealth behind each.
+#: Stakes; and the share of the wealth behind each.
 STAKES = (0.25, 0.5, 0.75, 0.95, 0.12, 0.06, 0.03, 0.015, 0.007)
 SHARES = np.array([*[0.2475] * 4, *[0.002] * 5])
 SETS = (6, 10, 14, 18, 24, 30, *range(40, MOST + 1, 10))
 STALE_FROM = 50
-#: The tails of the animals' limits were chosen with seeds from 1; what is stored was
-#: drawn with this one.
+#: The tails of the animals' limits were chosen with seeds from 1; the stored figures
+#: use this seed.
 SEED = 20261124
-#: Intraclass correlation of subjects in expectations, unless another is said.
+#: Default intraclass correlation of subjects in expectations.
 ICC = 0.3
 _GRID = (np.arange(512) + 0.5) / 512
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What the rule needs to know of a protocol; ``sessions`` are the rates and numbers
-    of trials that are judged.
+    """The parameters of a protocol for the rule; ``sessions`` are the rates and numbers
+    of judged trials.
 
-    A verdict about a measure has one session of no trials: a subject's score is its own
-    mean, from 0 to 1.
+    A verdict about a measure has one session without trials: a subject's score is its
+    own mean, from 0 to 1.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Setting:
     animals: int | None = None
     sd: float | None = None
     each: tuple[float, ...] = ()
-    """The animals' own rates, where the protocol has them one by one."""
+    """The animals' own rates, if the protocol lists them."""
 
     @property
     def mean(self) -> float:
@@ -87,7 +87,7 @@ def protocols() -> list[Specification]:
 
 
 def shipped() -> list[Setting]:
-    """Return what a verdict on each of the nine paradigms rests on."""
+    """Return the parameters of a verdict for each of the nine paradigms."""
     from cheesebench.experiment.cells import reference_value
 
     found = []
@@ -151,8 +151,8 @@ def _each(document: Specification, sessions: Container[int]) -> tuple[float, ...
 
 @dataclass(frozen=True)
 class Kind:
-    """How subjects differ: by a beta distribution with an ICC, or as two kinds with
-    these rates.
+    """Differences between subjects: by a beta distribution with an ICC, or as two kinds
+    with these rates.
 
     ``share`` of the subjects are of the first kind, and the second follows from the
     mean; without it both are fixed.
@@ -218,11 +218,11 @@ def scores(
     lost: str = "",
     unequal: bool = False,
 ) -> tuple[Floats, Floats] | None:
-    """Return the scores of subjects, of shape [runs, subjects], as the PASS game and as
-    the FAIL game count them.
+    """Return the scores of subjects, of shape [runs, subjects], for the PASS game and
+    for the FAIL game.
 
-    ``missing`` trials are lost at random. ``lost``: all "failures" (or "successes")
-    are. ``unequal``: a session of a subject has any number of trials up to the planned
+    ``missing`` trials are lost at random. ``lost``: all "failures" (or "successes") are
+    lost. ``unequal``: a session of a subject has any number of trials up to the planned
     one. A subject keeps its rank from session to session.
     """
     rank = random.random((runs, subjects))
@@ -270,7 +270,7 @@ def wealth(values: Floats, bar: Floats | float) -> Floats:
 
 
 def together(money: Floats) -> Floats:
-    """Return the wealth, given the logarithm of that of each bet."""
+    """Return the total wealth, given the logarithm of that of each bet."""
     return np.asarray(np.tensordot(SHARES, np.exp(np.minimum(money, 700)), axes=1))
 
 
@@ -307,7 +307,7 @@ def settle(money: tuple[Floats, Floats], held: list[Floats], goal: float) -> Out
     """Return the verdicts of both games."""
     subjects = held[0].shape[1]
     for one in held:
-        one[:, 0] = 0.0  # not before the second subject
+        one[:, 0] = 0.0  # nothing is decided before the second subject
     first = [
         np.where(
             (one >= goal).any(axis=1), (one >= goal).argmax(axis=1) + 1, subjects + 1
@@ -344,8 +344,10 @@ class Animals:
         random: np.random.Generator | None = None,
         redrawn: bool = False,
     ) -> Animals:
-        """Return those of the setting; with ``random``, of new groups of animals with
-        the setting's mean and spread, or ``redrawn`` from its own animals.
+        """Return the animals of the setting.
+
+        With ``random``, each run has a new group of animals with the setting's mean and
+        spread, or with animals ``redrawn`` from its own.
         """
         assert setting.animals is not None
         assert setting.sd is not None
@@ -355,7 +357,7 @@ class Animals:
         shape = (runs, setting.animals)
         if redrawn:
             drawn = random.choice(setting.each, shape)
-        elif spread < 0.01:  # one trial of each: 0 or 1
+        elif spread < 0.01:  # one trial of each animal: 0 or 1
             drawn = (random.random(shape) < setting.reference).astype(float)
         else:
             drawn = random.beta(
@@ -383,8 +385,8 @@ def newcombe_bar(
 def verdicts(
     setting: Setting, low: Floats, high: Floats, animals: Animals | None = None
 ) -> Outcome:
-    """Return the verdicts of the shipped rule; where the animals are a sample, each
-    game is played anew.
+    """Return the verdicts of the shipped rule. If the animals are a sample, each game
+    is played anew.
     """
     if setting.animals is None:
         bar = setting.reference - setting.margin
@@ -405,7 +407,7 @@ def wealth_at_its_mean(values: Floats, bars: Floats) -> Floats:
     """Return the logarithm of the wealth of each bet after each subject, played anew
     against the bar of that moment; shape [stakes, runs, subjects].
 
-    Subjects with the same score multiply the money alike, so they are counted.
+    Subjects with the same score multiply the wealth alike, so they are only counted.
     """
     safe, stakes = np.clip(bars, 1e-9, 1 - 1e-9), np.array(STAKES)[:, None, None]
     money = np.zeros((len(STAKES), *values.shape))
@@ -419,15 +421,15 @@ def wealth_at_its_mean(values: Floats, bars: Floats) -> Floats:
 
 
 def mark(setting: Setting) -> int:
-    """Return a number for the seeds of a protocol, which does not depend on what else
-    is simulated.
+    """Return a number for the seeds of a protocol, which does not depend on the other
+    simulated protocols.
     """
     return zlib.crc32(setting.name.encode())
 
 
 #: The case in which animals are drawn from those of the protocol's file.
 REDRAWN = "animals redrawn from their files"
-#: What is done to the trials of models at the bar.
+#: Changes to the trials of models at the bar.
 CASES: dict[str, dict[str, Any]] = {
     "complete": {},
     REDRAWN: {},
@@ -436,14 +438,14 @@ CASES: dict[str, dict[str, Any]] = {
     "all successes missing": {"lost": "successes"},
     "unequal numbers of trials": {"unequal": True},
 }
-#: Runs that are in memory at once.
+#: Number of runs in memory at once.
 AT_ONCE = 2000
 
 
 def errors(
     settings: list[Setting], runs: int, cases: Container[str] = frozenset(CASES)
 ) -> dict[str, dict[str, dict[str, list[float]]]]:
-    """Return by case, protocol and kind the shares of false PASS and FAIL at the bar;
+    """Return the shares of false PASS and FAIL at the bar, by case, protocol and kind;
     animals are drawn anew.
     """
     found: dict[str, dict[str, dict[str, list[float]]]] = {case: {} for case in CASES}
@@ -492,9 +494,9 @@ def claims(
 ) -> tuple[float, float]:
     """Return the shares of PASS and FAIL.
 
-    A bar that follows the mean is nowhere easier than the animals' value less the
-    margin (and nothing is gained against a mean of its own), so runs whose wealth stays
-    below the goal against that one need not be played.
+    A bar that follows the mean is never easier than the animals' value less the margin,
+    and a game against its own mean gains nothing. So runs whose wealth against that
+    value stays below the goal need not be played.
     """
     runs = len(low)
     if animals is not None:
@@ -512,8 +514,8 @@ def claims(
 
 
 def measures(runs: int) -> dict[str, list[float]]:
-    """Return the same for scores of other shapes, at a reference of .5 with a margin of
-    .1.
+    """Return the shares for scores of other shapes, at a reference of .5 with a margin
+    of .1.
     """
     shapes: dict[str, Callable[..., NDArray[np.float64]]] = {
         "uniform": lambda random, mean, shape: random.uniform(
@@ -535,8 +537,8 @@ def measures(runs: int) -> dict[str, list[float]]:
     return found
 
 
-#: What is expected: name, shift of the mean from the reference (None: moves at random),
-#: and ICC.
+#: Assumed truths: name, shift of the mean from the reference (None: random moves), and
+#: ICC.
 TRUTHS: dict[str, tuple[float | None, float]] = {
     "random": (None, 0.0),
     "30 points worse": (-0.3, ICC),
@@ -623,8 +625,8 @@ def losses(settings: list[Setting], runs: int) -> dict[str, list[float]]:
 
 
 def coverage(settings: list[Setting], runs: int) -> dict[str, float]:
-    """Return for each truth the least share, over the protocols, of intervals that hold
-    when the cell stops.
+    """Return, for each truth, the smallest share over the protocols of intervals that
+    hold when the cell stops.
     """
     found = {}
     for number, (name, (shift, icc)) in enumerate(TRUTHS.items()):
@@ -649,8 +651,8 @@ def coverage(settings: list[Setting], runs: int) -> dict[str, float]:
     return found
 
 
-#: By how much a mean moves, over how many subjects, and whether it is the bar on
-#: average.
+#: Drifts of a mean: its size, its duration in subjects, and whether the mean is the bar
+#: on average.
 DRIFTS = {
     "as good on average, better by 20 points over 60 subjects": (0.2, 60, False),
     "as good on average, worse by 20 points over 60 subjects": (-0.2, 60, False),
@@ -667,8 +669,8 @@ DRIFTS = {
 
 
 def drift(settings: list[Setting], runs: int) -> dict[str, list[float]]:
-    """Return the mean shares of PASS and FAIL of models whose mean moves, and is as
-    good as the animals, or at the bar, on average.
+    """Return the mean shares of PASS and FAIL for models with a drifting mean that is
+    on average as good as the animals, or at the bar.
     """
     found = {}
     for number, (name, (change, over, at_bar)) in enumerate(DRIFTS.items()):
@@ -704,8 +706,8 @@ NEAR = {"ICC .3": Kind("", ICC), "all or none": Kind("", rates=(0.0, 1.0))}
 
 
 def near(runs: int) -> dict[str, list[float]]:
-    """Return by distance above a declared bar the median number of subjects until
-    PASS, for each kind of ``NEAR``.
+    """Return the median number of subjects until PASS, by distance above a declared
+    bar, for each kind of ``NEAR``.
     """
     bar, most, found = 0.6, 40_000, {}
     for at, distance in enumerate((0.1, 0.05, 0.02, 0.01)):
@@ -724,11 +726,10 @@ def near(runs: int) -> dict[str, list[float]]:
 
 
 def regression(runs: int) -> dict[str, list[float]]:
-    """Return by kind of subjects, points lost, and pairs: shares of "worse" by sign
-    flips, and of "no loss" by betting.
+    """Return shares of "worse" by sign flips, and of "no loss" by betting, for each
+    kind of subjects, points lost, and number of pairs.
 
-    Subjects have 40 trials; a subject has the same rate in both runs, less what is
-    lost.
+    Subjects have 40 trials; a subject has the same rate in both runs, minus the loss.
     """
     found = {}
     kinds = {"ICC .3": Kind("", ICC), "learn or do not": Kind("", rates=(0.05, 0.95))}
@@ -773,8 +774,8 @@ def regression(runs: int) -> dict[str, list[float]]:
 def figures(
     runs: int, only: str | None = None, protocols: str | None = None
 ) -> dict[str, Any]:
-    """Return everything that is stored, or one part of it, or that of some
-    protocols.
+    """Return everything that is stored, or one part of it, or that
+    of some protocols.
     """
     settings = [
         one
@@ -918,7 +919,7 @@ def _table(headers: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-#: Where a table stands in the page.
+#: Page with the tables.
 PAGE = Path(__file__).parents[1] / "docs/reference/verdicts.md"
 
 
@@ -949,7 +950,7 @@ def main() -> None:
                 for key, own in found[options.only].items()
             }
         text = json.dumps({**known, **found}, indent=1)
-        # On one line each.
+        # Puts each pair on one line.
         pairs = re.sub(r"\[\s+([\d.e-]+),\s+([\d.e-]+)\s+\]", r"[\1, \2]", text)
         RESULTS.write_text(pairs + "\n", encoding="utf-8")
         everything = json.loads(RESULTS.read_text(encoding="utf-8"))

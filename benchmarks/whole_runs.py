@@ -45,7 +45,7 @@ RUNS = {
         for subjects in (1, 100, 1000)
     },
 }
-#: Seconds between two polls of the memory.
+#: Seconds between two checks of the memory.
 INTERVAL = 0.1
 
 
@@ -82,11 +82,13 @@ def measure(given: list[str]) -> dict[str, float]:
 
 
 def family(process: int) -> list[int]:
-    """Return a process and all that it has started, as far as they still run."""
+    """Return a process and all that it has started, as far as they
+    are still running.
+    """
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The name of the program, in parentheses, may hold anything; the parent is
+            # The program's name, in parentheses, may contain anything; the parent is
             # the second word after it.
             parents[int(status.parent.name)] = int(
                 status.read_text().rpartition(")")[2].split()[1]
@@ -102,7 +104,7 @@ def family(process: int) -> list[int]:
 
 
 def memory(process: int) -> int:
-    """Return the bytes of a process that are in memory; 0 when it has ended."""
+    """Return the resident bytes of a process; 0 when it has ended."""
     try:
         return (
             int(Path(f"/proc/{process}/statm").read_text().split()[1])

@@ -1,6 +1,4 @@
-"""What a campaign is, and how one case of it is tried: with a limit of time, and of
-memory.
-"""
+"""Campaigns, and a single case under limits of time and memory."""
 
 from __future__ import annotations
 
@@ -13,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-#: Seconds and bytes that one case may take.
+#: Maximum seconds and bytes for one case.
 SECONDS, MEMORY = 2.0, 500 * 2**20
 CORPUS = Path(__file__).with_name("corpus")
 
 
 class Campaign(Protocol):
-    """One kind of hostile input. A case is bytes, so that it can be kept as a file of
+    """One kind of hostile input. A case is bytes, so that it can be stored as a file of
     the corpus.
     """
 
@@ -30,7 +28,7 @@ class Campaign(Protocol):
         ...
 
     def check(self, case: bytes) -> None:
-        """Try a case; whatever is raised is a finding."""
+        """Try a case. Any exception is a finding."""
         ...
 
 
@@ -39,8 +37,8 @@ class TooMuchError(Exception):
 
 
 def attempt(campaign: Campaign, case: bytes) -> Exception | None:
-    """Try a case within the limits; return what is wrong, if anything is. Only the main
-    thread can.
+    """Try a case within the limits; return the error, if any. Only for
+    the main thread.
     """
     before = _peak()
     try:
@@ -65,8 +63,8 @@ def _peak() -> int:
 
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise TooMuchError after so many seconds of work, on however busy a machine; or
-    after thirty times as long.
+    """Raise TooMuchError after this many seconds of CPU time, however busy the machine
+    is; or after thirty times as long.
     """
     clocks = (
         (signal.SIGPROF, signal.ITIMER_PROF, seconds),

@@ -1,5 +1,5 @@
-"""Expressions: an error at its column, or a value; and where Python can read one, the
-value that Python computes.
+"""Expressions: the result is an error at its column, or a value. If Python can read the
+expression, it must be Python's value.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ VALUES = {"a": 0, "b": 1, "c": 2.5, "d": -3, "nought": 0.0}
 ATOMS = [*map(str, range(6)), "99", "0.5", ".25", "3.", "1e2", "2E-1", *VALUES]
 _WORDS = "a b1 _c and or not in none it where size min( abs( ( ) (( )) , + - * / % // ** == = != ! < <= => > <> 0 7"
 _SIGNS = "1.5 1e5 1e 7a 0x1 1.2.3 . [ ] { ' & | ^ ~ \\ $ é → 1e99"
-#: What an expression is made of, and what it is not.
+#: Pieces of valid and invalid expressions.
 PIECES = [
     *_WORDS.split(),
     *_SIGNS.split(),
@@ -48,9 +48,9 @@ PIECES = [
     "  ",
     "9" * 400,
 ]
-#: What the protocol below notes of earlier trials: it notes nothing else.
+#: Readings of earlier trials in the protocol below, the only ones that it records.
 RECENT = ("recent(success, 2)", "recent(found, 3)", "recent(timeout, 1000)")
-#: What means something in the protocol below.
+#: Names with a meaning in the protocol below.
 NAMES = (
     *(
         "last",
@@ -163,8 +163,8 @@ class Expressions:
             self.check(text.encode())
 
     def draw(self, chance: random.Random) -> bytes:
-        """Return an expression that makes sense, one with other names in it, or
-        noise.
+        """Return an expression that makes sense, one with other names in
+        it, or noise.
         """
         kind = chance.randrange(4)
         if kind == 0:
@@ -186,8 +186,8 @@ class Expressions:
         return self._names.expression(text, self._node, said, want=want, it=True)
 
     def check(self, case: bytes) -> None:
-        """Parse, resolve and compute it: as a condition, as a number, or as
-        anything.
+        """Parse, resolve and compute it: as a condition, as a number,
+        or as anything.
         """
         text = case.decode("utf-8", "replace")
         check_syntax(text)
@@ -215,8 +215,8 @@ class Expressions:
 
 
 def check_syntax(text: str) -> Expression | None:
-    """Return the tree; None for what is no expression, which must be said at its column
-    and with a remedy.
+    """Return the tree; None for text that is not an expression, for which there must be
+    an error with a column and a remedy.
     """
     try:
         return parse(text)
@@ -229,22 +229,22 @@ def check_syntax(text: str) -> Expression | None:
 
 
 def same(one: float, other: float) -> bool:
-    """Return whether two numbers are equal but for rounding; NaN is NaN."""
+    """Return whether two numbers are equal up to rounding; NaN equals NaN."""
     return (math.isnan(one) and math.isnan(other)) or math.isclose(
         one, other, rel_tol=1e-6, abs_tol=1e-12
     )
 
 
 def _expected(text: str) -> float | None:
-    """Return what Python computes; None for what it cannot read, or reads in its own
-    way.
+    """Return Python's value; None if Python cannot read the text, or reads it
+    differently.
     """
     if len(text) > 300 or not set(text) <= _PLAIN or _ODD_NUMBER.search(text):
         return None
     try:
         tree = ast.parse(text.strip(), mode="eval")
         if _depth(tree) > _DEEP or not all(map(_is_shared, ast.walk(tree))):
-            return None  # how deep an expression may be is counted in another way
+            return None  # Python counts nesting differently
         return by_python(tree)
     except (
         SyntaxError,
@@ -258,15 +258,15 @@ def _expected(text: str) -> float | None:
         return None
 
 
-#: Characters of expressions that mean the same in Python (no quotes, brackets, braces
-#: or line breaks).
+#: Characters that have the same meaning in Python expressions (no quotes, brackets,
+#: braces or line breaks).
 _PLAIN = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-*/%(),<>=! "
 )
 _DEEP = 15
 
 
-#: Numbers that only Python has, or that only we do not run into a word.
+#: Numbers that only Python has, or that only we separate from a following word.
 _ODD_NUMBER = re.compile(
     r"(?<![A-Za-z_])[0-9][0-9.]*+(?:[eE][-+]?[0-9]{1,2}+)?+[A-Za-z_0-9.]"
 )
@@ -282,7 +282,7 @@ _SHARED = (
 
 
 def _is_shared(node: ast.AST) -> bool:
-    """Return whether both languages have it, and mean the same by it."""
+    """Return whether both languages have a node, with the same meaning."""
     match node:
         case ast.Name(name):
             return name in VALUES
@@ -304,8 +304,8 @@ def _depth(node: ast.AST) -> int:
 
 
 def written(chance: random.Random, room: int) -> str:
-    """Write a random expression of about so many parts, level by level of the
-    grammar.
+    """Write a random expression of about ``room`` parts, level by level
+    of the grammar.
     """
 
     def atom() -> str:
@@ -375,8 +375,8 @@ def _call(function: str, values: list[float]) -> float:
 
 
 def by_python(node: ast.AST) -> float:
-    """Compute what Python's parser read; a division by nought is no number, and `and`
-    and `or` give truth.
+    """Compute the value of Python's tree. A division by zero gives NaN, and `and` and
+    `or` give truth values.
     """
     match node:
         case ast.Expression(body):

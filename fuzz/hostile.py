@@ -1,9 +1,8 @@
-"""A model's server that misbehaves in one way for each model that it is asked for, over
-plain sockets.
+"""A model server over plain sockets that misbehaves in a different way for each model.
 
-The name of a model is the name of a class of fault (``fuzz.hostilities``). Which calls
-are met by it hangs on the prompt alone, and every prompt is counted: how often it was
-received, and how often it was answered as it should be.
+The name of a model is the name of a class of fault (``fuzz.hostilities``). The prompt
+alone decides which calls meet the fault. Every prompt is counted: how often it was
+received, and how often it was answered properly.
 """
 
 from __future__ import annotations
@@ -24,24 +23,25 @@ from cheesebench.experiment.language_models import PROBE
 if TYPE_CHECKING:
     from fuzz.hostilities import Hostility
 
-#: What the server does, one after the other: bytes are written, numbers are seconds of
-#: silence, ``close`` ends the connection, ``reset`` cuts it off. Without either, it
-#: serves the next request.
+#: Consecutive actions of the server: bytes are written, numbers are seconds of silence,
+#: ``close`` ends the connection, ``reset`` cuts it off. Without either, it serves the
+#: next request.
 Step = bytes | float | Literal["close", "reset"]
 
 
-#: Which prompts are met by the fault: none; those that ``Hostility.met`` says; all.
-#: Never a subject's first.
+#: Prompts that meet the fault: none; those chosen by ``Hostility.met``; all. A
+#: subject's first prompt never does.
 Mood = Literal["calm", "passing", "lasting"]
-#: What is learnt from a first reply, and stands in every later prompt of the subject.
+#: Learning from a first reply, which therefore occurs in every later prompt of the
+#: subject.
 LEARNT = "the way out is ahead"
-#: Tokens of a call, as counted for whoever asks.
+#: Token counts of every call.
 USAGE = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
 
 
 def answer_to(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a good answer; who walks and who waits hangs on the seed, or all subjects
-    were copies.
+    """Return a good answer. The seed decides who walks and who waits, because equal
+    subjects would be copies.
     """
     wait = "STAY, " if body.get("seed", 0) % 2 else ""
     message = {
@@ -79,11 +79,11 @@ class HostileServer:
 
     def __init__(self, faults: Mapping[str, Hostility], mood: Mood = "calm") -> None:
         self._faults, self.mood = faults, mood
-        #: By model and prompt: how often it was received, and how often the good answer
-        #: was sent to its end.
+        #: By model and prompt: number of times it was received, and number of complete
+        #: good answers.
         self.received: Counter[tuple[str, str]] = Counter()
         self.answered: Counter[tuple[str, str]] = Counter()
-        #: Prompts that were met by a fault, by model.
+        #: Number of prompts that met a fault, by model.
         self.hit: Counter[str] = Counter()
         self.port = 0
         self._ready = threading.Event()
@@ -139,9 +139,9 @@ class HostileServer:
     async def _request(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Serve a request; return whether the connection goes on."""
+        """Serve a request; return whether the connection continues."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-        if head.startswith("get "):  # it says nothing about itself
+        if head.startswith("get "):  # it has no facts about itself
             writer.write(response(b"{}", "404 Not Found"))
             return False
         length = int(head.partition("content-length:")[2].split("\r\n")[0])

@@ -1,11 +1,11 @@
-"""The ways in which a model's server misbehaves, and what is to become of the calls
-that meet them.
+"""Misbehaviours of a model server, with the expected effect on the calls that meet
+them.
 
-``again``: trying again helps, and leaves no trace in the records; where it lasts the
-trials are missing. ``read``: odd, and still an answer. ``refused``: the question itself
-is refused, so the subject that asks it stops. ``account``: no question of this model
-can be answered; a server that has answered before is asked twice more. ``throttled``:
-like ``again``, but it says that it is busy, and is waited for.
+``again``: a retry helps, and leaves no trace in the records; if the fault lasts, the
+trials are missing. ``read``: odd, but still an answer. ``refused``: the request itself
+is refused, so its subject stops. ``account``: no request for this model can be
+answered; a server that has answered before is asked twice more. ``throttled``: like
+``again``, but the server says that it is busy, and is waited for.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from typing import Any, Literal
 from fuzz.hostile import USAGE, Step, response
 
 Outcome = Literal["again", "read", "refused", "account", "throttled"]
-#: Longer than anybody waits in these campaigns; bytes of what is too much to read.
+#: Seconds longer than any wait in these campaigns; bytes of a body that is too large to
+#: read.
 FOREVER, TOO_MUCH = 600.0, 5 * 2**20
 OK = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Hostility:
-    """One class of fault: what the server does instead of the good answer that it is
-    given, and what comes of it.
+    """One class of fault: what the server sends instead of the good answer, and the
+    expected effect.
 
-    ``said`` is how the cause begins, where trials are missing.
+    ``said`` is the beginning of the cause if trials are missing.
     """
 
     name: str
@@ -41,11 +42,11 @@ class Hostility:
     """Whether a call lasts until it is given up."""
 
     def met(self, prompt: str, before: int) -> bool:
-        """Return whether a prompt (a digest) meets it that was received so often
-        before.
+        """Return whether a prompt (a digest) meets the fault, after ``before`` earlier
+        attempts.
 
-        What is refused is three quarters of what is asked; all else happens to the
-        first attempt at each prompt.
+        A refusal meets three quarters of all prompts; any other fault meets the first
+        attempt at each prompt.
         """
         return (
             int(prompt[0], 16) % 4 > 0
@@ -73,7 +74,7 @@ def _fixed(*steps: Step) -> Callable[[bytes], Sequence[Step]]:
 
 
 def _statuses() -> Iterator[Hostility]:
-    """Nothing but a status, and a page that says nothing."""
+    """A status alone, or with a page that says nothing."""
     outcomes: dict[Outcome, dict[str, tuple[int, ...]]] = {
         "again": {
             "malformed": (201, 202, 203, 204, 205, 206),
@@ -154,7 +155,7 @@ def _statuses() -> Iterator[Hostility]:
 
 
 def _errors() -> Iterator[Hostility]:
-    """What bodies of errors say, and what headers wish for."""
+    """Error bodies, and headers that ask for a pause."""
     quota, context, unsafe = (
         "insufficient_quota",
         "context_length_exceeded",
@@ -283,7 +284,7 @@ def _errors() -> Iterator[Hostility]:
     }  # fmt: skip
     for name, wish in wishes.items():
         steps = _fixed(response(_error(), "429 Too Many", f"Retry-After: {wish}"))
-        # Who wants to be left alone for a day is: nobody waits for so long.
+        # A server that asks for a pause of a day is not waited for.
         yield Hostility(
             f"retry-after-{name}",
             "refused" if name == "a-day" else "throttled",
@@ -410,7 +411,7 @@ def _heads() -> Iterator[Hostility]:
 
 
 def _bodies() -> Iterator[Hostility]:
-    """Bodies that are no JSON, or no whole one."""
+    """Bodies that are not JSON, or incomplete."""
     bodies = {
         "empty": b"", "blank": b"  \n ", "page": b"<html>hello</html>",
         "null": b"null", "number": b"42", "text": b'"ok"',
@@ -442,7 +443,7 @@ def _bodies() -> Iterator[Hostility]:
 
 
 def _reply(**changes: Any) -> Callable[[bytes], Sequence[Step]]:
-    """Return a reply that is changed: in the answer, in its choice (``choice_...``) or
+    """Return a reply with changes: in the answer, in its choice (``choice_...``) or
     message (``message_...``).
     """
 
@@ -487,7 +488,7 @@ def _replies() -> Iterator[Hostility]:
         yield Hostility(
             f"finish-{finish}", "again", "server", _reply(choice_finish_reason=finish)
         )
-    steps = _reply(choice_finish_reason={"type": "abort"})  # SGLang
+    steps = _reply(choice_finish_reason={"type": "abort"})  # the form of SGLang
     yield Hostility("finish-object", "again", "server", steps)
     beside = _reply(choice_error={"message": "broke off", "code": 502})
     yield Hostility("error-beside-choice", "again", "server", beside)
@@ -529,7 +530,7 @@ def _replies() -> Iterator[Hostility]:
 
 
 def _odd_but_readable() -> Iterator[Hostility]:
-    """Answers that are odd, and say what they should."""
+    """Answers that are odd, but have the right content."""
     usages: Mapping[str, Any] = {
         "missing": None, "empty": {}, "text": "100", "list": [1, 2],
         "negative": {"prompt_tokens": -9, "completion_tokens": -1},
@@ -602,7 +603,7 @@ def _odd_but_readable() -> Iterator[Hostility]:
     )
     yield Hostility("a-little-late", "read", "", lambda good: [0.3, response(good)])
 
-    # What was not asked for is no later call's reply.
+    # Data that were not requested must not become a later call's reply.
     yield Hostility(
         "reply-twice",
         "read",

@@ -1,5 +1,5 @@
-"""Lives under protocols that were changed a little: the same again under the same seed,
-and whatever is shown.
+"""Lives under slightly changed protocols: they must repeat under the same seed, and in
+any view.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification
 from fuzz.protocols import Protocols, case_of, of_case
 
-#: Most steps and trials of a life.
+#: Maximum number of steps, and of trials, of a life.
 STEPS, TRIALS = 400, 12
-#: What a life came to: everything but what was seen, what was seen, and the mistake
-#: that ended it (or nothing).
+#: Results of a life: everything except observations; observations; and the author's
+#: mistake that ended it (empty without one).
 Life = tuple[list[object], list[str], str]
 
 
@@ -34,7 +34,8 @@ class Lives:
             plugins.view(name) for name in ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
         ]
         for text in self._protocols.texts:
-            # What is built once is built before anything is timed.
+            # Runs once before anything is timed, because some objects are built on
+            # first use.
             self.check(case_of(0, text))
 
     def draw(self, chance: random.Random) -> bytes:
@@ -42,7 +43,7 @@ class Lives:
         return case_of(chance.randrange(1000), self._protocols.draw(chance))
 
     def check(self, case: bytes) -> None:
-        """Live it twice in one view and once in another: nothing but what is seen may
+        """Live it twice in one view and once in another: only the observations may
         differ.
         """
         seed, text = of_case(case)
@@ -64,8 +65,8 @@ class Lives:
 def live(
     paradigm: ArenaParadigm, specification: Specification, view: View, seed: int
 ) -> Life:
-    """Live for some trials; only a mistake of the protocol's author, told in a
-    sentence, may end it early.
+    """Live for some trials. Only a mistake of the protocol's author, reported in a
+    sentence, may end the life early.
     """
     chance, what, seen = random.Random(seed), list[object](), list[str]()
     forward = chance.random()
@@ -99,7 +100,9 @@ def live(
 
 
 def _checked(result: TrialResult, specification: Specification) -> str:
-    """Return a result as a record has it; its names are those of the protocol."""
+    """Return a result in the form of a record, after checking its names against the
+    protocol.
+    """
     assert result.outcome in (*specification.outcomes, "timeout"), result.outcome
     assert set(result.counters) == set(specification.counters), result.counters
     assert set(result.measures) == set(specification.measures), result.measures

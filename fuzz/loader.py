@@ -1,5 +1,5 @@
-"""Mutated protocols: the loader answers with findings, in bounded time; what it accepts
-can be lived.
+"""Mutated protocols: the loader answers with findings in bounded time, and an accepted
+protocol can be run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cheesebench.protocol.expressions import CALLED
 from fuzz.life import live
 from fuzz.protocols import EVERYTHING
 
-#: What is put into a protocol, or in the place of a value.
+#: Words to insert into a protocol, or to put in place of a value.
 WORDS = (
     *(
         "",
@@ -78,7 +78,8 @@ class Loader:
             for path in (*self._catalogue.files.values(), EVERYTHING)
         ]
         self._view = plugins.view("ascii_2d")
-        for text in self._texts:  # what is built once is built before anything is timed
+        # Objects that are built on first use are built before anything is timed.
+        for text in self._texts:
             self.check(text.encode())
 
     def draw(self, chance: random.Random) -> bytes:
@@ -89,7 +90,7 @@ class Loader:
         return text.encode("utf-8", "surrogatepass")
 
     def check(self, case: bytes) -> None:
-        """Load it; walk at random through what is accepted."""
+        """Load it; if it is accepted, walk through it at random."""
         text = case.decode("utf-8", "replace")
         specification, found = self._catalogue.inspect_text(text, "case.protocol.yaml")
         for one in found:

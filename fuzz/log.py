@@ -1,5 +1,5 @@
 """Damaged run logs: by the disk, by a hand that writes into the tables, and by a forger
-who makes the digest anew.
+who renews the digest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ replies:
   - {say: "LEARNINGS: ahead\nACTIONS: FORWARD, LEFT, FORWARD", times: 9}
   - {say: "I do not know"}
 """
-#: What is put where something else was.
+#: Replacements for values.
 VALUES: tuple[Any, ...] = (
     *(
         None,
@@ -81,7 +81,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 
 
 class Log:
-    """Cases are JSON: the command that reads the log, and how it was damaged."""
+    """Cases are JSON: the command that reads the log, and the damage."""
 
     name = "log"
 
@@ -144,7 +144,8 @@ class Log:
             ]
 
         for command in COMMANDS:
-            # Templates are compiled, and modules imported, before anything is timed.
+            # Runs once before anything is timed, because templates are compiled and
+            # modules imported on first use.
             self.check(
                 json.dumps(
                     {"command": command, "kind": "bytes", "damages": []}
@@ -190,7 +191,9 @@ class Log:
         return [how, table, column, number, chance.randrange(2**32)]
 
     def check(self, case: bytes) -> None:
-        """Damage a copy and read it: a result, or one line and exit code 2."""
+        """Damage a copy and read it. The result is a report, or one line and exit code
+        2.
+        """
         what = json.loads(case)
         run = self.directory / "results" / "damaged"
         shutil.rmtree(run, ignore_errors=True)
@@ -279,7 +282,8 @@ def _damage_row(connection: sqlite3.Connection, damage: list[Any]) -> None:
             ).fetchone()
             try:
                 content = json.loads(text)
-            except (TypeError, ValueError, RecursionError):  # damaged before, perhaps
+            # It may have been damaged before.
+            except (TypeError, ValueError, RecursionError):
                 content = text
             mutated = _mutated(content, random.Random(value))
             connection.execute(
@@ -295,7 +299,7 @@ def _damage_row(connection: sqlite3.Connection, damage: list[Any]) -> None:
 
 
 def _mutated(value: Any, chance: random.Random) -> Any:
-    """Return a JSON value with one thing in it changed."""
+    """Return a JSON value with one change in it."""
     if isinstance(value, dict) and value and chance.random() < 0.9:
         key = chance.choice(sorted(value))
         if chance.random() < 0.15:
@@ -351,7 +355,7 @@ def _read(directory: Path, run: Path, command: list[str]) -> None:
 
 
 def _resume(run: Path) -> None:
-    """Read what a run that goes on reads, before anything is asked."""
+    """Read everything that a resumed run reads before its first call."""
     with RunLog.open(run) as log:
         log.verify()
         manifest, plans = log.manifest, log.plans()

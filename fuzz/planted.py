@@ -1,5 +1,5 @@
-"""``python -m fuzz.planted``: plants eleven mistakes, one after the other; the campaign
-that each is for must find it.
+"""``python -m fuzz.planted``: plants eleven mistakes, one by one. The campaign for each
+must find it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fuzz import expressions
 from fuzz.__main__ import CAMPAIGNS
 from fuzz.campaign import Campaign, attempt
 
-#: Seconds for which a mistake is looked for.
+#: Maximum seconds for finding a mistake.
 SECONDS = 40.0
 
 
@@ -68,8 +68,8 @@ def _impatient(original: Any) -> Any:
     return inspect_text
 
 
-#: By name: the campaign, where the mistake is planted, and what becomes of what is
-#: there.
+#: By name: the campaign, the place of the mistake, and a function that makes the
+#: mistake from the original.
 PLANTS: Mapping[str, tuple[str, Any, str, Callable[[Any], Any]]] = {
     "an error beyond the text": ("expressions", ExpressionError, "__init__", _beyond),
     "fractions that are a little off": (

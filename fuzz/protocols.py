@@ -1,6 +1,4 @@
-"""Protocols that are changed so gently that the loader takes many of them: cases for
-lives.
-"""
+"""Protocols with gentle changes, many of which the loader accepts: cases for lives."""
 
 from __future__ import annotations
 
@@ -13,9 +11,9 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
 from cheesebench.protocol.expressions import CALLED
 
-#: A protocol that has every key of the language, beside those that are shipped.
+#: A protocol with every key of the language, in addition to the shipped ones.
 EVERYTHING = Path(__file__).parents[1] / "tests" / "protocol" / "everything.yaml"
-#: How often a change is tried anew that the loader refuses, and most changes to one
+#: Maximum number of attempts at a change that the loader refuses, and of changes to one
 #: protocol.
 TRIES, CHANGES = 20, 3
 _NUMBERS = (
@@ -48,13 +46,13 @@ _VALUES = (
     "state",
     "it",
 )
-#: What stands for a value: after a colon, a bracket or a comma, and an operator.
+#: A value in the text: after a colon, a bracket, a comma or an operator.
 _WORD = re.compile(r"(?<=[:\[,(=<>+*/-] )\w+|(?<=[\[({])\w+")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
 
 
 class Protocols:
-    """All shipped protocols that can be walked through, and gentle changes to them."""
+    """All shipped protocols that can be walked through, with gentle changes to them."""
 
     def __init__(self) -> None:
         self.catalogue = Catalogue(installed_plugins().protocol_directories)
@@ -64,15 +62,15 @@ class Protocols:
         self.texts = [text for text in texts if self.load(text) is not None]
 
     def load(self, text: str) -> Specification | None:
-        """Return a protocol of the arena, or None for one that is refused or has no
-        place to walk through.
+        """Return a protocol of the arena; None if it is refused, or has no place to
+        walk through.
         """
         specification, _ = self.catalogue.inspect_text(text, "case.protocol.yaml")
         return specification if isinstance(specification, Specification) else None
 
     def draw(self, chance: random.Random) -> str:
-        """Return a protocol with some changes that the loader takes; after many tries
-        one that it may refuse.
+        """Return a protocol with some changes that the loader accepts; after many
+        attempts, one that it may refuse.
         """
         whole = chance.choice(self.texts)
         text = whole
@@ -86,8 +84,8 @@ class Protocols:
 
 
 def changed(text: str, chance: random.Random) -> str:
-    """Return a text with a number, a word or a line of it changed into something like
-    it.
+    """Return a text with a number, a word or a line of it replaced by something
+    similar.
     """
     lines = text.split("\n")
     row = chance.randrange(len(lines))
@@ -121,8 +119,8 @@ def changed(text: str, chance: random.Random) -> str:
 
 
 def _call(text: str, chance: random.Random) -> str:
-    """Return a call of a function, with words and numbers of the text; in quotes, for
-    the comma.
+    """Return a call of a function, with words and numbers of the text; quoted, because
+    of the comma.
     """
     words = [
         "success",
@@ -144,14 +142,12 @@ def _replaced(
 
 
 def case_of(seed: int, text: str) -> bytes:
-    """Return a case: a seed for what is done with the protocol, in its first line as a
-    comment.
-    """
+    """Return a case: the protocol after a comment line with the seed for its use."""
     return f"# seed {seed}\n{text}".encode("utf-8", "surrogatepass")
 
 
 def of_case(case: bytes) -> tuple[int, str]:
-    """Return seed and text of a case; one without a seed has 0."""
+    """Return seed and text of a case; the seed is 0 without a comment."""
     text = case.decode("utf-8", "replace")
     found = re.match(r"# seed (\d{1,9})\n", text)
     return int(found[1]) if found else 0, text

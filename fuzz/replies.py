@@ -1,5 +1,5 @@
-"""Odd answers of a model's server, and odd replies in them: each is a reply or a fault,
-at once.
+"""Odd answers of a model's server with odd replies in them: each must be a reply or a
+fault, at once.
 """
 
 from __future__ import annotations
@@ -113,10 +113,10 @@ class Replies:
         return bytes(body)
 
     def check(self, case: bytes) -> None:
-        """Read the answer; an agent takes the reply, and asks on."""
+        """Read the answer. An agent must accept the reply, and continue."""
         with contextlib.suppress(ChatFaultError):
             reply = read_reply(case)
-            (reply.text + reply.reasoning).encode()  # can be written
+            (reply.text + reply.reasoning).encode()  # it can be written
             assert (
                 min(reply.usage.prompt, reply.usage.completion, reply.usage.cached) >= 0
             ), reply.usage
@@ -131,5 +131,5 @@ class Replies:
         for action in actions:
             agent.observe(action, 0.0, "###", False)
         for message in agent.prompt():
-            message.text.encode()  # can be sent
+            message.text.encode()  # it can be sent
         assert all(count >= 0 for count in agent.tally().values())

@@ -1,5 +1,5 @@
-"""Run logs that are changed behind the program's back, as if they had been written
-so.
+"""Run logs that are changed behind the program's back, with a digest as if they had
+been written that way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cheesebench.experiment.recorder import DIGESTS
 
 @contextmanager
 def rewritten(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a run log, whose digest is made anew at the end."""
+    """A connection to a run log, whose digest is renewed at the end."""
     with closing(sqlite3.connect(path)) as connection:
         yield connection
         forge(connection)
@@ -23,7 +23,7 @@ def rewritten(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def forge(connection: sqlite3.Connection) -> None:
-    """Make the digest that of the rows as they are."""
+    """Renew the digest from the present rows."""
     total = 0
     for table, columns in tables().items():
         total += sum(

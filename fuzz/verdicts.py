@@ -1,5 +1,5 @@
-"""Odd logs of other evaluations: ``cheesebench verdict`` says a verdict, or what is
-wrong, at once, and nothing of them reaches the terminal as it is.
+"""Odd logs of other evaluations: ``cheesebench verdict`` must report a verdict or an
+error at once, and print none of their text unescaped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from cheesebench.cli import main
 
-#: What is put where something else was.
+#: Replacements for values.
 VALUES: tuple[Any, ...] = (
     *(None, True, 0, -1, 0.5, 1e308, 10**400, 5, "", "C", "NA", "0,5", "2_4", "\u0663"),
     *(
@@ -46,12 +46,12 @@ CELLS = (
     "\u0663",
     "a b",
 )
-#: Every kind of log by the name of its file.
+#: Every kind of log, by its file name.
 KINDS = ("table.csv", "samples_x.jsonl", "e_samples.jsonl", "log.eval")
 
 
 class Verdicts:
-    """Cases are the name of a file, a line break, and what is in it."""
+    """Cases are the name of a file, a line break, and its contents."""
 
     name = "verdicts"
 

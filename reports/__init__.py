@@ -46,8 +46,8 @@ class Figures:
 
 
 class Html:
-    """One page of a run, or several; of one subject, also while the run goes on; or of
-    one trial.
+    """One page of a run, or of several; of one subject, even during the run; or of one
+    trial.
     """
 
     name, suffix = "html", ".html"

@@ -1,5 +1,5 @@
-"""Figures of behaviour and verdicts: differences with margins, curves, strategies,
-where subjects went, controls.
+"""Figures of behaviour and verdicts: differences with margins, curves, strategies, maps
+of the floor, and controls.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 Drawn = tuple["Figure", str] | None
-#: Steps of each cell that are replayed for its maps, subject after subject: about a
-#: second.
+#: Maximum number of steps of each cell that are replayed for its maps, subject after
+#: subject: about a second.
 MOST_STEPS = 20_000
-#: Inches of an arena from above.
+#: Side of an arena from above, in inches.
 MAP = 1.25
-#: Squares of the smallest zone whose outline is drawn: a spot is not an area.
+#: Minimum number of squares of a zone whose outline is drawn: a spot is not an area.
 LEAST_ZONE = 4
-#: Colours of squares by kind, and of all other kinds; of zones, and of time.
+#: Colours of squares by kind; of all other kinds; of zones; and of time.
 SHADES = {"void": "white", "landmark": "white", "floor": "#f3f1ea", "door": "#f7e8cd"}
 SOLID, ZONE, HEAT = "#8a929c", "#6f8fb8", "#b3430b"
-#: Colour and name of a track by how its trial ended.
+#: Colour and name of a track, by the end of its trial.
 ENDS = {
     True: ("#2b8a4b", "passed"),
     False: ("#c4483b", "failed"),
@@ -50,7 +50,7 @@ ENDS = {
 
 @dataclass(frozen=True, eq=False)
 class Lived:
-    """A cell of a group with what its subjects did."""
+    """A cell of a group, with the behaviour of its subjects."""
 
     number: int
     group: drawing.Group
@@ -71,8 +71,8 @@ def lived(
     runs: Sequence[tuple[RunSummary, RunLog]],
     plugins: PluginManager,
 ) -> Sequence[Lived]:
-    """Return what the subjects of every cell did; groups are in the order of the runs
-    and of their models.
+    """Return the behaviour of the subjects of every cell. Groups are in the order of
+    the runs and of their models.
     """
     logs = [log for summary, log in runs for _ in summary.models]
     found = []
@@ -90,8 +90,8 @@ def lived(
 
 
 def forest(groups: Sequence[drawing.Group]) -> Drawn:
-    """Draw the difference from the animals of every cell, with its bounds and the
-    margin: the verdicts themselves.
+    """Draw the difference from the animals for every cell, with its bounds and the
+    margin, so that the verdict can be seen.
     """
     judged = [
         (n, g, c)
@@ -196,7 +196,8 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
         said.append(
             f"{one.group.label} on {one.cell.plan.protocol}: {', '.join(map(number, mean.values()))}"
         )
-    # Only now: an axis whose limit is set no longer grows with what is drawn on it.
+    # Set at the end, because an axis with a fixed limit no longer grows with its
+    # contents.
     for axes in by_name.values():
         axes.set_ylim(bottom=0)
         drawing.whole_ticks(axes)
@@ -263,7 +264,9 @@ def strategies(all_lived: Sequence[Lived]) -> Drawn:
 
 def maps(all_lived: Sequence[Lived], *, single: bool) -> Drawn:
     """Draw the floor of every cell in its first and last session, a line for each
-    protocol: all subjects' time, or the first subject's tracks.
+    protocol.
+
+    It shows all subjects' time, or the first subject's tracks.
     """
     walked = [one for one in all_lived if one.tracks and one.ground is not None]
     if not walked:
@@ -390,7 +393,7 @@ def _places(axes: Axes, floor: Ground) -> None:
 def _outline(
     squares: frozenset[tuple[int, int]],
 ) -> Iterable[tuple[tuple[float, float], tuple[float, float]]]:
-    """Yield the sides of squares behind which there is another place."""
+    """Yield the sides of squares that separate two places."""
     for x, y in sorted(squares):
         for across, down in ((1, 0), (-1, 0), (0, 1), (0, -1)):
             if (x + across, y + down) not in squares:
@@ -403,7 +406,7 @@ def _outline(
 
 
 def _walk(axes: Axes, track: Track) -> None:
-    """Draw a track; where the subject was put elsewhere, it left none."""
+    """Draw a track, with gaps where the subject was moved."""
     shade, label = ENDS[track.success]
     parts = [[track.squares[0]]]
     for before, after in pairwise(track.squares):
@@ -475,8 +478,8 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
 
 
 def conditions(groups: Sequence[drawing.Group]) -> Drawn:
-    """Draw the rates of a dialogue of many cells as a heat map, conditions by graphs, a
-    panel for each model.
+    """Draw the rates of a dialogue with many cells as a heat map: conditions by graphs,
+    a panel for each model.
     """
     found = [
         (group, by_graph)

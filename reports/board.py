@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from cheesebench.reports.matrix import Matrix, Row
     from cheesebench.statistics import RunSummary
 
-#: Pixels: a column, a line, the head with its slanted names, an edge.
+#: Sizes in pixels: a column, a line, the head with its slanted names, and an edge.
 COLUMN, LINE, HEAD, EDGE = 84, 44, 110, 16
-#: Pixels of a letter of a model's name.
+#: Width in pixels of a letter of a model's name.
 LETTER = 9
-#: Fill and ink of a field; readable on white, and printed.
+#: Fill and text colour of a field, readable on white and in print.
 COLOURS = {
     "PASS": ("#dcf2e0", "#17692e"),
     "FAIL": ("#fbe3df", "#a8201a"),
@@ -29,7 +29,7 @@ _PLAIN = ("#ffffff", "#1d2126")
 
 
 def render(summary: RunSummary) -> str:
-    """Return the image; best model first, the animals last."""
+    """Return the image: the best model first, the animals last."""
     found = matrix(summary)
     rows = [row for row in found.rows if row.kind in ("model", "rodent")]
     names = [clean(row.whose) for row in rows]

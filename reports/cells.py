@@ -40,25 +40,26 @@ from cheesebench.statistics.wording import (
 if TYPE_CHECKING:
     from cheesebench.statistics import ControlResult, CurvePoint, Gain
 
-#: Longer texts are cut: they are not read in a report, and would break a table.
+#: Maximum length of a text: longer ones are not read in a report, and would break a
+#: table.
 LONGEST = 1000
 
 _MARKUP = re.compile(r"[\\`*\[\]|~$]")
-#: An underscore inside a word is left alone: it marks nothing, and names are full of
+#: Underscores that mark something: those inside a word do not, and names are full of
 #: them.
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
-#: What GitHub makes a mention or a link of.
+#: Characters that GitHub turns into a mention or a link.
 _LIVE = re.compile(r"@(?=\w)|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _IN_CODE = str.maketrans("`<>", "'‹›")
-#: Unicode categories: control, format (direction marks), surrogate, unassigned,
-#: private, separators of lines.
+#: Unicode categories of unprintable characters: control, format (direction marks),
+#: surrogate, unassigned, private, and separators of lines.
 _UNPRINTABLE = frozenset(("Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"))
 
 
 def clean(text: object, longest: int = LONGEST) -> str:
-    """Return one printable line: blanks for line breaks, � for control and direction
-    characters.
+    """Return one printable line, with blanks for line breaks, and � for control and
+    direction characters.
     """
     line = " ".join(str(text).split())
     if len(line) > longest:
@@ -72,10 +73,10 @@ def clean(text: object, longest: int = LONGEST) -> str:
 
 
 def visible(text: str, longest: int) -> str:
-    """Return text with its line breaks kept and invisible characters spelled out, as in
-    ``⟨U+202E⟩``.
+    """Return text with its line breaks, and with invisible characters spelled out, as
+    in ``⟨U+202E⟩``.
 
-    Text beyond ``longest`` characters is replaced by a note of how many were left out.
+    Text beyond ``longest`` characters is replaced by a note of its length.
     """
     rest = len(text) - longest
     lines = (
@@ -107,19 +108,19 @@ def escape(text: object) -> str:
     """Return Markdown (GitHub's) that shows exactly ``clean(text)``, in a table cell or
     inside a line.
 
-    It is not for the beginning of a line, where ``#`` or ``-`` would still mean
-    something.
+    It is not for the beginning of a line, where ``#`` or ``-`` would still have a
+    meaning.
     """
     line = _MARKUP.sub(r"\\\g<0>", clean(text))
     line = _UNDERSCORE.sub(r"\_", line)
     line = re.sub("[&<>]", lambda match: _ENTITIES[match.group()], line)
-    # A comment between them, so that GitHub makes no mention and no link.
+    # A comment in between keeps GitHub from making a mention or a link.
     return _LIVE.sub(lambda match: f"{match[0][0]}<!-- -->{match[0][1:]}", line)
 
 
 def fenced(text: object, width: int) -> str:
-    """Return ``clean(text)`` for a code block: without backticks and angle brackets,
-    exactly ``width`` characters.
+    """Return ``clean(text)`` for a code block: exactly ``width`` characters, without
+    backticks and angle brackets.
     """
     return clean(text, width).translate(_IN_CODE).ljust(width)
 
@@ -139,25 +140,25 @@ HOW_TO_READ = (
     "A verdict comes from the bounds of the difference (one-sided 5 % each), never from the rate alone: "
     "PASS needs the lower bound above minus the margin, FAIL the upper bound below it.",
 )
-#: Stands below them if a verdict is about a measure.
+#: Note below verdicts on a measure.
 HOW_TO_READ_MEASURE = (
     "Where a measure is named instead of a rate, the verdict is about its mean over subjects, and all numbers are in "
     "its unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the "
     "lower bound above it. A margin with ± means neither more nor less: PASS then needs both bounds inside it."
 )
-#: Heading of the rate that verdicts without an animal are compared with.
+#: Heading of the rate that verdicts without an animal compare with.
 CHANCE = "chance"
-#: Stands above pass rates by dimension.
+#: Note above pass rates by dimension.
 HOW_TO_READ_PROFILE = (
     "A drawing, not a finding: means of pass rates over the protocols that name a dimension. Nothing shows that the "
     "dimensions are separate abilities; in the built-in agents all rates follow one factor."
 )
-#: Stands below tables with abilities.
+#: Note below tables with abilities.
 HOW_TO_READ_ABILITY = (
     "Ability: (rate − without) / (ideal − without). 0 is the most that a subject without the ability can have, as proved "
     "by the protocol's audit; 1 is an ideal learner."
 )
-#: The same for cells without an animal reference.
+#: Note below cells without an animal reference.
 HOW_TO_READ_CHANCE = (
     "PASS: the model does better than chance; FAIL: it is not better by as much as the margin; INCONCLUSIVE: the "
     "trials do not decide; ERROR: nothing could be measured, or trials were lost to a technical fault.",
@@ -167,17 +168,17 @@ HOW_TO_READ_CHANCE = (
 
 
 def standard_error(overall: Average) -> str:
-    """Return a mean's standard error; empty where all trials ended alike.
+    """Return a mean's standard error; empty if all trials ended alike.
 
     It comes from the width of the intervals, which lie on one side of such a mean:
-    beside 100 % it reads as a mistake.
+    beside 100 % it would look like a mistake.
     """
     return percent(overall.standard_error) if 0 < overall.mean < 1 else ""
 
 
 def mean(overall: Average) -> str:
-    """Return ``82 % ± 3 %``: a mean over protocols and its standard error, if it has
-    one that can be shown.
+    """Return ``82 % ± 3 %``: a mean over protocols, and its standard error if that can
+    be shown.
     """
     error = standard_error(overall)
     return f"{percent(overall.mean)} ± {error}" if error else percent(overall.mean)
@@ -189,12 +190,12 @@ def marked(verdict: Verdict) -> str:
 
 
 def measured_name(cell: CellResult) -> str:
-    """Return the measure that the verdict is about; empty for the pass rate."""
+    """Return the name of the judged measure; empty for the pass rate."""
     return "" if cell.plan.measured is None else cell.plan.measured.name
 
 
 def rate(cell: CellResult) -> str:
-    """Return what the verdict is about: the pass rate, or a measure with its name,
+    """Return the judged quantity: the pass rate, or a measure with its name,
     ``breakpoint 4.25``.
     """
     if cell.plan.measured is not None:
@@ -204,7 +205,7 @@ def rate(cell: CellResult) -> str:
 
 
 def interval(cell: CellResult) -> str:
-    """Return its 95 % interval, ``38–55 %``; of a measure, ``3.1 to 5.4``."""
+    """Return its 95 % interval, ``38–55 %``; for a measure, ``3.1 to 5.4``."""
     if cell.plan.measured is not None:
         found = None if cell.judged is None else cell.judged.interval
         return NOTHING if found is None else " to ".join(map(number, found))
@@ -212,8 +213,8 @@ def interval(cell: CellResult) -> str:
 
 
 def floor(cell: CellResult) -> str:
-    """Return the rate of guessing, or of moving at random, as declared by the protocol;
-    of its measures nothing is declared.
+    """Return the rate of guessing, or of random moves, as the protocol declares it;
+    empty for a measure, for which none is declared.
     """
     return (
         NOTHING
@@ -223,12 +224,12 @@ def floor(cell: CellResult) -> str:
 
 
 def ability(cell: CellResult) -> str:
-    """Return the model on the ability scale; ``–`` where no zero is proved."""
+    """Return the model's index on the ability scale; ``–`` if no zero is proved."""
     return on_scale(None if cell.ability is None else cell.ability.model)
 
 
 def ability_interval(cell: CellResult) -> str:
-    """Return its 95 % interval, ``0.56 to 0.84``; empty without one."""
+    """Return the 95 % interval of the index, ``0.56 to 0.84``; empty without one."""
     found = cell.ability and cell.ability.interval
     return " to ".join(map(on_scale, found)) if found else ""
 
@@ -238,18 +239,18 @@ def ability_of_rodent(cell: CellResult) -> str:
 
 
 def ability_of_bar(cell: CellResult) -> str:
-    """Return where PASS begins."""
+    """Return the ability at which PASS begins."""
     return on_scale(None if cell.ability is None else cell.ability.bar)
 
 
 def has_ability(cells: Iterable[CellResult]) -> bool:
-    """Return whether some protocol of these has an ability scale."""
+    """Return whether any of these cells has an ability scale."""
     return any(cell.ability is not None for cell in cells)
 
 
 def mean_ability(model: ModelSummary) -> str:
-    """Return a model's mean on the ability scale with the animals' and the bar's, and
-    over what it is taken; empty without one.
+    """Return a model's mean on the ability scale, with the animals' and the bar's, and
+    the protocols included; empty without one.
     """
     found = model.ability
     if found is None:
@@ -267,8 +268,8 @@ def mean_ability(model: ModelSummary) -> str:
 
 
 def ability_footnotes(cells: Sequence[CellResult]) -> list[str]:
-    """Return what stands below a table with abilities: how to read them, where there is
-    none, and what moving at random comes to.
+    """Return the notes below a table with abilities: how to read them, which protocols
+    have none, and the values of random moves.
     """
     notes = [HOW_TO_READ_ABILITY] if has_ability(cells) else []
     bare = [cell.plan.label for cell in cells if not (cell.ability or cell.plan.items)]
@@ -287,7 +288,7 @@ def _moving_at_random(cell: CellResult) -> str:
 
 
 def training(cells: Iterable[CellResult]) -> str:
-    """Return how much training animals and subjects have; empty where none is known."""
+    """Return the training of animals and subjects; empty if none is known."""
     said = [
         f"{cell.plan.label} {own.training.removeprefix('training: ')}"
         for cell in cells
@@ -297,7 +298,7 @@ def training(cells: Iterable[CellResult]) -> str:
 
 
 def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
-    """Return a row for each value of each answer that subjects have for life."""
+    """Return a row for each value of each answer that subjects keep for life."""
     rows: list[tuple[str, ...]] = []
     for cell in cells:
         for one in cell.answers:
@@ -316,9 +317,9 @@ def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
     return rows
 
 
-#: Headings of ``by_answer``.
+#: Headings of the rows of ``by_answer``.
 BY_ANSWER = ("protocol", "answer", "value", "rate", "subjects", "gap", "p")
-#: Stands above that table.
+#: Note above that table.
 HOW_TO_READ_BY_ANSWER = (
     "Subjects grouped by the right answer that each was given for life. The gap is between the largest and the "
     "smallest rate, in points; p is the share of relabelings of the subjects with a gap as large. From 25 points "
@@ -348,7 +349,7 @@ def reference(cell: CellResult) -> str:
 
 
 def rodent_rate(cell: CellResult) -> ReferenceValue | None:
-    """Return the animals' pass rate; None where their number is of a measure."""
+    """Return the animals' pass rate; None if their number is a measure."""
     return None if cell.plan.measured is not None else cell.plan.reference
 
 
@@ -389,9 +390,7 @@ def difference(cell: CellResult) -> str:
 
 
 def standard(cell: CellResult) -> str:
-    """Return the number that the verdict compares with: the animals' or that of
-    chance.
-    """
+    """Return the number that the verdict compares with: the animals', or chance."""
     if cell.plan.against == "chance":
         return floor(cell)
     return (
@@ -402,7 +401,7 @@ def standard(cell: CellResult) -> str:
 
 
 def standard_name(cells: Sequence[CellResult]) -> str:
-    """Return whose numbers those are."""
+    """Return the owner of those numbers, for a heading."""
     by_chance = {cell.plan.against == "chance" for cell in cells}
     return (
         "rodent"
@@ -414,8 +413,8 @@ def standard_name(cells: Sequence[CellResult]) -> str:
 
 
 def question(cells: Iterable[CellResult]) -> str:
-    """Return what the verdicts of these cells answer, as in ``as good as the
-    rodent``.
+    """Return the question that the verdicts of these cells answer, as in ``as good as
+    the rodent``.
     """
     cells = list(cells)
     if cells and all(cell.plan.against == "chance" for cell in cells):
@@ -424,8 +423,8 @@ def question(cells: Iterable[CellResult]) -> str:
 
 
 def goodness(plan: CellPlan, difference: float) -> float:
-    """Return a difference as a proportion (a measure's as one of its range), positive
-    where the model is better.
+    """Return a difference as a proportion (of the range, for a measure), positive if
+    the model is better.
     """
     if plan.measured is None:
         return difference
@@ -451,7 +450,7 @@ def difference_name(cells: Iterable[CellResult]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """What stands in the line of a cell in a table of verdicts."""
+    """The entries of a cell in a table of verdicts."""
 
     rate: str
     interval: str
@@ -477,8 +476,8 @@ def numbers(cells: Sequence[CellResult]) -> list[Numbers]:
 
 
 def in_progress(summary: RunSummary) -> str:
-    """Return what to say of a run that a session is still running; empty for all
-    others.
+    """Return a remark on a run that a session is still running; empty
+    for all others.
     """
     done = summary.manifest.get("in_progress")
     return (
@@ -509,7 +508,7 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
 
 
 def undecidable(cells: Iterable[CellResult]) -> list[str]:
-    """Return for which rates no number of subjects decides, where animals are a
+    """Return the rates that no number of subjects can decide, because the animals are a
     sample.
     """
     zones = [
@@ -533,7 +532,7 @@ def margin(cell: CellResult) -> str:
 
 
 def remarks(cell: CellResult) -> list[str]:
-    """Return what a reader must know before believing the number."""
+    """Return the remarks that a reader must know before believing the number."""
     flags = cell.flags
     notes = [
         (validity(cell), True),
@@ -555,7 +554,7 @@ def remarks(cell: CellResult) -> list[str]:
             cell.valid and flags.duplicate_subjects,
         ),
         ("memory contradicted", flags.memory_contradicted),
-        # A warning has said so already where they are many.
+        # If there are many, a warning has already said so.
         (
             f"{cell.missing} missing",
             cell.missing
@@ -573,13 +572,15 @@ def remarks(cell: CellResult) -> list[str]:
 
 
 def how_it_was_run(cell: CellResult) -> str:
-    """Return how the cell was run, without the last stop: it stands in a list."""
+    """Return how the cell was run, without the final full stop, because it is part of a
+    list.
+    """
     return " ".join(cell.remarks).removesuffix(".")
 
 
 def stopped(cell: CellResult) -> str:
-    """Return the betting, as in ``evidence 31 to 1, decided after 6 of at most 120
-    subjects``; empty without a claim, and where nothing could be measured.
+    """Return the evidence, as in ``evidence 31 to 1, decided after 6 of at most 120
+    subjects``; empty without a claim, and if nothing could be measured.
     """
     game = cell.game
     if game is None or not cell.valid or cell.verdict == "ERROR":
@@ -595,15 +596,15 @@ def stopped(cell: CellResult) -> str:
 
 
 def settled(cell: CellResult) -> str:
-    """Return the betting of a cell that is decided: beside its row the difference and
-    the margin say enough.
+    """Return the evidence of a decided cell, shortened, because its row has the
+    difference and the margin.
     """
     return stopped(cell) if cell.verdict in ("PASS", "FAIL") else ""
 
 
 def validity(cell: CellResult) -> str:
-    """Return whether the cell's construct was validated with lesions; empty for
-    items.
+    """Return whether the cell's construct was validated with lesions;
+    empty for items.
     """
     if cell.plan.items:
         return ""
@@ -621,8 +622,8 @@ def validity_in_full(cell: CellResult) -> str:
     """Return the same with lesions: ``validated: memory, abolished by lesions: blind
     (leaves at most 25 %)``.
 
-    The unnamed lesion that leaves most follows, and the reason if the lesions cannot
-    show the construct.
+    It is followed by the unnamed lesion with the highest remaining rate, and by the
+    reason if the lesions cannot show the construct.
     """
     construct = cell.plan.construct
     if construct is None:
@@ -644,8 +645,8 @@ def validity_in_full(cell: CellResult) -> str:
 
 
 def passed_by(cell: CellResult) -> str:
-    """Return what a PASS does not exclude: the subject with least memory that the audit
-    found to pass.
+    """Return the simplest subject that the audit found to pass, which a PASS therefore
+    does not exclude.
     """
     construct, reference = cell.plan.construct, cell.plan.reference
     found = construct.passed_by if construct is not None else None
@@ -661,8 +662,8 @@ def passed_by(cell: CellResult) -> str:
 
 
 def validities(cells: Iterable[CellResult]) -> list[tuple[str, str]]:
-    """Return for each cell with a construct, or contradicted, its label and what is
-    said of it in full.
+    """Return the label and the full text on its construct for each cell that has one,
+    or is contradicted.
     """
     said = [
         (cell, " ".join((f"{validity_in_full(cell)}.", *cell.contradicted)))
@@ -681,9 +682,9 @@ def _mostly_cut_off(cell: CellResult) -> bool:
 
 
 NOT_VALIDATED = "not validated"
-#: What is said of a construct by its status.
+#: Wording of a construct's status.
 VALIDITY = SAID
-#: What each remark means; printed once below a table that uses it.
+#: Meaning of each remark, printed once below a table that uses it.
 MEANINGS = {
     NOT_VALIDATED: "the protocol does not name the lesions that would show what it measures, so a score may be possible without "
     "it",
@@ -714,9 +715,7 @@ def cells_of(summary: RunSummary, model: ModelSummary) -> list[CellResult]:
 
 
 def with_controls(summary: RunSummary, cells: Sequence[CellResult]) -> list[CellResult]:
-    """Return the cells and those of their controls, whose calls were paid for as
-    well.
-    """
+    """Return the cells and those of their controls, whose calls were paid for, too."""
     keys = {cell.plan.key for cell in cells}
     return [
         *cells,
@@ -752,8 +751,8 @@ def counts(cells: Iterable[CellResult]) -> str:
 
 
 def rodent_mean(cells: Iterable[CellResult]) -> float | None:
-    """Return the animals' mean over the cells that the model's own mean is taken over;
-    None unless all have one.
+    """Return the animals' mean over the cells of the model's own mean; None unless all
+    have one.
     """
     references = [cell.plan.reference for cell in averaged(cells)]
     return complete_mean(
@@ -762,15 +761,15 @@ def rodent_mean(cells: Iterable[CellResult]) -> float | None:
 
 
 def averaged(cells: Iterable[CellResult]) -> list[CellResult]:
-    """Return the cells that a model's mean pass rate is taken over."""
+    """Return the cells that enter a model's mean pass rate."""
     return [
         cell for cell in cells if cell.plan.measured is None and cell.rate is not None
     ]
 
 
 def averaged_over(cells: Sequence[CellResult]) -> str:
-    """Return what the mean is taken over, as in ``over 2 of 4 protocols``; empty if it
-    is all of them.
+    """Return the number of protocols in the mean, as in ``over 2 of 4 protocols``;
+    empty if all are in it.
     """
     count = len(averaged(cells))
     return (
@@ -788,7 +787,7 @@ def complete_mean(values: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
-#: What ``call_numbers`` returns.
+#: Headers for the result of ``call_numbers``.
 CALL_HEADERS = (
     "calls",
     "attempts",
@@ -828,8 +827,8 @@ def call_totals(cells: Iterable[CellResult]) -> CallTotals:
 
 
 def connected(cells: Iterable[CellResult]) -> str:
-    """Return what a check of the wiring is run for: how many calls were answered; empty
-    for runs that claim more.
+    """Return the number of answered calls, for runs that only check the wiring; empty
+    for runs with a claim.
     """
     cells = list(cells)
     calls, unparsed = _asked(cells)
@@ -848,16 +847,20 @@ def connected(cells: Iterable[CellResult]) -> str:
 
 
 def _asked(cells: Iterable[CellResult]) -> tuple[int, int]:
-    """Return how many replies were to name actions, and how many did not."""
+    """Return the number of replies that were meant to name actions, and of those that
+    did not.
+    """
     counts = [cell.agent_counts for cell in cells]
     unparsed = sum(one.get("unparsed", 0) for one in counts)
     return sum(map(wording.to_act, counts)), unparsed
 
 
 def behaviour(run_id: str, cells: Iterable[CellResult]) -> str:
-    """Return what a model did, in figures: shares of the actions that it chose, and of
-    the replies that were read, ran on and were cut off, with an example of those that
-    were not read and the command that lists them.
+    """Return a model's behaviour in figures.
+
+    These are the shares of the actions that it chose, and of the replies that were
+    read, ran on or were cut off, with an example of an unread reply, and the command
+    that lists these.
     """
     cells = [cell for cell in cells if cell.calls is not None]
     asked, unparsed = _asked(cells)
@@ -908,8 +911,8 @@ class CallsTable:
 
 
 def calls_table(cells: Iterable[CellResult]) -> CallsTable | None:
-    """Return the table of the cells that made calls, with their sum if they are
-    several; None without any.
+    """Return the table of the cells with calls, with their sum if there are several;
+    None without any.
     """
     made = [(cell, cell.calls) for cell in cells if cell.calls is not None]
     if not made:
@@ -958,7 +961,7 @@ def _range(limits: tuple[float, float]) -> str:
     return f"{low}–{high} %"
 
 
-#: Stands above the table of a run beside a published model.
+#: Note above the table of a run beside a published model.
 HOW_TO_READ_CONTRASTS = (
     "Same rules and settings, and as many trials (of a longer run the first ones); in no verdict. The wording of the "
     "prompt is our own, and so are the views other than ascii_2d. The 95 % interval treats all trials as independent, "
@@ -981,7 +984,7 @@ def contrast_rows(contrasts: Sequence[PublishedContrast]) -> list[tuple[str, ...
     ]
 
 
-#: Stands below a leaderboard.
+#: Note below a leaderboard.
 HOW_TO_READ_LEADERBOARD = (
     "All intervals hold together at 95 %. A rank of 2–3: one model is better for certain, and no more than two may be. "
     "The score is the mean over protocols of passed trials, or of how far a measure is from the worse end of its range."
@@ -1034,9 +1037,9 @@ def leaderboard_lists(board: Leaderboard) -> str:
     return f"Verdicts that also hold as lists, each with at most 5 % wrong on average (e-BH). {'. '.join(said)}."
 
 
-#: Column of a study of the paper, under the paper's rules.
+#: Heading of the paper's results in the table of a study, under the paper's rules.
 PUBLISHED = "published (Qwen2.5-VL-7B, 15 trials)"
-#: The same where the models are what varies.
+#: The same for a study that varies the model.
 PUBLISHED_MODEL = "published (15 trials)"
 HOW = "Mean pass rate over the protocols with its standard error, and the pass rate of each."
 

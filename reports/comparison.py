@@ -51,14 +51,14 @@ _HOW_TO_READ = (
 )
 #: Columns of the text for a terminal.
 WIDTH = 80
-#: Between the ends of an interval; the columns of numbers of one kind.
+#: Separator of the ends of an interval; and the columns with numbers of one kind.
 _TO, _LEVELLED = "..", range(2, 6)
-#: Characters of a run's name that fit above a column.
+#: Maximum number of characters of a run's name above a column.
 _NARROW = 10
 
 
 def sides(comparison: RunComparison) -> tuple[str, str]:
-    """Return what the two runs are called above columns: by their names, if short."""
+    """Return the headings for the two runs: their names, if short."""
     runs = (comparison.first, comparison.second)
     if runs[0] == runs[1]:
         return "first", "second"
@@ -119,7 +119,7 @@ def markdown(comparison: RunComparison) -> str:
 
 
 def json(comparison: RunComparison) -> str:
-    """Return everything as JSON with sorted keys, the warnings included."""
+    """Return everything as JSON with sorted keys, including the warnings."""
     plain = to_plain(comparison)
     assert isinstance(plain, dict)
     return plain_json({**plain, "warnings": comparison.warnings})
@@ -171,7 +171,9 @@ def answer(
 
 
 def _who(comparison: RunComparison, model: ModelComparison) -> tuple[str, str]:
-    """Return the runs that are compared, or the models where both are of one run."""
+    """Return the names of the compared runs, or of the models if both are
+    from one run.
+    """
     runs = comparison.first, comparison.second
     models = model.first_model, model.second_model
     return models if runs[0] == runs[1] and models[0] != models[1] else runs
@@ -183,10 +185,11 @@ def _without_result(model: ModelComparison, shown: Callable[[object], str]) -> s
 
 
 def _reservations(overall: PairedComparison) -> str:
-    """Return what remains to be said where no difference is shown."""
+    """Return the reservations about a result without a difference."""
     said = ""
     if overall.p_value is not None and overall.p_value < ALPHA:
-        said += " That depends on missing trials."  # they could have made it large
+        # They could have made the p value large.
+        said += " That depends on missing trials."
     if overall.interval is not None and overall.interval[0] < 0:
         said += f" A loss of up to {per_hundred(-overall.interval[0])} points is not excluded."
     return said
@@ -210,8 +213,8 @@ def rows(comparison: RunComparison, model: ModelComparison) -> list[tuple[str, .
 def _levelled(
     found: Sequence[tuple[str, ...]], kinds: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """Return the rows with as many decimals in all rates, differences and intervals of
-    a kind.
+    """Return the rows with equally many decimals in all rates, differences and
+    intervals of a kind.
     """
     columns = [
         _level_ends(column, kinds) if place in _LEVELLED else column
@@ -256,8 +259,8 @@ def _pairs(cell: CellComparison) -> str:
 
 
 def reasons(model: ModelComparison) -> dict[str, list[str]]:
-    """Return the sentences that rows need, each with its protocols; none that is the
-    answer over all.
+    """Return the sentences that rows need, each with its protocols, except the overall
+    answer.
     """
     found = dict[str, list[str]]()
     for cell in model.cells:
@@ -294,7 +297,7 @@ def _numbers(
 
 
 def _value(cell: CellComparison, value: float | None, *, named: bool = False) -> str:
-    """Return a pass rate, or the mean of a measure, where ``named`` with its name."""
+    """Return a pass rate, or the mean of a measure, with its name if ``named``."""
     if not cell.measure or value is None:
         return _rate(value)
     return f"{clean(cell.measure)} {number(value)}" if named else number(value)
@@ -320,7 +323,7 @@ def _notes(
     comparison: RunComparison, shown: Callable[[object], str]
 ) -> list[tuple[str, list[str]]]:
     notes = []
-    # Two models are named above their table already.
+    # Two models are already named above their table.
     named = {
         (model.first_model, model.second_model)
         for model in comparison.models
@@ -340,7 +343,7 @@ def _notes(
 
 def _text_table(comparison: RunComparison, model: ModelComparison) -> str:
     """Return the narrow table, with only the p value that decides the answer
-    (Holm-adjusted where there is one).
+    (Holm-adjusted if there is one).
     """
     lines = [
         (said, *values, holm if holm != NOTHING else p, remarks)

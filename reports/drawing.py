@@ -1,4 +1,4 @@
-"""What all figures share: palette, sizes, the groups that are drawn, and legends."""
+"""The common parts of all figures: palette, sizes, groups, and legends."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from cheesebench.records import ReferenceValue
     from cheesebench.statistics import CellResult, ModelSummary
 
-#: Okabe and Ito's palette (2008): told apart with any colour vision, and in grey by the
-#: marks that go with it.
+#: Okabe and Ito's palette (2008), which any colour vision can tell apart; in grey, the
+#: marks help.
 COLOURS = (
     "#0072B2",
     "#D55E00",
@@ -32,7 +32,7 @@ COLOURS = (
 )
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 RODENT = "#444444"
-#: Inches; a page of two columns holds it in full width.
+#: Width and height in inches: the full width of a page with two columns.
 WIDTH, HEIGHT = 10.0, 4.5
 
 
@@ -46,7 +46,7 @@ class Group:
 
     @property
     def mean(self) -> tuple[float, float] | None:
-        """Mean pass rate over the protocols and its standard error; None without a
+        """Mean pass rate over the protocols, and its standard error; None without a
         rate.
         """
         overall = self.model.overall
@@ -76,7 +76,7 @@ def shared_legend(figure: Figure) -> None:
     )
 
 
-#: How animals are marked, by what their number is: marker and fill.
+#: Marker and fill of the animals' number, by its kind.
 ANIMALS = {
     "measured": ("D", RODENT),
     "declared": ("D", "white"),
@@ -85,7 +85,7 @@ ANIMALS = {
 
 
 def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
-    """Draw the animals' number with its 95 % interval, marked by what it is; the legend
+    """Draw the animals' number with its 95 % interval, marked by its kind. The legend
     names each mark once.
     """
     interval = animals_interval(found)
@@ -116,12 +116,12 @@ def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
 
 
 def rates_on(axis: Axis) -> None:
-    """Label the pass rates of an axis as everywhere else."""
+    """Label an axis of pass rates like those of all other figures."""
     axis.set_major_formatter(lambda value, _: percent(value))
 
 
 def whole_ticks(axes: Axes) -> None:
-    """Put ticks at whole numbers alone: there is no session 1.2."""
+    """Put ticks only at whole numbers, because there is no session 1.2."""
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
@@ -160,7 +160,7 @@ def bars(
 
 
 def colour(number: int, count: int) -> str | tuple[float, ...]:
-    """Return the colour of one of ``count`` series: none of them share one."""
+    """Return the colour of one of ``count`` series; each has its own."""
     if count <= len(COLOURS):
         return COLOURS[number]
     import matplotlib
@@ -169,5 +169,7 @@ def colour(number: int, count: int) -> str | tuple[float, ...]:
 
 
 def plain(text: str) -> str:
-    """Return text with ``$`` escaped, which matplotlib would parse as a formula."""
+    """Return text with ``$`` escaped, because matplotlib would parse it
+    as a formula.
+    """
     return clean(text).replace("$", r"\$")

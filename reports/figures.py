@@ -43,10 +43,10 @@ def render_figures(
     dpi: int = DOTS_PER_INCH,
 ) -> Mapping[str, bytes]:
     """Return file name -> content: every figure in every format (``svg``, ``png``), and
-    ``figures.md`` with them all.
+    ``figures.md`` with all of them.
 
-    ``sizes`` maps models to billions of parameters. A figure for which the runs have
-    nothing is left out. ``width`` is in inches, by default each figure's own.
+    ``sizes`` maps models to billions of parameters. Figures without data are left out.
+    ``width`` is in inches; by default, each figure has its own.
     """
     summaries = [summary for summary, _ in runs]
     groups = _groups(summaries)
@@ -110,7 +110,7 @@ def _groups(summaries: Sequence[RunSummary]) -> list[drawing.Group]:
 
 
 def _resize(figure: Figure, width: float) -> None:
-    """Make a figure ``width`` inches wide, its texts with it (down to half their
+    """Make a figure ``width`` inches wide, and scale its texts (down to half their
     size).
     """
     from matplotlib.text import Text
@@ -140,8 +140,8 @@ def _save(figure: Figure, suffix: str, title: str, alt: str, dpi: int) -> bytes:
 
 
 def paradigms(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
-    """Draw what every group comes to on every protocol, with 95 % intervals and the
-    animals: pass rates together, each measure that is judged in a panel of its own.
+    """Draw the result of every group on every protocol, with 95 % intervals and the
+    animals. Pass rates share a panel; each judged measure has its own.
     """
     by_panel: dict[str, dict[str, CellResult]] = {}
     for group in groups:
@@ -150,7 +150,7 @@ def paradigms(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
             by_panel.setdefault(panel, {})[cell.plan.protocol] = cell
     if not by_panel:
         return None
-    panels = sorted(by_panel)  # the pass rates have no name, and come first
+    panels = sorted(by_panel)  # pass rates have an empty name, and come first
     widths = [max(1, len(by_panel[panel])) for panel in panels]
     room = 0.25 * sum(widths) * (len(groups) + 2) + 1.2 * (len(panels) - 1)
     figure = drawing.new(max(drawing.WIDTH, room))
@@ -185,7 +185,7 @@ def _said(group: drawing.Group) -> str:
 
 
 def _value(cell: CellResult) -> tuple[float, tuple[float, float] | None] | None:
-    """Return what a cell is judged by, its rate or a measure, with its interval."""
+    """Return the judged rate or measure of a cell, with its interval."""
     if cell.plan.measured is not None:
         found = cell.judged
         return None if found is None else (found.mean, found.interval)
@@ -291,8 +291,8 @@ def profile(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
 def curves(
     groups: Sequence[drawing.Group], lived: Mapping[tuple[int, str], Behaviour]
 ) -> tuple[Figure, str] | None:
-    """Draw the pass rate by session, a panel for each protocol that some group has at
-    least two sessions of.
+    """Draw the pass rate by session, with a panel for each protocol for which some
+    group has at least two sessions.
 
     Single subjects are thin lines under the mean; ``lived`` has them by number of the
     group and protocol.
@@ -343,7 +343,7 @@ def curves(
     return figure, f"Pass rate by session. {'; '.join(said)}."
 
 
-#: Subjects that are drawn one by one: more are a smear.
+#: Maximum number of subjects drawn one by one, because more would blur.
 MOST_LINES = 30
 
 
@@ -429,7 +429,7 @@ def scaling(
         )
     _reference_lines(axes, [group for *_, group in points])
     axes.set_xscale("log")
-    axes.margins(x=0.2)  # the names at the right end stay inside the frame
+    axes.margins(x=0.2)  # keeps the names at the right end inside the frame
     known_sizes = sorted({size for size, *_ in points})
     axes.set_xticks(known_sizes, [f"{size:g}" for size in known_sizes])
     axes.minorticks_off()

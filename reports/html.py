@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     )
     from cheesebench.statistics.summary import Average, ConditionCurve
 
-#: Fewer dimensions than this make no area.
+#: Minimum number of dimensions for a radar chart, because fewer enclose no area.
 LEAST_DIMENSIONS = 3
 
 Chart = dict[str, Any]
@@ -77,8 +77,8 @@ def _curve_unit(cell: CellResult) -> str:
 def _animals_by_session(
     cell: CellResult, rodents: ReferenceValue | None
 ) -> tuple[Sequence[float], Sequence[float]]:
-    """Return the animals' curve and its standard deviations, where the model's curve
-    is by session, too.
+    """Return the animals' curve and its standard deviations, if the model's curve is by
+    session, too.
     """
     if rodents is None or cell.curve_unit != "session":
         return (), ()
@@ -120,11 +120,11 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
 
 
 def _without(cell: CellResult) -> float | None:
-    """Return the most that a subject without the ability can have, in percent."""
+    """Return the highest rate of a subject without the ability, in percent."""
     return None if cell.plan.ability is None else _percent(cell.plan.ability.without)
 
 
-#: Subjects that are drawn one by one: more are a smear.
+#: Maximum number of subjects drawn one by one, because more would blur.
 MOST_LINES = 30
 
 
@@ -139,8 +139,8 @@ def _lines(
 
 
 def took(lived: Behaviour, name: str) -> Chart | None:
-    """Return latency or path length by session: the mean over subjects, and each of
-    them. None for a single point.
+    """Return latency or path length by session: the mean over subjects, and each
+    subject. None for a single point.
     """
     points, mean = lived.points, lived.mean(name)
     if len(mean) < 2:
@@ -155,8 +155,8 @@ def took(lived: Behaviour, name: str) -> Chart | None:
 
 
 def stacked(lived: Behaviour, name: str) -> Chart:
-    """Return a categorical measure as shares of the trials of each session; the most
-    frequent class comes first.
+    """Return a categorical measure as shares of the trials of each session, the most
+    frequent class first.
     """
     counts = lived.strategies[name]
     total = sum(counts.values(), Counter())
@@ -177,8 +177,8 @@ def stacked(lived: Behaviour, name: str) -> Chart:
 
 
 def by_condition(curve: ConditionCurve) -> Chart:
-    """Return a measure by the values of a variable, in the measure's own unit; names
-    are not joined by a line.
+    """Return a measure by the values of a variable, in the measure's own unit. Points
+    at names are not joined by a line.
     """
     return {
         "kind": "conditions",
@@ -228,8 +228,8 @@ def pair(result: ControlResult) -> Chart | None:
 
 
 def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
-    """Return the learning curves of several models on one protocol; ``names`` are
-    theirs. None for fewer than two.
+    """Return the learning curves of several models on one protocol; ``names`` are the
+    models'. None for fewer than two.
     """
     curves = [
         (cell, name)
@@ -272,7 +272,7 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
 def _mean_with_ends(
     mean: Average | None,
 ) -> tuple[float | None, float | None, float | None]:
-    """Return a mean and the ends of its 95 % interval, %."""
+    """Return a mean and the ends of its 95 % interval, in percent."""
     if mean is None:
         return None, None, None
     half = 1.96 * mean.standard_error
@@ -340,7 +340,7 @@ def _percent(proportion: float | None) -> float | None:
     return None if proportion is None else round(100 * proportion, 6)
 
 
-#: Width of every drawing; a proportion of 0 is at 0, of 1 at WIDTH.
+#: Width of every drawing. A proportion of 0 is at 0, and 1 is at WIDTH.
 WIDTH = 200.0
 
 
@@ -356,13 +356,13 @@ class ForestRow:
     difference: float | None
     bounds: tuple[float, float] | None
     margin: tuple[float, float]
-    """The beginning of PASS (the lower bound must be right of it), and its end:
-    ``zero``, unless the best is to be like the animals.
+    """Beginning and end of PASS; the lower bound must be right of the beginning. The
+    end is ``zero``, unless the model should be like the animals.
     """
 
 
 def forest_axis(cells: Sequence[CellResult]) -> tuple[float, float]:
-    """Return the ends of the axis of a forest plot, rounded outwards to tenths: right
+    """Return the ends of the axis of a forest plot, rounded outwards to tenths. Right
     is always better.
     """
     shown = [0.0]
@@ -436,8 +436,7 @@ def _x(proportion: float) -> float:
 
 #: Puts a chart on the page and returns its number there.
 Draw = Callable[[Chart | None], int | None]
-#: Bytes that a page may have: what can be attached to a message and opened on a
-#: telephone.
+#: Maximum bytes of a page that can be attached to a message and opened on a telephone.
 LARGEST = 10_000_000
 #: Maximum number of characters of a reason, which is a sentence or two.
 _LONGEST = 2_000
@@ -474,8 +473,7 @@ def render_runs(
             for plan in plans
         }
     rest = len(_page(summary, trials, lived).encode("utf-8"))
-    # 200 bytes for each cell: the text about trials that are left out differs in
-    # length.
+    # 200 bytes for each cell, because the text about omitted trials varies in length.
     player.make_room(trials, max(0, largest - rest - 200 * len(trials)))
     return _page(summary, trials, lived)
 
@@ -488,10 +486,9 @@ def render_subject(
     back: str = "",
     largest: int = LARGEST,
 ) -> str:
-    """Return a page with the player alone, and the trials of one subject as far as it
-    has come.
+    """Return a page with the player alone, and the trials of one subject so far.
 
-    ``back`` is a relative address that the page leads back to.
+    ``back`` is the relative address of the page's link back.
     """
     shelf = player.subject_shelf(log, plugins, plan, subject)
     player.make_room([shelf], largest)
@@ -647,7 +644,7 @@ def _page(
 
 
 def _compared(found: RunComparison) -> dict[str, Any]:
-    """Return what stands first on the page of a run with a baseline."""
+    """Return the first section on the page of a run with a baseline."""
     return {
         "title": comparison.title(found, words.clean),
         "headers": comparison.headers(found),
@@ -673,8 +670,8 @@ def _compared(found: RunComparison) -> dict[str, Any]:
 
 
 def _together(summary: RunSummary, draw: Draw) -> list[dict[str, Any]]:
-    """Return a chart for every protocol that several models (or views) have a learning
-    curve of.
+    """Return a chart for every protocol with learning curves of several models (or
+    views).
     """
     by_label: dict[str, list[tuple[CellResult, str]]] = {}
     wheres = {words.whose(model)[1] for model in summary.models}
@@ -708,8 +705,8 @@ def _data(value: object) -> Any:
 
 
 def _link_names(summary: RunSummary) -> dict[CellKey, str]:
-    """Return what stands for a cell in a link: the protocol where that is enough, else
-    the rest of the key too.
+    """Return the name of each cell in links: the protocol if that is unique, otherwise
+    with the rest of the key.
     """
     keys = [cell.plan.key for cell in summary.cells]
     protocols = [protocol for _, protocol, _, _ in keys]
@@ -743,7 +740,9 @@ def _first_trial(shelf: player.Shelf, name: str) -> str:
 
 
 def entry(shelf: player.Shelf, link: str) -> dict[str, Any]:
-    """Return what the player must know of a cell before its trials are unpacked."""
+    """Return the facts about a cell that the player needs before its trials are
+    unpacked.
+    """
     plan = shelf.plan
     whose = " in ".join(words.whose(plan))
     silence = (
@@ -757,7 +756,7 @@ def entry(shelf: player.Shelf, link: str) -> dict[str, Any]:
         "link": link,
         "title": words.clean(f"{plan.title or plan.protocol} ({whose})"),
         "problem": words.clean(shelf.problem),
-        # Questions in words are wrapped; a map must not be.
+        # Questions in words may be wrapped, but a map must not be.
         "prose": plan.items,
         "silence": words.clean(shelf.note) or silence,
         "ground": shelf.ground,
@@ -766,7 +765,7 @@ def entry(shelf: player.Shelf, link: str) -> dict[str, Any]:
 
 
 def _scale(model: ModelSummary, cells: Sequence[CellResult]) -> str:
-    """Return the heading of what a rate is measured by; empty where nothing is."""
+    """Return the heading for the scale of a rate; empty without one."""
     if words.mean_ability(model):
         return "ability (95 %)"
     is_chance = any(cell.plan.against == "chance" for cell in cells)
@@ -889,7 +888,9 @@ def _row(
 
 
 def _took(lived: Behaviour | None, draw: Draw) -> list[dict[str, Any]]:
-    """Return the charts of what trials took, with their text for screen readers."""
+    """Return the charts of latency and path length, with their text
+    for screen readers.
+    """
     if lived is None or lived.plan.items:
         return []
     charts = [
@@ -927,7 +928,7 @@ def _strategies(lived: Behaviour | None, draw: Draw) -> list[dict[str, Any]]:
 def _paradigms(
     models: Sequence[dict[str, Any]], together: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return what is shown of each paradigm: its models beside one another."""
+    """Return the contents for each paradigm: its models beside one another."""
     found: dict[str, dict[str, Any]] = {}
     for model in models:
         for row in model["rows"]:

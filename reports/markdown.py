@@ -46,8 +46,8 @@ def bar(proportion: float, width: int = 20) -> str:
 
 
 def level(proportion: float) -> str:
-    """Return the block whose height is nearest to the proportion; 0 is the lowest one,
-    1 the full one.
+    """Return the block whose height is nearest to the proportion; 0 is the lowest
+    block, 1 the full one.
     """
     return LEVELS[round(min(max(proportion, 0.0), 1.0) * (len(LEVELS) - 1))]
 
@@ -64,7 +64,7 @@ def columns(proportions: Sequence[float | None], width: int) -> str:
 _LABEL = 24
 _TITLE = 60
 _VALUE = 12
-#: Up to this many sessions, columns are wide and carry their numbers.
+#: Maximum number of sessions for wide columns with numbers.
 _NUMBERED = 15
 
 
@@ -108,7 +108,7 @@ def learning_curves(cells: Sequence[CellResult]) -> list[str]:
 
 
 def condition_curves(cells: Sequence[CellResult]) -> list[str]:
-    """Return each measure that is given by a variable, value by value; empty without
+    """Return each measure that is reported by a variable, value by value; empty without
     one.
     """
     curves = [(cell, curve) for cell in cells for curve in cell.conditions]
@@ -126,7 +126,7 @@ def _conditions(cell: CellResult, curve: ConditionCurve) -> list[str]:
         f"{title}, {words.fenced(curve.measure, _TITLE).rstrip()} by {words.fenced(curve.variable, _TITLE).rstrip()}"
     ]
     means = [measure.mean for _, measure in curve.points]
-    largest = max(means) if min(means) >= 0 else 0.0  # a length is not negative
+    largest = max(means) if min(means) >= 0 else 0.0  # a length is never negative
     for value, measure in curve.points:
         drawn = f"{bar(measure.mean / largest, 25)}  " if largest else ""
         spread = "" if measure.sd is None else f" ± {number(measure.sd)}"
@@ -188,7 +188,7 @@ def _block(lines: Sequence[str]) -> str:
 
 Table = Callable[[Sequence[str], Iterable[Sequence[str]]], str]
 
-#: Characters of a hash that are shown; the run log has all of it.
+#: Number of characters of a hash to show; the run log has all of it.
 SHORT = 12
 
 
@@ -214,8 +214,8 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
     facts.append(("frozen set", summary.frozen_set))
     facts.append(("seed", said_seed(options)))
     facts.append(("design", ", ".join(designs) or options.get("design")))
-    # The option 'agent' is who asks the language models, if there are any; a baseline
-    # acts itself.
+    # The option 'agent' names the agent of language models, if there are any; a
+    # baseline acts itself.
     acted = dict.fromkeys(cell.plan.agent or cell.plan.model for cell in summary.cells)
     if acted and "agent" in options:
         options = {**options, "agent": list(acted)}
@@ -238,8 +238,8 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
 
 
 def said_seed(options: Mapping[str, Any]) -> str:
-    """Return the seed, and whether it was drawn or typed: a typed seed makes the
-    worlds of the run known in advance.
+    """Return the seed, and whether it was drawn or typed, because a typed seed makes
+    the worlds of the run known in advance.
     """
     return (
         f"{options.get('seed')} ({'drawn' if options.get('seed_drawn') else 'typed'})"
@@ -273,7 +273,7 @@ def _protocols(summary: RunSummary, table: Table) -> list[str]:
 
 
 def origin(animals: ReferenceValue) -> str:
-    """Return the animals' rate or measure and where it comes from, in one line."""
+    """Return the animals' rate or measure with its source, in one line."""
     kinds = ["an analogy"] * (animals.kind == "analogy")
     kinds += ["declared"] * (animals_interval(animals) is None)
     shown, name = (
@@ -298,7 +298,8 @@ def origin(animals: ReferenceValue) -> str:
     return "; ".join(filter(None, said))
 
 
-#: Longest text in a table: a longer one would push its column out of sight.
+#: Maximum length of a text in a table, because a longer one would push its column out
+#: of sight.
 CELL = 160
 
 
@@ -345,8 +346,8 @@ def _contrasts(contrasts: Sequence[PublishedContrast]) -> list[str]:
 
 
 def _published(summary: RunSummary) -> list[str]:
-    """Say why nothing published stands beside this run, where a reader may look for
-    it.
+    """Return the reason why no published results are shown, if a reader may expect
+    them.
     """
     elsewhere = not summary.published and published_elsewhere(
         cell.plan for cell in summary.cells
@@ -433,8 +434,8 @@ ABILITY = ("ability (95 %)", "ability of the rodent", "PASS from ability")
 
 
 def _scale_columns(cells: Sequence[CellResult]) -> tuple[str, ...]:
-    """Return the headings of what a rate is measured by: the ability scale, or chance
-    where a verdict is about it.
+    """Return the headings for the scale of a rate: the ability scale, or chance if a
+    verdict concerns it.
     """
     if words.has_ability(cells):
         return ABILITY

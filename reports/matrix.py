@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, ModelSummary, RunSummary
     from cheesebench.statistics.summary import BestOfViews
 
-#: Columns beyond which a matrix is unreadable: then a column is a protocol, not a
-#: condition of a dialogue.
+#: Maximum number of readable columns. Beyond it, a dialogue has one column instead of
+#: one for each condition.
 MOST = 24
 
 Kind = Literal["model", "rodent", "published", "baseline"]
@@ -32,22 +32,22 @@ Kind = Literal["model", "rodent", "published", "baseline"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One model on one paradigm; models from elsewhere have only a rate."""
+    """One model on one paradigm; models from other sources have only a rate."""
 
     rate: float | None
     verdict: Verdict | None = None
     interval: tuple[float, float] | None = None
     subjects: int = 0
     text: str = ""
-    """The text of this field, if its column has several cells or the verdict is about a
+    """The text of this field, if its column has several cells or the verdict concerns a
     measure.
     """
     between: str = ""
     """The interval of that measure."""
     key: CellKey | None = None
-    """The one cell that this is about."""
+    """The only cell of the field, if there is one."""
     ability: str = ""
-    """The rate on the ability scale; empty where no zero is proved."""
+    """The rate on the ability scale; empty if no zero is proved."""
 
     @property
     def shown(self) -> str:
@@ -81,7 +81,7 @@ class Row:
     ability: float | None = None
     """Mean on the ability scale."""
     passed: str = ""
-    """As in ``7 of 9``."""
+    """The passed protocols in words: ``7 of 9``."""
     gate: Verdict | None = None
     cost: float | None = None
     calls: int = 0
@@ -93,8 +93,8 @@ class Row:
 
     @property
     def mean_shown(self) -> str:
-        """The mean ability, ``0.71``; of a row without a scale the mean pass rate, and
-        over how many it is if it lacks some: ``80 % (8 of 9)``.
+        """The mean ability, ``0.71``; for a row without a scale, the mean pass rate,
+        with the number of protocols if some are missing: ``80 % (8 of 9)``.
         """
         if self.ability is not None:
             return on_scale(self.ability)
@@ -106,7 +106,7 @@ class Row:
 
     @property
     def cost_shown(self) -> str:
-        """Dollars; ``–`` where nothing was paid, or the price is not known."""
+        """Dollars; ``–`` if nothing was paid, or the price is not known."""
         return dollars(self.cost) if self.cost else words.NOTHING
 
 
@@ -128,18 +128,19 @@ class Matrix:
 
     @property
     def mean_name(self) -> str:
-        """What the means are: of abilities, or of rates where no row has one."""
+        """The heading of the means: of abilities, or of rates if no row
+        has an ability.
+        """
         own = any(row.ability is not None for row in self.rows)
         return "mean ability" if own else "mean"
 
     @property
     def is_several(self) -> bool:
-        """Whether there is more than one model (or view) of this run to be compared."""
+        """Whether the run has more than one model (or view) to compare."""
         return sum(row.kind == "model" for row in self.rows) > 1
 
     def lines(self) -> list[list[str]]:
         """Return the matrix for a terminal: the headings, then a line for each model.
-
         Published values and empty columns are left out.
         """
         one_place = len({row.where for row in self.rows if row.kind == "model"}) == 1
@@ -202,8 +203,8 @@ def matrix(summary: RunSummary) -> Matrix:
         rows += _of_plans(plain, columns, [model for model, _ in own])
     source = ""
     if summary.published:
-        # What was published over several views is the best of them: so is this, and no
-        # row of one view.
+        # Published rates over several views are the best of them, so this row is, too,
+        # instead of one for each view.
         rows[len(own) : len(own)] = [
             _best(best, columns) for best in summary.best_of_views
         ]
@@ -216,8 +217,8 @@ def matrix(summary: RunSummary) -> Matrix:
 
 
 def _levelled(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return rows all of whose rates, and all of whose intervals, have the same number
-    of decimals: the table is read in both directions.
+    """Return rows with equally many decimals in all rates, and in all intervals,
+    because the table is read in both directions.
     """
     fields = [field for row in rows for field in row.fields]
     shown = iter(level(field.shown for field in fields))
@@ -238,14 +239,16 @@ def _levelled(rows: Sequence[Row]) -> tuple[Row, ...]:
 def _standing(
     model: ModelSummary, cells: Sequence[CellResult]
 ) -> tuple[float, int, float]:
-    """Return what a board is sorted by: mean ability, passed protocols, mean rate."""
+    """Return the sort key of a board: mean ability, passed protocols, mean rate."""
     passed = sum(cell.verdict is Verdict.PASS for cell in cells)
     ability = -1.0 if model.ability is None else model.ability.mean
     return ability, passed, -1 if model.overall is None else model.overall.mean
 
 
 def _averaged(summary: RunSummary) -> list[str]:
-    """Say over what the means are taken; they are only compared over the same."""
+    """Return a note on the protocols in the means, which are only compared over the
+    same protocols.
+    """
     found = [one.ability for one in summary.models if one.ability is not None]
     if not found:
         return []
@@ -333,7 +336,7 @@ def _of_plans(
     columns: Sequence[str],
     models: Sequence[ModelSummary],
 ) -> list[Row]:
-    """Return what the animals come to, as the protocols declare it."""
+    """Return the row of the animals, as the protocols declare it."""
     own = {cell.plan.label: cell for cell in cells}
     if all(own[column].plan.reference is None for column in columns):
         return []
@@ -352,8 +355,8 @@ def _of_plans(
 
 
 def _mean_of_animals(models: Sequence[ModelSummary]) -> float | None:
-    """Return the animals' mean ability over what the models have in common, or over all
-    protocols where no model has a rate.
+    """Return the animals' mean ability over the models' common protocols, or over all
+    protocols if no model has a rate.
     """
     rated = [one.ability for one in models if one.ability is not None]
     unrated = [one.animals for one in models if one.animals is not None]
@@ -375,9 +378,9 @@ HOW = (
     "Verdict, pass rate with its 95 % interval, number of subjects (n), and ability (a). The rows below the models are "
     "there for comparison."
 )
-#: The same above a board, where each model's own table has its numbers of subjects.
+#: Note above a board, where each model's own table has its numbers of subjects.
 HOW_BOARD = "Verdict, pass rate, ability (a), and 95 % interval of the rate. The rows below the models are there for comparison."
-#: Stands before the source of the published rows.
+#: Heading of the source of the published rows.
 PUBLISHED = "Published numbers are not of this run, and in no verdict:"
 
 
@@ -444,7 +447,7 @@ class Shade:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A model on a dialogue of many cells: conditions downwards, graphs across."""
+    """A model on a dialogue with many cells: conditions downwards, graphs across."""
 
     how: ClassVar[str] = (
         "Mean rate over the domains of a graph; ✔ if all of them pass, ✘ if one fails."
@@ -456,8 +459,8 @@ class Grid:
 
 
 def grid(own: Sequence[CellResult]) -> Grid | None:
-    """Return conditions by graphs; None for anything but the many cells of a
-    dialogue.
+    """Return conditions by graphs; None unless these are the many cells
+    of a dialogue.
     """
     if len(own) <= MOST or not all(cell.plan.variant.condition for cell in own):
         return None
@@ -497,13 +500,13 @@ def _shade(group: Sequence[CellResult]) -> Shade | None:
     return Shade(sum(rates) / len(rates), verdict) if rates else None
 
 
-#: By this a job finds its own comment again, to change it instead of writing another
-#: one.
+#: Marker by which a job finds its own comment again, to change it instead of writing
+#: another one.
 MARK = "<!-- cheesebench -->"
-#: Characters that a comment on GitHub may have, with room for the comparison that may
-#: follow.
+#: Maximum number of characters of a comment on GitHub, leaving room for the comparison
+#: that may follow.
 LARGEST = 60_000
-#: Cells of which it says why their numbers are doubtful; the report has all of them.
+#: Maximum number of cells whose doubts are explained; the report has all of them.
 MOST_DOUBTFUL = 40
 
 
@@ -528,7 +531,7 @@ def render_comment(summary: RunSummary) -> str:
         for cell in plain
         if cell.verdict is not Verdict.PASS
     ]
-    # Not folded away: without these a number looks better than it is.
+    # Always visible, because without doubts a number looks better than it is.
     if doubtful := _doubtful(plain):
         parts.append("Doubtful, whatever the verdict:\n\n" + "\n".join(doubtful))
     run = escape(clean(summary.manifest.get("run_id") or "a run"))
@@ -556,8 +559,8 @@ def _doubtful(cells: Sequence[CellResult]) -> list[str]:
 
 
 def _upright(found: Matrix) -> str:
-    """Return the matrix with the paradigms as rows: a comment is narrow, and most runs
-    have one model or two.
+    """Return the matrix with the paradigms as rows, because a comment is narrow, and
+    most runs have one or two models.
     """
     rows = [row for row in found.rows if row.kind in ("model", "rodent")]
     headers = ["", *(_text(row.whose) for row in rows)]
@@ -574,7 +577,7 @@ def _upright(found: Matrix) -> str:
 
 
 def _folded(title: str, lines: list[str], room: int) -> str:
-    """Return lines in a part that can be opened, as many as there is room for."""
+    """Return a collapsible section with as many lines as there is room for."""
     kept: list[str] = []
     for line in lines:
         room -= len(line) + 1
@@ -596,12 +599,12 @@ COLOURS = {
     Verdict.INCONCLUSIVE: "#8a5a00",
     Verdict.ERROR: "#57606a",
 }
-#: Pixels of a letter on average, at a size of 11, and beside the text.
+#: Mean width of a letter in pixels, at a size of 11, and margin beside the text.
 LETTER, EDGE = 6.4, 6
 
 
 def render_badge(summary: RunSummary) -> str:
-    """Return the badge; of several models (or views) it names the number of those that
+    """Return the badge; with several models (or views), it has the number of those that
     pass everything.
     """
     models = summary.models

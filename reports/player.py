@@ -1,5 +1,5 @@
-"""The trials of a run as data for the page's player: selected, replayed and
-compressed.
+"""The trials of a run as data for the page's player: selected,
+replayed and compressed.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CallRecord, CellPlan, ReplayedCall, TrialRecord
 
-#: Characters of a question, a reply, its reasoning or learnings that the page shows.
+#: Maximum characters of a question, a reply, its reasoning or learnings on the page.
 LONGEST_REPLY = 20_000
 
 
 def call_of(replayed: ReplayedCall) -> dict[str, Any]:
-    """Return a call in its place as JSON values."""
+    """Return a call at its place in a trial, as JSON values."""
     record = replayed.record
     return {
         "step": replayed.step,
@@ -49,7 +49,7 @@ def call_of(replayed: ReplayedCall) -> dict[str, Any]:
 
 
 def _usage(record: CallRecord) -> str:
-    """Return what a call took, in a line."""
+    """Return the cost of a call in a line."""
     used = record.reply.usage
     shares = {"cached": used.cached, "written to the cache": used.written}
     replayed = ", ".join(
@@ -74,7 +74,7 @@ def _usage(record: CallRecord) -> str:
 
 #: Maximum number of steps that are replayed for one page: some seconds, and 130 MB.
 MAX_STEPS = 2_000_000
-#: Characters of an observation that the page shows.
+#: Maximum characters of an observation on the page.
 LONGEST = 10_000
 
 
@@ -102,7 +102,7 @@ class Shelf:
 
     @property
     def shown_failed(self) -> int:
-        """Failed trials among those on the page."""
+        """Number of failed trials on the page."""
         return sum(trial["success"] is False for trial in self.trials[: self.shown])
 
     @property
@@ -120,7 +120,7 @@ def shelves(
     """Return one shelf per cell, in the order of ``plans``; together they replay at
     most ``budget`` steps.
 
-    Where that is too little for all trials, failed ones come first.
+    If that is too little for all trials, failed ones come first.
     """
     return [
         _fill(log, plugins, plan, budget // len(plans), range(plan.subjects))
@@ -176,7 +176,7 @@ def make_room(filled: Sequence[Shelf], room: int) -> None:
 
 
 def _most(trials: Sequence[Mapping[str, Any]], share: int) -> int:
-    """Return how many of the trials can be packed into ``share`` characters."""
+    """Return the number of trials that can be packed into ``share`` characters."""
     return max(
         0,
         bisect_right(
@@ -187,7 +187,7 @@ def _most(trials: Sequence[Mapping[str, Any]], share: int) -> int:
 
 
 def fair_share(sizes: Sequence[int], room: int) -> int:
-    """Return the largest limit for each of ``sizes`` with which their sum fits into
+    """Return the largest common limit for ``sizes`` with which their sum fits into
     ``room``.
     """
     left = room
@@ -210,8 +210,8 @@ class Sketch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Subjects:
-    """The trials of a cell by subject, as often as they are asked for; one subject is
-    in memory at a time.
+    """Iterates over a cell's trials by subject, any number of times, with one subject
+    in memory.
     """
 
     log: RunLog
@@ -233,10 +233,10 @@ class _Subjects:
 
 
 def choose(subjects: Iterable[Sequence[Sketch]], budget: int) -> list[Sketch]:
-    """Return the trials to be shown, failed ones first, within ``budget`` steps.
+    """Return the trials to show, failed ones first, within ``budget`` steps.
 
-    ``subjects`` are by rising number, and are gone through twice. To replay a trial,
-    all earlier trials of its subject must be replayed too.
+    ``subjects`` are in ascending order, and are iterated twice. To replay a trial, all
+    earlier trials of its subject must be replayed too.
     """
     reached: dict[int, int] = {}
     chosen = []
@@ -271,8 +271,8 @@ def _fill(
             for trial in _replayed(log, plugins, shelf, chosen)
         }
     except Exception as error:
-        # Whatever a view or a family of a plugin does: the rest of the page is still
-        # worth having.
+        # Caught in any case, because the rest of the page is useful even if a plugin's
+        # view or family fails.
         shelf.problem = (
             str(error)
             if isinstance(error, CheeseBenchError)
@@ -310,9 +310,7 @@ def _replayed(
 def _ground(
     log: RunLog, plugins: PluginManager, plan: CellPlan
 ) -> dict[str, Any] | None:
-    """Return the arena as the page draws it: one letter for each square, and its
-    landmarks.
-    """
+    """Return the arena for the page: one letter for each square, and its landmarks."""
     found = ground(log, plugins, plan)
     if found is None:
         return None
@@ -332,8 +330,8 @@ def _ground(
 
 
 def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
-    """Return the trials of a subject that the pass rate is taken over; those to come
-    are among its last.
+    """Return the trials of a subject that enter the pass rate, counting planned trials
+    as its last ones.
     """
     life = log.trials(plan, subject)
     if life and subject not in log.completed_subjects(plan):
@@ -347,7 +345,7 @@ def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
 
 def _where(frames: Sequence[Frame]) -> dict[str, Any]:
     """Return column, row and heading of every frame, and the goals from each step on
-    which they change; nothing where it is not an arena.
+    which they change; empty outside an arena.
     """
     poses = [frame.at for frame in frames if frame.at is not None]
     if len(poses) < len(frames):
@@ -370,7 +368,7 @@ def _trial(
     known: dict[str, Any],
     enters: bool,
 ) -> dict[str, Any]:
-    # What the agent counted, where there was something to count.
+    # The agent's counters, except those that are 0.
     counted = [(name, count) for name, count in record.tally.items() if count]
     return _where(frames) | {
         "subject": record.subject,
@@ -399,7 +397,7 @@ def _trial(
 
 
 def _observation(observation: str, known: dict[str, Any]) -> Any:
-    """Return what the page shows of an observation: text, or a picture and its text."""
+    """Return an observation for the page: text, or a picture and its text."""
     if observation not in known:
         text = visible(str(observation), LONGEST)
         known[observation] = text
@@ -410,7 +408,7 @@ def _observation(observation: str, known: dict[str, Any]) -> Any:
 
 
 def _small(png: bytes) -> bytes:
-    """Return the picture as lossless WebP, in about a tenth of the bytes."""
+    """Return the picture as lossless WebP, which takes about a tenth of the bytes."""
     small = io.BytesIO()
     with Image.open(io.BytesIO(png)) as picture:
         picture.save(small, format="WEBP", lossless=True, method=1, quality=20)
@@ -432,7 +430,7 @@ def pack(trials: Sequence[Mapping[str, Any]]) -> str:
     """Return trials as JSON, gzip-compressed and Base64-encoded, so that it is small
     and contains no HTML.
 
-    Each observation is written once; trials refer to them by number.
+    Each observation is written once; trials refer to it by number.
     """
     numbers: dict[int, int] = {}
     observations: list[Any] = []
@@ -442,10 +440,10 @@ def pack(trials: Sequence[Mapping[str, Any]]) -> str:
                 numbers[id(observation)] = len(observations)
                 observations.append(observation)
     packed = io.BytesIO()
-    # One trial at a time: the JSON of all takes several hundred megabytes.
+    # One trial at a time, because the JSON of all takes several hundred megabytes.
     with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file:
         file.write(b'{"observations":%b,"trials":[' % _json(observations))
-        # By subject and trial, as the player lists them.
+        # By subject and trial, as in the player's list.
         for place, trial in enumerate(
             sorted(trials, key=lambda trial: (trial["subject"], trial["trial"]))
         ):

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
         PublishedContrast,
     )
 
-#: Columns that every terminal has, and those beyond which lines are tiring to read.
+#: Columns that every terminal has, and columns beyond which lines are tiring to read.
 NARROW, WIDE = 80, 120
 _ALIGNMENT = ("left", "left", "right", "right", "right", "right")
-#: Characters of a protocol's name that are shown at least.
+#: Minimum number of characters shown of a protocol's name.
 _LEAST = 12
-#: Columns of a control's table that there is room for: the rates' own intervals are in
-#: the other reports.
+#: Columns of a control's table that fit; the other reports also have the rates' own
+#: intervals.
 _CONTROL_COLUMNS = (0, 1, 3, 5, 6, 7)
 
 
@@ -57,8 +57,8 @@ def render(summary: RunSummary) -> str:
 
 
 def _blocks(lines: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Return a table as several, each with as many columns as fit beside the first one;
-    the first line is the head.
+    """Return a table as several, each with as many columns as fit beside the first one.
+    The first line is the head.
     """
     names, *columns = [
         ["\n".join(map(cells.clean, cell.split("\n"))) for cell in column]
@@ -76,7 +76,8 @@ def _blocks(lines: Sequence[Sequence[str]], width: int) -> list[str]:
             room = width - widths[0]
         blocks[-1].append(column)
         room -= wide + 2
-    # The headers are a row like the others: tabulate pads real headers by two columns.
+    # The headers are a row like the others, because tabulate pads real headers by two
+    # columns.
     tables = [
         tabulate(
             list(zip(*block, strict=True)),
@@ -121,7 +122,9 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
 
 
 def _undecided(own: Sequence[CellResult]) -> list[str]:
-    """Return why cells have no PASS or FAIL; what is said of several is said once."""
+    """Return why cells have no PASS or FAIL. A reason shared by several
+    is given once.
+    """
     found: dict[tuple[str, str], list[str]] = {}
     for cell in own:
         is_open = cell.verdict == "INCONCLUSIVE" and (
@@ -151,8 +154,8 @@ def _calls(summary: RunSummary, own: Sequence[CellResult]) -> str:
 
 
 def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
-    """Return what stands below the verdicts: the mean ability, how to read it, and what
-    a PASS does not exclude.
+    """Return the notes below the verdicts: the mean ability, how to read it, and the
+    limits of a PASS.
     """
     simple = [
         f"{cells.clean(cell.plan.label)}: {found}"
@@ -188,8 +191,8 @@ def _by(curve: ConditionCurve) -> str:
 
 
 def _verdicts(own: Sequence[CellResult], width: int) -> str:
-    """Return a line for each cell, and below it what is not true of all cells; that is
-    said once, above the table.
+    """Return a line for each cell, followed by the remarks that do not apply to all
+    cells; the others are above the table.
     """
     remarks = [_remarks(cell) for cell in own]
     common, remarks = _said_once(own, remarks)
@@ -215,7 +218,7 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
 def _rows(
     own: Sequence[CellResult], headers: Sequence[str], width: int
 ) -> list[list[str]]:
-    """Return the lines of the table; names of protocols have the room that the numbers
+    """Return the lines of the table. Names of protocols get the room that the numbers
     leave.
     """
     rows = [
@@ -237,7 +240,8 @@ def _rows(
 
 
 def _drawn(lines: Sequence[Sequence[str]]) -> list[str]:
-    # The headers are a row like the others: tabulate pads real headers by two columns.
+    # The headers are a row like the others, because tabulate pads real headers by two
+    # columns.
     table = tabulate(
         lines, tablefmt="plain", disable_numparse=True, colalign=_ALIGNMENT
     )
@@ -245,7 +249,7 @@ def _drawn(lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _remarks(cell: CellResult) -> list[str]:
-    """Return the sample size and the remarks, without those that stand elsewhere."""
+    """Return the sample size and the remarks, except those shown elsewhere."""
     elsewhere = (cells.settled(cell), cells.how_it_was_run(cell))
     return [
         _size(cell),
@@ -256,8 +260,8 @@ def _remarks(cell: CellResult) -> list[str]:
 def _said_once(
     own: Sequence[CellResult], remarks: list[list[str]]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return what holds of all cells, or is the sample size of most of them, and the
-    remarks that are left.
+    """Return the remarks common to all cells, and the sample size of most; then the
+    remaining remarks of each cell.
     """
     common = [
         text
@@ -273,7 +277,7 @@ def _said_once(
 
 
 def _size(cell: CellResult) -> str:
-    """Return the sample size: the subjects alone where every planned trial is valid."""
+    """Return the sample size: only the subjects if every planned trial is valid."""
     if (
         cell.planned
         and cell.valid == cell.planned

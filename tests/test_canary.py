@@ -28,7 +28,8 @@ PROTOCOLS = sorted(
     for folder in ("protocols", "docs/examples")
     for path in (ROOT / folder).rglob("*.protocol.yaml")
 )
-#: Scenes and studies. The prompts lack it, because the frozen set 2026.1 has their hash.
+#: Scenes and studies. The prompts have no canary, because the frozen set 2026.1 has
+#: their hash.
 TEXTS = [
     ROOT / "paradigms/dialogue/scenes.yaml",
     *sorted((ROOT / "cheesebench/studies").glob("*.yaml")),

@@ -1,3 +1,3 @@
-"""What the documentation site makes from the code, when mkdocs builds it; nothing here
-is shipped.
+"""Generates parts of the documentation site from the code, when mkdocs builds it.
+Nothing here is shipped.
 """

@@ -1,5 +1,5 @@
-"""How animals that follow a reference exactly fare under the rule that judges models,
-simulated as a page is built.
+"""Simulates animals that follow a reference exactly, and judges them by the rule for
+models, while a page is built.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from website.markup import code, table
 
 
 def animals() -> str:
-    """Return what becomes of the declared animals of the protocols that run by
-    default.
-    """
+    """Return the verdicts on the declared animals of the default protocols."""
     rows = []
     for name in CATALOGUE.names():
         (found,) = audit_animal(with_arena(CATALOGUE.find(name)), AuditSettings())

@@ -23,10 +23,10 @@ from cheesebench.protocol import Catalogue, Specification, with_arena
 from website.markup import code, table
 
 OLD = Path(__file__).parents[1] / "tests" / "fixtures" / "old_nine"
-#: What was found last.
+#: The last results.
 KEPT = Path(__file__).with_suffix(".json")
-#: Protocol, lesion, and the least that has to be found over judged trials: what was won
-#: by hand, or nearly.
+#: Protocol, lesion, and the minimum to find over judged trials: the result by hand, or
+#: nearly.
 FOUND = (
     ("t_maze", "blind", 1.0),
     ("dnms", "pose-only", 0.90),
@@ -54,8 +54,8 @@ def load(name: str) -> Specification:
 
 
 def attack(name: str, lesion: str) -> Ceiling:
-    """Return what an adversary with the lesion makes of an old protocol, at the default
-    effort.
+    """Return the ceiling of an adversary with the lesion on an old protocol, at the
+    default effort.
     """
     settings = AuditSettings()
     return measure(
@@ -65,7 +65,7 @@ def attack(name: str, lesion: str) -> Ceiling:
 
 
 def rows(names: Sequence[str] = ()) -> Iterator[tuple[str, str, float, Ceiling, float]]:
-    """Yield protocol, lesion, what was won by hand, what is found, and the seconds of
+    """Yield protocol, lesion, result by hand, result of the audit, and the seconds of
     processor time.
     """
     for name, lesion, least in FOUND:
@@ -75,7 +75,7 @@ def rows(names: Sequence[str] = ()) -> Iterator[tuple[str, str, float, Ceiling, 
 
 
 def attacks() -> str:
-    """Return the table of what is found of the attacks by hand."""
+    """Return the table of the audit's results on the attacks by hand."""
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
     cells = []
     for one in kept:
@@ -94,7 +94,7 @@ def attacks() -> str:
 
 
 def main(names: Sequence[str]) -> None:
-    """Print the table; keep it if all was tried."""
+    """Print the table; store it if all attacks were tried."""
     kept = []
     for name, lesion, by_hand, ceiling, seconds in rows(names):
         print(

@@ -1,5 +1,5 @@
-"""What is built in and can be named on a command line: agents, backends, views,
-formats, designs, studies.
+"""The built-in items for a command line: agents, backends, views, formats, designs, and
+studies.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def backends() -> str:
 
 
 def views() -> str:
-    """Return the views, and what each says of how it is read."""
+    """Return the views, with their explanations for the prompt."""
     rows = [
         [
             code(view.name),
@@ -133,9 +133,7 @@ def reporters() -> str:
 
 
 def _about(reporter: Reporter) -> str:
-    """Return the first sentence of the module that writes the report, or of the
-    reporter.
-    """
+    """Return the first sentence of the report's module, or of the reporter itself."""
     module = getattr(reporter, "module", None)
     described = importlib.import_module(module) if module else reporter
     return (described.__doc__ or "").split("\n")[0]

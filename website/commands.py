@@ -10,7 +10,7 @@ from cheesebench.cli import build_parser
 from cheesebench.options import INI, OPTIONS, VARIABLES, Option
 from website.markup import code, escape, fenced, prose, sections, sentence, table
 
-#: Characters of a usage line, whatever the terminal is.
+#: Maximum characters of a usage line, independent of the terminal.
 _WIDTH = 88
 
 
@@ -62,7 +62,7 @@ def _command(name: str, parser: argparse.ArgumentParser) -> str:
 
 
 def _spelling(action: argparse.Action) -> str:
-    """Return an argument as it is typed."""
+    """Return an argument as a user types it."""
     metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
     if action.choices is not None and len(list(action.choices)) < 4:
         metavar = ",".join(map(str, action.choices))

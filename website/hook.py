@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-# The site describes this working tree, whatever is installed. mkdocs takes it from the
+# The site must describe this working tree, not an installed version. mkdocs removes the
 # path again after the import.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from website.pages import PARTS
 
-#: In a checkout the line after a mark says where the same can be read.
+#: In a checkout, the line after a mark points to the same information.
 _MARK = re.compile(
     r"^<!-- generated: (\S+) -->$(?:\n> In a checkout: .*$)?", re.MULTILINE
 )

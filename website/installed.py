@@ -1,5 +1,5 @@
-"""What the site calls built in: the plugins of this distribution, whatever else is
-installed where it is built.
+"""The plugins of this distribution, which the site calls built in, without others that
+are installed at build time.
 """
 
 from __future__ import annotations

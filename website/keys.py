@@ -17,7 +17,7 @@ from cheesebench.protocol import documents
 from cheesebench.protocol.documents import DocumentModel, ProtocolDocument
 from website.markup import code, escape, prose, sections, sentence, table
 
-#: What the kinds of values are called on the page.
+#: Names of value kinds on the page.
 _NAMED: Sequence[tuple[Any, str]] = (
     (documents.Name, "name"),
     (documents.Names, "name or list of names"),
@@ -61,8 +61,8 @@ def _page(root: type[DocumentModel]) -> str:
 
 
 def _reached(root: type[DocumentModel]) -> dict[type[DocumentModel], list[str]]:
-    """Return all models that can be in a document, outer ones first, with the places
-    where each is written.
+    """Return all models that a document can contain, outer ones first, with the places
+    of each.
     """
     found: dict[type[DocumentModel], list[str]] = {root: []}
     queue = [root]
@@ -119,7 +119,7 @@ def _anchor(model: type[DocumentModel]) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    """Return what a key is that is left out, where that is something."""
+    """Return the default of a key in words; empty without one."""
     default = (
         None
         if field.is_required()
@@ -131,7 +131,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _kind(hint: Any, field: FieldInfo | None = None) -> str:
-    """Return what a value can be, in words, with links to the mappings among them."""
+    """Return the kind of a value in words, with links to the mappings in it."""
     for named, text in _NAMED:
         if hint == named:
             return text + (_bounds(field) if hint in (int, float) else "")
@@ -152,8 +152,7 @@ def _kind(hint: Any, field: FieldInfo | None = None) -> str:
         rest = [one for one in arguments if one is not type(None)]
         scalars = get_args(documents.Scalar)
         if set(scalars) <= set(rest):
-            # a union of unions is flat: what belongs together is called by its name
-            # again
+            # A union of unions is flat, so its known parts get their names back.
             rest = [documents.Scalar, *(one for one in rest if one not in scalars)]
         return " or ".join(dict.fromkeys(_kind(one, field) for one in rest))
     if origin is Literal:
@@ -169,7 +168,7 @@ def _kind(hint: Any, field: FieldInfo | None = None) -> str:
 
 
 def _with_short_form(inside: str, wide: Any, has_models: bool) -> str:
-    """Return a kind with what may be written for short: a validator takes more than the
+    """Return a kind with its short forms, because a validator accepts more than the
     type says.
     """
     if not has_models:

@@ -24,15 +24,16 @@ from cheesebench.records import Frame
 
 PICTURE = Path(__file__).parents[1] / "docs/assets/learning.gif"
 MODEL, PROTOCOL, SUBJECTS = "place-learner", "barnes_maze", 20
-#: The first trial, counted from 0, that counts as a later one.
+#: Number of the first trial, from 0, that counts as a later one.
 LATER = 5
-#: Pixels of a maze: text, picture and command fit a laptop's first screen.
+#: Side of a maze in pixels, so that text, picture and command fit a laptop's first
+#: screen.
 SIZE = 300
-#: In the view's own picture of this maze: pixels of a square, and around the maze.
+#: Sizes in the view's own picture of this maze, in pixels: a square, and the margin.
 SQUARE, MARGIN = 26, 3
-#: The colours of the learner's way, and of the ring around the exit.
+#: Colours of the learner's path, and of the ring around the exit.
 WAY, RING = (213, 0, 28), (0, 92, 230)
-#: Milliseconds of a step and of the end; pixels between the two mazes.
+#: Duration of a step and of the end in milliseconds; and pixels between the two mazes.
 STEP, END, BETWEEN = 160, 2500, 24
 
 
@@ -71,7 +72,7 @@ def _in_one_maze(log: RunLog, plugins: PluginManager) -> list[list[Image.Image]]
 
 
 def _maze(frames: Sequence[Frame]) -> bytes:
-    """Return the maze as it is drawn, without the learner at its start."""
+    """Return the picture of the maze without the learner at its start."""
     image, pose = _drawn(frames[0]), frames[0].at
     assert pose is not None
     at = [MARGIN + SQUARE * place for place in (pose.x, pose.y)]
@@ -95,7 +96,7 @@ def _centre(pose: Pose) -> tuple[float, float]:
 
 
 def _image(frames: Sequence[Frame], exit_: Pose | None) -> Image.Image:
-    """Return the last picture, with the way that led there and a ring at the exit."""
+    """Return the last picture, with the path to it, and a ring at the exit."""
     image = _drawn(frames[-1])
     way = [_centre(one.at) for one in frames if one.at is not None]
     pen = ImageDraw.Draw(image)
@@ -106,7 +107,9 @@ def _image(frames: Sequence[Frame], exit_: Pose | None) -> Image.Image:
 
 
 def side_by_side(both: list[list[Image.Image]]) -> list[Image.Image]:
-    """Return pictures of both trials; the one that ends first stands still."""
+    """Return pictures of both trials side by side. The one that ends first stands
+    still.
+    """
     wide, high = both[0][0].size
     found = []
     for step in range(max(map(len, both))):

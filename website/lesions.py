@@ -34,15 +34,15 @@ from website.markup import code, escape, table
 
 PROTOCOLS = Path(__file__).parents[1] / "protocols"
 CLASSICS = PROTOCOLS / "classics"
-#: A kept audit lies in the folder of its protocols.
+#: An audit is stored in the folder of its protocols.
 FILES = [folder / f"lesions{SUFFIX}" for folder in (PROTOCOLS, CLASSICS)]
-#: The parts of an audit that are kept, and the beginning of their rules.
+#: The stored parts of an audit, with the beginning of their rules.
 PARTS: dict[AuditPart, str] = {"lesions": RULE, "memory": MEMORY}
 
 
 def validated() -> dict[str, Specification]:
-    """Return the shipped protocols that name a construct, the classics among them, by
-    their names.
+    """Return the shipped protocols that name a construct, including the classics, by
+    name.
     """
     files = [*CATALOGUE.files.values(), *sorted(CLASSICS.glob("*.protocol.yaml"))]
     loaded = arenas(map(CATALOGUE.load, files))
@@ -50,7 +50,7 @@ def validated() -> dict[str, Specification]:
 
 
 def stored() -> dict[str, Any]:
-    """Return what has been measured, by the names of protocols."""
+    """Return the stored measurements by protocol."""
     reports = [
         report
         for path in FILES
@@ -61,7 +61,7 @@ def stored() -> dict[str, Any]:
 
 
 def store(specification: Specification, report: Mapping[str, Any]) -> None:
-    """Keep what was measured of a protocol beside it, and the rest as it is."""
+    """Store the measurements of a protocol, leaving the others unchanged."""
     path = FILES[specification.name not in CATALOGUE.names()]
     kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
     others = [one for one in kept if one["protocol"] != specification.name]
@@ -70,7 +70,7 @@ def store(specification: Specification, report: Mapping[str, Any]) -> None:
 
 
 def rows_of(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return verdict and numbers of each lesion of a kept report."""
+    """Return verdict and numbers of each lesion of a stored report."""
     return {
         one["rule"].removeprefix(RULE): {**one["numbers"], "verdict": one["verdict"]}
         for one in report["findings"]
@@ -79,8 +79,8 @@ def rows_of(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def construct(specification: Specification) -> dict[str, float | None]:
-    """Return the lesions of a construct and what may be left; None for those that must
-    not matter.
+    """Return the lesions of a construct with the rates that may remain; None for those
+    that must not matter.
     """
     found = specification.construct
     if found is None:
@@ -92,7 +92,7 @@ def construct(specification: Specification) -> dict[str, float | None]:
 
 
 def is_current(specification: Specification, entry: Mapping[str, Any] | None) -> bool:
-    """Return whether this was measured on this protocol, with all lesions of its
+    """Return whether a measurement belongs to this protocol, and has all lesions of its
     construct.
     """
     return (
@@ -106,8 +106,8 @@ def is_current(specification: Specification, entry: Mapping[str, Any] | None) ->
 def measure(
     specification: Specification, parts: Sequence[AuditPart] = tuple(PARTS)
 ) -> dict[str, Any]:
-    """Return what these parts of an audit find: the ceilings of one protocol, how much
-    memory a PASS needs.
+    """Return the findings of these parts of an audit: the ceilings of one protocol, and
+    the memory that a PASS needs.
     """
     settings = AuditSettings(parts=tuple(parts), processes=os.cpu_count() or 1)
     report = audit_specification(specification, settings)
@@ -129,14 +129,16 @@ def measure(
 def completed(
     entry: Mapping[str, Any], measured: Mapping[str, Any], parts: Sequence[AuditPart]
 ) -> dict[str, Any]:
-    """Return what was measured now, with what was kept of the other parts."""
+    """Return the new measurements, completed with the stored ones of
+    the other parts.
+    """
     now = tuple(PARTS[part] for part in parts)
     kept = [one for one in entry["findings"] if not one["rule"].startswith(now)]
     return {**measured, "findings": [*kept, *measured["findings"]]}
 
 
 def lesions(specification: Specification) -> str:
-    """Return the table of what is left of a protocol; a sentence where it names no
+    """Return the table of a protocol's remaining rates; a sentence if it names no
     construct.
     """
     if specification.construct is None:
@@ -164,7 +166,7 @@ def lesions(specification: Specification) -> str:
 
 
 def memory(specification: Specification) -> list[str]:
-    """Return the sentence of how much memory a PASS needs, if that was searched."""
+    """Return the sentence on the memory that a PASS needs, if that was searched."""
     found = [
         f"{one.words} {one.rate:.2f}"
         for one in simple_subjects(specification)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-#: What Markdown would take for markup; an underscore within a word is none.
+#: Characters that Markdown would take for markup. An underscore within a word is not
+#: one.
 _MARKUP = re.compile(r"[\\`*\[\]|]|(?<![^\W_])_|_(?![^\W_])")
-#: What is code in help texts and docstrings: ``code``, `code`, an example at the end,
+#: Code in help texts and docstrings: ``code``, `code`, an example at the end,
 #: --options, *.suffixes, NAME=X.
 _CODE = re.compile(
     r"``(.+?)``|`([^`]+)`|(?<=Example: )(.+)$"
@@ -16,7 +17,7 @@ _CODE = re.compile(
 
 
 def escape(text: object) -> str:
-    """Return text that Markdown shows as it is, on one line."""
+    """Return Markdown that shows exactly this text, on one line."""
     flat = " ".join(str(text).split())
     return (
         _MARKUP.sub(r"\\\g<0>", flat)
@@ -34,7 +35,7 @@ def code(text: object) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a docstring's or help's text, on one line, with its code as code."""
+    """Return a docstring's or help's text on one line, with its code marked as code."""
     parts, end = [], 0
     for match in _CODE.finditer(text):
         parts += [
@@ -46,7 +47,7 @@ def prose(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    # Blanks at both ends stay: they part the text from the code beside it.
+    # Blanks at both ends stay, because they separate the text from the code beside it.
     kept = re.sub(r"\s+", " ", text)
     return (
         _MARKUP.sub(r"\\\g<0>", kept)
@@ -65,9 +66,7 @@ def sentence(text: str) -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of cells that are Markdown already; columns that are empty
-    throughout are left out.
-    """
+    """Return a table of cells that are already Markdown; empty columns are left out."""
     rows = [list(row) for row in rows]
     kept = [
         number for number, _ in enumerate(headers) if any(row[number] for row in rows)

@@ -1,6 +1,4 @@
-"""The parts of pages that are made from the code, by the name that a page asks for them
-with.
-"""
+"""The generated parts of pages, under the names that pages use for them."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from website import (
     verdicts,
 )
 
-#: What stands for ``<!-- generated: NAME -->``: a function that returns Markdown.
+#: Functions that return the Markdown for ``<!-- generated: NAME -->``, by name.
 PARTS: Mapping[str, Callable[[], str]] = {
     "animals": animals.animals,
     "attacks": attacks.attacks,

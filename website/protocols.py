@@ -1,4 +1,4 @@
-"""The shipped protocols: their parameters, citations, and what an agent sees first."""
+"""The shipped protocols: their parameters, citations, and first observations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from website.lesions import lesions
 from website.markup import code, escape, fenced, prose, sections, table
 
 _VIEW = "ascii_2d"
-#: Where articles are, by the look of their number.
+#: Addresses of articles, by the form of their number.
 _ADDRESSES = (
     (re.compile(r"PMC\d+"), "https://pmc.ncbi.nlm.nih.gov/articles/{}/"),
     (re.compile(r"10\.\d+/.+"), "https://doi.org/{}"),
@@ -61,13 +61,13 @@ def protocols() -> str:
 
 
 def _fidelity(members: Iterable[BaseSpecification]) -> list[str]:
-    """Return what protocols say that they keep of the laboratory's, as tables: one for
+    """Return the protocols' statements on fidelity to the laboratory as tables, one for
     each edition.
     """
     found: dict[str, list[list[str]]] = {}
     for one in members:
         fidelity = getattr(one.document, "fidelity", None)
-        # What an edition inherits was said of its parent.
+        # An edition's inherited statements are already listed under its parent.
         if fidelity is not None and "\nfidelity:" in Path(one.path).read_text(
             encoding="utf-8"
         ):
@@ -116,7 +116,7 @@ def _overview(members: Iterable[BaseSpecification]) -> str:
 
 
 def _without(one: BaseSpecification) -> float | None:
-    """Return the zero of the ability scale; None where none is proved."""
+    """Return the zero of the ability scale; None if none is proved."""
     scales = map(ability_scale, arenas([one]))
     return next((scale.without for scale in scales if scale is not None), None)
 
@@ -254,7 +254,7 @@ def _cited(cite: Mapping[str, str]) -> str:
 
 
 def _picture(one: BaseSpecification) -> str:
-    """Return what subject 0 sees first, in the plainest view."""
+    """Return the first observation of subject 0, in the plainest view."""
     paradigm, view = PLUGINS.compile(one), PLUGINS.view(_VIEW)
     if not paradigm.is_stepwise:
         return ""

@@ -1,4 +1,4 @@
-"""The published numbers, from the file that reports read them from."""
+"""The published numbers, from the file that reports use."""
 
 from __future__ import annotations
 

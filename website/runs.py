@@ -1,4 +1,4 @@
-"""The tables of a run log, from the SQL that makes them."""
+"""The tables of a run log, from the SQL that creates them."""
 
 from __future__ import annotations
 

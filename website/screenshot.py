@@ -14,7 +14,7 @@ from pathlib import Path
 import cheesebench
 
 PICTURE = Path(__file__).parents[1] / "docs/assets/player.png"
-#: Pixels; a README is 900 wide.
+#: Size in pixels; a README is 900 wide.
 WIDTH, HEIGHT = 1366, 640
 SUBJECT, TRIAL, STEP = 0, 9, 9
 

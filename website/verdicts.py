@@ -1,4 +1,4 @@
-"""How a verdict is reached: names and meanings from the types, thresholds from the
+"""The documentation of verdicts: names and meanings from the types, thresholds from the
 code, examples by the real rule.
 """
 
@@ -16,7 +16,7 @@ from cheesebench.statistics import CellResult, judge
 from cheesebench.statistics.summary import TAXONOMY
 from website.markup import code, escape, sections, sentence, table
 
-#: Constants that a verdict depends on: the module and their names.
+#: Constants that determine a verdict: their module and names.
 _THRESHOLDS = (
     (
         "statistics.betting",
@@ -32,7 +32,7 @@ _THRESHOLDS = (
     ("planning.simulation", ("ICC_FLOOR",)),
     ("statistics.sample", ("CURVE_PARTS",)),
 )
-#: Shares of right trials that the examples have, and numbers of subjects.
+#: Shares of right trials in the examples; and numbers of subjects.
 _SHARES = (1.0, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.5)
 _SUBJECTS = (1, 10, 30)
 _TRIALS = 20
@@ -49,7 +49,7 @@ def _module(name: str) -> griffe.Module:
 
 
 def _described(module: str, owner: str) -> list[tuple[str, str]]:
-    """Return the attributes of a class with what their docstrings say."""
+    """Return the attributes of a class with their docstrings."""
     members = _module(module)[owner].members.values()
     return [
         (one.name, one.docstring.value)
@@ -70,7 +70,7 @@ def verdicts() -> str:
 
 
 def flags() -> str:
-    """Return what is said beside a verdict."""
+    """Return the remarks beside a verdict, with their meanings."""
     return table(
         ["flag", "meaning"],
         [
@@ -81,7 +81,7 @@ def flags() -> str:
 
 
 def outcomes() -> str:
-    """Return what can become of a trial."""
+    """Return the possible fates of a trial."""
     about = _module("statistics.summary")["TAXONOMY"].docstring.value
     return sections([f"{', '.join(map(code, TAXONOMY))}.", sentence(about)])
 
@@ -107,7 +107,7 @@ def thresholds() -> str:
 
 
 def examples() -> str:
-    """Return what the rule says of made-up runs, by share of right trials and number of
+    """Return the verdicts on made-up runs, by share of right trials and number of
     subjects.
     """
     shown = []
@@ -137,8 +137,8 @@ def _in_short(cell: CellResult) -> str:
 
 @functools.cache
 def _judged(share: float, subjects: int) -> CellResult:
-    """Return the verdict on subjects that differ a little, and have so many trials
-    right together.
+    """Return the verdict on subjects that differ a little, and together have this share
+    of right trials.
     """
     plan = CellPlan(
         model="a model",
@@ -156,12 +156,13 @@ def _judged(share: float, subjects: int) -> CellResult:
     )
     records = []
     for subject in range(subjects):
-        # Every other subject is a trial better or worse; the last of an odd number is
-        # neither.
+        # Subjects are alternately a trial better and a trial worse; the last of an odd
+        # number is neither.
         odd = 0 if subject == subjects - 1 and subjects % 2 else 1 - 2 * (subject % 2)
         right = round(share * _TRIALS) + (odd if 0 < share < 1 else 0)
         for trial in range(_TRIALS):
-            # Different for every subject, or they would be copies of one another.
+            # Actions differ between subjects, because equal ones would make them
+            # copies.
             actions = "F" * (subject + 1)
             success = trial < right
             record = TrialRecord(

@@ -13,8 +13,7 @@ from cheesebench.records import GOAL
 from cheesebench.statistics.betting import bets, wealth
 
 PICTURE = Path(__file__).parents[1] / "docs/explanation/wealth.svg"
-#: A bar of 70 %; three models that succeed in so many of 20 trials, and where their
-#: names stand.
+#: A bar of 70 %, 20 trials for each subject, and 24 subjects.
 BAR, TRIALS, SUBJECTS = 0.7, 20, 24
 MODELS = {
     "succeeds in 95 %": (0.95, "#1a7f37"),
