@@ -48,7 +48,10 @@ def read_profile(name: str, path: Path | None) -> dict[str, Any]:
             hint = did_you_mean(
                 str(spelling), [option.name for option in BY_KEY.values()]
             )
-            raise OptionError(f"{place} is not an option of a run.{hint}")
+            raise OptionError(
+                f"{place} is not an option of a run.{hint} Options of pytest itself, and of its other plugins, belong "
+                "into addopts or on the command line."
+            )
         found[option.key] = _checked(option, value, place)
     return found
 

@@ -80,6 +80,8 @@ def headers(comparison: RunComparison) -> tuple[str, ...]:
 
 def text(comparison: RunComparison) -> str:
     parts = [f"{title(comparison, clean)}"]
+    if comparison.decision:
+        parts.append(_filled(f"{comparison.decision} {comparison.remedy}"))
     for model in comparison.models:
         parts += [
             heading(model, clean),
@@ -90,6 +92,7 @@ def text(comparison: RunComparison) -> str:
             _filled(f"{', '.join(names)}: {reason}")
             for reason, names in reasons(model).items()
         ]
+        parts += [_filled(lost(model))] if model.missing else []
     parts += [_filled(f"Warning: {line}") for line in comparison.warnings]
     parts += [
         f"{note}\n" + "\n".join(f"  {line}" for line in lines)
@@ -100,6 +103,9 @@ def text(comparison: RunComparison) -> str:
 
 def markdown(comparison: RunComparison) -> str:
     parts = [f"# {title(comparison, escape)}"]
+    if comparison.decision:
+        said = f"**{escape(comparison.decision)}** {escape(comparison.remedy)}"
+        parts.append(said.rstrip())
     names = tuple(map(escape, headers(comparison)))
     for model in comparison.models:
         parts += [
@@ -111,11 +117,16 @@ def markdown(comparison: RunComparison) -> str:
             f"- {escape(', '.join(names))}: {escape(reason)}"
             for reason, names in reasons(model).items()
         ]
+        found += [f"- {lost(model)}"] if model.missing else []
         parts += ["\n".join(found)] if found else []
     parts += [f"> **Warning:** {escape(line)}" for line in comparison.warnings]
     for note, lines in _notes(comparison, escape):
         parts.append(f"{note}\n\n" + "\n".join(f"- {line}" for line in lines))
-    return "\n\n".join([*parts, f"> {escape(how_to_read(comparison))}"]) + "\n"
+    read = escape(how_to_read(comparison))
+    parts.append(
+        f"<details><summary>How to read this</summary>\n\n{read}\n\n</details>"
+    )
+    return "\n\n".join(parts) + "\n"
 
 
 def json(comparison: RunComparison) -> str:
@@ -163,11 +174,11 @@ def answer(
         return (
             f"= {first} and {second} are identical: every subject did exactly the same."
         )
-    mark = MARKS["undecided" if model.said == "undecided" else "no loss"]
+    left = [shown(cell.protocol) for cell in model.cells if cell.answer == "undecided"]
+    mark = MARKS["undecided" if left else "no loss"]
+    undecided = f"Undecided on {', '.join(left)}. " if left else ""
     no = f"No difference between {first} and {second} can be shown"
-    return (
-        f"{mark} {no}: {size}.{_reservations(overall)}{_without_result(model, shown)}"
-    )
+    return f"{mark} {undecided}{no}: {size}.{_reservations(model)}{_without_result(model, shown)}"
 
 
 def _who(comparison: RunComparison, model: ModelComparison) -> tuple[str, str]:
@@ -184,15 +195,25 @@ def _without_result(model: ModelComparison, shown: Callable[[object], str]) -> s
     return f" Without a result: {', '.join(left)}." if left else ""
 
 
-def _reservations(overall: PairedComparison) -> str:
-    """Return the reservations about a result without a difference."""
-    said = ""
+def _reservations(model: ModelComparison) -> str:
+    """Return what remains to be said where no difference is shown."""
+    said, overall = "", model.overall
     if overall.p_value is not None and overall.p_value < ALPHA:
         # They could have made the p value large.
         said += " That depends on missing trials."
     if overall.interval is not None and overall.interval[0] < 0:
         said += f" A loss of up to {per_hundred(-overall.interval[0])} points is not excluded."
     return said
+
+
+def lost(model: ModelComparison) -> str:
+    """Say how trials that are missing are compared; empty where none is."""
+    if not model.missing:
+        return ""
+    return (
+        f"{plural(model.missing, 'trial')} of these subjects could not be run. The rates leave them out; "
+        "'no loss' counts them as failed, and 'better' and 'worse' must hold however they had ended."
+    )
 
 
 def rows(comparison: RunComparison, model: ModelComparison) -> list[tuple[str, ...]]:

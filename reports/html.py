@@ -648,6 +648,8 @@ def _compared(found: RunComparison) -> dict[str, Any]:
     return {
         "title": comparison.title(found, words.clean),
         "headers": comparison.headers(found),
+        "decision": found.decision,
+        "remedy": found.remedy,
         "models": [
             {
                 "heading": comparison.heading(model, words.clean),
@@ -660,7 +662,8 @@ def _compared(found: RunComparison) -> dict[str, Any]:
                 "reasons": [
                     f"{', '.join(names)}: {reason}"
                     for reason, names in comparison.reasons(model).items()
-                ],
+                ]
+                + [comparison.lost(model)] * bool(model.missing),
             }
             for model in found.models
         ],

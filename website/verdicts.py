@@ -26,7 +26,7 @@ _THRESHOLDS = (
     ("statistics.question", ("PASS_TAIL", "FAIL_TAIL")),
     (
         "statistics.comparison",
-        ("ALPHA", "LOSS", "LOSS_IN_MARGINS", "BASELINE_SUBJECTS"),
+        ("ALPHA", "LOSS", "LOSS_IN_MARGINS"),
     ),
     ("statistics.intervals", ("CONTRADICTING_ICC", "CONTRADICTING_P")),
     ("planning.simulation", ("ICC_FLOOR",)),

@@ -26,11 +26,7 @@ from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.provenance import check_name
 from cheesebench.files import write_whole
 from cheesebench.records import CellKey, CellPlan
-from cheesebench.statistics.comparison import (
-    BASELINE_SUBJECTS,
-    CountedRun,
-    false_alarms,
-)
+from cheesebench.statistics.comparison import CountedRun
 from cheesebench.verification import verify
 
 
@@ -83,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     if low := list(_nothing_to_lose(counted, floors)):
         said = f"Warning: none of the ability is there to be lost: {'; '.join(low)}."
         print(paragraph(said), file=sys.stderr)
-    for said in _lucky(counted):
+    for said in _misleading(counted):
         print(paragraph(f"Warning: {said}"), file=sys.stderr)
     print(
         f"To compare a run with it: pytest --model NAME --compare {options.name}, with the design, protocols "
@@ -121,35 +117,23 @@ def _nothing_to_lose(
             yield f"{cell.protocol} ({rate}; {who} {percent(floor)})"
 
 
-def _lucky(run: CountedRun) -> Iterator[str]:
-    """Yield warnings about a baseline with few subjects, or with a number of subjects
+def _misleading(run: CountedRun) -> Iterator[str]:
+    """Yield warnings about a baseline with too few subjects, or with a number of them
     that depended on its results.
     """
     if any(cell.sequential for cell in run.cells):
         yield (
             "the run stopped because of its results, so it is lucky (or unlucky) on average, and later runs look worse "
-            f"(or better) than they are. Bless a run of --design cohort --subjects {BASELINE_SUBJECTS}."
+            "(or better) than they are. Bless a run of --design cohort."
         )
         return
     few = {
-        len(cell.subjects)
+        f"{cell.protocol} ({len(cell.subjects)}, and it takes {cell.least_subjects})"
         for cell in run.cells
-        if len(cell.subjects) < BASELINE_SUBJECTS
+        if len(cell.subjects) < cell.least_subjects
     }
-    rates = [
-        [one.passed / one.scored for one in cell.subjects.values() if one.scored]
-        for cell in run.cells
-    ]
-    if few and any(len(own) > 1 for own in rates):
-        alarms = [
-            percent(max(false_alarms(own, luck) for own in rates))
-            for luck in (1.0, 2.0)
-        ]
-        worse = (
-            f"An unchanged model is called worse in {alarms[0]} of comparisons if they were lucky by one standard "
-            f"error, and in {alarms[1]} if by two. "
-        )
+    if few:
         yield (
-            f"there are only {min(few)} subjects, and their luck stays in all later comparisons. "
-            f"{worse if alarms != [percent(0.0)] * 2 else ''}With {BASELINE_SUBJECTS} subjects smaller losses are seen."
+            f"too few subjects to exclude a loss, even if nothing changes: {', '.join(sorted(few))}. Comparisons would "
+            "stay undecided; bless a run with more --subjects."
         )

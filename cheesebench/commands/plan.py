@@ -264,34 +264,37 @@ def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> str:
 
 def _outlooks(cells: Sequence[CellForecast]) -> str:
     rows = []
+    # Without a stopping rule all players take the subjects that are counted.
+    stops = any(cell.plan.sequential for cell in cells)
     for cell in cells:
         weak, animals, good = cell.outlooks.values()
-        at_most = "≤ " if cell.plan.sequential else ""
+        own = [[_span(one.subjects)] * stops for one in (weak, animals, good)]
         rows.append(
             [
                 _name(cell, cells),
-                f"{at_most}{cell.plan.subjects} x {cell.trials}"
+                f"{cell.plan.subjects}×{cell.trials}"
                 if cell.plan.measured is None
                 else cell.plan.subjects,
                 _percent(weak.fails),
-                _span(weak.subjects),
+                *own[0],
                 _percent(animals.passes),
-                _span(animals.subjects),
+                *own[1],
                 _percent(animals.disagree),
                 _percent(good.passes),
-                _span(good.subjects),
+                *own[2],
             ]
         )
+    span = ["subj."] * stops
     headers = (
         "protocol",
-        "counted",
-        "random ✘",
-        "subj.",
-        "as animals ✔",
-        "subj.",
+        "up to" if stops else "counted",
+        "rand. ✘",
+        *span,
+        "animals ✔",
+        *span,
         "flake",
         "95 % ✔",
-        "subj.",
+        *span,
     )
     return table(headers, rows)
 

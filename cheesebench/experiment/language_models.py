@@ -534,6 +534,29 @@ def plain_question(model: LanguageModel) -> ChatRequest:
     )
 
 
+#: What helps where a server is not there, or not yet.
+_WAIT = (
+    "Check that a server runs at this address (--base-url) and can be reached from here. One that is still loading "
+    "its model takes minutes: wait until it answers, and run this again."
+)
+#: What helps where a model does not answer, by the kind of fault.
+_TO_REACH: Mapping[str, str] = {
+    **dict.fromkeys(("connection", "timeout", "server", "overload"), _WAIT),
+    "authentication": "Check the key of this server in the environment.",
+    "quota": "Raise the limit of the account, or pay in.",
+    "unknown_model": "Check the name, which is the server's own for the model.",
+    "rate_limit": "Wait, and run this again.",
+}
+
+
+def _unreachable(name: str, fault: ChatFaultError) -> UnreachableModelError:
+    said = quoted(calling.said(fault), 1000)
+    remedy = _TO_REACH.get(fault.kind, "")
+    return UnreachableModelError(
+        f"The model '{name}' does not answer: {said} {remedy}".rstrip()
+    )
+
+
 async def _probe(prober: _Prober, questions: Sequence[Question]) -> int | None:
     """Ask one model; return its server's context."""
     if not prober.model.backend.probe:
@@ -542,9 +565,7 @@ async def _probe(prober: _Prober, questions: Sequence[Question]) -> int | None:
         for question in questions:
             fault = await prober.put(question)
             if fault is not None:
-                raise UnreachableModelError(
-                    f"The model '{prober.name}' does not answer: {quoted(calling.said(fault), 1000)}"
-                )
+                raise _unreachable(prober.name, fault)
         return (await prober.connection.facts()).context
     finally:
         await _close(prober.connection)
@@ -903,8 +924,6 @@ async def conversation(
     try:
         yield connection
     except ChatFaultError as fault:
-        raise UnreachableModelError(
-            f"The model '{model.entry.name}' does not answer: {calling.said(fault)}"
-        ) from None
+        raise _unreachable(model.entry.name, fault) from None
     finally:
         await _close(connection)

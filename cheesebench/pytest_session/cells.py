@@ -12,7 +12,7 @@ import pytest
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.interfaces import BaseSpecification
-from cheesebench.pytest_session import explanations
+from cheesebench.pytest_session import exit_status, explanations
 from cheesebench.pytest_session.ci import case_properties, refused
 from cheesebench.pytest_session.reporting import Reporting
 from cheesebench.pytest_session.run import PytestRun, progress_line
@@ -20,7 +20,7 @@ from cheesebench.records import CellPlan
 from cheesebench.redaction import redact
 from cheesebench.statistics import CellResult, Verdict, draw_sample, judge_sample
 from cheesebench.statistics.run import with_causes
-from cheesebench.statistics.wording import NEVER_ACTED, with_calls
+from cheesebench.statistics.wording import with_calls
 from cheesebench.summaries import summarise_log
 from cheesebench.tally import Tally
 from cheesebench.terminal import printable
@@ -103,10 +103,9 @@ class CellItem(pytest.Item):
         if self.result.verdict is Verdict.ERROR:
             assert self.run.log is not None
             text = explanations.missing_trials(self.run, self.result)
-            if self.result.reason.startswith(NEVER_ACTED):
-                show = f"cheesebench show {self.run.log.run_id} --protocol {self.plan.protocol} --call 1"
-                remedy = "Another --prompt or a larger model may name actions."
-                text = f"{self.result.reason}\n\nRead a reply ({show}). {remedy}"
+            if exit_status.never_acted(self.result):
+                remedy = exit_status.how_to_act(self.run.log.run_id, self.result)
+                text = f"{self.result.reason}\n\n{remedy}"
             raise NotMeasuredError(printable(text))
 
     def runtest(self) -> None:
@@ -118,7 +117,7 @@ class CellItem(pytest.Item):
             and makes_claims
             and self.run.settings.inconclusive_fails
         )
-        if verdict is Verdict.FAIL or fails:
+        if (verdict is Verdict.FAIL and not self.run.forgives) or fails:
             if self.is_last_straw():
                 self.run.stop_sending()  # stop now, because making a film takes time
             raise VerdictError(
@@ -198,7 +197,8 @@ class Cells:
             if run.log.plans():
                 summary = summarise_log(run.log, finished_only=False)
                 text = run.plugins.reporter("text").render(summary)
-                reporting.write(summary, text)
+                reporting.compare(session, exitstatus, summary)
+                reporting.write(text)
         reporting.set_exit_status(session, exitstatus)
 
 

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from _pytest.junitxml import LogXML, xml_key
@@ -215,6 +215,8 @@ def comparison_properties(found: RunComparison) -> Properties:
     run.
     """
     pairs: list[tuple[str, object]] = [
+        ("exit", found.decision),
+        ("remedy", found.remedy),
         ("compared_with", found.second),
         ("worse", found.worse),
     ]
@@ -270,6 +272,11 @@ def append_step_summary(text: str) -> None:
     taken = path.stat().st_size if path.exists() else 0
     with path.open("a", encoding="utf-8") as file:
         file.write(cut(text, LIMIT - taken))
+
+
+def folded(title: str, text: str) -> str:
+    """Return Markdown that a reader of GitHub or GitLab opens."""
+    return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>\n"
 
 
 def cut(text: str, room: int) -> str:
@@ -415,7 +422,11 @@ def refused(config: pytest.Config, error: Exception) -> pytest.UsageError:
     return pytest.UsageError(text)
 
 
-def tell_refusal(config: pytest.Config, text: str) -> None:
+def tell_refusal(
+    config: pytest.Config,
+    text: str,
+    what: str = "could not run, so nothing was tested",
+) -> None:
     """Report to GitHub, to the job's summary page, and to the JUnit file, which would
     look green without a case.
     """
@@ -424,13 +435,41 @@ def tell_refusal(config: pytest.Config, text: str) -> None:
     with contextlib.suppress(OSError):  # the terminal shows the error itself
         quoted = text.replace("`", "'")  # the text must not end the block
         append_step_summary(
-            f"**cheesebench could not run:**\n\n```text\n{quoted}\n```\n"
+            f"**Exit code 4: CheeseBench {what}.**\n\n```text\n{quoted}\n```\n"
         )
-    add_case(config, "start", text, when="setup")
+    add_case(config, "start", f"CheeseBench {what}. {text}", when="setup")
+
+
+def add_failure(config: pytest.Config, name: str, reason: str, decision: str) -> None:
+    """Add a failure to the JUnit file, beginning with why the session fails, and to
+    those that the terminal shows.
+    """
+    add_case(config, name, f"{decision}\n\n{reason}")
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    if terminal is not None:
+        failed = terminal.stats.setdefault("failed", [])
+        failed.append(_failed_case(name, reason, "call"))
+
+
+def _failed_case(
+    name: str, text: str, when: Literal["setup", "call"]
+) -> pytest.TestReport:
+    return pytest.TestReport(
+        nodeid=f"{_CLASS}::{printable(name)}",
+        location=("", None, printable(name)),
+        keywords={},
+        outcome="failed",
+        longrepr=printable(text),
+        when=when,
+    )
 
 
 def add_case(
-    config: pytest.Config, name: str, text: str, *, when: str = "call"
+    config: pytest.Config,
+    name: str,
+    text: str,
+    *,
+    when: Literal["setup", "call"] = "call",
 ) -> None:
     """Add a failed case to the JUnit file, if there is one: an error if ``when`` is
     *setup*.
@@ -450,32 +489,10 @@ def add_case(
         own.pytest_sessionstart()
     if xml is None:
         return
-    xml.pytest_runtest_logreport(
-        pytest.TestReport(
-            nodeid=f"{_CLASS}::{printable(name)}",
-            location=("", None, name),
-            keywords={},
-            outcome="failed",
-            longrepr=printable(text),
-            when="setup" if when == "setup" else "call",
-        )
-    )
+    xml.pytest_runtest_logreport(_failed_case(name, text, when))
     if own is not None:
         with contextlib.suppress(OSError):
             own.pytest_sessionfinish()
-
-
-def forgive_case(config: pytest.Config, report: pytest.TestReport) -> None:
-    """Make the JUnit file, if there is one, count a failed verdict as a passed case;
-    its properties keep the verdict.
-    """
-    xml = config.stash.get(xml_key, None)
-    if xml is None:
-        return
-    case = xml.node_reporter(report)
-    case.nodes[:] = [node for node in case.nodes if node.tag != "failure"]
-    xml.stats["failure"] -= 1
-    xml.stats["passed"] += 1
 
 
 def add_suite_properties(config: pytest.Config, properties: Properties) -> None:

@@ -1,25 +1,28 @@
-"""The exit status of a session, with its reason."""
+"""Why a session ends with its exit status, and what to do about it: one sentence that
+every report of the session takes from here.
+"""
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
 
+from cheesebench.statistics import CellResult, Verdict
 from cheesebench.statistics.comparison import RunComparison
-from cheesebench.statistics.wording import plural
+from cheesebench.statistics.wording import NEVER_ACTED, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
     """The results of a session that determine its exit status."""
 
-    failed: int
-    """Cells with the verdict FAIL."""
-    undecided: int
-    """Cells with the verdict INCONCLUSIVE."""
+    run_id: str
+    cells: Sequence[CellResult]
+    """All that was judged, including controls."""
     unmeasured: int
     """Cells that could not be measured, including controls."""
     stopped: int
@@ -30,7 +33,49 @@ class Findings:
     inconclusive_fails: bool
     compared: RunComparison | None
     """The comparison with the baseline."""
+    gates: bool
+    """Whether the comparison decides if the session fails."""
     fails_comparison: bool
+    budgets: str
+    """Options of larger budgets, if a budget was spent."""
+
+    def count(self, verdict: Verdict) -> int:
+        """Return the number of cells with a verdict, without controls."""
+        return sum(
+            one.verdict is verdict and not one.plan.control for one in self.cells
+        )
+
+    @property
+    def failed(self) -> int:
+        """Cells with the verdict FAIL."""
+        return self.count(Verdict.FAIL)
+
+    @property
+    def undecided(self) -> int:
+        """Cells with the verdict INCONCLUSIVE."""
+        return self.count(Verdict.INCONCLUSIVE)
+
+    @property
+    def mute(self) -> list[CellResult]:
+        """Cells in which no reply named an action: resuming them asks nothing anew."""
+        return list(filter(never_acted, self.cells))
+
+    @property
+    def cause(self) -> str:
+        """Why trials are missing, in brackets; empty where none is, or it is not
+        known.
+        """
+        known = [
+            _STOPPED.sub("", cause).rstrip(".")
+            for one in self.cells
+            if one.missing and not never_acted(one)
+            for cause in one.causes
+        ]
+        calls = ["no reply named an action"] * bool(self.mute)
+        causes = list(dict.fromkeys([*calls, *known]))
+        more = len(causes) - 1
+        others = f", and {plural(more, 'other cause')}" if more > 0 else ""
+        return f" ({causes[0]}{others})" if causes else ""
 
     @property
     def forgiven(self) -> list[str]:
@@ -40,8 +85,19 @@ class Findings:
         return [f"{plural(self.failed, 'cell')} failed, which --exit-zero ignores"]
 
 
+#: What a cause says of the trial of a subject.
+_STOPPED = re.compile(r"^stopped in trial \d+: ")
+
+
+def never_acted(cell: CellResult) -> bool:
+    """Return whether the cell could not be measured because no reply named an
+    action.
+    """
+    return cell.verdict is Verdict.ERROR and cell.reason.startswith(NEVER_ACTED)
+
+
 def reason(status: int | pytest.ExitCode, found: Findings) -> str:
-    """Return why the session ends with this exit status; empty for one
+    """Return why the session ends with this exit status, in a sentence; empty for one
     of pytest's own.
     """
     if status == pytest.ExitCode.OK:
@@ -50,22 +106,76 @@ def reason(status: int | pytest.ExitCode, found: Findings) -> str:
         parts = _something_failed(found)
     else:
         return ""
-    return textwrap.fill(
-        f"Exit code {int(status)}: {'; '.join(parts)}.",
-        80,
-        subsequent_indent="  ",
-        break_on_hyphens=False,
+    gate = f", the gate is {'red' if status else 'green'}" if found.gates else ""
+    return f"Exit code {int(status)}{gate}: {'; '.join(parts)}."
+
+
+def remedy(status: int | pytest.ExitCode, found: Findings) -> str:
+    """Return what to do about a session that fails, the most useful thing alone; empty
+    if nothing follows from its results.
+    """
+    if status != pytest.ExitCode.TESTS_FAILED:
+        return ""
+    if found.mute:
+        return how_to_act(found.run_id, found.mute[0])
+    if found.compared is None:
+        return ""  # the command that continues the run stands above
+    resume = f"--resume {found.run_id}"
+    by_itself = "a job that is run again does that by itself"
+    if found.budgets:
+        return f"Continue the run with a larger budget: {found.budgets} {resume}."
+    if found.unmeasured:
+        return f"Remove the cause, then continue the run with {resume}; {by_itself}."
+    return _after_comparing(found, found.compared, f"{resume}; {by_itself}")
+
+
+def _after_comparing(found: Findings, compared: RunComparison, resume: str) -> str:
+    """Return what to do where nothing but the comparison fails the session."""
+    if not found.fails_comparison:
+        return ""
+    if compared.worse:
+        return (
+            f"To watch what was lost: cheesebench report {found.run_id} --html. If the loss is meant, this run is the new "
+            f"baseline: cheesebench bless {found.run_id} {compared.second}."
+        )
+    if any(model.missing for model in compared.models):
+        return f"Continue the run with {resume}."
+    return (
+        "More subjects decide: bless a run with more --subjects, and compare with that."
     )
 
 
+def how_to_act(run_id: str, cell: CellResult) -> str:
+    """Return what helps where no reply named an action."""
+    return (
+        f"Read a reply (cheesebench show {run_id} --protocol {cell.plan.protocol} --call 1), then start a new run with "
+        "another --prompt, --agent llm-tools, or a larger model; --resume would not ask anew."
+    )
+
+
+def filled(text: str) -> str:
+    """Return a sentence for a terminal."""
+    return textwrap.fill(text, 80, subsequent_indent="  ", break_on_hyphens=False)
+
+
 def _nothing_failed(found: Findings) -> Iterator[str]:
-    yield from found.forgiven or ["nothing failed"]
     compared = found.compared
-    if compared is not None and not (compared.worse or compared.undecided):
-        missed = ", ".join(compared.not_run)
-        yield f"no loss against {compared.second}{f', of which {missed} was not run' if missed else ''}"
+    if compared is not None:
+        yield _compared(compared, found.gates)
+        if compared.not_run:
+            yield f"not run of {compared.second}: {', '.join(compared.not_run)}"
+    yield from found.forgiven or ["nothing failed"] * (compared is None)
     if found.undecided:
         yield f"{found.undecided} inconclusive (to count them as failures: --inconclusive=fail)"
+
+
+def _compared(compared: RunComparison, gates: bool) -> str:
+    """Say what a comparison that fails nothing has found."""
+    if not (compared.worse or compared.undecided):
+        cells = sum(len(model.cells) for model in compared.models)
+        return f"no loss against {compared.second} on {plural(cells, 'protocol')}"
+    option = "this --compare-fail" if gates else "no --compare-fail"
+    return f"{_loss(compared, '')}, which {option} counts as a failure"
 
 
 def _something_failed(found: Findings) -> list[str]:
@@ -74,30 +184,35 @@ def _something_failed(found: Findings) -> list[str]:
     known = found.unmeasured + found.stopped + counted
     if found.other_failures > known or not parts:
         parts.append("another test failed")
+    compared = found.compared
+    if compared is not None and compared.not_run:
+        parts.append(f"not run of {compared.second}: {', '.join(compared.not_run)}")
     return parts + [f"not the cause: {text}" for text in found.forgiven]
 
 
 def _failures(found: Findings) -> Iterator[str]:
+    cause = found.cause
     if found.failed and not found.exit_zero:
         yield f"{plural(found.failed, 'cell')} failed"
     if found.unmeasured:
-        yield f"{plural(found.unmeasured, 'cell')} could not be measured"
+        yield f"{plural(found.unmeasured, 'cell')} could not be measured{cause}"
+        cause = ""  # said once
     if found.undecided and found.inconclusive_fails:
         yield f"{found.undecided} inconclusive, which --inconclusive=fail counts"
     if found.compared is not None and found.fails_comparison:
-        yield _loss(found.compared)
+        yield _loss(found.compared, cause)
     if found.stopped:
         yield f"{plural(found.stopped, 'cell')} stopped by another plugin"
 
 
-def _loss(compared: RunComparison) -> str:
+def _loss(compared: RunComparison, cause: str) -> str:
     where = [name or "all protocols together" for _, name, _ in compared.losses]
     if where:
         return f"worse than {compared.second} on {', '.join(dict.fromkeys(where))}"
-    return f"undecided whether it is worse than {compared.second}{_undecided(compared)}"
+    return f"undecided whether it is worse than {compared.second}{_undecided(compared, cause)}"
 
 
-def _undecided(compared: RunComparison) -> str:
+def _undecided(compared: RunComparison, cause: str) -> str:
     cells = [
         one
         for model in compared.models
@@ -106,4 +221,5 @@ def _undecided(compared: RunComparison) -> str:
     ]
     where = f" on {', '.join(one.protocol for one in cells)}" if cells else ""
     gone = sum(one.missing[0] for one in cells)
-    return f"{where} ({plural(gone, 'missing trial')})" if gone else where
+    lost = f", where {plural(gone, 'trial')} could not be run{cause}" if gone else ""
+    return f"{where}{lost}"

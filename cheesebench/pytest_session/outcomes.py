@@ -13,6 +13,7 @@ from cheesebench.errors import CheeseBenchError
 from cheesebench.pytest_session import cells
 from cheesebench.pytest_session.collection import BrokenProtocol
 from cheesebench.pytest_session.run import PytestRun
+from cheesebench.statistics import Verdict
 from cheesebench.terminal import printable
 
 #: Category in pytest's counts; letter; word, possibly with its colour.
@@ -80,6 +81,9 @@ class Outcomes:
                 # No claim is tested, so the result cannot be undecided.
                 return "controls", "c", ("CONTROL", {"yellow": True})
             return "inconclusive", "?", (verdict, {"yellow": True})
+        if report.passed and verdict == Verdict.FAIL:
+            # The comparison with a baseline decides alone whether the session fails.
+            return "forgiven", "f", (verdict, {"yellow": True})
         return report.outcome, "F" if report.failed else ".", verdict
 
     def _blank_reason(self, report: pytest.CollectReport | pytest.TestReport) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -48,7 +47,12 @@ class Reporting:
         #: Number of these that are cells ended by another plugin.
         self._stopped = 0
         self._lines: list[str] = []
-        self._verdicts: Counter[Verdict] = Counter()
+        self._summary: RunSummary | None = None
+        #: Options of larger budgets, and a line that explains them; empty if none was
+        #: spent.
+        self._larger: tuple[dict[str, str], str] = ({}, "")
+        #: Why the session ends with its exit status, and one remedy.
+        self._decision, self._remedy = "", ""
         #: Files of the protocols that are run.
         self._paths: dict[str, Path] = {}
         self._annotations: list[str] = []
@@ -97,8 +101,6 @@ class Reporting:
             # (pytest-timeout).
             self._stopped += unmeasured is False and verdict is None
         yield
-        if report.failed and verdict == Verdict.FAIL and self._forgives:
-            ci.forgive_case(self._run.config, report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count failures that ``--exit-zero`` must not hide."""
@@ -124,36 +126,91 @@ class Reporting:
                 f"Shard {shard}: {cells}. When all are there: cheesebench merge RUN RUN ..."
             )
 
-    def write(self, summary: RunSummary, text: str) -> None:
-        """Write all reports of a run; ``text`` is the one for the terminal."""
+    def compare(
+        self,
+        session: pytest.Session,
+        exitstatus: int | pytest.ExitCode,
+        summary: RunSummary,
+    ) -> None:
+        """Compare the run with its baseline, and decide the exit status, which all
+        reports begin with where there is a baseline.
+        """
         run = self._run
+        assert run.log is not None
+        self._summary = summary
+        self._larger = self._larger_budgets(summary, self._unfinished(run.log))
+        if run.comparing is not None:
+            try:
+                self._compared = run.comparing.compare(run.log)
+            except CheeseBenchError as error:
+                self._refused = True
+                self._lines.append(str(error))
+                ci.tell_refusal(
+                    run.config, printable(str(error)), "could not compare this run"
+                )
+        self._decide(session, exitstatus)
+        if self._compared is not None:
+            self._compared = replace(
+                self._compared, decision=self._decision, remedy=self._remedy
+            )
+        self._summary = replace(summary, compared=self._compared)
+
+    def write(self, text: str) -> None:
+        """Write everything that is said of a run, of which the terminal shows
+        ``text``.
+        """
+        run, summary = self._run, self._summary
         log = run.log
         assert log is not None
-        self._verdicts = Counter(
-            cell.verdict for cell in summary.cells if not cell.plan.control
-        )
+        assert summary is not None
         self._lines.append(text.rstrip())
-        compared = self._compare()
-        summary = replace(summary, compared=self._compared)
+        compared = self._tell_comparison()
         page = run.plugins.reporter("markdown").render(summary)
-        self._say_unfinished(log, summary)
+        self._say_unfinished(log)
         self._say_where(log)
         ci.add_suite_properties(run.config, ci.suite_properties(summary))
-        whole = "\n".join(filter(None, (compared, page)))
-        self._lines += _write_markdown(run, log.directory, whole)
-        comment = _comment(run.plugins.reporter("comment").render(summary), compared)
+        self._lines += _write_markdown(run, log.directory, compared, page)
+        comment = _comment(
+            run.plugins.reporter("comment").render(summary), compared, self._link(log)
+        )
         self._lines.append(_write(comment, log.directory / "comment.md"))
         self._annotate(summary)
         self._lines += self._write_html(run.config, summary)
         self._say_failed_observers(log, summary)
 
-    def _say_unfinished(self, log: RunLog, summary: RunSummary) -> None:
-        plans = log.plans()
-        unfinished = [plan for plan in plans if not is_finished(log, plan, judge_set)]
+    def _unfinished(self, log: RunLog) -> list[CellPlan]:
+        """Return the cells that can go on: one in which no reply named an action
+        cannot.
+        """
+        assert self._summary is not None
+        mute = {
+            cell.plan.key
+            for cell in self._summary.cells
+            if exit_status.never_acted(cell)
+        }
+        return [
+            plan
+            for plan in log.plans()
+            if plan.key not in mute and not is_finished(log, plan, judge_set)
+        ]
+
+    def _link(self, log: RunLog) -> str:
+        """Say in a comment where the rest is."""
+        page, job = self._run.settings.html, ci.job_address()
+        files = [log.directory / "report.md", *([page] if page else [])]
+        shown = " and ".join(
+            f"`{_short(path, self._run.config).as_posix()}`" for path in files
+        )
+        return f"The rest: {shown}{f', kept by [the job]({job})' if job else ''}.\n"
+
+    def _say_unfinished(self, log: RunLog) -> None:
+        plans, unfinished = log.plans(), self._unfinished(log)
+        # One in which no reply named an action has nothing to go on with.
+        self._run.told_how_to_go_on = True
         if not unfinished:
             return
-        self._run.told_how_to_go_on = True
-        changed, why = self._larger_budgets(summary, unfinished)
+        changed, why = self._larger
+        changed = dict(changed)
         how = ", with a larger budget" if changed else ""
         comparing = self._run.comparing
         named = self._run.config.getoption(BY_KEY["compare"].destination)
@@ -185,7 +242,9 @@ class Reporting:
             f"Report: {shown / 'report.md'}",
             f"To watch its trials: cheesebench report {shown} --html",
         ]
-        if self._verdicts[Verdict.FAIL]:
+        assert self._summary is not None
+        has_failed = any(cell.verdict is Verdict.FAIL for cell in self._summary.cells)
+        if has_failed and not self._run.forgives:
             lines.append("To print a failed trial step by step, add --film")
         self._lines.append("\n".join(lines))
 
@@ -218,7 +277,17 @@ class Reporting:
     def set_exit_status(
         self, session: pytest.Session, exitstatus: int | pytest.ExitCode
     ) -> None:
-        """Set the exit status of the session, and report the reason."""
+        """Set the exit status of the session, and say why it is that."""
+        if not self._decision:
+            self._decide(session, exitstatus)
+        said = f"{self._decision} {self._remedy}".strip()
+        self._lines.append(exit_status.filled(said))
+        if self._table_has_all_failures(session):
+            session.config.option.tbstyle = "no"
+
+    def _decide(
+        self, session: pytest.Session, exitstatus: int | pytest.ExitCode
+    ) -> None:
         run = self._run
         if run.whole and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             session.exitstatus = pytest.ExitCode.OK
@@ -228,19 +297,22 @@ class Reporting:
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             session.exitstatus = self._after_comparing(session.exitstatus)
         found = exit_status.Findings(
-            failed=self._verdicts[Verdict.FAIL],
-            undecided=self._verdicts[Verdict.INCONCLUSIVE],
+            run_id="" if run.log is None else run.log.run_id,
+            cells=() if self._summary is None else self._summary.cells,
             unmeasured=self._unmeasured,
             stopped=self._stopped,
             other_failures=self._other_failures,
             exit_zero=run.settings.exit_zero,
             inconclusive_fails=run.settings.inconclusive_fails,
             compared=self._compared,
+            gates=run.gates,
             fails_comparison=self._fails_comparison,
+            budgets=" ".join(
+                f"{BY_KEY[key].short} {value}" for key, value in self._larger[0].items()
+            ),
         )
-        self._lines.append(exit_status.reason(session.exitstatus, found))
-        if self._table_has_all_failures(session):
-            session.config.option.tbstyle = "no"
+        self._decision = exit_status.reason(session.exitstatus, found)
+        self._remedy = exit_status.remedy(session.exitstatus, found)
 
     def _table_has_all_failures(self, session: pytest.Session) -> bool:
         """Whether there are too many failures to list, so that the terminal shows only
@@ -267,30 +339,16 @@ class Reporting:
             and bool(comparing.blamed(found))
         )
 
-    @property
-    def _forgives(self) -> bool:
-        """Whether the comparison judges a FAIL, so that a FAIL by
-        itself fails nothing.
-        """
-        run = self._run
-        comparing = run.comparing
-        return comparing is not None and comparing.gates and run.settings.exit_zero
-
-    def _compare(self) -> str:
-        run = self._run
-        if run.comparing is None or run.log is None:
+    def _tell_comparison(self) -> str:
+        """Tell terminal and JUnit file of the comparison; return it in Markdown."""
+        run, found = self._run, self._compared
+        if run.comparing is None or found is None:
             return ""
-        try:
-            found = run.comparing.compare(run.log)
-        except CheeseBenchError as error:
-            self._refused = True
-            self._lines.append(str(error))
-            ci.tell_refusal(run.config, printable(str(error)))
-            return ""
-        self._compared = found
         ci.add_suite_properties(run.config, ci.comparison_properties(found))
         for title, _, reason in run.comparing.blamed(found):
-            ci.add_case(run.config, title, reason)
+            ci.add_failure(
+                run.config, title, reason, f"{found.decision} {found.remedy}"
+            )
         self._lines.append(shown(run.plugins, found, "text").rstrip())
         return shown(run.plugins, found, "markdown")
 
@@ -327,15 +385,14 @@ def _has_verdict(report: object) -> bool:
     return bool(getattr(report, "cheesebench_verdict", None))
 
 
-def _comment(text: str, compared: str) -> str:
-    """Return the comment on a change. The comparison comes first, after the marker that
+def _comment(text: str, compared: str, link: str) -> str:
+    """Return the comment on a change; the comparison comes first, after the marker that
     identifies the job's own comment.
     """
     # The headings are two levels lower here, because the text is part of a comment
     # instead of a page.
     part = re.sub("^(?=#)", "##", compared, flags=re.MULTILINE)
     marker, _, rest = text.partition("\n")
-    link = f"[The job]({ci.job_address()})\n" if ci.job_address() else ""
     return "\n".join(filter(None, (marker, part, rest, link)))
 
 
@@ -349,12 +406,17 @@ def _write_line(terminalreporter: pytest.TerminalReporter, line: str) -> None:
     terminalreporter.write_line(line[found.end() :] if found else line)
 
 
-def _write_markdown(run: PytestRun, directory: Path, text: str) -> list[str]:
-    """Write the Markdown report to all requested places; return the errors."""
+def _write_markdown(
+    run: PytestRun, directory: Path, compared: str, page: str
+) -> list[str]:
+    """Write the Markdown report to all requested places; return what went wrong."""
+    text = "\n".join(filter(None, (compared, page)))
     targets = filter(None, (directory / "report.md", run.settings.markdown))
     problems = [_write(text, path) for path in targets]
     try:
-        ci.append_step_summary(text)
+        ci.append_step_summary(
+            f"{compared}\n{ci.folded('The whole report', page)}" if compared else page
+        )
     except OSError as error:
         problems.append(
             f"The report could not be added to GITHUB_STEP_SUMMARY: {error.strerror}."

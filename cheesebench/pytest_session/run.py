@@ -166,11 +166,6 @@ class Comparing:
                 f"it takes {least} to exclude a loss. To compare, {remedy}."
             )
 
-    @property
-    def gates(self) -> bool:
-        """Whether the comparison decides if the job fails."""
-        return any(self._fails_if)
-
     def blamed(self, found: RunComparison) -> list[tuple[str, str, str]]:
         """Return the reasons why the run fails: title, protocol (empty for all
         together), reason.
@@ -428,7 +423,9 @@ class PytestRun(ModelRun):
             shared=None if handed is None else Path(handed.log),
             servers=None if handed is None else handed.base_urls,
         )
-        #: Progress of the whole run; None before the start, and if workers share the
+        #: Whether a comparison decides if the session fails; workers know it, too.
+        self.gates = bool(values.compare and values.compare_fail)
+        #: Progress of the whole run; None before the start, and when workers share the
         #: cells.
         self.tally: Tally | None = None
         #: Whether the report names the command that continues the run.
@@ -442,6 +439,11 @@ class PytestRun(ModelRun):
         return not self.is_worker and bool(
             self.config.pluginmanager.hasplugin("dsession")
         )
+
+    @property
+    def forgives(self) -> bool:
+        """Whether a FAIL is for the comparison to judge, and fails nothing itself."""
+        return self.gates and self.settings.exit_zero
 
     @property
     def needs_one_worker(self) -> bool:

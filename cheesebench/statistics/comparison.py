@@ -64,12 +64,6 @@ UNPAIRED = "No subject was measured in both runs."
 LOSS = 0.3
 #: For a measure, the excluded loss in margins (at most half of its range).
 LOSS_IN_MARGINS = 3
-#: A baseline with fewer subjects causes a warning, because its luck affects all later
-#: comparisons.
-BASELINE_SUBJECTS = 60
-#: Number of simulated comparisons of an unchanged model, and number of sign flips in
-#: each.
-ALARM_RUNS, ALARM_FLIPS = 1000, 999
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,28 +380,6 @@ def excludes_loss(differences: Sequence[float], loss: float) -> bool:
     return len(halves) > 1 and bool(wealth(bets(halves, (1 - loss) / 2)).max() >= GOAL)
 
 
-def false_alarms(scores: Sequence[float], luck: float) -> float:
-    """Return how often an unchanged model would be judged worse than a baseline with
-    these scores of subjects.
-
-    ``luck`` is the number of standard errors by which the baseline was better than the
-    model's mean. New runs have as many subjects, drawn from the baseline's own; equal
-    seeds, which make two runs alike, would make alarms rarer.
-    """
-    import numpy as np
-
-    values, count = np.asarray(scores, dtype=float), len(scores)
-    if count < 2:
-        return 0.0
-    random = np.random.default_rng(0)
-    lucky = luck * values.std(ddof=1) / count**0.5
-    differences = random.choice(values, (ALARM_RUNS, count)) - values - lucky
-    signs = random.choice(np.array([-1.0, 1.0]), (ALARM_FLIPS, count))
-    sums = differences.sum(axis=1)
-    lower = (np.abs(differences @ signs.T) >= np.abs(sums)[:, None] - 1e-9).mean(axis=1)
-    return float(((lower < ALPHA) & (sums < 0)).mean())
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p values corrected for multiple tests, in the order given (Holm 1979,
     Scand J Stat 6:65).
@@ -534,10 +506,18 @@ class ModelComparison(tables.Brief):
         return tuple(cell for cell in self.cells if not cell.measure)
 
     @property
+    def missing(self) -> int:
+        """Missing trials of the paired subjects, in both runs."""
+        return sum(sum(cell.missing) for cell in self.cells)
+
+    @property
     def rates(self) -> tuple[float | None, float | None]:
-        """Mean pass rates of the first and of the second run over the protocols."""
-        first = [one.first_rate for one in self.rated if one.first_rate is not None]
-        second = [one.second_rate for one in self.rated if one.second_rate is not None]
+        """Mean pass rates of the first and of the second over the protocols that both
+        have results of; where there is none, over those that either has.
+        """
+        own = [one for one in self.rated if one.paired.pairs] or self.rated
+        first = [one.first_rate for one in own if one.first_rate is not None]
+        second = [one.second_rate for one in own if one.second_rate is not None]
         return (
             sum(first) / len(first) if first else None,
             sum(second) / len(second) if second else None,
@@ -623,6 +603,12 @@ class RunComparison(tables.Tabular):
     """Parts that only the first run has (protocol and view, or a model): a loss there
     would go unnoticed.
     """
+    decision: str = ""
+    """What a session ends with because of it, and why: a sentence. Empty where it
+    decides nothing (``cheesebench compare``).
+    """
+    remedy: str = ""
+    """What to do about that, in a sentence or two; empty if there is nothing to do."""
 
     def keys(self, side: int) -> set[CellKey]:
         """Return the compared cells of the first run (0), or of the second (1)."""
@@ -947,13 +933,15 @@ def _compare_models(
 
 
 def _one_reason(comparisons: Sequence[PairedComparison]) -> PairedComparison | None:
-    """If all comparisons were impossible for the same reason, return one of them; else
-    None.
+    """Return the comparison over all where nothing was paired, for a reason that all
+    share.
     """
     reasons = {one.reason for one in comparisons}
-    if len(reasons) == 1 and not any(one.pairs for one in comparisons):
-        return nothing_compared(*reasons)
-    return None
+    if any(one.pairs for one in comparisons):
+        return None
+    if len(reasons) > 1:  # what they have in common: which run has no result
+        reasons = {one.partition(". ")[0] + "." for one in reasons}
+    return nothing_compared(*reasons) if len(reasons) == 1 else None
 
 
 def _cell(
@@ -964,13 +952,13 @@ def _cell(
     protocols: int,
 ) -> CellComparison:
     pairs = distinct_pairs(a.subjects, b.subjects)
-    first, second = _mean_rates(pairs, b.scale)
+    first, second = _mean_rates((a.subjects, b.subjects), b.scale)
     answer = _nearer(paired.answer, b, first, second) if b.alike else paired.answer
     alone = ""
     if answer != "undecided" and adjusted >= ALPHA:
         alone = f"Alone it would be {answer}, but not after correcting for {plural(protocols, 'protocol')}."
         answer = "undecided"
-    if answer == "undecided" and first is not None and _keeps(b, pairs):
+    if answer == "undecided" and paired.pairs and _keeps(b, pairs):
         answer = "no loss"
     return CellComparison(
         protocol=a.protocol,
@@ -1048,16 +1036,20 @@ def _in_unit(paired: PairedComparison, scale: Scale) -> PairedComparison:
 
 
 def _mean_rates(
-    pairs: Sequence[Pair], scale: Scale
+    runs: tuple[Subjects, Subjects], scale: Scale
 ) -> tuple[float | None, float | None]:
-    """Return the means of both runs over the pairs with results in both."""
-    own = [(a.rate(None), b.rate(None)) for a, b in pairs if a.scored and b.scored]
-    if not own:
-        return None, None
-    first, second = (
-        scale.value(sum(side) / len(own)) for side in zip(*own, strict=True)
-    )
+    """Return the means of both runs over the pairs that have results in both; without
+    such a pair, over each run's own subjects.
+    """
+    both = [(a, b) for a, b in distinct_pairs(*runs) if a.scored and b.scored]
+    sides = zip(*both, strict=True) if both else (run.values() for run in runs)
+    first, second = (_mean(side, scale) for side in sides)
     return first, second
+
+
+def _mean(subjects: Iterable[SubjectCounts], scale: Scale) -> float | None:
+    rates = [one.rate(None) for one in subjects if one.scored]
+    return scale.value(sum(rates) / len(rates)) if rates else None
 
 
 def _overall(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,15 @@ def test_an_agent_that_acts_by_itself_is_free_and_has_power(run: Run) -> None:
     assert "little" in found.out
     assert "its subjects are assumed to be alike" in " ".join(found.out.split())
     assert all(len(line) <= 80 for line in found.out.splitlines())
+
+
+def test_no_name_of_a_protocol_is_broken(run: Run) -> None:
+    found = run("plan", "--model", "random", "--protocols", "morris_water_maze")
+    cohort = run("plan", "--model", "random", "--protocols", "morris_water_maze", "--design", "cohort")  # fmt: skip
+    for text, columns in ((found.out, 9), (cohort.out, 6)):
+        row = next(one for one in text.splitlines() if "morris" in one)
+        assert len(re.split("  +", row)) == columns, text
+        assert row.startswith("morris_water_maze ")
 
 
 def test_profiles_that_are_too_deep_to_read_are_one_line(run: Run, here: Path) -> None:

@@ -111,9 +111,16 @@ def test_every_reader_of_the_pipeline_is_told_of_a_regression(
         in said
     )
     assert (
-        "Exit code 1: worse than main on east, all protocols together; "
+        "Exit code 1, the gate is red: worse than main on east, all protocols together; "
         "not the cause: 2 cells failed, which --exit-zero ignores." in said
     )
+    result.assert_outcomes(failed=2)
+    assert "2 failed, 1 deselected, 2 forgiven in" in said
+    [shown] = re.findall("= FAILURES =+(.*?)= cheesebench =", said)
+    assert re.findall("_ (.*?) _", shown) == [
+        "worse than main: statue on east",
+        "worse than main: statue on all protocols together",
+    ]
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
     failed = {
         case.get("name"): case.get("classname")
@@ -157,7 +164,7 @@ def test_what_could_only_end_undecided_is_refused_before_it_is_run(
 
 
 def test_too_few_subjects_to_exclude_a_loss_are_refused_before_they_are_run(
-    project: pytest.Pytester, baseline: Path
+    project: pytest.Pytester, baseline: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A model that is exactly as it was could not pass with them."""
     few = ("--model", "walker", "--protocols=lab", "--subjects=6", "-k", "east")
@@ -172,7 +179,14 @@ def test_too_few_subjects_to_exclude_a_loss_are_refused_before_they_are_run(
     assert excludes_loss([0.0] * int(least[1]), LOSS)
     assert not excludes_loss([0.0] * (int(least[1]) - 1), LOSS)
     enough = [word.replace("=6", f"={least[1]}") for word in few]
-    assert project.runpytest_inprocess(*enough, *gate).ret == 0
+    assert project.runpytest_inprocess(*enough, *gate, "--run-id=enough").ret == 0
+    assert project.runpytest_inprocess(*few, "--run-id=few").ret == 0
+    capsys.readouterr()
+    assert main(["bless", "enough", "other"]) == 0
+    assert "Warning" not in capsys.readouterr().err
+    assert main(["bless", "few", "other"]) == 0
+    warned = f"nothing changes: east (6, and it takes {least[1]})."
+    assert warned in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_budget_that_ends_in_the_middle_is_told_where_the_comparison_is(
@@ -220,6 +234,10 @@ def test_where_the_comparison_gates_it_alone_fails_a_case(
 
     assert failures() == (1, "1")
     assert failures("--cheese-exit-zero") == (0, "0")
+    # Nothing on the terminal looks like a failure of a job that is green.
+    green = project.runpytest_inprocess(*gate, "--cheese-exit-zero").outlines
+    assert not [line for line in green if "FAILURES" in line or "failed in" in line]
+    assert re.search(r"= 1 forgiven in|, 1 forgiven in", green[-1])
 
 
 def test_of_a_model_that_never_acts_the_first_sentence_says_so(
@@ -235,12 +253,20 @@ def test_of_a_model_that_never_acts_the_first_sentence_says_so(
     why = r"\? This run has no result\. No reply named an action \(\d+ calls\)"
     directory = project.path / "results" / "new"
     for text in (directory / "report.md", directory / "comment.md"):
-        first = re.search(r"^\*\*(.*)\*\*$", text.read_text(encoding="utf-8"), re.M)
-        assert first
-        assert re.match(why, first[1])
+        first, second = re.findall(
+            r"^\*\*(.*?)\*\*", text.read_text(encoding="utf-8"), re.M
+        )[:2]
+        assert first.startswith(
+            "Exit code 1, the gate is red: 1 cell could not be measured (no reply named an action); undecided"
+        )
+        assert re.match(why, second)
     page = (project.path / "page.html").read_text(encoding="utf-8")
     assert re.search(rf'<p class="compared undecided"><strong>{why}', page)
-    assert re.search(why, " ".join(result.outlines))
+    said = " ".join(" ".join(result.outlines).split())
+    assert re.search(why, said)
+    # The same again would not help, so nothing says how to continue.
+    assert "To continue" not in said
+    assert "then start a new run with another --prompt, --agent llm-tools" in said
 
 
 def test_without_a_terminal_a_line_now_and_then_says_how_far_it_is(

@@ -8,6 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -106,7 +107,8 @@ def job(
     that says why.
 
     Every reader must be told the same: the JUnit file has a failed case if the job is
-    red, and none if it is green; page and comment begin with the comparison.
+    red, and none if it is green; page, comment, summary and failed cases begin with the
+    same sentence.
     """
     monkeypatch.setenv(
         "PYTEST_ADDOPTS",
@@ -121,6 +123,7 @@ def job(
         json.dumps({"models": {"priced": model}}), encoding="utf-8"
     )
     monkeypatch.setenv("CHEESEBENCH_MODELS", "models.yaml")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path / "summary.md"))
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     [command] = re.findall(
         r"^ +(pytest --model \"\$MODEL\".*\\\n.*)$", WORKFLOWS[0], re.MULTILINE
@@ -143,6 +146,7 @@ def job(
                     == 0
                 )
                 assert main(["bless", "first", "main"]) == 0
+                (project.path / "summary.md").unlink()
             done = project.runpytest_inprocess(*words, *more)
         said = " ".join(" ".join(done.outlines).split())
         suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
@@ -156,23 +160,37 @@ def job(
         parsed = JUnitXml.fromfile(str(project.path / "junit.xml"))
         assert bool(parsed.failures + parsed.errors) == bool(done.ret)
         page = (project.path / "report.html").read_text(encoding="utf-8")
-        first_words = re.sub("<[^>]*>|\\s+", " ", page[page.index("<header") :])
-        assert first_words.split()[:5] == [
-            "CheeseBench",
-            "This",
-            "run",
-            "against",
-            "main",
-        ]
+        header = unescape(re.sub("<[^>]*>", " ", page[page.index("<header") :]))
+        said = said[said.rindex("Exit code") :]
+        [decision] = re.findall(r"^Exit code .*?\.(?= [A-Z=]| *$)", said)
+        told = f"CheeseBench This run against main {decision} "
+        assert " ".join(header.split()).startswith(told)
         run_id = next(
             one.removeprefix("--run-id=")
             for one in reversed([*words, *more])
             if one.startswith("--run-id=")
         )
-        comment = project.path / "results" / run_id / "comment.md"
-        told = comment.read_text(encoding="utf-8").splitlines()[1]
-        assert told == "### This run against main"
-        return int(done.ret), said[said.rindex("Exit code") :]
+        results = project.path / "results" / run_id
+        comment = (results / "comment.md").read_text(encoding="utf-8")
+        summary = (project.path / "summary.md").read_text(encoding="utf-8")
+        (project.path / "summary.md").unlink()
+        for text in (comment, summary):
+            plain = re.sub(r"<!--.*?-->\n?|\\", "", text)
+            title, bold = plain.split("\n\n")[:2]
+            assert title.lstrip("# ") == "This run against main"
+            assert bold.startswith(f"**{decision}**")
+        # What follows is there for those who open it.
+        assert "<details><summary>The whole report</summary>" in summary
+        assert f"The rest: `results/{run_id}/report.md` and `report.html`" in comment
+        assert {decision} == {
+            one.get("value")
+            for one in suite.iter("property")
+            if one.get("name") == "cheesebench.exit"
+        }
+        failures = [one.text or "" for one in suite.iter("failure")]
+        assert all(text.startswith(decision) for text in failures)
+        assert bool(failures) == ("FAILURES" in done.stdout.str())
+        return int(done.ret), said
 
     return job
 
@@ -189,10 +207,10 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
             else walks(call)
         )
 
-    undecided = "undecided whether it is worse than main on east"
+    undecided = "undecided whether it is worse than main on east, where"
     for script, options, code, why in [
-        (walks, [], 0, "nothing failed; no loss against main."),
-        (noisy, ["--run-id=noisy"], 0, "nothing failed; no loss against main."),
+        (walks, [], 0, "no loss against main on 1 protocol."),
+        (noisy, ["--run-id=noisy"], 0, "no loss against main on 1 protocol."),
         (
             lambda call: Answer(text="ACTIONS: STAY"),
             ["--run-id=worse"],
@@ -203,24 +221,26 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
             lambda call: Answer(status=500) if call.number > 30 else walks(call),
             ["--run-id=breaks", "--retries=0"],
             1,
-            f"1 cell could not be measured; {undecided} (3",
+            "1 cell could not be measured (server: ",
         ),
         (
             walks,
             ["--run-id=poor", "--max-cost=0.05"],
             1,
-            f"{undecided} (390 missing trials).",
+            f"{undecided} 390 trials could not be run (the run has cost $",
         ),
         (
             lambda call: Answer(text="I would rather not."),
             ["--run-id=mute"],
             1,
-            "1 cell could not be measured; ",
+            "1 cell could not be measured (no reply named an action); undecided ",
         ),
     ]:
         done, said = job(script, *options)
         assert done == code, said
-        assert said.startswith(f"Exit code {code}: {why}"), said
+        colour = "red" if code else "green"
+        begin = f"Exit code {code}, the gate is {colour}: {why}"
+        assert said.startswith(begin), said
 
 
 def test_without_a_key_it_is_4_and_every_reader_is_told(
@@ -246,12 +266,20 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
     result.stdout.fnmatch_lines(
         ["::error title=cheesebench::The model 'openai/tiny' does not answer*"]
     )
+    nothing = "CheeseBench could not run, so nothing was tested."
     assert page.read_text(encoding="utf-8").startswith(
-        "**cheesebench could not run:**\n\n```text\nThe model"
+        f"**Exit code 4: {nothing}**\n\n```text\nThe model"
     )
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
-    assert "does not answer" in (suite.findtext("testcase/error") or "")
+    told = suite.findtext("testcase/error") or ""
+    assert told.startswith(f"{nothing} The model 'openai/tiny' does not answer")
+    assert told.rstrip().endswith("Check the key of this server in the environment.")
+    absent = project.runpytest(
+        *given[:1], "--base-url=http://127.0.0.1:9/v1", *given[3:]
+    )
+    assert absent.ret == 4
+    absent.stderr.fnmatch_lines(["*(--base-url)*takes minutes: wait until it answers*"])
 
 
 def test_a_wrong_option_is_told_to_every_reader(
