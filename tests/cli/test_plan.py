@@ -26,9 +26,9 @@ def test_an_agent_that_acts_by_itself_is_free_and_has_power(run: Run) -> None:
 
 
 def test_no_name_of_a_protocol_is_broken(run: Run) -> None:
-    found = run("plan", "--model", "random", "--protocols", "morris_water_maze")
-    cohort = run("plan", "--model", "random", "--protocols", "morris_water_maze", "--design", "cohort")  # fmt: skip
-    for text, columns in ((found.out, 9), (cohort.out, 6)):
+    given = ("plan", "--model", "random", "--protocols", "morris_water_maze")
+    for design, columns in (("sequential", 9), ("cohort", 6)):
+        text = run(*given, "--design", design).out
         row = next(one for one in text.splitlines() if "morris" in one)
         assert len(re.split("  +", row)) == columns, text
         assert row.startswith("morris_water_maze ")
