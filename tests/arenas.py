@@ -8,7 +8,7 @@ from cheesebench.diagnostics import Diagnostic
 from cheesebench.protocol import Catalogue, Specification, with_arena
 
 Examined = tuple[Specification | None, list[Diagnostic]]
-#: A box between two arms: the head of a protocol about a choice.
+#: The beginning of a protocol about a choice: a box between two arms.
 TWO_ARMS = """
 arena:
   map: |

@@ -1,5 +1,5 @@
-"""A Chromium for the tests of pages; where it or Playwright cannot be had, they are
-skipped with a reason.
+"""A Chromium for the tests of pages. Without it or Playwright, they are skipped with a
+reason.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from playwright import sync_api as playwright
 
 
-# No longer than a module: while Playwright is started an event loop counts as running
-# in this thread, and every asyncio.run() of a later test in the same process would be
+# Module scope at most: while Playwright is running, this thread counts as having an
+# event loop, and every asyncio.run() of a later test in the same process would be
 # refused.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[playwright.Browser]:
-    """Start the browser that is installed, else Playwright's own, and close it at the
-    end.
+    """Start the installed browser, or else Playwright's own, and close it
+    at the end.
     """
     sync_api = pytest.importorskip(
         "playwright.sync_api", reason="Playwright is not installed"

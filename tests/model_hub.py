@@ -16,16 +16,16 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @dataclass
 class Hub:
-    """What a hub has, and what it was asked: method, path and range of each request.
+    """The contents of a hub, and the requests to it: method, path and range of each.
 
-    ``breaks`` are the bytes after which each next answer ends, first to last.
+    ``breaks`` are the numbers of bytes after which the next answers end, first to last.
     """
 
     repository: str
     name: str
     content: bytes
     url: str = ""
-    #: What the hub says that the content's hash is.
+    #: The hash of the content according to the hub.
     etag: str = ""
     breaks: list[int] = field(default_factory=list)
     asked: list[tuple[str, str, str]] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Hub:
 
 @contextmanager
 def serving(hub: Hub) -> Iterator[Hub]:
-    """Serve a hub; its ``url`` is what HF_ENDPOINT has to be."""
+    """Serve a hub; its ``url`` is the value for HF_ENDPOINT."""
     hub.etag = hub.etag or hashlib.sha256(hub.content).hexdigest()
 
     class Handler(BaseHTTPRequestHandler):
@@ -65,7 +65,7 @@ def serving(hub: Hub) -> Iterator[Hub]:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
             else:
-                # A large file lies elsewhere; the hub itself says what it is.
+                # A large file is elsewhere, but the hub itself describes it.
                 self.send_response(302)
                 elsewhere = hub.url.replace("127.0.0.1", "localhost")
                 self.send_header("Location", f"{elsewhere}/files/{revision}/{name}")

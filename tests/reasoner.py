@@ -48,8 +48,8 @@ Spot = tuple[int, int]
 
 @dataclass(frozen=True)
 class Moment:
-    """One told step or beginning: its head, its reward, the observation after it,
-    whether the trial ended there.
+    """One step or beginning in a prompt: its heading, its reward, the observation after
+    it, and whether the trial ended there.
     """
 
     head: str
@@ -97,7 +97,7 @@ def map_of(seen: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 class Picture:
-    """A map: where what is, where the subject is, and how the shortest way goes."""
+    """A map: its glyphs and their places, the subject's pose, and shortest paths."""
 
     def __init__(self, seen: Sequence[str], headings: int) -> None:
         self.rows, words = map_of(seen)
@@ -121,8 +121,8 @@ class Picture:
         return [spot for spot, sign in self.at.items() if sign in signs]
 
     def way(self, goal: Spot, avoid: Iterable[Spot] = ()) -> list[int]:
-        """Return the actions to a square, or to press what stands there; none if there
-        is no way.
+        """Return the actions to a square, or to pressing the object on it; none if
+        there is no path.
         """
         blocked = set(avoid) - {goal}
 
@@ -164,9 +164,7 @@ class Picture:
         return []
 
     def ring(self) -> tuple[list[Spot], int]:
-        """Return the holes clockwise, and the number of the one that follows landmark
-        1.
-        """
+        """Return the holes clockwise, and the number of the one after landmark 1."""
 
         def bearing(spot: Spot) -> float:
             return math.atan2(spot[0] - self.centre[0], spot[1] - self.centre[1])
@@ -185,8 +183,8 @@ class Picture:
         )
 
     def in_room(self, spot: Spot) -> list[float]:
-        """Return a square relative to the centre, as it is when landmark 1 is up, or
-        next to it.
+        """Return a square relative to the centre, as if landmark 1 were up, or next to
+        it.
         """
         return self._turned(spot[0] - self.centre[0], spot[1] - self.centre[1], -1)
 
@@ -206,8 +204,8 @@ class Picture:
         return round(r + self.centre[0]), round(c + self.centre[1])
 
     def _turned(self, r: float, c: float, sign: int) -> list[float]:
-        """Turn a place about the centre as far as landmark 1 has been turned (or back),
-        by eighths.
+        """Rotate a place about the centre as far as landmark 1 is rotated (or back), by
+        eighths.
         """
         for row, column in self.spots("1")[:1]:
             bearing = math.atan2(column - self.centre[1], self.centre[0] - row)
@@ -220,7 +218,7 @@ class Picture:
 
 
 def kind_of(seen: Sequence[str]) -> str:
-    """Tell the nine apart by their maps."""
+    """Recognise the paradigm by its map."""
     text = "\n".join(seen)
     rows, _ = map_of(seen)
     if "~" in text:
@@ -242,7 +240,7 @@ def kind_of(seen: Sequence[str]) -> str:
     return "radial"
 
 
-#: What may announce a shock.
+#: Signals that may announce a shock.
 SIGNALS = ("tone", "clicks", "light")
 
 
@@ -255,7 +253,7 @@ def signal_of(there: Picture) -> str | None:
 
 
 class Mind:
-    """The facts that follow from a prompt, and what to do."""
+    """The facts that follow from a prompt, and the actions chosen by them."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         told = [message for message in messages if message.role == "user"]
@@ -278,7 +276,7 @@ class Mind:
         )
         self.now = self.picture(seen)
         learn = getattr(self, f"learn_{self.kind}")
-        # What came before its own notes is in them.
+        # Its own notes cover everything before them.
         new = len(list(moments(told[-1:]))) if noted else len(self.lives)
         last = self.lives[-new - 1] if new < len(self.lives) else None
         for one in self.lives[-new:]:
@@ -457,7 +455,7 @@ class Mind:
             self.facts.setdefault("from", "W" if there.me[1] < 4 else "E")
             self.facts |= {"signal": signal, "over": 0}
         elif before := self.facts.get("signal"):
-            # What a signal means is felt from the second step after it, unless the
+            # The effect of a signal is felt from the second step after it, unless the
             # subject crossed.
             self.facts["over"] += 1
             if one.reward <= -1:
@@ -498,14 +496,14 @@ class Mind:
 
 
 class Tourist(Mind):
-    """The best that can be done with what is seen now: tours, reflexes and habits."""
+    """The best possible without memory: tours, reflexes and habits."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         super().__init__([messages[0], messages[-1]])
         self.facts = {}
 
     def tour(self, stops: Sequence[Spot], avoid: Iterable[Spot] = ()) -> list[int]:
-        """Return the way to the nearest stop, or from one to the next clockwise."""
+        """Return the path to the nearest stop, or from one to the next clockwise."""
         if self.now.me in stops:
             after = stops[(stops.index(self.now.me) + 1) % len(stops)]
             return self.now.way(after, avoid)
@@ -544,14 +542,16 @@ class Tourist(Mind):
 
 @cache
 def places_in_the_pool() -> list[Spot]:
-    """Return where the platform of the water maze can be in its picture, clockwise."""
+    """Return the possible places of the water maze's platform in its picture,
+    clockwise.
+    """
     catalogue = Catalogue(PluginManager().protocol_directories)
     arena = with_arena(catalogue.find("morris_water_maze")).arena
     cells = [arena.cells_of(site)[0] for site in arena.groups["site"]]
     return [(arena.cells[cell][1], arena.cells[cell][0]) for cell in cells]
 
 
-#: Who answers, by model.
+#: Answerer of each model.
 MINDS = {"ideal": Mind, "tourist": Tourist}
 
 
@@ -565,7 +565,7 @@ class _Connection:
         return ChatReply(text=think(request.messages, request.model))
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because nothing is open."""
 
 
 @hookimpl

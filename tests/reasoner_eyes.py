@@ -1,10 +1,10 @@
-"""How the reasoner sees in the other views: it knows the nine places, and works out
-where in them it must be.
+"""How the reasoner sees in the other views: it knows the nine places, and works out its
+position in them.
 
 It knows each scene that a subject can be in (the floor plan, doors, what is shown), but
-neither which one this is nor where it stands. What it observes leaves some scenes and
-poses, and what it did leaves some of these. What they agree on is written as a map, and
-all else as ``?``. If several poses are left, it is lost, and reads nothing.
+neither the present one nor its own pose. An observation leaves some scenes and poses,
+and its actions leave some of these. Squares on which they agree are written as a map,
+and all others as ``?``. If several poses are left, it is lost, and reads nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NINE = (
     ),
     *("radial_arm_maze", "shuttle_box", "star_maze", "t_maze"),
 )
-#: What stands in a message for a picture.
+#: Replaces a picture in a message.
 PICTURE = "(picture)"
 ARROWS = "↑↗→↘↓↙←↖"
 #: Rows and columns, by heading.
@@ -43,13 +43,14 @@ PLUGINS = PluginManager()
 
 
 class _Recorder:
-    """A view that keeps what it is shown."""
+    """A view that stores the scenes it is given."""
 
     name = "recorder"
     characters = "\n"
 
     def __init__(self) -> None:
-        self.scenes: dict[int, Scene] = {}  # by identity: hashing a scene takes long
+        # By identity, because hashing a scene takes long.
+        self.scenes: dict[int, Scene] = {}
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
         self.scenes[id(scene)] = scene
@@ -61,7 +62,7 @@ class _Recorder:
 
 @lru_cache(maxsize=1)
 def scenes() -> list[Scene]:
-    """Return what subjects that move at random come to see, and every choice of baited
+    """Return the scenes that randomly moving subjects meet, and every choice of baited
     cups and of two windows.
     """
     chance, found = random.Random(0), _Recorder()
@@ -94,7 +95,7 @@ def scenes() -> list[Scene]:
 
 @cache
 def place_of(number: int) -> str:
-    """Return what of a scene never changes within a trial: its walls and landmarks."""
+    """Return the fixed part of a scene within a trial: its walls and landmarks."""
     scene = scenes()[number]
     kept = ("wall", "landmark", "void")
     return "\n".join(
@@ -104,7 +105,7 @@ def place_of(number: int) -> str:
 
 
 def poses(scene: Scene) -> Iterable[Pose]:
-    if scene.text == ("food was here",):  # where it is held
+    if scene.text == ("food was here",):  # the subject is held there
         return [(5, 5, heading) for heading in range(8)]
     return [
         (x, y, heading)
@@ -115,13 +116,13 @@ def poses(scene: Scene) -> Iterable[Pose]:
     ]
 
 
-#: Where something can be seen, and the numbers of the scenes there.
+#: Poses from which something is visible, with the numbers of the scenes there.
 Stands = dict[Stand, list[int]]
 
 
 @cache
 def atlas(view: str) -> dict[str, Stands]:
-    """Return for each observation in a view of text where it can be seen."""
+    """Return, for each observation in a view of text, the poses where it occurs."""
     drawn, found = (
         PLUGINS.view(view),
         defaultdict[str, Stands](lambda: defaultdict(list)),
@@ -144,7 +145,7 @@ def _picture(number: int, pose: Pose) -> bytes:
 
 @lru_cache(maxsize=10_000)
 def pictured(png: bytes, words: str) -> Stands:
-    """Return where a picture can be seen, by the red drop in it, and by comparison."""
+    """Return the poses of a picture, by the red drop in it, and by comparison."""
     import numpy as np
     from PIL import Image
 
@@ -162,7 +163,7 @@ def pictured(png: bytes, words: str) -> Stands:
             (columns.mean() + 0.5 - left) / side,
             (rows.mean() + 0.5 - top) / side,
         )
-        # The middle of the drop is a little ahead of the middle of the square.
+        # The centre of the drop is a little ahead of the centre of the square.
         x, y = int(across), int(down)
         near = round(math.degrees(math.atan2(across - x - 0.5, y + 0.5 - down)) / 45)
         middles = walls[top + side // 2 :: side, left + side // 2 :: side][:high, :wide]
@@ -187,7 +188,7 @@ def follows(before: Stand, after: Stand, action: str) -> bool:
 
 @cache
 def drawn(stand: Stand, numbers: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the map of what all scenes agree on."""
+    """Return the map on which all scenes agree."""
     column, row, heading = stand[1]
     agreeing = [scenes()[number] for number in numbers]
     lines = [
@@ -210,8 +211,8 @@ class Eyes:
     def read(
         self, action: str, seen: Sequence[str], pictures: Iterator[bytes]
     ) -> tuple[str, ...]:
-        """Return what is seen as a map with words below it; nothing where it is
-        lost.
+        """Return the observation as a map with words below it; nothing if
+        it is lost.
         """
         if seen[0] == PICTURE:
             found = pictured(next(pictures), "\n".join(seen[1:]))

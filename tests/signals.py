@@ -1,4 +1,4 @@
-"""Children that a signal is sent to, wherever the tests are run from."""
+"""Child processes that can receive signals, wherever the tests are run from."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The action and the container file, run as they stand: their steps, read out of the
-files, by the shells that they name. What GitHub and a registry supply is put in their
-place.
+"""The action and the container file: their real steps, read from the files, in the
+shells that they name.
+
+Only the parts that GitHub and a registry supply are replaced.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ACTION: dict[str, Any] = yaml.safe_load(
 )
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 GITHUB = {"run_id": "77", "run_attempt": "1", "token": "t", "event.pull_request.number": "5"}  # fmt: skip
-#: A ``gh`` that writes down what it was asked; comments are what OWN says.
+#: A ``gh`` that records its arguments; comments are those of OWN.
 GH = """#!/usr/bin/env bash
 printf '%s\\n' "$*" >> "$ASKED"
 case "$*" in *--paginate*) printf '%s' "$OWN";; esac
@@ -52,7 +53,7 @@ def test_the_page_shows_the_same_comment() -> None:
 
 
 def expressions(text: str, values: Mapping[str, str]) -> str:
-    """Return a text with the values of its expressions."""
+    """Return a text with its expressions replaced by their values."""
     return re.sub(r"\$\{\{ (\S+) \}\}", lambda found: values[found[1]], text)
 
 
@@ -92,7 +93,7 @@ class Job:
             "GITHUB_RUN_ID": GITHUB["run_id"],
             "ASKED": str(self.asked),
             "OWN": "",
-            "PIP_NO_BUILD_ISOLATION": "0",  # pip reads: no isolation
+            "PIP_NO_BUILD_ISOLATION": "0",  # pip understands it as: no isolation
             "PIP_NO_DEPS": "1",
         }
 
@@ -155,7 +156,7 @@ def test_a_value_with_code_in_it_is_only_a_value(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the Python of an environment that has what we depend on, but not us."""
+    """Return the Python of an environment that has our dependencies, but not us."""
     home = tmp_path_factory.mktemp("fresh")
     venv.create(home, with_pip=True)
     purelib = Path(sysconfig.get_path("purelib"))
@@ -188,7 +189,7 @@ def instructions() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.slow
 def test_the_container_file_serves_the_main_job(tmp_path: Path, fresh: Path) -> None:
-    """Carry out the file in a folder that stands for the image's root."""
+    """Carry out the file in a folder that replaces the image's root."""
     place, environment = tmp_path, dict(Job(tmp_path, fresh).environment)
     command: list[str] = []
     for word, rest in instructions():

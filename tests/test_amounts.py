@@ -1,5 +1,5 @@
-"""One way of rounding: what its functions write, that nothing else writes numbers, and
-that the scripts of the pages write the same.
+"""One way of rounding: the results of its functions, no number formatted elsewhere, and
+the same in the scripts of the pages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from cheesebench.amounts import (
 )
 
 ROOT = Path(__file__).parents[1]
-#: Modules whose numbers are not for reports, or are a published table's own.
+#: Modules whose numbers are not for reports, or belong to a published table.
 ELSEWHERE = {
     "cheesebench/amounts.py",
     "cheesebench/commands/plan.py",  # counts in thousands and millions
@@ -47,7 +47,7 @@ FLOAT = re.compile(r"\.\d+[efg%]'")
             ["44.8", "44.3", "-2.3", "0.0", "100.0"],
         ),
         (
-            # The mean of a rate is the same number, whatever the order of the sum.
+            # The mean of a rate is the same number in any order of summation.
             [percent(one) for one in (0.4475, 0.44749999999999995, 0.0625, 1, 0.0002)],
             ["44.8 %", "44.8 %", "6.3 %", "100 %", "0 %"],
         ),

@@ -31,15 +31,14 @@ LAYER = {
     for number, layer in enumerate(TABLE["layer"])
     for name in layer["modules"]
 }
-#: Packages that a protocol compiles into, that plug in, or that render: they never
-#: import one another.
+#: Packages of compiled protocols, plugins and reports, which never import one another.
 OUTER = tuple(TABLE["beside"]["modules"])
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 
 
 def modules() -> Iterator[tuple[str, Path]]:
-    """Yield all modules; the linked folders are asked for by name, because a glob does
-    not follow links.
+    """Yield all modules. The linked folders are named, because a glob does not follow
+    links.
     """
     folders = {"": ROOT} | {
         name: Path(find_module(name)) for name in (*OUTER, "protocols")
@@ -72,7 +71,7 @@ def nodes(path: Path) -> list[ast.AST]:
 
 
 class Statement(NamedTuple):
-    """A statement that imports, and where it stands."""
+    """An import statement, with its position."""
 
     node: ast.Import | ast.ImportFrom
     in_function: bool
@@ -99,8 +98,8 @@ def _is_typing_only(test: ast.expr) -> bool:
 
 
 def imports(path: Path, *, typing: bool = True) -> list[str]:
-    """Return what a module imports from this package, in functions too; ``typing``:
-    also for type checking.
+    """Return the modules of this package that a module imports, also in functions;
+    ``typing``: also for type checking.
     """
     return [
         imported
@@ -111,7 +110,7 @@ def imports(path: Path, *, typing: bool = True) -> list[str]:
 
 
 def imports_in_functions(path: Path) -> Iterator[tuple[ast.stmt, str]]:
-    """Yield the statements inside functions that import, each with the modules."""
+    """Yield the import statements inside functions, each with the modules."""
     for node in (one.node for one in statements(path) if one.in_function):
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)
@@ -155,7 +154,7 @@ def test_every_module_has_one_layer() -> None:
 
 
 def wrong_way(own: str, other: str) -> str:
-    """Return what is wrong with an import of one part from another."""
+    """Return the error of an import of one part from another; empty without one."""
     if own in OUTER:
         return "plugs in beside it" if other in OUTER and other != own else ""
     if other in OUTER:
@@ -188,8 +187,8 @@ CONTRACT_AND_VALUE = [["diagnostics", "errors"], ["interfaces", "lesions"]]
 
 
 def circles(typing: bool) -> list[list[str]]:
-    """Return the circles of all imports, those inside functions too; with or without
-    those for type checking.
+    """Return the circles of all imports, including those inside functions; with or
+    without those for type checking.
     """
     graph = networkx.DiGraph(
         (name, imported)
@@ -226,7 +225,7 @@ def test_inside_functions_only_what_is_heavy_is_imported() -> None:
 
 
 def picture() -> str:
-    """Return the layers as CONTRIBUTING.md shows them, the latest at the top."""
+    """Return the layers in the form of CONTRIBUTING.md, the latest at the top."""
     layers = [(layer["name"], layer["modules"]) for layer in reversed(TABLE["layer"])]
     lines = []
     for number, (name, names) in enumerate(layers):
@@ -277,7 +276,7 @@ def test_plugins_import_public_names_only() -> None:
                     assert not private, f"{name} imports {private}"
 
 
-#: What belongs to one kind of paradigm although it is not defined in ``paradigms``.
+#: Types of one kind of paradigm that are not defined in ``paradigms``.
 FAMILY_TYPES = {
     "Specification", "ProtocolDocument", "Arena", "Puzzle", "RespondentSpec",
 }  # fmt: skip
@@ -293,8 +292,8 @@ ALTERNATIVES = {
 
 @functools.cache
 def family_types() -> frozenset[str]:
-    """Return the names of all classes that families define, and those that stand
-    elsewhere for their sake.
+    """Return the names of all classes that families define, and of those elsewhere that
+    serve a family.
     """
     defined: dict[bool, set[str]] = {True: set(), False: set()}
     for name, path in MODULES:
@@ -307,8 +306,8 @@ def family_types() -> frozenset[str]:
 def asks_for_family(
     code: Iterable[ast.AST], types: frozenset[str]
 ) -> Iterator[tuple[int, str]]:
-    """Yield line and name of every place where code asks which family it has before
-    it.
+    """Yield line and name of every place where code asks for the family
+    of an object.
     """
     for node in code:
         match node:
@@ -350,7 +349,7 @@ def test_no_family_types_in_core() -> None:
     ]
     core = [
         (name, path) for name, path in core if name != "protocol.specification"
-    ]  # ``arenas`` is there
+    ]  # the word ``arenas`` is allowed
     assert len(core) > 150
     found = [
         f"{name}:{line} asks for {kind}"
@@ -403,8 +402,8 @@ def test_no_python_names_a_paradigm() -> None:
 
 
 def shown() -> Iterator[tuple[str, Any]]:
-    """Yield the public classes and functions that the pages of docs/reference show,
-    with their dotted names.
+    """Yield the public classes and functions on the pages of docs/reference, with their
+    dotted names.
     """
     for page in sorted((Path(__file__).parents[1] / "docs" / "reference").glob("*.md")):
         for name in re.findall(
@@ -440,7 +439,7 @@ def test_what_the_reference_shows_has_docstrings() -> None:
                 if not key.startswith("_")
             }
     assert len(wanted) > 100
-    # A dataclass without a docstring is given its own signature.
+    # Python gives a dataclass without a docstring its own signature.
     written = {name: inspect.getdoc(found) or "" for name, found in wanted.items()}
     missing = [
         name
@@ -456,8 +455,8 @@ def test_built_ins_exist_and_are_named_as_strings_only() -> None:
 
 
 def test_no_comment_stands_behind_a_closing_parenthesis() -> None:
-    """Where ``ruff format`` has split a line, its comment stands there, after what it
-    explains: move it above.
+    """If ``ruff format`` has split a line, its comment ends up there, after the code
+    that it explains: move it above.
     """
     stranded = re.compile(
         r"^ *\)(?: as \w+)?:?  # (?!type: |noqa|fmt: ).*", re.MULTILINE

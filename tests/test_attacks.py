@@ -52,7 +52,7 @@ def compiled(name: str) -> ArenaParadigm:
 
 
 class Sense:
-    """What a policy may use; each policy uses what its lesion leaves."""
+    """The perceptions of a policy, which uses only those that its lesion leaves."""
 
     def __init__(self, name: str, lesion: Lesion, seed: int, subject: int) -> None:
         self.paradigm = compiled(name)
@@ -66,16 +66,16 @@ class Sense:
         self.paths = PATHS.setdefault(name, {})
         self.lots = random.Random(f"{seed}|{subject}")
         self.memory: dict[str, Any] = {}
-        #: Trials so far in this life, and the rewards of this trial.
+        #: Number of trials so far in this life, and the rewards of this trial.
         self.trial = 0
         self.rewards: list[float] = []
-        #: Steps of this trial, waited ones included.
+        #: Steps of this trial, including waited ones.
         self.steps = 0
         self.picture = ""
 
     @property
     def pose(self) -> int:
-        """Where one stands in the picture, as if north were up."""
+        """The subject's pose in the picture, as if north were up."""
         assert not self.lesion.sees_nothing
         column, row, heading = self.life.standing
         return self.geometry.pose(
@@ -84,20 +84,22 @@ class Sense:
 
     @property
     def state(self) -> str:
-        """The phase of the trial, which all protocols tell by what happens (doors,
+        """The phase of the trial, which every protocol reveals by events (doors,
         waiting, text).
         """
         return self.life.state
 
     def here(self, zones: Iterable[str]) -> str | None:
-        """The zone in which one stands in the picture."""
+        """The zone in which the subject is in the picture."""
         cell = self.geometry.cell(self.pose)
         return next(
             (zone for zone in zones if cell in self.geometry.arena.cells_of(zone)), None
         )
 
     def way(self, place: str, pose: int | None = None) -> tuple[int, ...]:
-        """The shortest way in the picture, all doors open; none if one is there."""
+        """The shortest path in the picture, all doors open; none if the subject is
+        there.
+        """
         pose = self.pose if pose is None else pose
         if (pose, place) not in self.paths:
             tables = self.geometry.tables(frozenset(), False)
@@ -111,10 +113,10 @@ class Sense:
         return list(self.geometry.arena.groups[group])
 
 
-#: Takes what is sensed, and returns the next actions; asked anew when they are done or
-#: the runner waited.
+#: Returns the next actions for a perception; called again when they are done or the
+#: runner waited.
 Policy = Callable[[Sense], Sequence[int]]
-#: Takes what is sensed at the end of a trial, and remembers it.
+#: Remembers a perception at the end of a trial.
 Learn = Callable[[Sense], None]
 
 
@@ -126,8 +128,8 @@ def rate(
     lives: Sequence[tuple[int, int]] = (),
     block: str = "",
 ) -> tuple[float, int, float]:
-    """Return the share of judged trials (or a block's) that succeed, their number, and
-    the share in the last third.
+    """Return the success rate of judged trials (or of a block's), their number, and the
+    rate in the last third.
     """
     taken = Lesion.parse(lesion)
     judged: list[list[bool]] = []
@@ -173,18 +175,18 @@ def rate(
 
 
 def by_luck(at_most: float, trials: int) -> float:
-    """Return what a rate does not exceed by luck if its expectation is ``at_most``:
+    """Return the rate that luck does not exceed if the expectation is ``at_most``:
     three standard errors more.
     """
     return at_most + 3 * math.sqrt(at_most * (1 - at_most) / trials)
 
 
-# -- premises of the ceilings: to whom the landmarks are hidden, all turns look alike
+# -- premises of the ceilings: without the landmarks, all rotations look alike
 
 
 def quarter_turn(name: str) -> Callable[[int], int]:
-    """Return the function of a pose that gives it turned clockwise by a quarter of a
-    circle about the middle.
+    """Return a function that rotates a pose clockwise by a quarter turn about the
+    centre.
     """
     geometry = compiled(name).program.geometry
     arena = geometry.arena
@@ -225,8 +227,8 @@ def test_without_landmarks_all_turns_look_alike(name: str, edition: str) -> None
 
 @cache
 def on_time(pose: int, slack: int = 5) -> dict[int, tuple[int, ...]]:
-    """Return a way for each set of sites (as bits) that some way from ``pose`` enters
-    before the budgets for them.
+    """Return, for each set of sites (as bits) that can be entered within the budgets, a
+    path from ``pose``.
     """
     program = compiled("morris_water_maze").program
     arena, moves = (
@@ -269,8 +271,8 @@ def test_no_way_of_swimming_is_in_time_for_more_of_eight_places() -> None:
 
 
 def test_blind_in_the_radial_maze_even_who_is_told_all_baits_cannot_choose() -> None:
-    """By counting: the heading is uniform, so of one kind of arms (or all), each is
-    entered equally often.
+    """By counting: the heading is uniform, so the arms of one kind (or all arms) are
+    equally likely to be entered.
     """
     total, number = 0.0, 0
     for baited in itertools.combinations(range(8), 4):
@@ -292,8 +294,8 @@ def kinds(arms: Iterable[int]) -> tuple[int, int]:
 def blind_radial(
     baited: tuple[int, int], others: tuple[int, int], errors: int
 ) -> float:
-    """Return the best chance to find the baits of (straight, diagonal) arms, all other
-    ones but ``others`` fatal.
+    """Return the best chance to find the baits of (straight, diagonal) arms, if all
+    other arms except ``others`` are fatal.
     """
     best = 0.0
     for straight, diagonal in ((1 / 8, 1 / 8), (1 / 4, 0.0), (0.0, 1 / 4)):
@@ -327,24 +329,24 @@ def at_most(name: str, lesion: str) -> float:
     )
 
 
-# -- places: who does not see the landmarks, or forgets
+# -- places: for subjects that do not see the landmarks, or forget
 
 
 def goals(sense: Sense) -> list[str]:
-    """The places among which the goal is, clockwise."""
+    """The possible places of the goal, clockwise."""
     groups = sense.geometry.arena.groups
     return sense.members("site" if "site" in groups else "hole")
 
 
 def end_at_goal(sense: Sense) -> None:
-    """Every trial ends at the goal, by oneself or led there: remember where that was in
+    """Every trial ends at the goal, whether reached or led to: remember its place in
     the picture.
     """
     if (place := sense.here(goals(sense))) is not None:
         sense.memory.setdefault("ends", []).append(place)
 
 
-#: What a subject without landmarks may hope of a place in the picture, from where its
+#: Strategies of a subject without landmarks, from the places in the picture where its
 #: trials ended.
 HOPES: dict[str, Callable[[Sense, list[str], str], float]] = {
     "any": lambda sense, ends, place: 0,
@@ -375,7 +377,7 @@ def test_without_landmarks_or_memory_no_more_places_are_reached_in_time(
         return ways[max(ways, key=worth)]
 
     share, trials, _ = rate("morris_water_maze", lesion, policy, end_at_goal)
-    most = 10 / 56  # one place, from six of fourteen releases two
+    most = 10 / 56  # one place, and two from six of fourteen releases
     assert abs(share - most) < 3 * math.sqrt(most * (1 - most) / trials)
 
 
@@ -393,7 +395,7 @@ def note_by_landmarks(sense: Sense) -> None:
 
 
 def rotated(sense: Sense, place: str, sign: int) -> str:
-    """The place turned into the picture (1), or back into the room (-1)."""
+    """The place rotated into the picture (1), or back into the room (-1)."""
     around = goals(sense)
     return str(
         around[(around.index(place) + sign * sense.life.values["turn"]) % len(around)]
@@ -435,8 +437,8 @@ def test_a_tour_of_the_rim_finds_the_box_in_eight_of_eighteen(lesion: str) -> No
 # -- star maze: a route of turns, or the place
 
 Guess = Callable[[list[int], list[int], int], int]
-#: How many alleys clockwise of the start one goes: by the turns and the alleys that
-#: were right so far, and the trial.
+#: Number of alleys to go clockwise from the start: by the turns and the alleys that
+#: were right so far, and by the trial.
 GUESSES: dict[str, Guess] = {
     "the turns of the last trial": lambda turns, ends, trial: turns[-1],
     "the usual turns": lambda turns, ends, trial: Counter(turns).most_common(1)[0][0],
@@ -513,7 +515,7 @@ def test_by_landmarks_one_is_right_from_several_starts_and_in_the_probe() -> Non
 def entering(
     known: Callable[[Sense], Iterable[str]], order: Callable[[Sense, list[str]], str]
 ) -> Policy:
-    """Return the policy that enters arms which it takes for baited, none twice."""
+    """Return the policy that enters the supposedly baited arms, each once."""
 
     def policy(sense: Sense) -> Sequence[int]:
         entered = sense.memory.setdefault(f"entered {sense.trial}", [])
@@ -534,7 +536,7 @@ def any_arm(sense: Sense, arms: list[str]) -> str:
     return sense.lots.choice(arms)
 
 
-#: In what order arms are entered.
+#: Orders in which arms are entered.
 ORDERS: dict[str, Callable[[Sense, list[str]], str]] = {
     "next": lambda sense, arms: arms[0],
     "nearest": nearest_arm,
@@ -585,7 +587,7 @@ def test_who_remembers_both_finds_all_baits() -> None:
     assert rate("radial_arm_maze", "intact", policy)[0] == 1
 
 
-# -- T-maze and delayed non-match: what is left after the delay
+# -- T-maze and delayed non-match: memory after the delay
 
 
 def forced_run(sense: Sense) -> Sequence[int]:
@@ -593,7 +595,7 @@ def forced_run(sense: Sense) -> Sequence[int]:
 
 
 def coded(sense: Sense) -> Sequence[int]:
-    """Take longer on the way to one side than to the other, and read it off the
+    """Take longer on the way to one side than to the other, and read the side off the
     clock.
     """
     if sense.state == "forced":
@@ -657,8 +659,7 @@ def test_who_forgets_the_sample_chooses_by_chance(choice: str, edition: str) -> 
     assert share <= by_luck(at_most("dnms", "amnesia=choice"), trials)
 
 
-# -- the body as memory: turned before what is to be remembered is forgotten, looked at
-# afterwards
+# -- the body as memory: turned before the memory is lost, and looked at afterwards
 
 
 def turned_by_the_sample(sense: Sense) -> Sequence[int]:
@@ -700,9 +701,7 @@ def another_way_after_shock(sense: Sense) -> Sequence[int]:
 
 
 def side_by_order(sense: Sense) -> Sequence[int]:
-    """The order in which stays are paid and not paid is felt; on which side that was is
-    not.
-    """
+    """The order of paid and unpaid stays can be felt, but not the side of each."""
     if sense.state != "choice":
         return [STAY]
     return [1 + sense.memory["failures"] % 2, FORWARD, FORWARD, FORWARD, *[STAY] * 6]
@@ -722,7 +721,7 @@ def test_the_blind_do_not_learn_from_reward_alone(name: str, policy: Policy) -> 
     assert share <= by_luck(at_most(name, "blind"), trials)
 
 
-# -- what a life costs
+# -- the cost of a life
 
 
 @pytest.mark.parametrize("name", PLAIN)

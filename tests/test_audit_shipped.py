@@ -1,5 +1,5 @@
-"""Every shipped protocol passes its audit: a short one here; the full numbers come from
-``cheesebench audit``.
+"""Every shipped protocol passes a short audit; ``cheesebench audit`` gives the full
+numbers.
 """
 
 from __future__ import annotations
@@ -14,29 +14,27 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.testing import assert_sound, audit_protocol
 
-#: Trials of a chance level, and of the full audit.
+#: Trials of a chance level in this test, and in the full audit.
 FEW, FULL = 60, 2000
-#: A subject that plans with little effort finds less: whoever passes with it passes
-#: with more.
+#: Planning with little effort finds less, so a pass with it is a pass with more.
 EFFORT = 0.05
-#: What is quick: the blind family and the planner take seconds or minutes for each
+#: The quick parts: the blind family and the planner take seconds or minutes for each
 #: protocol.
 BRIEF = tuple(
     part for part in AUDIT_PARTS if part not in {"blind", "lesions", "memory", "animal"}
 )
 
-#: The nine as they were before their references could be compared: they are at fault.
+#: Old versions of the nine, whose references were not comparable: they must fail.
 OLD = Path(__file__).parent / "fixtures" / "old_nine"
-#: What this test asks for is asked below of the protocols that have a reference of
-#: their own.
+#: The part `animal` is tested below, for the protocols with a reference of their own.
 ALL_BUT_ANIMAL = tuple(part for part in AUDIT_PARTS if part not in {"animal", "memory"})
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 every_protocol = pytest.mark.parametrize("name", list(_catalogue.files))
 
 
-# An edition changes little but the schedule of the protocol that it extends: it is
-# audited in full only.
+# An edition changes little but the schedule of its parent, so it is audited in the full
+# audit only.
 @pytest.mark.parametrize("name", [name for name in _catalogue.files if "." not in name])
 def test_it_passes_a_short_audit(name: str) -> None:
     report = assert_sound(

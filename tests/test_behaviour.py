@@ -1,6 +1,4 @@
-"""Positions, goals, tracks and curves, against what the observations themselves
-show.
-"""
+"""Positions, goals, tracks and curves, compared with the observations themselves."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ def test_every_position_is_where_the_arrow_is(run: cheesebench.Run) -> None:
         for frame in run.trial("t_maze", 0, trial).frames:
             rows = frame.observation.split("\n")[
                 :6
-            ]  # below the picture is what the state says
+            ]  # the text of the state is below the picture
             [at] = [(line.index(glyph), row, 45 * n) for row, line in enumerate(rows)
                     for n, glyph in enumerate(ARROWS) if glyph in line]  # fmt: skip
             assert frame.at is not None
@@ -89,7 +87,7 @@ def test_tracks_and_occupancy_are_those_of_the_exported_steps(
             floor.scene.tiles[y - floor.top][x - floor.left].kind for x, y in spent
         }
         assert kinds == {"floor"}
-        # A budget that holds one subject shows one, whole.
+        # A budget for one subject shows exactly one, complete.
         first = sum(len(track.squares) - 1 for track in found[0])
         assert [len(own) for own in tracks(log, plugins, plan, first)] == [
             len(found[0])
@@ -103,7 +101,7 @@ def test_curves_are_means_of_the_subjects_means(run: cheesebench.Run) -> None:
     )
     with RunLog.open_read_only(run.directory / "run.sqlite") as log:
         found = behaviour(cell, log.trials_by_subject(cell.plan))
-    # As they were recorded, judged or not.
+    # As recorded, judged or not.
     trials = run.table("trials").query("protocol == 'morris_water_maze'")
     for name, column in zip(CURVES, ("success", "steps", "path_length"), strict=True):
         own = (

@@ -1,6 +1,4 @@
-"""The benchmarks run, and pyperf reads what they write. How fast anything is, is not
-tested.
-"""
+"""The benchmarks run, and pyperf reads their output. Speed is not tested."""
 
 from __future__ import annotations
 

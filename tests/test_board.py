@@ -1,4 +1,4 @@
-"""The board: its rules on real runs, each broken once, and what it shows."""
+"""The board: its rules on real runs, each broken once, and its contents."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ margin: 0.1
 reference: [{{measure: success, value: 0.8, status: for a test}}]
 """
 TWIN = "twin_of: near\n"
-#: Tables with what subjects did.
+#: Tables with the behaviour of subjects.
 LIVES = ("trials", "events", "lives")
 TOLD = """
 trained_on: []
@@ -130,7 +130,7 @@ def test_two_models_are_ranked_with_what_was_told(lab: Path) -> None:
     assert "| tabular-ql |" in first
     assert "| random |" in second
     assert "| nothing | the set's | 0 | none | learner |" in first
-    # The twin of ``near`` is the same task: the gap is small, and is there.
+    # The twin of ``near`` is the same task, so the gap is small, but present.
     assert re.search(r"\| [+-]?\d+(\.\d+)? \| nothing", second)
     assert "| – | nothing" in first
 
@@ -149,7 +149,7 @@ def test_the_command_writes_it_or_names_the_rule(
         assert main(["report", "typed", "--board", results]) != 0
         told = capsys.readouterr().err
         assert "typed: rule 'seed': the seed was typed" in told
-        # The run that is on no board is another run of its model.
+        # The run outside the board is another run of its model.
         assert "rule 'failed runs': chance is another run" in told
         assert "Traceback" not in told
     finally:
@@ -157,7 +157,7 @@ def test_the_command_writes_it_or_names_the_rule(
 
 
 def test_a_run_of_twins_alone_belongs_to_the_entry_of_its_model(lab: Path) -> None:
-    """Whoever runs the board has the twins; an entry never sees them."""
+    """The board's operator has the twins; an entry never sees them."""
     run(lab, "tabular-ql", "held_out", "held")
     run(lab, "tabular-ql", "elsewhere", "held", view="ascii_3d")
     (lab / "results" / "held_out" / ENTRY).unlink()
@@ -253,7 +253,7 @@ def test_another_protocol_under_the_sets_name_is_refused(lab: Path) -> None:
 
 
 def test_a_log_that_claims_the_hash_of_the_set_is_of_its_text(lab: Path) -> None:
-    """Plan, manifest and digest all have the set's hash; the text is another."""
+    """Plan, manifest and digest all have the set's hash, but the text is different."""
     run(lab, "bfs-oracle", "changed", "near", "other")
     path = lab / "results" / "changed" / "run.sqlite"
     true = frozen.frozen_sets()["2001.1"].protocols["far"]["sha256"]

@@ -1,5 +1,5 @@
-"""The canary stands in every protocol, page and log; a model that completes it is found
-out; what is held out does not ship.
+"""The canary is in every protocol, page and log; a model that completes it is detected;
+held-out files do not ship.
 """
 
 from __future__ import annotations

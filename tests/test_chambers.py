@@ -28,9 +28,9 @@ CATALOGUE = installed_catalogue()
 VIEW = installed_plugins().view("ascii_2d")
 LEVERS = ("lever_north", "lever_south")
 SIDES = ("west", "east")
-#: What a policy may remember of its life.
+#: A policy's memory of its life.
 Memory = dict[str, Any]
-#: Takes life and memory, and returns the place to go to (None: stay), asked anew after
+#: Returns the next place to go to (None: stay), from life and memory; called after
 #: every step.
 Policy = Callable[[ArenaSubject, Memory], str | None]
 
@@ -38,7 +38,7 @@ Policy = Callable[[ArenaSubject, Memory], str | None]
 def rate(
     name: str, policy: Policy, subjects: int = 8, seeds: int = 3
 ) -> tuple[float, int]:
-    """Return the share of judged trials that a policy succeeds in, and their number."""
+    """Return a policy's success rate in judged trials, and their number."""
     paradigm = ArenaParadigm(with_arena(CATALOGUE.find(name)))
     judged = [
         result
@@ -69,14 +69,14 @@ def lived(life: ArenaSubject, policy: Policy) -> list[Mapping[str, Any]]:
 
 
 def is_in(life: ArenaSubject, place: str) -> bool:
-    """Whether the subject is there."""
+    """Whether the subject is at a place."""
     geometry = life._program.geometry
     return geometry.cell(life.pose) in geometry.arena.cells_of(place)
 
 
 def towards(life: ArenaSubject, place: str) -> int:
-    """Return the next action on the way to a place: to stay, if it is there, or there
-    is no way.
+    """Return the next action on the way to a place: STAY if the subject is there, or
+    there is no path.
     """
     if is_in(life, place):
         return STAY
@@ -89,8 +89,8 @@ _steps: dict[tuple[int, int, int, str], int] = {}
 def first_step(
     program: Program, number: int, tables: Tables, pose: int, place: str
 ) -> int:
-    """Return the first action of the shortest way; ways are kept, because lives go them
-    again and again.
+    """Return the first action of the shortest path. Cached, because lives repeat the
+    same paths.
     """
     key = (id(program), number, pose, place)
     if key not in _steps:
@@ -102,7 +102,7 @@ def first_step(
     return _steps[key]
 
 
-#: What the keys of the ways are the numbers of.
+#: Objects whose ids are part of the keys of the paths, kept alive.
 _kept: list[object] = []
 
 
@@ -112,12 +112,12 @@ def is_about(expected: float, found: tuple[float, int]) -> bool:
     return abs(share - expected) < 4 * math.sqrt(expected * (1 - expected) / trials)
 
 
-# -- operant chamber: the same lever always, by turns, by the number of the trial; and a
+# -- operant chamber: the same lever always, in turns, by the number of the trial; and a
 # learner
 
 
 def lever(life: ArenaSubject, which: int) -> str:
-    """Return where a lever of the chamber is in this trial's picture."""
+    """Return the place of a lever of the chamber in this trial's picture."""
     return LEVERS[(which + int(life.values["turn"])) % 2]
 
 
@@ -218,7 +218,7 @@ def test_a_place_avoids_nothing() -> None:
 
 
 def felt(life: ArenaSubject, memory: Memory) -> str | None:
-    """Stay until a signal was followed by a shock: it is the dangerous one."""
+    """Stay until a shock has followed a signal, which is then the dangerous one."""
     if life.state in SIGNALS:
         memory["signal"], memory["over"] = life.state, 0
         return other_side(life) if memory.get("danger") == life.state else None
@@ -289,7 +289,7 @@ def test_the_first_or_last_window_that_is_lit_is_new_every_other_time() -> None:
 
 
 def test_a_window_by_count_is_rarely_right() -> None:
-    """Another window in every trial, whatever is lit."""
+    """A different window in every trial, whatever is lit."""
     assert (
         rate("dnms", lambda life, memory: f"window{1 + memory['trial'] % 8}")[0] < 0.01
     )

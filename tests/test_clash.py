@@ -16,7 +16,7 @@ OTHER = '"""A benchmark of rodent tasks for vision-language models."""\n__versio
 
 @pytest.fixture
 def overwritten(tmp_path: Path) -> dict[str, str]:
-    """An environment in which ``cheesebench`` is somebody else's."""
+    """An environment in which ``cheesebench`` belongs to another package."""
     (tmp_path / "cheesebench").mkdir()
     (tmp_path / "cheesebench" / "__init__.py").write_text(OTHER, encoding="utf-8")
     return {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -57,7 +57,7 @@ def test_another_package_is_one_line(
 def test_overwritten_files_are_noticed_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Where one package was installed over the other, our modules are still there.
+    # If one package was installed over the other, our modules are still there.
     package = tmp_path / "cheesebench"
     package.mkdir()
     (package / "__init__.py").write_text(OTHER, encoding="utf-8")

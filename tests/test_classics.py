@@ -94,7 +94,7 @@ def test_it_is_clean_tested_and_cited(name: str) -> None:
     ] == []
 
 
-#: Those whose construct holds under attack; the others say why theirs does not.
+#: Classics whose construct holds under attack; the others explain why theirs does not.
 VALIDATED = (
     "biconditional",
     "delay_discounting",
@@ -152,7 +152,7 @@ def test_it_passes_the_full_audit(name: str) -> None:
 
 
 def animals() -> dict[str, list[tuple[str, float]]]:
-    """Return measure and value of every animal that was counted, by protocol."""
+    """Return measure and value of every counted animal, by protocol."""
     found: dict[str, list[tuple[str, float]]] = {}
     with (CATALOGUE.folders["classics"].parent / "animals" / "classics.csv").open(
         encoding="utf-8"
@@ -168,7 +168,7 @@ def animals() -> dict[str, list[tuple[str, float]]]:
 def test_a_reference_is_what_its_animals_did(
     name: str, rows: list[tuple[str, float]]
 ) -> None:
-    # The verdict's own, or a second one.
+    # The verdict's own reference, or a second one.
     reference = next(
         one for one in specification_of(name).references if one.n_animals == len(rows)
     )
@@ -192,7 +192,7 @@ def test_the_reversal_is_held_against_mice_at_a_touchscreen() -> None:
     assert (judged.n_animals, judged.kind) == (len(values), "measured") == (99, "measured")  # fmt: skip
     assert judged.value == pytest.approx(statistics.fmean(values), abs=0.0005)
     assert judged.sd == pytest.approx(statistics.stdev(values), abs=0.0005)
-    # What is possible without a memory of other runs does not pass.
+    # The best result without a memory of other runs must not pass.
     assert judged.value - specification.document.margin > 0.5
 
 

@@ -1,5 +1,5 @@
-"""The page on the agents names every agent that ships; its tables are what
-``benchmarks/agents.py`` prints.
+"""The page on the agents names every shipped agent; its tables must equal the output of
+``benchmarks/agents.py``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ def test_every_agent_is_described_and_measured() -> None:
     described = set(re.findall(r"^\| `([a-z0-9@-]+)` \|", PAGE, re.MULTILINE))
     agents = set(PluginManager().agents)
     assert described == agents
-    # The paper's rules are measured on their page, graded learners in their own table.
+    # The paper's rules have a page of their own, and graded learners a table of their
+    # own.
     shipped = {name for name in agents if not re.search(r"@|^graded-", name)}
     [header] = [
         line for line in PAGE.splitlines() if line.startswith("| protocol | random")

@@ -1,5 +1,5 @@
-"""The pages for authors and for plugins say what is so; what they do is run by
-``tests/docs/test_pages.py``.
+"""The pages for authors and for plugins are accurate; ``tests/docs/test_pages.py`` runs
+their blocks.
 """
 
 from __future__ import annotations

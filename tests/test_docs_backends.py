@@ -1,5 +1,5 @@
-"""The page on backends names every option and fault; its blocks are run by
-``tests/docs/test_pages.py``.
+"""The page on backends names every option and fault; ``tests/docs/test_pages.py`` runs
+its blocks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def test_every_option_and_every_fault_is_named() -> None:
 
 
 def test_the_sdk_is_compared_as_it_was_measured() -> None:
-    """CPU time and hostile answers: what decides whether the client is our own
+    """CPU time and hostile answers are the reasons for our own client
     (``benchmarks/client.py --keep``).
     """
     path = Path(__file__).parents[1] / "benchmarks" / "measured" / "client.json"

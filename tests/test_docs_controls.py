@@ -1,4 +1,4 @@
-"""The table of docs/controls.md is what ``benchmarks/controls.py`` prints."""
+"""The table of docs/controls.md must equal the output of ``benchmarks/controls.py``."""
 
 from __future__ import annotations
 

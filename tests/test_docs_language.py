@@ -1,4 +1,4 @@
-"""The pages on the language leave no key of theirs out."""
+"""The pages on the language cover every key."""
 
 from __future__ import annotations
 

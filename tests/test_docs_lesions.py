@@ -1,5 +1,5 @@
 """The page on lesions explains the rows of its table in which the audit finds less than
-was won by hand.
+was found by hand.
 """
 
 from __future__ import annotations

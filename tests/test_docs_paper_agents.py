@@ -1,5 +1,5 @@
-"""The paper's own baselines: the page has what was measured, here and in the package,
-and one agrees with the other.
+"""The paper's own baselines: the page has the measurements, here and in the package,
+and they agree.
 """
 
 from __future__ import annotations

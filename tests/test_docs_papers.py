@@ -39,10 +39,9 @@ ROWS = [
     if line.startswith("| ") and not line.startswith(("| ---", "| what |"))
 ]
 COMMANDS = commands()
-#: Runs that the page speaks of.
+#: Runs in the examples of the page.
 RUNS = ("20250131-093000-ab12", "20250131-093000-cd34")
-#: What takes minutes over all rows; of the published models of dialogues one is
-#: compared at once.
+#: Commands that take minutes over all rows.
 LONG = ("audit", "plan")
 SHORT = [
     one
@@ -85,9 +84,7 @@ def session(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with what a reader of the page would have: runs, scores and a
-    prompt.
-    """
+    """Return a folder with a reader's files: runs, scores and a prompt."""
     here = tmp_path_factory.mktemp("papers")
     for kind, words in {
         "walked": (
@@ -148,7 +145,7 @@ def test_the_command_runs(
 ) -> None:
     words = shlex.split(command)[1:]
     monkeypatch.chdir(place(folder, command))
-    # Two protocols that differ end in 1, as with diff.
+    # The command ends with 1 for two different protocols, like diff.
     assert main(words) == int(words[0] == "diff"), capsys.readouterr().err
 
 
@@ -173,8 +170,8 @@ def test_the_long_command_runs(
 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[tuple[FakeServer, Path]]:
-    """Yield a server, and a registry in which it answers for every model that the page
-    names.
+    """Yield a server, and a registry in which it answers for every model
+    on the page.
     """
     studied = {
         model

@@ -1,4 +1,4 @@
-"""The pages on performance and on scale have the figures that the benchmarks have kept
+"""The pages on performance and on scale have the stored figures of the benchmarks
 (``benchmarks/pages.py``).
 """
 
@@ -17,12 +17,12 @@ from cheesebench import exporting
 from cheesebench.plugin_manager import installed_plugins
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-#: kB that a command may keep for each subject of a log: what the pages promise.
+#: Maximum kB that a command may keep for each subject of a log, as the pages promise.
 PER_SUBJECT = 2
 
 
 def benchmark(name: str) -> Any:
-    """What a script of the benchmarks defines."""
+    """The module of a benchmark script."""
     sys.path.insert(0, str(BENCHMARKS))
     try:
         return runpy.run_path(str(BENCHMARKS / f"{name}.py"))
@@ -32,7 +32,7 @@ def benchmark(name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def pages() -> Any:
-    """What ``benchmarks/pages.py`` defines."""
+    """The module ``benchmarks/pages.py``."""
     return benchmark("pages")
 
 
@@ -90,9 +90,11 @@ def test_memory_does_not_grow_with_the_log(pages: Any) -> None:
     }
     del grown[
         "report --html"
-    ]  # it grows until as many steps as it may are replayed; the test above bounds it
+        # It grows until the maximum number of steps is replayed, which the test above
+        # bounds.
+    ]
     assert grown
-    # What a process takes varies by a few MB.
+    # A process's memory varies by a few MB.
     most = (larger - smaller) / 36 * PER_SUBJECT / 1024 + 8
     assert {command: size for command, size in grown.items() if size > most} == {}
 
@@ -103,8 +105,8 @@ def test_groups_of_parquet_are_as_large_as_the_page_says(pages: Any) -> None:
 
 
 def test_every_other_figure_is_compared(pages: Any) -> None:
-    """A figure in a sentence would be copied by hand, so all of them are derived
-    here.
+    """A figure in a sentence would be copied by hand, so all of them
+    are derived here.
     """
     written = text(pages, "performance.md")
     sentences = re.sub(pages["BLOCK"], "", written)
@@ -128,7 +130,7 @@ def test_every_other_figure_is_compared(pages: Any) -> None:
 
 
 def test_prompts_are_still_as_long_as_they_were(pages: Any) -> None:
-    """Characters do not depend on the machine: one row is counted again."""
+    """Characters do not depend on the machine, so one row is counted again."""
     counted = benchmark("prompt_size")
     paradigm = installed_plugins().compile(
         next(counted["common"].specifications(["t_maze"]))
@@ -152,8 +154,8 @@ def test_a_run_computes_no_prompt_twice_and_little_more_than_half_of_llama_cpp_s
 
 
 def test_every_script_that_the_page_names_is_there(pages: Any) -> None:
-    """A table that no test compares can be measured again with the script that is named
-    beside it.
+    """A table that no test compares can be measured again with the script named beside
+    it.
     """
     named = set(
         re.findall(

@@ -1,4 +1,4 @@
-"""The page on prompts shows what is really sent, lists every setting, every count, and
+"""The page on prompts shows real prompts, and lists every setting, every count, and
 every name of an action.
 """
 
@@ -21,15 +21,15 @@ PAGE = (ROOT / "docs" / "prompts.md").read_text(encoding="utf-8")
 
 
 def block(name: str) -> str:
-    """Return what stands behind a mark: a code block, or a table."""
+    """Return the block after a mark: a code block, or a table."""
     text = PAGE.split(f"<!-- {name} -->\n")[1]
     fenced = re.match(r"```text\n(.*?)```\n", text, re.DOTALL)
     return fenced[1] if fenced else text.split("\n\n")[0] + "\n"
 
 
 def rows(header: str) -> dict[str, list[str]]:
-    """Return the rows of the table with this header, by the name in their first
-    cell.
+    """Return the rows of the table with this header, by the name in
+    their first cell.
     """
     table = PAGE.split(header)[1].split("\n\n")[0]
     found = (re.split(r" *\| *", line.strip("| ")) for line in table.splitlines()[2:])

@@ -1,5 +1,5 @@
-"""The table of what a real model did, against the figures that the script has
-stored.
+"""The table of a real model's results, compared with the stored figures
+of the script.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The page of results: as its script makes it from the logs that are kept; and the
-script, on parts of the size of a smoke test.
+"""The page of results must equal the script's output from the stored logs; and the
+script works on parts of smoke size.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_a_part_is_kept_taken_up_and_told(
     assert f"| `{found.digest[:16]}` " in text
     assert "| INCONCLUSIVE " in text
     assert "Of 128 steps: FORWARD " in text
-    # Resumed from what was kept, nothing is done twice.
+    # Resumed from the stored log, nothing is done twice.
     results.measure(cell, 5.0, ["--design", "smoke"])
     again = results.read(cell)
     assert again.actions == found.actions

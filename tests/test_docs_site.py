@@ -1,5 +1,5 @@
-"""The documentation site: it is built without a warning, fetches nothing, and leaves
-nothing out that the code has.
+"""The documentation site: it builds without a warning, fetches nothing, and covers
+everything in the code.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cheesebench.protocol import Catalogue, documents
 from cheesebench.statistics.summary import TAXONOMY, Flags, Verdict
 
 ROOT = Path(__file__).parents[1]
-#: The pages of public classes and functions by module; all others are helpers.
+#: Pages of public classes and functions by module; all others are helpers.
 PAGES = {
     "cheesebench.api": "reference/python.html",
     "cheesebench.interfaces": "reference/plugin-api.html",
@@ -51,8 +51,7 @@ HELPERS = "reference/python.html"
 NEEDED = ("mkdocs", "material", "mkdocstrings_handlers", "griffe_sphinx")
 PLUGINS = PluginManager(entry_points=False)
 
-#: What stands in the first column of the tables of each section, by the section's
-#: anchor.
+#: First columns of the tables in each section, by the section's anchor.
 Tables = dict[str, list[str]]
 
 
@@ -88,8 +87,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 # each.
 @pytest.mark.slow
 def test_the_site(pages: Mapping[str, str]) -> None:
-    # Nothing is fetched from elsewhere: readers may be offline, and their privacy is
-    # theirs.
+    # Nothing is fetched from other hosts, because readers may be offline, and have a
+    # right to privacy.
     fetched = re.compile(
         r"""<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//"""
     )
@@ -107,7 +106,7 @@ def test_the_site(pages: Mapping[str, str]) -> None:
         )
     }
     assert left_out == {}
-    # Fields without a description of their own stand in the signature of their class.
+    # Fields without a description of their own are in the signature of their class.
     for name, fields in public_fields().items():
         text = html.unescape(re.sub(r"<[^>]+>", "", pages[name]))
         assert fields - set(re.findall(r"\b(\w+):", text)) == set(), name
@@ -128,7 +127,7 @@ def tables(page: str) -> Tables:
 
 
 def listed() -> Mapping[str, Tables]:
-    """Return what the tables of a page must list, no more and no less."""
+    """Return exactly the items that the tables of a page must list."""
     commands = _commands(build_parser())
     with closing(sqlite3.connect(":memory:")) as log:
         log.executescript(SCHEMA)
@@ -160,7 +159,7 @@ def listed() -> Mapping[str, Tables]:
 
 
 def named() -> Mapping[str, list[str]]:
-    """Return what each of the other pages must name."""
+    """Return the items that each of the other pages must name."""
     agents = [f"--model {name}" for name in (*PLUGINS.agents, *PLUGINS.respondents)]
     agents += [f"--agent {name}" for name in PLUGINS.model_agents]
     settings = [

@@ -1,5 +1,5 @@
-"""The pages on verdicts have the figures of the stored simulation, which are what is
-promised; and the picture.
+"""The pages on verdicts have the figures of the stored simulation, which must keep the
+promises; and the picture.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def test_missing_trials_make_no_claim_and_intervals_hold() -> None:
 
 
 def test_an_equal_model_passes() -> None:
-    """In nine of ten runs on average; the water maze and place preference ask for more
-    subjects than there are.
+    """In nine of ten runs on average; the water maze and place preference need more
+    subjects than the maximum.
     """
     assert expected("as good", "PASS") >= 0.88
     assert min(one["PASS"] for one in FOUND["expectations"]["as good"].values()) >= 0.75
@@ -125,8 +125,8 @@ def test_the_picture_is_that_of_the_rule() -> None:
 
 
 def test_what_a_run_costs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And within what was asked for: $12 of a hopeless, weak or competent model, $30 of
-    one like the animals.
+    """And within the promises: $12 for a hopeless, weak or competent model, $30 for one
+    like the animals.
     """
     monkeypatch.syspath_prepend(Path(engine.__file__).parent)
     costs = importlib.import_module("verdict_cost")
@@ -171,7 +171,7 @@ def test_what_a_model_like_the_animals_costs_is_what_a_plan_says() -> None:
 
 
 def test_what_a_gpu_does_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/servers.md says how long nine verdicts take; ``verdict_cost.py`` has the
+    """docs/servers.md has the duration of nine verdicts; ``verdict_cost.py`` has the
     rates of 90 calls in flight.
     """
     monkeypatch.syspath_prepend(Path(engine.__file__).parent)

@@ -1,4 +1,4 @@
-"""The page about views: what is generated is up to date, and the example works."""
+"""The page about views: its generated parts are up to date, and the example works."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from cheesebench.protocol import Catalogue, with_arena
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "views.md").read_text(encoding="utf-8")
-#: The protocols that the page shows.
+#: The protocols on the page.
 GALLERY = ("t_maze", "operant_chamber")
-#: The views that are shipped, whatever else is installed here.
+#: The shipped views, without others that are installed here.
 SHIPPED = list(PluginManager(entry_points=False).views)
 
 
@@ -38,7 +38,7 @@ def test_the_gallery_is_up_to_date(tmp_path: Path) -> None:
     }
     for name, picture in pictures.items():
         (tmp_path / "now.png").write_bytes(picture.png)
-        # Compressors may differ from machine to machine; pixels do not.
+        # Compressors may differ from machine to machine, but pixels do not.
         now, then = (
             Image.open(path).convert("RGB")
             for path in (tmp_path / "now.png", ROOT / "docs" / name)

@@ -1,4 +1,6 @@
-"""The list of environment variables, held against the code that reads and sets them."""
+"""The list of environment variables, compared with the code that reads
+and sets them.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +13,15 @@ import cheesebench
 from cheesebench.options import VARIABLES
 
 ROOT = Path(cheesebench.__file__).parent
-#: Calls whose argument at this place is the name of a variable.
+#: Functions whose argument at this place is the name of a variable.
 READERS = {"get": 0, "setdefault": 0, "getenv": 0, "key_from_environment": 1}
-#: What is set for other programs, name by name: not in a call that can be read from the
-#: code.
+#: Variables set for other programs, in a way that cannot be read from the code.
 SET = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_MODE", "LITELLM_LOG")
 
 
 def test_every_variable_is_in_the_list_and_no_other() -> None:
-    # Looking for files does not follow links on every Python, so the linked folders are
-    # gone through by themselves.
+    # Globs do not follow links on every Python, so the linked folders are searched
+    # separately.
     folders = (ROOT, *(ROOT / name for name in ("paradigms", "plugins", "reports")))
     used = {
         name

@@ -1,4 +1,4 @@
-"""What is told to somebody who misses an optional dependency."""
+"""Messages for a user who lacks an optional dependency."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DISTRIBUTION = "pytest-cheesebench"
 
 @pytest.fixture
 def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the only installation says what it was made from."""
+    """The record of the source of the only installation."""
     folder = tmp_path / f"{DISTRIBUTION.replace('-', '_')}-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text(

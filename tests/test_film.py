@@ -1,4 +1,4 @@
-"""A film shows what happened, fits the terminal, and never lets a text command it."""
+"""A film shows the events, fits the terminal, and never lets a text control it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Frozen sets: they stay as they were, the defaults are the newest one, and any version
-runs them.
+"""Frozen sets: they never change, the defaults are the newest one, and any version runs
+them.
 """
 
 from __future__ import annotations

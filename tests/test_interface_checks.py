@@ -1,4 +1,4 @@
-"""What a plugin supplies is compared with its interface: a mistake is one line with
+"""Plugins' objects are compared with their interfaces: a mistake is one line with
 plugin, type and remedy.
 """
 
@@ -33,7 +33,7 @@ class Mouse:
 
 
 class Half:
-    """An agent that cannot but act."""
+    """An agent with only the method ``act``."""
 
     def act(self, observation: str) -> list[int]:
         return [0]
@@ -98,7 +98,7 @@ async def later() -> list[Any]:
     return []
 
 
-#: The specs, to be filled in as somebody does who runs no type checker.
+#: Typed as Any, because these specs are filled in as without a type checker.
 cb: Any = cheesebench
 MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
     ("families", lambda: [Mouse(None)], "a Mouse, which is no Family. Return a Family."),
@@ -154,7 +154,7 @@ HOOKS: list[tuple[Callable[[], Any], str]] = [
 
 
 def said_of(hook: str, supply: Callable[[], Any]) -> str:
-    """What is said of a hook of the plugin 'lab'."""
+    """Return the message about a hook of the plugin 'lab'."""
     with pytest.raises(PluginError) as found:
         supplied_by(supply, hook, "lab")
     text = str(found.value)
@@ -165,7 +165,7 @@ def said_of(hook: str, supply: Callable[[], Any]) -> str:
 
 
 def is_like(text: str, pattern: str) -> bool:
-    """Compare like a shell, but only with ``*``: a type may have brackets."""
+    """Match like a shell, but only with ``*``, because a type may have brackets."""
     head, *rest = pattern.split("*")
     at = len(head) if text.startswith(head) else -1
     for part in rest:

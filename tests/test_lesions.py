@@ -1,4 +1,4 @@
-"""Lesions: their texts, and what they leave of a scene."""
+"""Lesions: their texts, and the part of a scene that they leave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reference page says of lesions was measured on the protocols as they are."""
+"""The reference page's figures on lesions were measured on the present protocols."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from website.lesions import (
     validated,
 )
 
-#: Whose ceilings have yet to be measured as they are now: reports say *construct not
-#: measured* of them.
+#: Protocols whose present ceilings are not yet measured: reports say *construct not
+#: measured*.
 UNMEASURED = {
     "dnms@rodent",
     "morris_water_maze@rodent",
@@ -25,8 +25,8 @@ UNMEASURED = {
     "novel_object",
     "temporal_order",
 }
-#: The pass rate that an intact subject who knows the rules may reach over judged
-#: trials (not surely less: within its interval), and that it reaches once it can know.
+#: Minimum pass rate of an intact subject who knows the rules over judged trials (as the
+#: upper limit of its interval), and minimum rate once it can know the answer.
 INTACT, AT_LAST = 0.95, 0.99
 
 

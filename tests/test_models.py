@@ -1,4 +1,4 @@
-"""Which model a name means, and lists of one's own."""
+"""Names of models, and users' own lists."""
 
 from __future__ import annotations
 

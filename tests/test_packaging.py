@@ -80,7 +80,7 @@ def test_light_at_import(module: str) -> None:
 
 
 def with_what_they_need(requirements: Iterable[str]) -> set[str]:
-    """Return the names of distributions and of all that they are installed with."""
+    """Return the names of distributions with all their dependencies."""
     found: set[str] = set()
     left = [Requirement(one) for one in requirements]
     while left:

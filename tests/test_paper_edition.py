@@ -1,8 +1,7 @@
 """The paper's own rules: found as an edition, never run by default, and as easy for
-random as the package is.
+random moves as the package.
 
-That they are the package's rules, step for step, is tested beside the package in
-tests/peer.
+The step-for-step comparison with the package is in tests/peer.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ CATALOGUE = Catalogue(installed_plugins().protocol_directories)
 #: Results of the package's random agent over 99 seeds of the paper's trials, in
 #: percent: rate, 95 % interval.
 PACKAGE = {name: (task.rate, task.low, task.high) for name, task in TASKS.items()}
-#: Table 1 of the paper: trials, and most steps of each.
+#: Table 1 of the paper: trials, and maximum steps of each.
 TABLE_1 = {
     "morris_water_maze": (20, 500),
     "barnes_maze": (16, 300),

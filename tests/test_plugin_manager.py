@@ -1,4 +1,4 @@
-"""Which plugins are taken, and why others are not; ``cheesebench plugins`` says
+"""Loaded plugins, and the reasons why others are not; ``cheesebench plugins`` lists
 both.
 """
 
@@ -124,7 +124,7 @@ def test_a_view_that_fails_is_named(
     ):
         assert main([*command.split(), "--view", "eyes"]) == 2
         said = f"The view 'eyes': render raises {kind}: {text} (kit_{kind}.py:5). Fix it, or remove the plugin.\n"
-        # What an audit found before is said as it comes, each in a line of its own.
+        # Findings so far are printed as they come, each in a line of its own.
         before, found, after = capsys.readouterr().err.partition(f"cheesebench: {said}")
         assert (found, after) == (f"cheesebench: {said}", "")
         assert all(re.match(r"y_maze[: ]", line) for line in before.splitlines())

@@ -1,5 +1,5 @@
-"""Links of the README lead somewhere; its commands and blocks are run by
-``tests/docs/test_pages.py``.
+"""The README's links are valid; ``tests/docs/test_pages.py`` runs its commands and
+blocks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_the_picture_is_what_its_script_draws(
 def test_a_command_does_what_its_comment_says(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """``trace`` is shown to tell which rule fired, so its actions make one fire."""
+    """``trace`` is shown for the rules that fire, so its actions make one fire."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     [(command, said)] = re.findall(r"^cheesebench (trace .*?) +# (.*)$", text, re.M)
     assert said == "what each step did, and which rule fired"

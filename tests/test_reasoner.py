@@ -1,5 +1,5 @@
-"""What the prompts hold: a reasoner that reads nothing else passes, and without a
-memory it fails, by the real path.
+"""The information in the prompts: through the real path, a reasoner that reads nothing
+else passes, and without a memory it fails.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def test_the_table_of_the_page_says_so() -> None:
     ]
     assert head[3:] == list(NINE)
     assert tourist[0] == "ascii_2d, tourist"
-    # A habit of one lever is all or nothing, and that is hard to judge.
+    # A habit of one lever is all or nothing, which is hard to judge.
     cells = zip(NINE, tourist[3:], strict=True)
     assert {name for name, cell in cells if "F" not in cell} == {"operant_chamber"}
     assert [row[:3] for row in rows] == [
@@ -83,7 +83,7 @@ def test_memory_decides_in_the_star_maze(tmp_path: Path) -> None:
     assert run.verdicts().iloc[0].verdict == "PASS"
     rates = run.trials().groupby("variant").success.mean()
     assert rates[""] > 0.9
-    # Of four arms, one is right.
+    # One of four arms is right.
     assert 0.15 < rates["control=no-memory"] < 0.35
 
 
@@ -139,8 +139,8 @@ def walk(
 def test_without_a_memory_a_stretch_begins_with_what_is_seen_and_nothing_else(
     protocol: str,
 ) -> None:
-    """No note comes through: not in the reply, the plan, its tail, the last action, or
-    the way the body is turned.
+    """No note passes through: neither in the reply, the plan, its tail, the last
+    action, nor the body's heading.
     """
     begun = 0
     for seed in range(3):
@@ -149,7 +149,7 @@ def test_without_a_memory_a_stretch_begins_with_what_is_seen_and_nothing_else(
             environment(protocol), agent, "boundary", 4, seed
         ):
             assert f"Remember {seed}" not in message
-            # The first step of a trial in the water maze is not asked for.
+            # The first step of a trial in the water maze needs no call.
             own = message.replace("\nwaited: reward 0, unchanged", "", 1)
             if own.startswith(("NEW TRIAL", "YOUR TURN")) and own.count("reward") == 0:
                 begun += 1
@@ -179,7 +179,7 @@ def test_with_a_history_boundaries_change_no_prompt(protocol: str) -> None:
 def plans(
     life: SubjectEnvironment, interrupts: Interrupts, reply: Callable[[LlmAgent], str]
 ) -> list[str]:
-    """Return what is carried out of each reply of a trial."""
+    """Return the executed part of each reply of a trial."""
     observation = life.begin_trial()
     assert observation is not None
     agent = subject()
@@ -245,5 +245,5 @@ def test_a_plan_is_dropped_by_what_is_paid_once_and_not_by_its_end(paid: float) 
 
     life: Any = Steady()
     assert plans(life, "change", stays(4)) == ["SS", "SSSS", "SS"]
-    # What a subject cannot feel drops nothing.
+    # A change that a subject cannot feel drops no plan.
     assert plans(UnrewardedSubject(Steady()), "change", stays(4)) == ["SSSS", "SSSS"]  # type: ignore[arg-type]

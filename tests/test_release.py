@@ -1,5 +1,5 @@
 """A release, made by its script in a copy: the version everywhere, release notes from
-fragments, a tag; and what it refuses.
+fragments, a tag; and its refusals.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_the_first_release_and_the_next(copy: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().endswith(f"git push origin HEAD v{version}")
     notes = (copy / "CHANGELOG.md").read_text("utf-8")
-    # What .github/workflows/release.yml looks for.
+    # The pattern that .github/workflows/release.yml looks for.
     assert re.search(rf"^## {re.escape(version)} \(20", notes, re.MULTILINE)
 
     (copy / "changes" / "+speed.added.md").write_text("A film has a speed.\n")

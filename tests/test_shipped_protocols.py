@@ -1,6 +1,4 @@
-"""Everything that is asked of every shipped protocol; a new file is tested the moment
-it is there.
-"""
+"""Tests of every shipped protocol; a new file is tested at once."""
 
 from __future__ import annotations
 
@@ -25,12 +23,13 @@ from cheesebench.protocol import Catalogue, Specification, with_arena
 from cheesebench.protocol.catalogue import protocol_name
 from cheesebench.statistics import judge
 
-#: Trials of a life that are played at random, and most steps of each.
+#: Maximum number of random trials of a life, and of steps of each.
 TRIALS, STEPS = 12, 400
-#: Steps in a view whose every observation is an array of half a million numbers.
+#: Number of steps in a view whose every observation is an array of half a million
+#: numbers.
 PICTURES = 60
-#: Subjects of the random agent whose pass rate is compared with the stated chance
-#: level: a multiple of most tables.
+#: Number of random subjects for the comparison with the stated chance level: a multiple
+#: of most tables.
 CHANCE_SUBJECTS = 12
 
 _catalogue = Catalogue(installed_plugins().protocol_directories)
@@ -50,7 +49,7 @@ def paradigm_of(name: str) -> ArenaParadigm:
 
 
 def random_life(name: str, view: str, seed: int) -> list[object]:
-    """Live some trials with random actions; return all that happened."""
+    """Play some trials with random actions; return all results."""
     chance = random.Random(seed)
     life = ArenaSubject(
         paradigm_of(name).program, installed_plugins().view(view), seed, subject=1
@@ -67,14 +66,14 @@ def random_life(name: str, view: str, seed: int) -> list[object]:
                 lived.append(life.result())
                 break
         else:
-            break  # a long trial; it need not be played to its end
+            break  # a long trial, which need not be played to its end
     return lived
 
 
 @every_protocol
 def test_its_file_has_its_name(name: str) -> None:
-    """A run without ``--protocols`` reads those files only that have its edition in
-    their name.
+    """A run without ``--protocols`` reads only the files with its edition in their
+    name.
     """
     assert specification_of(name).name == protocol_name(name)
 

@@ -1,5 +1,5 @@
 """``benchmarks/size.py`` prints the size of the project, and CONTRIBUTING names the
-files of the way that it traces.
+files on the way that it traces.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def shown(table: str) -> dict[str, list[int]]:
 
 
 def test_every_file_belongs_to_a_feature_and_the_page_says_so() -> None:
-    """A file that no feature names ends the script. Lines may have changed by a
-    quarter since the page was written.
+    """A file without a feature ends the script. Lines may have changed by a quarter
+    since the page was written.
     """
     script = [sys.executable, "benchmarks/features.py"]
     printed = subprocess.run(

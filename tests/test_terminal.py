@@ -1,4 +1,4 @@
-"""Every glyph of ours has one character that stands in for it, in every code page."""
+"""Every glyph of ours has a stand-in of one character in every code page."""
 
 from __future__ import annotations
 

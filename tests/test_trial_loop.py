@@ -1,5 +1,5 @@
-"""When the loop of a trial drops the rest of a plan, whom it tells, and what it does
-with faults.
+"""The loop of a trial: when it drops the rest of a plan, whom it tells, and how it
+handles faults.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ ENDED = RUNNING + 1
 
 
 class Script:
-    """An environment that plays steps: observation, reward, and what else happens.
+    """An environment that plays steps: observation, reward, and further events.
 
-    ``waits``: the subject is not free before the next step; ``put``: it was put
-    elsewhere; ``ends``; ``foresees``: what its own movement would have shown.
+    ``waits``: the subject is not free before the next step; ``put``: it was moved;
+    ``ends``; ``foresees``: what its own movement would have shown.
     """
 
     def __init__(self, *steps: dict[str, Any]) -> None:
@@ -43,7 +43,7 @@ class Script:
 
 
 class Listener:
-    """An agent that is told of interruptions, and keeps its plan or not."""
+    """An agent that is told of interruptions, and may keep its plan."""
 
     def __init__(self, drops: bool = True) -> None:
         self.drops = drops
@@ -63,7 +63,7 @@ def played(
     listener: Listener | None = None,
     **how: Any,
 ) -> str:
-    """Return the letters of the steps that a plan of eight actions took."""
+    """Return the letters of the executed steps of a plan of eight actions."""
     life = Script(*steps, *({} for _ in range(20)))
     loop = TrialLoop(
         life, "start", lambda *seen: None,
@@ -86,7 +86,7 @@ def rewards(*values: float) -> list[dict[str, Any]]:
         (rewards(0, 1), 2),
         (rewards(*[-1] * 8), 8),
         (rewards(-1, -1, -1), 4),
-        # What comes once is an event: the step after it drops no plan.
+        # A single unusual reward is an event: the step after it drops no plan.
         (rewards(0, 0, -5, 0, 0), 3),
         (rewards(-5, 0, 0), 2),
         # A price that comes twice is the usual one from then on.
@@ -120,7 +120,7 @@ def test_interrupts_say_which_events_count(
 def test_frozen_steps_are_waited_for_and_end_a_plan() -> None:
     steps: list[dict[str, Any]] = [{"waits": True}, {"waits": True}, {}]
     assert played(*steps) == "F.."
-    # An agent that is never interrupted goes on acting, in vain.
+    # An agent that is never interrupted continues to act, in vain.
     assert played(*steps, interrupts="never") == "F" * 8
 
 

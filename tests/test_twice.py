@@ -1,4 +1,4 @@
-"""``.ci/twice.py`` names a test that fails once only, and fails for one that fails
+"""``.ci/twice.py`` names a test that fails only once, and fails for one that fails
 twice.
 """
 
@@ -12,7 +12,7 @@ import pytest
 
 TWICE = Path(__file__).parents[1] / ".ci" / "twice.py"
 STEADY = "def test_steady(): pass\n"
-#: Fails in the first run of its folder.
+#: Fails in the first run in its folder.
 FLAKY = """
 import pathlib
 def test_flaky():

@@ -1,6 +1,4 @@
-"""What is asked of every view on every protocol; a new one of either is tested the
-moment it is there.
-"""
+"""Tests of every view on every protocol; new ones of either are tested at once."""
 
 from __future__ import annotations
 
@@ -23,10 +21,10 @@ from cheesebench.plugins.views.boards import FORWARD_OF, Boards
 from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.protocol.checks import AGENT_GLYPHS, DRAWN
 
-#: Trials of each life, and steps of each, in which looks are met.
+#: Trials of each life, and steps of each, for collecting looks.
 TRIALS, STEPS = 24, 300
-#: In how many trials poses are met: what follows an error, for two steps, is met with
-#: few headings in few of them.
+#: Number of trials for collecting poses: the two steps after an error are met with few
+#: headings, and rarely.
 MET_IN = 120
 
 _plugins = installed_plugins()
@@ -122,8 +120,8 @@ def test_maps_show_a_cue_from_everywhere_but_from_on_top_of_it(
 def test_egocentric_views_show_a_cue_wherever_it_is_in_sight(
     name: str, view: str, reach: int, wide: float
 ) -> None:
-    """A cue must be seen up to ``reach`` squares ahead, and ``wide`` times as far aside
-    as it is ahead.
+    """A cue must be visible up to ``reach`` squares ahead, and ``wide`` times as far
+    aside as it is ahead.
     """
     paradigm, shown = paradigm_of(name), _plugins.view(view)
     boards, tried = Boards(), 0
@@ -174,8 +172,8 @@ def test_the_own_heading_can_always_be_told_from_the_observation(
 
 
 def trace(life: ArenaSubject, seed: int) -> list[object]:
-    """Live some trials with random actions; return all that does not depend on the
-    view.
+    """Play some trials with random actions; return all results that do not depend on
+    the view.
     """
     chance = random.Random(seed)
     lived: list[object] = []
@@ -204,7 +202,7 @@ def test_a_life_is_the_same_in_every_view(name: str) -> None:
 
 
 class Counting:
-    """A view that counts how often it draws."""
+    """A view that counts its drawings."""
 
     def __init__(self, view: View) -> None:
         self._view, self.name, self.characters = view, view.name, view.characters
@@ -274,7 +272,7 @@ def test_glyphs_that_a_view_draws_for_something_else_are_warned_of() -> None:
     drawn = {
         character for view in _plugins.views.values() for character in view.characters
     }
-    # Letters, digits, blanks and punctuation make sentences; where a place has a `?` of
+    # Letters, digits, blanks and punctuation make sentences. In a place with a `?` of
     # its own, fog is drawn as `░`.
     signs = {
         character

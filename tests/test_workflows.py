@@ -1,5 +1,5 @@
 """The workflows of GitHub, the issue forms and the citation: valid by their schemas,
-and true of the package.
+and accurate for the package.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def test_no_job_runs_for_ever_or_may_write(path: Path) -> None:
     assert workflow["permissions"] == {"contents": "read"}
     for job in workflow["jobs"].values():
         assert job["timeout-minutes"]
-        # Who may ask for tokens of the index or publish pages has an environment with
-        # its own rules.
+        # A job that may get tokens of the package index or publish pages has an
+        # environment with rules of its own.
         assert "environment" in job or "permissions" not in job
 
 

@@ -1,5 +1,5 @@
-"""Observations as numbers: nothing is lost, nothing is added, and every process counts
-alike. Lives as episodes.
+"""Observations as numbers: nothing lost, nothing added, and equal in every process.
+Lives as episodes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VIEWS = [
 
 
 def read(encoded: Any, environment: gymnasium.Env[Any, Any]) -> str:
-    """Return the text that an array stands for."""
+    """Return the text that an array encodes."""
     space = environment.observation_space
     assert isinstance(space, spaces.Text)
     characters = sorted(space.character_set)
@@ -91,7 +91,7 @@ def test_in_vector_environments_of_gymnasium_s_own() -> None:
     observations, _ = vector.reset(seed=1)
     assert vector.observation_space.contains(observations)
     assert observations.dtype == np.uint8
-    # One for each character of both pictures: those of the maze are 47.
+    # One for each character of both pictures; those of the maze have 47.
     assert observations.sum() == 94
 
 
@@ -102,7 +102,7 @@ def test_around_a_vector_environment() -> None:
         OptionError,
         match=r"VectorizeTransformObservation\(environment, OneHotCharacters\)",
     ):
-        OneHotCharacters(own)  # what people try first
+        OneHotCharacters(own)  # the usual first attempt
     vector: Any = VectorizeTransformObservation(own, OneHotCharacters)
     single = OneHotCharacters(gymnasium.make("cheesebench/TMaze-v1", subject=1))
     assert vector.single_observation_space == single.observation_space
@@ -122,7 +122,7 @@ def test_around_a_vector_environment() -> None:
 def lives(
     environment: gymnasium.Env[Any, Any], **reset: Any
 ) -> tuple[list[Any], list[dict[str, Any]]]:
-    """Live a life at random; return its observations and rewards, and its infos."""
+    """Play a life at random; return its observations and rewards, and its infos."""
     environment.action_space.seed(4)
     observation, info = environment.reset(**reset)
     seen, infos = [observation], [info]
@@ -174,7 +174,7 @@ def test_lives_are_those_of_a_run() -> None:
     assert alike(whole.reset(), 8, 12)
     assert alike(whole.reset(seed=9), 9, 11)
     assert alike(whole.reset(seed=8, options={"subject": 3}), 8, 3)
-    # Without any seed there is one for all lives, drawn by the environment.
+    # Without any seed, the environment draws one for all lives.
     drawn = WholeLife(gymnasium.make("cheesebench/TMaze-v1"))
     drawn.unwrapped.np_random = np.random.default_rng(1)
     seed = int(np.random.default_rng(1).integers(2**31))

@@ -1,4 +1,4 @@
-"""What the commands print is what the functions of the same names return."""
+"""Public functions return what the commands of the same names print."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_all_protocols_together_have_a_row_and_answers_are_those_of_the_command(
     assert rows[-1]["first"] == pytest.approx(
         sum(float(str(row["first"])) for row in rows[:-1]) / 2
     )
-    # The largest results say what they are in a line or a table.
+    # The largest results fit into a line or a table.
     assert len(repr(again.summary).splitlines()) == 4
     cell = again.summary.cells[0]
     parts = [cell, cell.plan, again.summary.models[0], again.trial("east").record]
@@ -175,7 +175,7 @@ def test_all_protocols_together_have_a_row_and_answers_are_those_of_the_command(
         > 1
         == len(repr(again.trial("east").frames).splitlines())
     )
-    # One numbering of trials.
+    # Trials are numbered alike everywhere.
     assert again.trial("east", trial=3).record.trial == 3
     pytest.importorskip("pandas")
     assert list(again.trials()["trial"][:4]) == [1, 2, 3, 4]
@@ -213,7 +213,7 @@ def test_a_plan_has_the_dollars_of_each_row_and_of_the_whole_run(lab: Path) -> N
     assert alone is None
 
 
-#: Mistakes, and what is said of each.
+#: Mistakes, each with its message.
 MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "a bad number": (lambda: cheesebench.run("random", subjects=-3), "subjects=-3: a run needs"),
     "a bad type": (lambda: cheesebench.plan("random", subjects="x"), "subjects='x': expected"),

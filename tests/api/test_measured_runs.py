@@ -1,5 +1,5 @@
-"""Runs whose verdict is about a measure: every report and table has it in its own unit,
-and runs are compared by it.
+"""Runs whose verdict concerns a measure: reports and tables use its unit, and runs are
+compared by it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def test_reports_have_it_in_its_unit(report: str, made: cheesebench.Run) -> None
     shown = " ".join(made.report(report).split())
     for cell in made.summary.cells:
         assert cell.judged is not None
-        # In text the measure's name stands in a line below its row.
+        # In the text report, the measure's name is in a line below its row.
         assert (
             f" {cell.judged.mean:.3g} "
             if report == "text"
@@ -174,9 +174,7 @@ def test_the_audit_simulates_animals(here: Path) -> None:
 
 
 def test_a_sequential_run_goes_on_where_it_was(here: Path) -> None:
-    """A run of one look, resumed with more subjects, is the run that was never
-    interrupted.
-    """
+    """A run with one look, resumed with more subjects, equals an uninterrupted run."""
     options = {"design": "sequential", "subjects": 30}
     whole = lived(here, "tabular-ql", "whole", **options)
     assert all(cell.verdict is Verdict.FAIL for cell in whole.summary.cells)

@@ -21,7 +21,7 @@ def executed(tmp_path: Path) -> Any:
     shutil.copy(NOTEBOOK, tmp_path)
     notebook = nbformat.read(tmp_path / NOTEBOOK.name, as_version=4)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Jupyter deprecates is not ours
+        warnings.simplefilter("ignore")  # Jupyter's own deprecations
         nbclient.NotebookClient(
             notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}
         ).execute()

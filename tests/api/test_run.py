@@ -1,5 +1,5 @@
-"""Runs from Python: the records and verdicts of pytest, as data frames, and trials that
-play themselves.
+"""Runs from Python: the same records and verdicts as from pytest, as data frames, and
+trials that play themselves.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def test_tables_are_data_frames_with_types(made: cheesebench.Run) -> None:
         cell.plan.subjects * cell.plan.trials for cell in made.summary.cells
     )
     assert str(trials["success"].dtype) == "boolean"
-    # What no verdict is about is not known to have failed.
+    # A trial that no verdict judges is not known to have failed.
     assert not trials["judged"].all()
     unknown = trials["success"].isna().tolist()
     assert unknown == (~trials["judged"]).tolist()
@@ -132,8 +132,7 @@ def test_names_of_a_strangers_run_are_printable(
         assert "a\\x1b]0;b\\u202e" in shown
 
 
-#: Where a protocol says something in its own words, and nothing of it is ever more than
-#: text.
+#: The protocol's own words must never be anything but text.
 TITLED = """
 version: 1
 paradigm: titled
@@ -280,7 +279,9 @@ def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 def test_progress_names_unreadable_replies_at_once(tmp_path: Path) -> None:
-    """A model that is not understood is seen before its first trial has ended."""
+    """A model whose replies are not understood is reported before its first trial has
+    ended.
+    """
     lines: list[str] = []
     options: dict[str, Any] = {
         "design": "cohort",

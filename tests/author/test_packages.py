@@ -1,5 +1,5 @@
-"""A package that is written passes its own tests as it stands, installed where pytest
-finds it.
+"""A generated package passes its own tests unchanged, installed where
+pytest finds it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def written(directory: Path, kind: Kind, name: str = "my-own") -> Path:
-    """Write a package and what an installer would add to its source folder; return that
-    folder.
+    """Write a package, with the metadata that an installer would add, into its source
+    folder; return that folder.
     """
     write_files(directory, plugin_files(kind, name))
     project = tomllib.loads((directory / "pyproject.toml").read_text(encoding="utf-8"))[
@@ -103,8 +103,8 @@ def test_what_is_no_name_is_refused(name: str) -> None:
 
 
 def test_a_module_of_the_page_is_built_and_found(tmp_path: Path) -> None:
-    """As pip does it, but without a wheel: that needs another package with an old
-    setuptools.
+    """Installed as pip does it, but without a wheel, which would need another package
+    with an old setuptools.
     """
     pytest.importorskip("setuptools")
     page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")

@@ -1,5 +1,5 @@
-"""Protocols to begin with have nothing that lint advises against, pass their own tests,
-and measure what they name.
+"""Template protocols have no lint warnings, pass their own tests, and measure what they
+name.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ VIEW = installed_plugins().view("ascii_2d")
 
 
 def checked(text: str, file: str = "mine.protocol.yaml") -> Specification | None:
-    """Return the specification (None of a dialogue) of a protocol without fault, its
-    tests passed.
+    """Check that a protocol has no errors and passes its tests; return its
+    specification (None for a dialogue).
     """
     specification, found = CATALOGUE.inspect_text(text, file)
-    # 401 says which of two rules wins, and advises nothing.
+    # Note 401 only says which of two rules wins.
     assert [str(one) for one in found if one.code != 401] == []
     assert specification is not None
     if not isinstance(specification, Specification):

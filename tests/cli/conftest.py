@@ -1,4 +1,4 @@
-"""An empty directory to work in, a small protocol, and the command called in this
+"""An empty working directory, a small protocol, and the command, called in this
 process.
 """
 
@@ -76,7 +76,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory, in which lies the protocol ``little``."""
+    """The current directory, with the protocol ``little`` in it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "little.protocol.yaml").write_text(MAZE, encoding="utf-8")
     return tmp_path
@@ -96,7 +96,7 @@ def run(here: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 @pytest.fixture
 def below_a_loop(run: Run) -> Run:
-    """Run ``cheesebench`` where an event loop runs already, as in a notebook."""
+    """Run ``cheesebench`` inside a running event loop, as in a notebook."""
 
     async def running(*arguments: object) -> Result:
         return run(*arguments)

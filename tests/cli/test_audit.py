@@ -1,4 +1,4 @@
-"""``cheesebench audit``: the table, JSON, exit codes, mistakes; and the same for
+"""``cheesebench audit``: the table, JSON, exit codes, mistakes; and the functions for
 authors' own tests.
 """
 
@@ -34,8 +34,8 @@ def test_a_table_with_a_verdict_for_every_rule(run: Run) -> None:
     assert "nothing is drawn" in result.out
     assert "blind" not in result.out
     assert result.out.endswith("1 protocol: 0 failures\n")
-    # The file that the name stands for; where stderr is no terminal, nothing more for a
-    # minute.
+    # The first line names the file. If stderr is not a terminal, nothing more comes for
+    # a minute.
     assert result.err == "little (little.protocol.yaml): solvable\n"
 
 
@@ -77,7 +77,7 @@ def test_what_is_finished_outlives_an_audit_that_is_killed(
     assert again.out == fresh.out
     found = {path.name: path.read_bytes() for path in tmp_path.rglob("*.json")}
     assert all(found[path.name] == content for path, content in kept.items())
-    # Nothing is searched again, and what cannot be read is.
+    # Finished searches are not repeated, except unreadable ones.
     monkeypatch.setattr(lesions, "measure", None)
     assert (
         run("audit", "little", "--part", "lesions", "--processes", 1).code == again.code
@@ -136,8 +136,8 @@ def test_json_has_the_numbers_and_equal_seeds_give_equal_ones(run: Run) -> None:
     (uniform, stated, *_) = report["findings"]
     assert uniform["rule"] == "chance: uniform"
     assert uniform["numbers"]["trials"] >= 40
-    # The file says 0.125, after 100 trials; corridor and limit decide whether that is
-    # so, not this test.
+    # The file states 0.125; after 100 trials, corridor and limit decide whether that
+    # fits, and the test must not.
     assert stated["verdict"] == ("FAIL" if first.code else "ok")
 
 

@@ -28,7 +28,7 @@ def test_new_writes_what_lint_and_test_accept(here: Path, run: Run) -> None:
         ["pytest", "--model"],
         ["cheesebench", "audit"],
     ]
-    # What is suggested works; the run and the audit are tested elsewhere.
+    # The suggested commands work; the run and the audit are tested elsewhere.
     results = [run(*line[1:]) for line in words[:3]]
     assert [one.code for one in results] == [0, 0, 0]
     assert "press lever" in results[1].out

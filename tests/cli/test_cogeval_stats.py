@@ -1,5 +1,5 @@
-"""``cheesebench cogeval-stats``: tables of runs and of score files, figures, and what
-is wrong with them.
+"""``cheesebench cogeval-stats``: tables of runs and of score files, figures, and
+errors.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def test_a_missing_extra_is_one_line_with_the_remedy(
 def test_the_published_scores_give_the_published_degrees_of_freedom(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """On the paper's eight models: Table 2 has 7, 5, 2, 2, 4, 14, 10, 20, 8 (and 40,
+    """With the paper's eight models, Table 2 has 7, 5, 2, 2, 4, 14, 10, 20, 8 (and 40,
     not its 44, for the last).
     """
     path = next(path for path in BESIDE if path.is_file())

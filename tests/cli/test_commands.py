@@ -1,5 +1,5 @@
-"""Commands own their arguments: only the one that is called is imported, and plugins
-can add some.
+"""Commands own their arguments: only the called one is imported, and plugins can add
+commands.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def test_a_command_is_a_module_with_two_functions(name: str) -> None:
 
 
 def test_an_option_of_a_run_is_what_it_is_in_pytest() -> None:
-    """What has the name of an option of a run takes the same kind of value."""
+    """An option of a run accepts the same kind of value in a command as in pytest."""
     [subparsers] = [
         action
         for action in build_parser()._actions

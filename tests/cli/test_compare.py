@@ -1,5 +1,5 @@
-"""``cheesebench compare`` and ``cheesebench bless``: tables, refusals, exit codes, the
-file of a baseline.
+"""``cheesebench compare`` and ``cheesebench bless``: tables, refusals, exit codes, and
+baseline files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RUN = "20250131-093000-ab12"
 
 @pytest.fixture
 def worse(results: Path) -> str:
-    """A copy of the run in which every trial but one has failed."""
+    """A copy of the run in which every trial except one has failed."""
     shutil.copytree(results / RUN, results / "worse")
     with rewritten(results / "worse" / "run.sqlite") as connection:
         connection.execute("UPDATE trials SET success = 0, outcome = 'timeout'")
@@ -37,7 +37,7 @@ def worse(results: Path) -> str:
 
 
 def stored(results: Path, here: Path, name: str) -> None:
-    """Make a baseline of a run that no replay would confirm."""
+    """Make a baseline of a run that a replay would refute."""
     with RunLog.open_read_only(results / name) as log:
         text = baseline_text(count_run(log, name))
     (here / "baselines").mkdir()
@@ -85,7 +85,7 @@ def test_a_baseline_that_has_nothing_to_lose_is_warned_of(
     said = " ".join(run("bless", RUN, "low").err.split())
     assert lost in said
     assert "moving at random 90 %" in said
-    # What is proved of subjects without the ability goes before random moves.
+    # A proved rate without the ability takes precedence over random moves.
     scale = json.dumps({"without": 0.95, "ideal": 1.0})
     with rewritten(results / RUN / "run.sqlite") as connection:
         connection.execute(

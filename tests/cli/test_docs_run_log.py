@@ -1,4 +1,6 @@
-"""A run log says what is in it, and the recipes of its page work on a real run."""
+"""A run log describes its own contents, and the recipes of its page work on
+a real run.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +85,8 @@ def test_the_first_recipe_gives_the_rate_of_the_report(results: Path) -> None:
 def test_the_first_recipe_goes_by_the_estimand(results: Path, estimand: str) -> None:
     path = results / RUN / "run.sqlite"
     with rewritten(path) as connection:
-        # As if the first trials had been of another block, one were not compared, and
-        # all but one of each life passed.
+        # Pretend that the first trials belong to another block, one is not compared,
+        # and all but one of each life passed.
         connection.execute(
             "UPDATE trials SET block = iif(trial < 2, 'one', 'two'), success = trial <> 3"
         )

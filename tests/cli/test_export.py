@@ -1,4 +1,4 @@
-"""``cheesebench export``: tables that hold what the log holds, and logs that Inspect AI
+"""``cheesebench export``: tables with the contents of the log, and logs that Inspect AI
 opens.
 """
 
@@ -39,7 +39,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 @pytest.fixture
 def asked(here: Path) -> Path:
-    """The directory of a run in which a model was asked."""
+    """The directory of a run that asked a model."""
     plugins = installed_plugins()
     specification = with_arena(Catalogue().load(here / "little.protocol.yaml"))
     with FakeServer(REPLY) as server:
@@ -231,7 +231,7 @@ def test_inspect_logs_are_zips_of_samples(run: Run, asked: Path) -> None:
         "assistant",
     ]
     named = sample["metadata"]["subject"], sample["metadata"]["trial"]
-    assert named == (1, 2)  # as in its name
+    assert named == (1, 2)  # as in the sample's name
 
 
 def test_mistakes(run: Run, results: Path) -> None:

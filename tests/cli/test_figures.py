@@ -1,4 +1,4 @@
-"""Figures of runs, as somebody would open them."""
+"""Figures of runs, opened as files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(pytester: pytest.Pytester) -> Run:
 def test_every_figure_that_runs_have_something_for(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Protocols whose every trial is judged: two trials of smoke give a rate.
+    # Protocols in which every trial is judged, so that two trials of smoke give a rate.
     only = (
         "--design=smoke",
         f"--protocols={OLD_NINE}",
@@ -88,7 +88,7 @@ def test_the_same_runs_give_the_same_files(run: Run) -> None:
             for kind in ("png", "svg")
         ]
     )
-    # Two trials of smoke do not reach the block that is judged.
+    # Two trials of smoke do not reach the judged block.
     assert "![Results by paradigm. random: no rate." in Path("a/figures.md").read_text(
         encoding="utf-8"
     )
@@ -145,7 +145,7 @@ def test_widths_and_dots_are_those_that_were_asked_for(
         "tracks",
     ):
         with Image.open(f"figures/{name}.png") as picture:
-            # Cut to what is drawn, labels and legend included.
+            # Cropped to the drawing, with labels and legend.
             assert 480 <= picture.width <= 720, name
     page = Path("figures/figures.md").read_text(encoding="utf-8")
     assert "random on morris_water_maze" in page

@@ -27,7 +27,7 @@ def test_a_film_has_a_picture_for_every_step(
             film.seek(number)
             times.append(film.info["duration"])
             frames.add(film.convert("RGB").tobytes())
-    # Equal pictures in a row are one that stands longer.
+    # Equal consecutive pictures become one with a longer duration.
     assert sum(times) == record.steps * 200 + 1500
     assert len(frames) > 1
     for mistake, said in [

@@ -1,4 +1,4 @@
-"""``list``, ``lint`` and ``schema``: what there is, and what is wrong with it."""
+"""``list``, ``lint`` and ``schema``: what is installed, and errors in it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Two installed distributions: one brings the protocols of the directory that is
-    returned, one is broken.
+    """Two installed distributions: one supplies the protocols in the returned
+    directory, the other is broken.
     """
     site = tmp_path / "site"
     protocols = site / "strange_protocols"
@@ -126,8 +126,8 @@ def test_a_list_fits_the_terminal_and_loses_nothing(
     whole = run(command).out
 
     def letters(text: str) -> Counter[str]:
-        """Count what is shown, without blanks and without the rules below the headings,
-        which have other lengths.
+        """Count the visible characters, without blanks and the lines below headings,
+        whose lengths vary.
         """
         return Counter(
             "".join(line for line in text.splitlines() if set(line) - set("- "))

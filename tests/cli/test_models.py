@@ -1,4 +1,4 @@
-"""``models``: what ``--model`` can name."""
+"""``models``: the names that ``--model`` accepts."""
 
 from __future__ import annotations
 

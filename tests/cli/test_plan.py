@@ -223,8 +223,8 @@ def test_a_model_is_asked_its_first_questions(run: Run, acts: bool) -> None:
         float(acts),
         True,
     )
-    # Five answers without an action, then one in each later trial: two subjects of two
-    # trials. Who names one action at a time is asked for every step.
+    # Five answers without an action, then one in each later trial, for two subjects
+    # with two trials. A model that names one action at a time is called at every step.
     calls, guessed = (one["needs"]["random"]["calls"][0] for one in (found, assumed))
     assert calls > 4 * guessed if acts else calls == 12
     assert manner["actions"] == (1 if acts else None)
@@ -262,8 +262,8 @@ def test_a_model_that_cannot_be_asked_is_one_line(run: Run) -> None:
 
 
 def test_a_verdict_about_a_measure_is_planned_with_random_lives(run: Run) -> None:
-    """By novel_object's own preference a random walker explores both objects alike: it
-    is not at the worse end.
+    """By novel_object's own preference a random walker explores both objects alike, so
+    it is not at the worse end.
     """
     planned = run(
         "plan",

@@ -22,7 +22,7 @@ from cheesebench.interfaces import FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
 
-#: The corridor of ``little``: two frozen steps, then four to the goal.
+#: A path in the corridor of ``little``: two frozen steps, then four to the goal.
 FOUND = "SS FFFF"
 
 
@@ -204,7 +204,7 @@ def test_text_of_a_protocol_cannot_command_the_terminal(
 
 
 class Typist:
-    """Somebody at a terminal, who waits until single keys are read."""
+    """A person at a terminal, who waits until single keys are read."""
 
     def __init__(self, keyboard: int, terminal: int) -> None:
         self._keyboard, self._terminal = keyboard, terminal
@@ -230,7 +230,7 @@ class Typist:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 class TestAtATerminal:
-    """A pseudo-terminal stands for standard input; somebody types at its other end once
+    """A pseudo-terminal replaces standard input; someone types at its other end once
     the game reads keys.
     """
 
@@ -246,7 +246,7 @@ class TestAtATerminal:
 
     def test_keys_move(self, terminal: Typist, run: Run) -> None:
         # Space, down, then up, w, F, and an arrow in the terminal's other mode; keys
-        # without a meaning between them.
+        # without a meaning in between.
         terminal.types(b" \x1b[Bxx\x1b[5~\x1b[AwF\xc3\xa9\x1bOAa\x1b[DdR\x1b[Cq")
         result = run("play", "little")
         assert result.code == 0

@@ -1,6 +1,4 @@
-"""``reference``: cards of the animals' numbers, and the page of them in the
-documentation.
-"""
+"""``reference``: cards of the animals' numbers, and their page in the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``render``: the picture that an agent would see, and what is what on it."""
+"""``render``: the picture for an agent, with a legend."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ schedule: {main: {}}
 
 
 def squeezed(text: str) -> str:
-    """Blanks in a row as one, so that a test does not depend on the width of a table's
+    """Collapse blanks, so that a test does not depend on the width of a table's
     columns.
     """
     return re.sub(" +", " ", text)
@@ -81,8 +81,8 @@ def test_doors_draws_and_landmarks_outside(run: Run, here: Path) -> None:
     assert ". gate door, open" in squeezed(opened)
     assert "group side: west, east" in opened
     assert "^ post landmark" in squeezed(opened)
-    # The first row of the draw: the goal is in the east. The say line cannot command
-    # the terminal.
+    # The first row of the draw has the goal in the east. The text of the state cannot
+    # control the terminal.
     assert "* east zone 2" in squeezed(opened)
     assert "now\\u202e" in opened
 

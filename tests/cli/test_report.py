@@ -22,7 +22,7 @@ from fuzz.run_logs import rewritten
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
 
-#: The run that the fixture ``results`` holds.
+#: Id of the run in the fixture ``results``.
 RUN = "20250131-093000-ab12"
 
 
@@ -149,7 +149,7 @@ def test_several_runs_are_one_leaderboard(here: Path, run: Run) -> None:
     assert found.code == 0, found.err
     assert found.err.count("Verified: ") == found.err.count("Replayed: ") == 2
     assert "replaces" not in found.err
-    # Without a path it has the same name, here.
+    # Without a path, the page gets the same name in this directory.
     again = run("report", "random", "tabular-ql", "--html").err.splitlines()
     assert again[-1] == "board.html replaces the previous one."
     assert run("report", "random", "tabular-ql", "--output", "board.svg").code == 0
@@ -217,7 +217,7 @@ def test_every_command_tells_a_forged_log(
     command: str, change: str, forged: bool, said: str, results: Path, run: Run
 ) -> None:
     """Rows changed without and with a new digest, a model that was never called, and a
-    bar that is not the protocol's.
+    bar that differs from the protocol's.
     """
     tables = ("cells", "trials", "events") if "{}" in change else ("trials",)
     path = results / RUN / "run.sqlite"
@@ -258,7 +258,7 @@ def test_every_command_tells_a_forged_log(
 def test_a_model_without_a_call_is_said_wherever_a_log_is_read(
     results: Path, run: Run, here: Path
 ) -> None:
-    """A replay of a run looks like it, so it is no error; but it is not published."""
+    """A replayed run looks the same, so it is no error; but it is not published."""
     with rewritten(results / RUN / "run.sqlite") as log:
         for table in ("cells", "trials", "events"):
             log.execute(f"UPDATE {table} SET model = 'gpt-5.4-mini'")

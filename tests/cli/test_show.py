@@ -1,5 +1,5 @@
-"""``cheesebench show``: calls of a run against a real server, read back from its
-log.
+"""``cheesebench show``: calls of a run against a real server, read back
+from its log.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fuzz.run_logs import rewritten
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
 RUN = "talked"
-#: What the model replies, in turn; the last one is hostile.
+#: Replies of the model, in turn; the last one is hostile.
 REPLIES = (
     "<think>east it is</think>LEARNINGS: I face east\nACTIONS: FORWARD, FORWARD, FORWARD, FORWARD",
     "I do not know.",
@@ -37,8 +37,8 @@ REPLIES = (
 def talk(
     here: Path, view: str, replies: Sequence[str], *controls: str, **settings: object
 ) -> Path:
-    """Let a language model live as one subject through ``little``; return the directory
-    of the run's results.
+    """Run one subject with a language model in ``little``; return the directory of the
+    run's results.
     """
     plugins = installed_plugins()
     specification = with_arena(Catalogue().load(here / "little.protocol.yaml"))
@@ -127,11 +127,11 @@ def test_the_list(run: Run, talked: Path) -> None:
     ]
     assert len(rows) == 10
     assert rows[1].endswith("I do not know.")
-    # What a model says is not obeyed by a terminal.
+    # The model's text does not control the terminal.
     assert "\x1b" not in result.out
     assert r"LEARNINGS: \x1b[2J red" in rows[2]
     assert len(run("show", RUN, "--trial", 2).out.splitlines()) == 4 + 3
-    # What was read in each, and those in which nothing was.
+    # The actions read from each reply, and the replies without any.
     assert " FFFF " in rows[0]
     assert " no action " in rows[1]
     assert " SSSS " in rows[2]
@@ -306,7 +306,7 @@ def test_calls_of_a_control(run: Run, here: Path) -> None:
     )
     plain = run("show", RUN, "--call", 2)
     assert "(ascii_2d), subject 0, trial 2" in plain.out
-    # What the first trial has earned is paid with the first step of the second one.
+    # The earnings of the first trial are paid with the first step of the second one.
     assert "FORWARD: reward +1\n" in plain.out
     result = run("show", RUN, "--call", 3, "--variant", "control=reward-shuffled")
     assert result.code == 0, result.err

@@ -1,5 +1,5 @@
-"""Commands that are ended from outside: a line, the exit code of the signal, no draft,
-no process that is left.
+"""Commands that a signal ends: one line, the signal's exit code, and no draft or
+process left behind.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tests.signals import reset_signals
 pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="sends signals of POSIX"
 )
-#: All that a command handles.
+#: All signals that a command handles.
 NAMES = ("INT", "TERM", "HUP", "QUIT", "XCPU", "ALRM", "USR1", "USR2")
-#: A command that is in the middle of writing for as long as it takes; it is told to
-#: end while it imports a module.
+#: A command that writes for as long as it takes, and is signalled while it imports a
+#: module.
 WRITES = """
 import sys
 import time
@@ -45,7 +45,8 @@ with of_command():
     cli._run = run
     sys.exit(cli.main(["slow"]))
 """
-#: Ends when a file says so: a C extension may not be interrupted while it is imported.
+#: Ends when a file tells it to, because importing a C extension must not be
+#: interrupted.
 SLOW = """
 import time
 from pathlib import Path
@@ -56,7 +57,7 @@ while not Path("go").exists():
 """
 
 
-#: A command that is told to end while SQLite has it digest a row.
+#: A command that is signalled while SQLite calls its digest function.
 DIGESTS = """
 import os
 import signal
@@ -86,7 +87,7 @@ with of_command():
 
 
 def started(words: Sequence[str], place: Path) -> subprocess.Popen[str]:
-    """Start a command in a group of its own, as a terminal does."""
+    """Start a command in a process group of its own, as a terminal does."""
     return subprocess.Popen(
         [sys.executable, *words],
         cwd=place,
@@ -101,7 +102,7 @@ def started(words: Sequence[str], place: Path) -> subprocess.Popen[str]:
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Return the exit code, and what was said of it."""
+    """Return the exit code, and the output."""
     _, said = process.communicate()
     return process.returncode, said
 
@@ -149,7 +150,7 @@ def test_a_server_that_is_ended_stops_in_order(tmp_path: Path, name: str) -> Non
 
 
 def descendants(parent: int) -> set[int]:
-    """Return the processes below one; those that have ended are none."""
+    """Return the living descendants of a process."""
     found: dict[int, list[int]] = {}
     for directory in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The table of models-of-what.md has the numbers of the protocols and their audits."""
+"""The table of models-of-what.md must agree with the protocols and their audits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cheesebench.protocol.validation import ability_scale
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "models-of-what.md"
-#: Paradigms as the page calls them, where that is not the name of the file.
+#: Names of paradigms on the page, if they differ from the file's name.
 NAMES = {"t_maze": "T-maze", "barnes_maze": "Barnes maze", "dnms": "dnms", "morris_water_maze": "Morris water maze"}  # fmt: skip
 THE_NINE = list(arenas(Catalogue([ROOT / "protocols"]).select()))
 

@@ -69,11 +69,11 @@ OF_PAGES, OF_BLOCKS = (
     {"skip", "file", "fragment", "exit", "output"},
 )
 SHELL = {"console", "bash", "sh"}
-#: The first line of a YAML block that is a file.
+#: First line of a YAML block that is a file.
 HEADING = re.compile(r"# ([\w./-]+\.ya?ml)\b")
-#: What is answered by a model whose name is only an example.
+#: Names of models that are only examples.
 EXAMPLE = re.compile(r"\$?[A-Z][A-Z-]*(/.*)?")
-#: Each command must succeed; what follows the last ``trap`` may end as it likes.
+#: Each command must succeed; commands after the last ``trap`` may fail.
 STRICT = "set -uo pipefail; trap 'echo \"ended with $?: $BASH_COMMAND\"; exit 99' ERR\n"
 MODELS = """
 models:
@@ -84,7 +84,7 @@ models:
     options: {{base_url: "{url}"}}
     price: {{prompt: 1, cached: 0.1, completion: 4, on: 2026-01-01}}
 """
-#: Hypothesis and anyio are no business of the reader's, and take longer than everything
+#: Hypothesis and anyio are irrelevant to a reader, and take longer than everything
 #: else; so do more processes.
 QUICK = "-p no:hypothesispytest -p no:anyio --cheese-processes=1 --cheese-seed=0"
 REPLY = "LEARNINGS: none yet.\nACTIONS: FORWARD, FORWARD, ROTATE_LEFT, FORWARD"
@@ -102,7 +102,7 @@ class Block:
 
 @dataclass
 class Page:
-    """What is on a page: blocks in their order, marks of the page, and commands within
+    """The contents of a page: blocks in order, marks of the page, and commands within
     the prose.
     """
 
@@ -112,8 +112,8 @@ class Page:
 
 
 def read_page(text: str) -> Page:
-    """Return the blocks of a page; raises ValueError for a mark that is unknown or out
-    of place.
+    """Return the blocks of a page; raises ValueError for a mark that is unknown or in
+    the wrong place.
     """
     page, waiting = Page(), dict[str, str]()
     for token in MarkdownIt("commonmark").enable("table").parse(text):
@@ -151,8 +151,8 @@ def read_page(text: str) -> Page:
 
 
 def commands(script: str) -> list[str]:
-    """Return the lines of a shell block, without prompts; lines that end in a backslash
-    go on in the next one.
+    """Return the lines of a shell block, without prompts; a backslash at the end
+    continues a line.
     """
     lines = script.replace("\\\n", " ").splitlines()
     if any(line.startswith("$ ") for line in lines):
@@ -163,7 +163,7 @@ def commands(script: str) -> list[str]:
 
 
 def ours(line: str) -> Iterator[list[str]]:
-    """Give the words of each command in a line that is ours, or pip's."""
+    """Yield the words of each of our commands in a line, and of pip's."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     words = list[str]()
@@ -177,7 +177,7 @@ def ours(line: str) -> Iterator[list[str]]:
 
 
 class Reader:
-    """Somebody who does what a page says, in an empty directory."""
+    """A reader who follows a page in an empty directory."""
 
     def __init__(
         self, here: Path, page: Page, pytester: pytest.Pytester, url: str
@@ -200,7 +200,7 @@ class Reader:
             self.environment["CHEESEBENCH_MODELS"] = str(models)
 
     def do(self, block: Block) -> None:
-        """Do what a block says, or fail."""
+        """Follow a block, or fail."""
         marks = block.marks
         if "skip" in marks:
             assert marks["skip"], "say why it is skipped"
@@ -241,12 +241,12 @@ class Reader:
         )
 
     def name(self, block: Block) -> str:
-        """Return the name of the file that a block is, or nothing."""
+        """Return the file name of a block; empty if it is not a file."""
         heading = HEADING.match(block.code) if block.language == "yaml" else None
         return block.marks.get("file", heading[1] if heading else "")
 
     def run(self, lines: list[str], code: int = 0, **variables: str) -> None:
-        """Run a shell block; only the last command may fail, with this code."""
+        """Run a shell block. Only the last command may fail, with this code."""
         for line in lines:
             if "pip install" in line:
                 self.check(line)
@@ -267,13 +267,13 @@ class Reader:
         assert done.returncode == code, self.output
 
     def check(self, line: str, spoken: bool = False) -> None:
-        """Check the options, models and extras of a command that is not run, or only
-        spoken of.
+        """Check the options, models and extras of a command that is not run, or is only
+        mentioned.
         """
         if spoken and not (
             re.match(r"(pytest|cheesebench|pip) \S", line) and " -" in line
         ):
-            return  # `cheesebench report` speaks of the command and has no arguments
+            return  # `cheesebench report` is only mentioned, without arguments
         for program, *words in ours(line):
             if Path(program).name == "cheesebench":
                 if words[-1:] == ["--help"]:
@@ -293,9 +293,7 @@ class Reader:
                 } <= EXTRAS.keys(), line
 
     def look_up(self, name: str, spoken: bool) -> None:
-        """Look a model up, unless its name only stands for one or is that of an
-        agent.
-        """
+        """Look up a model, unless its name is an example or an agent."""
         plugins = installed_plugins()
         if not (
             spoken
@@ -305,7 +303,7 @@ class Reader:
             resolve_model(plugins, name)
 
     def compare(self, shown: str) -> None:
-        """Look for what is shown in the last output."""
+        """Search for the shown text in the last output."""
         printed, at = " ".join(self.output.split()), 0
         for part in (" ".join(part.split()) for part in shown.split("...")):
             at = printed.find(part, at)
@@ -313,8 +311,8 @@ class Reader:
             at += len(part)
 
     def load(self, path: Path, code: int = 0) -> None:
-        """Load a YAML file with what loads files of its name; ``code`` is the exit code
-        of a workflow's comparison.
+        """Load a YAML file with the loader for files of its name; ``code`` is the exit
+        code of a workflow's comparison.
         """
         if path.name.endswith(".protocol.yaml"):
             self.prove(path.read_text(encoding="utf-8"), path)
@@ -327,7 +325,7 @@ class Reader:
                     <= installed_plugins().backend(entry.backend).options.keys()
                 )
         elif path.name == "balancer.yaml":
-            # Run by tests/pytest_plugin/test_balancer.py.
+            # tests/pytest_plugin/test_balancer.py runs it.
             listed = yaml.safe_load(path.read_text(encoding="utf-8"))["model_list"]
             assert {one["model_name"] for one in listed} == {"my-model"}
         elif path.name == "replies.yaml":
@@ -373,7 +371,7 @@ class Reader:
                         )
 
     def complete(self, code: str, name: str) -> None:
-        """Put a fragment into a protocol: one of the page's, or one of the
+        """Insert a fragment into a protocol: one of the page's, or one of the
         repository's.
         """
         path = self.here / name if (self.here / name).exists() else ROOT / name
@@ -387,7 +385,7 @@ class Reader:
         self.prove("".join((parts | new).values()), path)
 
     def prove(self, text: str, path: Path) -> None:
-        """Check a protocol: it must have no error."""
+        """Check that a protocol has no error."""
         found: list[Any] = Catalogue(
             [path.parent, *installed_plugins().protocol_directories]
         ).inspect_text(text, str(path))[1]
@@ -476,7 +474,8 @@ def test_mistakes_in_blocks_are_found(
 
 
 def test_pages_have_one_spelling_of_an_option() -> None:
-    # The short one; but that of two options is another plugin's in many projects.
+    # The short spelling; except for two options, whose short one belongs to another
+    # plugin in many projects.
     written = {
         name
         for path in PAGES

@@ -1,5 +1,5 @@
-"""The example with stable-baselines3, in the environment that the tests of vLLM make:
-there is a torch for CPUs.
+"""The example with stable-baselines3, in the environment of the vLLM tests, which has a
+torch for CPUs.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def run_with_torch(tmp_path: Path) -> Run:
             shutil.copy(example, tmp_path)
 
     def run(*arguments: str | Path) -> str:
-        # The plugin is named in the command: an editable installation beside it must
-        # not load it once more.
+        # The command names the plugin, so an editable installation beside it must not
+        # load it a second time.
         environment = {**recipe.environment(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         done = subprocess.run(
             [python, *arguments],
@@ -58,7 +58,7 @@ def test_it_learns_and_is_judged(run: Run, tmp_path: Path) -> None:
             r"(\w+)-v1: at random ([\d.]+)%; .* ([\d.]+)%\n", output
         )
     }
-    # Measured over three seeds: 90 to 96, and 48 to 58, which is as good as it gets
+    # Measured over three seeds: 90 to 96, and 48 to 58, which is the best possible
     # without a memory.
     least = {"ShuttleBox": 60, "TMaze": 30}
     assert rates.keys() == least.keys()
@@ -97,7 +97,7 @@ def test_stable_baselines3_has_nothing_to_say(run: Run) -> None:
     assert found["checked"] == {
         view: [] for view in ("ascii_2d", "ascii_2d_fpv", "ascii_3d", "picture")
     }
-    assert len(found["text"]) == 1  # that it takes no text
+    assert len(found["text"]) == 1  # its message says that it takes no text
     assert found["in processes"] is True
     one, same, other = found["weights"]
     assert one == same != other

@@ -1,6 +1,4 @@
-"""The example of Q-learning learns, twice the same, and what it has learnt is
-judged.
-"""
+"""The example of Q-learning learns, is reproducible, and its result is judged."""
 
 from __future__ import annotations
 
@@ -27,9 +25,9 @@ def load_example() -> Iterator[Any]:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look for it
+    sys.modules[spec.name] = module  # dataclasses look here for the module
     with pytest.MonkeyPatch.context() as patch:
-        # It imports easy.py, which registers the easy environments.
+        # The example imports easy.py, which registers the easy environments.
         patch.syspath_prepend(EXAMPLES)
         spec.loader.exec_module(module)
     yield module
@@ -37,7 +35,7 @@ def load_example() -> Iterator[Any]:
         del gymnasium.registry[environment]
 
 
-#: Trials, and what is asked of the last third of them; measured over seeds 0 to 4: .46
+#: Number of trials, and minimum rate in the last third; measured over seeds 0 to 4: .46
 #: to .54, .87 to .93.
 @pytest.mark.parametrize(
     ("name", "trials", "least"),
@@ -63,8 +61,8 @@ def test_what_it_has_learnt_is_judged(
     q_learning: Any, pytester: pytest.Pytester
 ) -> None:
     shutil.copy(EXAMPLES / "conftest.py", pytester.path)
-    # Beside the conftest.py: pytest looks for one beside the files that its arguments
-    # name.
+    # It must be beside the conftest.py, because pytest looks for one beside the files
+    # in its arguments.
     shutil.copy(EXAMPLES / "easy_shuttle_box.protocol.yaml", pytester.path)
     arguments = (
         "--model",
@@ -93,7 +91,7 @@ def test_what_it_has_learnt_is_judged(
     ]
     rate = re.search(r"easy_shuttle_box +([\d.]+) %", line)
     assert rate is not None
-    # At random 2. Frozen tables of seeds 0 to 4 were right in 60 to 95 of 100 trials.
-    # Those of the T-maze will not do here: what goes on exploring there often stops
-    # with a table that walks in a circle.
+    # Random moves reach 2. Frozen tables of seeds 0 to 4 were right in 60 to 95 of 100
+    # trials. The T-maze is unsuitable here: a learner that still explores there often
+    # ends with a table that walks in a circle.
     assert float(rate[1]) > 40

@@ -1,4 +1,4 @@
-"""What stable-baselines3 thinks of the environments, as JSON; run by test_ppo.py where
+"""The opinion of stable-baselines3 on the environments, as JSON; run by test_ppo.py if
 there is torch.
 """
 
@@ -25,12 +25,12 @@ MAZE = "cheesebench/TMaze-v1"
 
 
 def wrapped(subject: int = 0, **options: Any) -> gymnasium.Env[Any, Any]:
-    """Return the T-maze as a network takes it."""
+    """Return the T-maze in the form for a network."""
     return OneHotCharacters(gymnasium.make(MAZE, subject=subject, **options))
 
 
 def picture() -> gymnasium.Env[Any, Any]:
-    """Return the T-maze as a convolution takes it, as the page does."""
+    """Return the T-maze in the form for a convolution, as on the page."""
     return TransformObservation(
         gymnasium.make(MAZE, view="topdown_2d"),
         lambda observation: observation["picture"][::4, ::4],
@@ -39,12 +39,12 @@ def picture() -> gymnasium.Env[Any, Any]:
 
 
 def complaints(environment: gymnasium.Env[Any, Any]) -> list[str]:
-    """Return what SB3's checker warns of."""
+    """Return the warnings of SB3's checker."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             check_env(environment)
-        except Exception as error:  # whatever it is, the test compares it
+        except Exception as error:  # the test compares any error
             return [f"{type(error).__name__}: {error}"]
     return [str(warning.message) for warning in caught if "stable" in warning.filename]
 

@@ -1,4 +1,4 @@
-"""A real plugin with a real life in it: see stranger/stranger.py."""
+"""A real plugin with a family of its own; see stranger/stranger.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STRANGER = Path(__file__).parent / "stranger"
 
 @pytest.fixture
 def stranger(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module of the plugin, which is installed as long as the test lasts."""
+    """The module of the plugin, which is installed during the test."""
     monkeypatch.syspath_prepend(STRANGER)
     return importlib.import_module("stranger")
 

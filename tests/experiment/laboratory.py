@@ -21,7 +21,7 @@ from cheesebench.records import CellPlan
 from cheesebench.testing.fake_server import Call, FakeServer
 
 SEED = 5
-#: Nothing is waited for longer than it must be.
+#: Short timeouts, so that no test waits longer than necessary.
 HASTE = CallOptions(concurrency=8, patience=Patience(request=2.0, retries=2))
 ENTRY = ModelEntry(
     name="tiny",
@@ -34,7 +34,7 @@ Cells = dict[CellPlan, Specification]
 
 
 def walk(call: Call) -> str:
-    """Reply with a few letters that follow from the seed of the call alone."""
+    """Reply with a few letters that depend only on the seed of the call."""
     return "".join(
         random.Random(call.body["seed"]).choices("FLRS ", weights=(6, 1, 1, 1, 1), k=3)
     )

@@ -1,4 +1,4 @@
-"""Records as a run has them."""
+"""Records like those of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a backend raises comes out without the key, whatever it has been hidden in."""
+"""Errors of a backend never show the key, wherever it is hidden."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEY = "sk-secret-abcdef1234567890"
 
 
 class OwnError(OptionError):
-    """A stranger's class, which says what it keeps."""
+    """A third-party error class whose text holds the key."""
 
     def __init__(self, kept: str) -> None:
         super().__init__("no")

@@ -1,6 +1,4 @@
-"""Run directories of strangers: links that lead out of them, and files that SQLite
-obeys.
-"""
+"""Hostile run directories: links that lead out of them, and files that SQLite obeys."""
 
 from __future__ import annotations
 
@@ -101,7 +99,7 @@ def test_no_command_writes_through_a_link_in_a_run(
 
 
 def test_a_log_that_is_a_link_can_be_read(run: Path) -> None:
-    # Tools that keep large files elsewhere leave a link in their place.
+    # Tools that store large files elsewhere leave a link in their place.
     (run / "run.sqlite").rename(run.parent / "kept")
     (run / "run.sqlite").symlink_to(run.parent / "kept")
     with RunLog.open_read_only(run) as log:
@@ -109,8 +107,8 @@ def test_a_log_that_is_a_link_can_be_read(run: Path) -> None:
 
 
 def journal(path: Path, victim: Path) -> None:
-    """Write a rollback journal that SQLite believes, and with which a transaction over
-    ``victim``'s databases ended.
+    """Write a rollback journal that SQLite believes, as if it ended a transaction over
+    ``victim``'s databases.
     """
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
@@ -143,7 +141,7 @@ def test_a_journal_deletes_no_other_file(run: Path, precious: Path, name: str) -
     with pytest.raises(RunLogError, match="names another file to be deleted"):
         opened.get(name, lambda: ParticipantStore(run))()
     assert precious.exists()
-    # It does what it is feared for.
+    # Without our check, the attack works.
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("SELECT * FROM sqlite_master").fetchall()
     assert not precious.exists()

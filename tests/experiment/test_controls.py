@@ -1,6 +1,4 @@
-"""Controls change one thing and nothing else; what is learnt from it vanishes with
-it.
-"""
+"""Controls change one thing and nothing else, and learning from that thing vanishes."""
 
 from __future__ import annotations
 
@@ -31,8 +29,7 @@ from cheesebench.records import CellPlan
 from cheesebench.statistics import ControlResult, summarise_subjects
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
-#: Protocols that do not change: reward learning with a lever, and a signal that is
-#: answered.
+#: Protocols that never change: reward learning with a lever, and a signal to answer.
 KEPT = Catalogue([Path(__file__).parents[1] / "fixtures" / "old_nine"])
 Cells = dict[CellPlan, Specification]
 
@@ -226,4 +223,4 @@ def test_variants_of_controls_name_their_plain_cell() -> None:
     assert not control.claims
 
 
-assert RUNNING == 0  # what ``Payer`` says while its trial runs
+assert RUNNING == 0  # the text of ``Payer`` while its trial runs

@@ -51,7 +51,7 @@ def test_a_plan_says_what_the_protocol_says(stranger: ModuleType) -> None:
         0.1,
         0.5,
     )
-    # The latency comes first in the protocol, but it is no pass rate.
+    # The latency comes first in the protocol, but is not a pass rate.
     assert plan.reference is not None
     assert (plan.reference.value, plan.reference.interval) == (0.8, (0.7, 0.9))
     assert plan.reference.curve == (0.5, 0.8)

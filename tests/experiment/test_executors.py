@@ -1,6 +1,4 @@
-"""Whoever does the jobs, the log is the same; and what a plugin's executor can get
-wrong.
-"""
+"""Any executor gives the same log; and the mistakes of a plugin's executor."""
 
 from __future__ import annotations
 
@@ -50,8 +48,8 @@ from cheesebench.plugins.executors import pipes
 from cheesebench.records import CellPlan
 
 PAGE = Path(__file__).parents[2] / "docs/plugins.md"
-#: What a run holds apart from times: journal entries of a cell are written in the order
-#: of its subjects' ends.
+#: The contents of a run except times. Journal entries of a cell are sorted, because
+#: they are written in the order in which its subjects end.
 CONTENT = (
     "SELECT * FROM cells ORDER BY position",
     "SELECT * FROM trials ORDER BY model, protocol, view, variant, subject, trial",
@@ -130,7 +128,7 @@ def test_a_job_and_its_reports_hold_no_path(
 
 
 class InProcess:
-    """An executor that does jobs at once, and does ``change`` to their reports."""
+    """An executor that does jobs at once, and applies ``change`` to their reports."""
 
     def __init__(
         self, plugins: Plugins, change: Callable[[list[Report]], list[Report]]
@@ -364,7 +362,7 @@ def test_what_cannot_be_stored_ends_its_subject(
         assert log.completed_subjects(plan) == {}
         for subject in range(2):
             missing = [record.missing for record in log.trials(plan, subject)]
-            # An agent that raises has failed in that trial.
+            # An agent that raises has failed in that trial, so the trial is recorded.
             recorded = 2 if model == "mumbler" else 1
             assert missing == [""] * recorded + ["infrastructure"] * (
                 plan.trials - recorded
@@ -433,7 +431,7 @@ def test_a_report_that_contradicts_the_log_takes_no_other_along(
         [[record, events]] = reports[0][1].trials
         log.write_trial(record, ())
         recorder = Recorder(log, note, stopped)
-        # No loop is needed where what waits is written at once.
+        # Without a loop: this many reports are written at once.
         for _ in range(WRITE_AT_REPORTS):
             recorder._waiting.append((jobs[1], Report()))
         for job, own in zip(jobs, reports, strict=True):
@@ -454,8 +452,8 @@ def test_a_report_that_contradicts_the_log_takes_no_other_along(
 
 @pytest.fixture
 def installed_anew() -> Iterator[None]:
-    """Plugins are looked for once in a process: what is installed for one test alone
-    needs caches of its own.
+    """Plugins are looked up once per process, so a plugin installed for one test needs
+    new caches.
     """
     for cached in (installed_plugins, _installed_runner):
         cached.cache_clear()
@@ -480,8 +478,8 @@ def test_run_job_uses_the_installed_plugins(stranger: ModuleType) -> None:
 def test_the_end_of_a_worker_is_the_end_of_what_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ray's workers lead groups of their own, and wait long for a cluster that is
-    gone.
+    """Ray's workers lead process groups of their own, and wait long for a cluster that
+    is gone.
     """
     code = """
 import subprocess
@@ -499,7 +497,7 @@ def main(jobs):
         child = int(await process.stdout.readline())
         await pipes.end(process)
         state = "gone"
-        for _ in range(500):  # a busy machine takes its time to end what was killed
+        for _ in range(500):  # a busy machine takes time to end killed processes
             state = "gone"
             with contextlib.suppress(OSError):
                 state = (

@@ -1,5 +1,5 @@
-"""Lesions of subjects that are run: what is seen, felt and remembered, for agents and
-for language models.
+"""Lesions of running subjects, for agents and language models: what they see, feel and
+remember.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cheesebench.protocol import Specification
 from cheesebench.records import CellPlan, TrialRecord
 from tests.arenas import examine_text
 
-#: A sample on the way, a delay, and a choice that a reward follows.
+#: A sample on the way, a delay, and a choice with a reward.
 TEXT = """version: 1
 paradigm: memory
 dimension: working memory
@@ -72,8 +72,8 @@ def specification() -> Specification:
 
 
 class Notebook:
-    """Waits, then walks to the side that it has read; writes down all that happens to
-    it.
+    """Waits, then walks to the side that it has read; writes down everything that
+    happens to it.
     """
 
     def __init__(self, context: AgentContext, made: list[Notebook]) -> None:
@@ -100,7 +100,7 @@ class Notebook:
 
     def act(self, observation: str) -> Sequence[int]:
         if "SAMPLE" in observation or "GO" not in observation:
-            # The last of these is never carried out by who forgets what it had in mind.
+            # An agent that loses its plan never executes the last of these.
             return [3, 3, 3]
         if self.side == "left" and not self._turned:
             self._turned = True
@@ -117,8 +117,8 @@ class Notebook:
 def lived(
     specification: Specification, lesion: str
 ) -> tuple[list[TrialRecord], list[Notebook], CellPlan]:
-    """Live one subject's life with the lesion; return records, the agents in their
-    order, and the plan.
+    """Run one subject's life with the lesion; return records, the agents in order, and
+    the plan.
     """
     made: list[Notebook] = []
     agent = AgentSpec(name="notebook", create=lambda context: Notebook(context, made))
@@ -131,7 +131,7 @@ def lived(
     assert isinstance(paradigm, Paradigm)
     trials = run_subject(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0)
     records = [record for record, _ in trials]
-    # Whatever the lesion, the recorded trials come out once more as they were.
+    # With any lesion, a replay of the recorded trials gives the same trials.
     assert len(
         list(films(paradigm.environment(PLUGINS.view("ascii_2d"), 7, 0), records))
     ) == len(records)
@@ -198,7 +198,7 @@ def test_amnesia_at_a_state_forgets_the_trial_before_it_and_what_was_planned(
     specification: Specification,
 ) -> None:
     records, made, _ = lived(specification, "amnesia=choice")
-    # With nothing in mind it goes straight on, to the right.
+    # Without the plan it goes straight on, to the right.
     assert [record.success for record in records] == [
         record.variables["sample"] == "right" for record in records
     ]
@@ -212,8 +212,8 @@ def test_amnesia_at_a_state_forgets_the_trial_before_it_and_what_was_planned(
 
 
 class Diary:
-    """Waits, and tells a scribe what it remembers of each trial, and its next random
-    number, at every beginning.
+    """Waits, and at every beginning reports its memory of each trial, and its next
+    random number.
     """
 
     def __init__(self, seed: int, told: list[tuple[int, int, float]]) -> None:
@@ -247,8 +247,8 @@ def test_earlier_trials_are_remembered_when_this_one_is_forgotten(
         len(list(run_subject(paradigm, PLUGINS.view("ascii_2d"), agent, plan, 7, 0)))
         == 4
     )
-    # Each trial, and then 'choice', begins with what came before the trial: three steps
-    # of it are forgotten.
+    # Each trial, and each 'choice', begins with the memory from before the trial,
+    # without its three steps.
     assert [trials for trials, _, _ in told] == [0, 0, 1, 1, 2, 2, 3, 3]
     assert [steps for _, steps, _ in told] == [0, 0, 17, 17, 34, 34, 51, 51]
     assert len({number for _, _, number in told}) == 8, (
@@ -293,7 +293,7 @@ def test_lives_with_lesions_are_equal_in_every_process(
 
 
 class Answering:
-    """A model that waits at first and then walks on; keeps every prompt."""
+    """A model that first waits and then walks; keeps every prompt."""
 
     def __init__(self, plan: CellPlan) -> None:
         self.plan = plan

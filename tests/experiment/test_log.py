@@ -96,7 +96,8 @@ def test_the_dump_does_not_depend_on_the_order_of_writing(
 def test_a_trial_that_comes_out_differently_is_refused_by_name(log: RunLog) -> None:
     plan = log.plans()[0]
     log.write_trial(record(plan, 1, 4), EVENTS)
-    log.write_trial(record(plan, 1, 4), EVENTS)  # the same again is no news
+    # Writing the same record again changes nothing.
+    log.write_trial(record(plan, 1, 4), EVENTS)
     with pytest.raises(
         RunLogError,
         match=r"trial 4 of subject 1 .* outcome was 'found' and is now 'timeout'",
@@ -121,8 +122,7 @@ def test_missing_trials_are_filled_up_and_replaced(log: RunLog) -> None:
     ]
     log.write_trial(record(plan, 0, 1), EVENTS)
     log.write_life(plan, 0, 2)
-    # The life was over after two trials: those that were thought to be missing never
-    # existed.
+    # The life ended after two trials, so the missing ones never existed.
     assert log.trials(plan) == [record(plan, 0, 0), record(plan, 0, 1)]
     assert log.completed_subjects(plan) == {0: 2}
 
@@ -182,7 +182,8 @@ def test_latest_is_the_run_with_the_latest_entry_unless_one_has_that_name(
         paths[name] = tmp_path / name / "run.sqlite"
     assert locate(tmp_path, "latest") == paths["april"]
     with RunLog.open_read_only(paths["monday"]) as log:
-        # Reading leaves files that are newer than those of the latest.
+        # Reading changes file times, so these files are newer than those of the latest
+        # run.
         os.utime(paths["monday"], (2e9, 2e9))
         assert log.plans() == []
         assert locate(tmp_path, "latest") == paths["april"]
@@ -267,7 +268,7 @@ def test_a_full_disk_keeps_what_was_finished(log: RunLog) -> None:
 
 @pytest.fixture
 def unprivileged() -> Iterator[Path]:
-    """A directory of one's own, for a test that is not root while it lasts (root may
+    """A private directory, with this process not being root during the test (root may
     write everywhere).
     """
     if not hasattr(os, "geteuid"):
@@ -301,8 +302,8 @@ def test_a_run_in_a_read_only_directory_can_be_read(
     plan = next(iter(cells))
     log.write_trial(record(plan, 0, 0), EVENTS)
     if interrupted:
-        # What a killed process leaves behind: all is in the journal file, and its index
-        # may be gone.
+        # The leftovers of a killed process: everything is in the journal file, and its
+        # index may be gone.
         left = {path.name: path.read_bytes() for path in log.directory.iterdir()}
         log.close()
         for name, content in left.items():
@@ -545,7 +546,7 @@ def test_a_log_whose_comments_were_worded_otherwise_is_read(
         (
             ") STRICT",
             ") --\0\nSTRICT",
-        ),  # SQLite reads up to the NUL: values of any type
+        ),  # SQLite reads up to the NUL, so values may have any type
         ("TEXT NOT NULL", "TEXT\N{NO-BREAK SPACE}NOT NULL"),
     ],
 )
@@ -572,7 +573,7 @@ def test_a_log_with_other_tables_is_refused(
     filled: RunLog, statement: str, opened: Callable[[Path], RunLog]
 ) -> None:
     changed(filled, "CREATE INDEX by_hand ON trials (outcome)")
-    opened(filled.path).close()  # an index of one's own changes nothing
+    opened(filled.path).close()  # an additional index changes nothing
     changed(filled, statement)
     with pytest.raises(RunLogError, match=r"its tables are not those of a run"):
         opened(filled.path)
@@ -594,7 +595,7 @@ def test_an_end_that_is_cut_off_is_found_before_a_run_goes_on(filled: RunLog) ->
     filled.close()
     with closing(sqlite3.connect(filled.path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-        # An empty page, which nobody misses.
+        # An empty page, which is never missed.
         connection.execute("CREATE TABLE last (x)")
         connection.execute("DROP TABLE last")
         connection.commit()

@@ -1,4 +1,4 @@
-"""What a plan, a manifest and a trial in a log of anybody's may be."""
+"""Types of the values in a plan, a manifest and a trial of a hostile log."""
 
 from __future__ import annotations
 

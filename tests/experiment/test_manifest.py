@@ -104,7 +104,7 @@ def test_no_program_named_by_a_work_tree_is_started(tmp_path: Path) -> None:
         git(tree, "commit", "-qm", "one")
         git(tree, "config", "filter.theirs.clean", str(program))
         git(tree, "config", "filter.theirs.required", "true")
-    # A commit whose tree is elsewhere: git fetches it, with a program that the
+    # A commit whose tree is elsewhere: git would fetch it with a program that the
     # repository names.
     (objects,) = (one for one in part.glob(".git/objects/*/*") if _is_tree(part, one))
     objects.unlink()
@@ -137,7 +137,7 @@ def _is_tree(place: Path, path: Path) -> bool:
 
 
 class Weights:
-    """A server that says what it runs."""
+    """A server that reports what it runs."""
 
     base_url = "http://127.0.0.1:1/v1"
 

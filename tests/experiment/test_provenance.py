@@ -1,4 +1,4 @@
-"""The key that tells a run of one's own from a stranger's."""
+"""The key that distinguishes a user's own run from a stranger's."""
 
 from __future__ import annotations
 

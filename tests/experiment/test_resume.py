@@ -39,7 +39,7 @@ def finished_trials(directory: Path) -> int:
         with RunLog.open_read_only(directory) as log:
             return len(log.trials())
     except RunLogError:
-        return 0  # being created at this moment
+        return 0  # it is being created at this moment
 
 
 def children(process: int) -> set[int]:
@@ -62,7 +62,7 @@ def interrupted(
     arguments: list[str], directory: Path, sent: signal.Signals
 ) -> tuple[int, set[int], int]:
     """Send a signal to a run once some trials are finished; return exit code, its
-    workers, and trials left.
+    workers, and remaining trials.
     """
     process = subprocess.Popen(
         arguments,
@@ -96,7 +96,7 @@ def test_a_killed_run_loses_nothing_and_is_continued_as_if_nothing_had_happened(
 
     arguments = command(tmp_path, "killed", "slow", subjects, processes, names)
     code, workers, left = interrupted(arguments, tmp_path / "killed", sent)
-    # Python ends itself by the signal after a KeyboardInterrupt that nobody caught.
+    # After an uncaught KeyboardInterrupt, Python ends itself by the signal.
     assert code == -sent
     assert len(workers) >= processes or sys.platform != "linux"
     assert 4 <= left < len(expected)
@@ -142,7 +142,7 @@ def test_a_life_that_comes_out_differently_is_an_error(
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         stranger.run(log, cells, processes=0)
         recorded = list(log.dump())
-        # As if it had been killed before its end.
+        # Pretend that the run was killed before its end.
         log._connection.execute("DELETE FROM lives")
         message = r"cannot be continued: trial 0 of subject 0 .* came out differently"
         with (

@@ -1,4 +1,4 @@
-"""The scheduler alone: no event loop, no log, no process. Random sessions keep what it
+"""The scheduler alone, without event loop, log or process. Random sessions check its
 promises.
 """
 
@@ -31,7 +31,7 @@ def cell(
     asks_model: bool = False,
     name: str = "c",
 ) -> CellSchedule:
-    """A cell that is begun with nothing in the log."""
+    """A cell that begins with an empty log."""
     key = ("model", name, "view", "")
     found = CellSchedule(key, subjects, trials, most_calls, asks_model, sequential)
     first = next(iter(sets_until(subjects))) if sequential else subjects
@@ -41,7 +41,9 @@ def cell(
 
 @dataclass
 class Session:
-    """A driver without a world: every subject that is started ends when a draw says."""
+    """A driver without real jobs: a random draw decides when each
+    started subject ends.
+    """
 
     queue: Queue
     cells: list[CellSchedule]
@@ -107,7 +109,7 @@ class Session:
     def check(self) -> None:
         needed = [s for one, s in self.running if not one.is_ahead(s)]
         limit = self.queue.limit
-        # Those that ran ahead when their set began do not make others wait.
+        # Subjects that ran ahead when their set began do not make others wait.
         assert len(needed) <= limit * (1 + self.queue.runs_ahead)
         assert len(self.running) <= 2 * limit
         due = Counter(one.state(s) for one in self.cells for s in one.due())
@@ -225,7 +227,7 @@ def test_the_end_of_a_subject_counts_once() -> None:
 def test_sets_begin_side_by_side_while_the_budget_lasts(
     spent: float, admitted: int
 ) -> None:
-    """Each cell has one trial of 18, for half of what is spent."""
+    """Each cell has run one of its 18 trials, for half of the money spent."""
     assert CAUTION * (1 - 0.002) > 2 * 17 * 0.002 / 2
     cells = [
         cell(6, sequential=True, name=name, most_calls=1, asks_model=True)

@@ -32,7 +32,7 @@ def errors(log: RunLog, plan: CellPlan) -> list[tuple[int | None, str]]:
 
 @pytest.fixture
 def expected(stranger: ModuleType, tmp_path: Path) -> list[str]:
-    """The dump of the run that every other way of running it must give too."""
+    """The dump of the run that every other way of running it must reproduce."""
     cells = stranger.cells(["walker"], names=NAMES)
     with RunLog.create(tmp_path, "expected", cells.items(), options={"seed": 1}) as log:
         dump: list[str] = stranger.run(log, cells, processes=0)
@@ -176,8 +176,8 @@ def test_a_worker_that_dies_takes_only_its_subject_with_it(
         assert errors(log, plan) == [(subject, cause) for subject in dead]
         assert done == sum(whole.values()) + len(dead)
         assert len(log.completed_subjects(other)) == 8
-        # Not with the line's end: where Python's output is unbuffered, another process
-        # may write before it.
+        # Without the end of the line, because another process may write before it if
+        # Python's output is unbuffered.
         assert (log.directory / LOG_NAME).read_text().count("dying") == len(dead)
 
 
@@ -189,7 +189,7 @@ def test_a_worker_that_dies_takes_only_its_subject_with_it(
 def test_what_a_dead_worker_has_forked_does_not_keep_the_run(
     stranger: ModuleType, plugins: PluginManager, tmp_path: Path
 ) -> None:
-    """It has the pipe, too, in which the worker's end is to be seen."""
+    """The forked process holds the pipe that would show the worker's end."""
     cells = stranger.cells(["forking"], subjects=8)
     [plan] = cells
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
@@ -282,8 +282,7 @@ def test_agents_that_only_this_process_knows_run_here(
         walker: Agent = stranger.Walker(context)
         return walker
 
-    # It takes the name of an installed agent: a worker process would run that one
-    # instead.
+    # It has the name of an installed agent, which a worker process would run instead.
     plugins.register(
         SimpleNamespace(cheesebench_agents=lambda: [AgentSpec("walker", create)]),
         "conftest",
@@ -320,7 +319,7 @@ def test_progress_counts_what_is_done_and_what_will_not_be(
         with RunSession(log, plugins, cells, seed=1, processes=1) as session:
             assert session.progress(walker) == Progress(0, 18, to_come=18)
             session.start()
-            session.start([walker])  # queued already
+            session.start([walker])  # already queued
             session.finish()
             session.finish()
             # `until` cut the walkers' lives short; the raisers' trials are missing, not

@@ -1,4 +1,6 @@
-"""The settings of a run: what is given, a profile, the manifest, a study, a default."""
+"""The settings of a run: given options, a profile, the manifest, a
+study, and defaults.
+"""
 
 from __future__ import annotations
 

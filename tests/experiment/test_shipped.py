@@ -1,5 +1,5 @@
-"""The whole line on the protocols that are shipped: lives, log, films, with the agents
-that are shipped.
+"""The whole chain on the shipped protocols with the shipped agents:
+lives, log, films.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Studies: what they vary, and what is wrong with them."""
+"""Studies: their variations, and errors in them."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_a_life_is_lived_until_its_schedule_is_over(stranger: ModuleType) -> Non
         assert record.counters == {"pauses": len(events)}
         assert record.measures["latency"] == record.steps
         moves = record.path_length
-        # Every step on the way costs .1, the last one pays by the length.
+        # Every step costs .1, and the last one pays by the length.
         assert record.actions.count("F") >= moves
         if record.outcome == "found":
             assert record.reward == pytest.approx(
@@ -80,8 +80,7 @@ def test_what_is_left_of_a_plan_is_dropped_with_the_trial(stranger: ModuleType) 
     planner = variant(stranger.Walker, act=lambda self, observation: [0] * 1000)
     for record, _ in lived(stranger, planner):
         assert record.outcome == "found"
-        # A plan is carried out as it is, also through the two steps in which nothing
-        # moves.
+        # A plan is executed completely, including the two steps in which nothing moves.
         assert record.actions == "F" * (record.path_length + 2)
 
 

@@ -1,4 +1,4 @@
-"""Seeds, crashes and impossible results: none of them earns a verdict."""
+"""Seeds, crashes and impossible results must not earn a verdict."""
 
 from __future__ import annotations
 

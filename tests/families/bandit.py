@@ -63,8 +63,8 @@ class BanditSpecification(BaseSpecification):
 
 
 class BanditSubject:
-    """One subject: the levers are in an order of its own, so that the best one has to
-    be found.
+    """One subject. Its levers are in an order of their own, so that it has to find the
+    best one.
     """
 
     waiting = False  # there are no steps without a choice
@@ -73,7 +73,7 @@ class BanditSubject:
         self, specification: BanditSpecification, seed: int, subject: int
     ) -> None:
         bandit = specification.document.bandit
-        # All chance comes from the seed.
+        # All randomness comes from the seed.
         self._random = random.Random(f"{specification.sha256}|{seed}|{subject}")
         self._levers = self._random.sample(bandit.levers, len(bandit.levers))
         self._left = bandit.pulls

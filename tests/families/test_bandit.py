@@ -1,5 +1,5 @@
-"""A third family, from a plugin alone: a bandit is linted, listed, run, judged, logged,
-reported, shown, exported.
+"""A third family, supplied by a plugin: a bandit is linted, listed, run, judged,
+logged, reported, shown, exported.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ seed: 7
 replies:
   - {when: "lever 1", say: "ACTIONS: ROTATE_LEFT"}
 """
-#: Calls a command as somebody would who has the plugin installed; returns what was
-#: printed, and asserts the exit code.
+#: Calls a command as a user with the plugin would; returns the output, and asserts the
+#: exit code.
 Command = Callable[..., str]
 
 
 @pytest.fixture
 def command(tmp_path: Path) -> Command:
-    """The plugin is a distribution with an entry point; nothing else is known of it."""
+    """The plugin is a distribution with an entry point, and known by nothing else."""
     metadata = tmp_path / "site" / "gamblers-1.0.dist-info"
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text(
@@ -102,7 +102,7 @@ def test_a_run_has_verdicts_a_log_and_reports(command: Command, tmp_path: Path) 
         "four actions, three levers, one of which is best"
     )
     assert rates[1] > rates[0]
-    # The same records in any number of processes.
+    # Any number of processes gives the same records.
     command("pytest", *given, "again", "--cheese-processes", 1, code=1)
     with RunLog.open_read_only(tmp_path / "results" / "again") as log:
         assert list(log.dump()) == lines
@@ -205,7 +205,9 @@ def test_commands_for_authors(command: Command, tmp_path: Path) -> None:
 
 
 def test_commands_say_whose_a_file_may_be(capsys: pytest.CaptureFixture[str]) -> None:
-    """The plugin is in a conftest.py, or nowhere: no arena is asked for."""
+    """The plugin is in a conftest.py, or nowhere: the message must not ask for an
+    arena.
+    """
     for arguments in (["lint"], ["render"]):
         assert main([*arguments, str(PROTOCOL)]) != 0
         out, error = capsys.readouterr()

@@ -1,5 +1,5 @@
-"""A family that ``cheesebench new-plugin`` has written can have all that the arena has,
-by overriding ``Paradigm``.
+"""A family from ``cheesebench new-plugin`` can have everything that the arena has, by
+overriding ``Paradigm``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ STUDIES = """        if request.study is not None or request.controls:
 
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Returns a directory from which the plugin is found, as if it were installed."""
+    """A directory from which the plugin is found as if it were installed."""
     monkeypatch.chdir(tmp_path)
     assert main(["new-plugin", "family", "my-cups", "--output", "written"]) == 0
     site = tmp_path / "written" / "src"

@@ -1,5 +1,5 @@
-"""The door of ``serve --openenv``, in front of an application that does all that it is
-asked to; tests/real_interop has the real one.
+"""The guard of ``serve --openenv``, in front of an application that does everything it
+is asked; tests/real_interop has the real one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OWN = {"host": "127.0.0.1:8000"}
 
 
 def door(each: int = 2) -> tuple[AsgiGuard, list[Any]]:
-    """Return a door, and what gets through it."""
+    """Return a guard, and the list of messages that pass it."""
     heard: list[Any] = []
 
     async def application(scope: Any, receive: Any, send: Any) -> None:

@@ -22,7 +22,7 @@ from cheesebench.interop.hosted import (
 )
 from cheesebench.records import TrialRecord
 
-#: What is said in turn, in text and as by a tool.
+#: Replies in turn, as text and as tool calls.
 SAID = (
     "ACTIONS: FORWARD, FORWARD",
     '{"actions": ["ROTATE_LEFT", "FORWARD"], "learnings": "left"}',

@@ -1,5 +1,5 @@
 """``cheesebench verdict``, its fixture and its function: logs of other evaluations,
-also a stranger's.
+possibly hostile.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def test_items_of_a_cluster_are_one_subject(
         inspect(tmp_path / "b.eval", models[2]),
     )
     assert cheesebench.verdict(one, other, cluster="passage").tasks[0].subjects == 50
-    # A luck that all items share is one piece of evidence, however many they are.
+    # Luck shared by all items is one piece of evidence, however many items there are.
     for name, value in (("a", 1), ("b", 0)):
         csv(
             tmp_path / f"{name}.csv",
@@ -151,7 +151,7 @@ def test_missing_scores_and_subjects(tmp_path: Path) -> None:
     )
     none = csv(tmp_path / "b.csv", [(str(n), "x", 0) for n in range(30)])
     found = cheesebench.verdict(some, none)
-    # Of the thirty that both have, ten have no score in A: it might have been lost in
+    # Of the thirty common items, ten have no score in A, and might have been lost in
     # all of them.
     assert found.tasks[0].answer == "better"
     assert found.tasks[0].subjects == 20
@@ -160,7 +160,7 @@ def test_missing_scores_and_subjects(tmp_path: Path) -> None:
         tmp_path / "c.csv", [(str(n), "x", 1 if n < 7 else "") for n in range(30)]
     )
     able = csv(tmp_path / "d.csv", [(str(n), "x", int(n >= 7)) for n in range(30)])
-    # Whatever the missing scores are.
+    # For any values of the missing scores.
     assert cheesebench.verdict(few, none).tasks[0].answer == "better"
     assert cheesebench.verdict(few, able).tasks[0].answer == "indistinguishable"
     assert cheesebench.verdict(few, value=0.5).tasks[0].answer == "INCONCLUSIVE"
@@ -187,8 +187,8 @@ def test_no_name_and_no_order_changes_an_answer(tmp_path: Path) -> None:
 
 
 def test_many_items_see_a_small_difference(tmp_path: Path) -> None:
-    """The interval is at most 1.5 times as wide as the exact one (Clopper and
-    Pearson).
+    """The interval is at most 1.5 times as wide as the exact one
+    (Clopper and Pearson).
     """
     for count, passed in ((20, 13), (1000, 540), (100_000, 54_000)):
         rows = [(str(n), "x", int(n < passed)) for n in range(count)]
@@ -210,7 +210,7 @@ def test_repeats_are_averaged_whatever_their_number_and_order(tmp_path: Path) ->
     assert (found.answer, found.rate, found.against) == ("better", 0.87, 0.4)
     shuffled = csv(tmp_path / "c.csv", draw.sample(new, len(new)))
     assert cheesebench.verdict(shuffled, other).tasks == (found,)
-    # Of four repeats one has no score: the item's mean is that of three.
+    # One of four repeats has no score, so the item's mean is that of three.
     some = csv(tmp_path / "d.csv", [("s", "x", v) for v in (1, 1, 0, "nan")] * 2)
     said = cheesebench.verdict(some, value=0.5)
     assert said.tasks[0].rate == pytest.approx(2 / 3)

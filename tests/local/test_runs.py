@@ -1,5 +1,5 @@
-"""Whole runs with a real model: what must hold for any model, never what this one
-says.
+"""Whole runs with a real model: properties of any model, independent of this one's
+replies.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def test_a_run_that_was_interrupted_goes_on_and_two_runs_are_compared(
 
 
 def _calls(path: Path) -> int:
-    """Return how many calls a log has by now; 0 before it is made."""
+    """Return the present number of calls in a log; 0 before it exists."""
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as log:
             return int(log.execute("SELECT count(*) FROM calls").fetchone()[0])

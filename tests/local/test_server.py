@@ -1,4 +1,6 @@
-"""llama.cpp's server and a real model: started, asked, cut off, cancelled, stopped."""
+"""llama.cpp's server with a real model: started, called, cut
+off, cancelled, stopped.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from cheesebench.plugins.backends.processes import StartedServer
 
 pytestmark = pytest.mark.local
 MODEL = installed_plugins().models["smollm2-135m"]
-#: A prompt of several hundred tokens: longer than what llama.cpp reads at once.
+#: A prompt of several hundred tokens: longer than llama.cpp reads at once.
 LONG = "The mouse walks along the wall. " * 60
 
 

@@ -1,5 +1,5 @@
-"""Films: a small protocol, some actions, and what was seen, as text that can be checked
-by eye.
+"""Films: a small protocol, some actions, and the observations as text that can be
+checked by eye.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ Live = Callable[..., ArenaSubject]
 
 @pytest.fixture
 def load() -> Load:
-    """Load a protocol from text; keys that it does not give are taken from a minimal
-    corridor protocol.
-    """
+    """Load a protocol from text; a minimal corridor protocol supplies missing keys."""
 
     def load(text: str) -> Specification:
         text = textwrap.dedent(text)
@@ -68,8 +66,8 @@ def film(live: Live) -> Film:
     """Play trials and return the film: one line for each frame (action, picture,
     reward, state or outcome).
 
-    ``actions`` holds letters; a blank begins the next trial. Rows of a picture are
-    parted by ``/``.
+    ``actions`` holds letters; a blank begins the next trial. ``/`` separates rows of a
+    picture.
     """
 
     def film(text: str, actions: str, *, seed: int = 0, subject: int = 0) -> str:

@@ -1,4 +1,4 @@
-"""Functions of numbers: what they give, also where they are undefined."""
+"""Functions of numbers: their results, including undefined ones."""
 
 from __future__ import annotations
 

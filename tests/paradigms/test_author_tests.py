@@ -1,5 +1,5 @@
-"""A protocol's own tests: played as the author wrote them, and every difference said in
-a sentence.
+"""A protocol's own tests: played as written, with every difference reported in a
+sentence.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from cheesebench.paradigms.arena.family import ArenaFamily
 from cheesebench.plugin_manager import installed_plugins
 from tests.arenas import examine_text
 
-#: Two arms behind doors, a lever, a delay in the middle; the good arm is told by a
-#: variable.
+#: Two arms behind doors, a lever, a delay in the middle; a variable names the good arm.
 MAZE = """
 version: 1
 paradigm: small_maze
@@ -70,7 +69,7 @@ def report_of(test: str, text: str = MAZE) -> TestReport:
 @pytest.mark.parametrize(
     "test",
     [
-        # One way through, in every notation.
+        # One path through, in every notation.
         '{actions: "RRFLLFFLLFF SSS FFRRFF", expect: {outcome: correct, steps: 20, reward: 1.3}}',
         "{actions: [ROTATE_RIGHT, R, FORWARD, L, L, F, F, L, L, F, F, S, S, STAY, F, F, R, R, F, F],"
         " expect: {success: true}}",
@@ -78,20 +77,21 @@ def report_of(test: str, text: str = MAZE) -> TestReport:
         " measures: {latency: 1.8}, variables: {seen: [right, left], good: left, held: right, paid: 0}}}",
         # The actions come first.
         "{actions: SSSRRF, visit: [left, right], expect: {outcome: correct, steps: 21}}",
-        # Variables mean what they hold: `held` is none until the delay is over.
+        # Variables stand for their value: `held` is none until the delay is over.
         "{visit: [lever, good, other], expect: {outcome: correct}}",
         "{visit: [lever, good, held], expect: {outcome: correct}}",
         # The nearest member of a group is behind the open door, and behind the right
         # one in the second trial.
         "{visit: [lever, arm, other], expect: {outcome: correct, variables: {good: left}}}",
         "{trial: 2, visit: [lever, arm, other], expect: {outcome: correct, variables: {good: right}}}",
-        # A zone named twice is left and entered again, and so is a set.
+        # A zone that is named twice is left and entered again, and so is a set.
         "{visit: [lever, good, good, good, other], expect: {outcome: correct, counters: {returns: 2}}}",
         "{visit: [lever, good, seen, seen, seen, other], expect: {counters: {returns: 3}}}",
-        # No way leads to an arm before the lever is pressed: the subject waits to the
-        # end.
+        # No path leads to an arm before the lever is pressed, so the subject waits to
+        # the end.
         "{visit: [arm, lever], expect: {outcome: timeout, success: false, steps: 60, reward: 0}}",
-        # After the list it waits; what is left of the list is dropped.
+        # After the list it waits; if the trial ends earlier, the rest of the list is
+        # dropped.
         '{actions: "RRF", expect: {outcome: timeout, steps: 60, reward: 0.1, counters: {returns: 0}}}',
         '{actions: "'
         + "S" * 60

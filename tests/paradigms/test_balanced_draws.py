@@ -1,5 +1,5 @@
-"""`order: balanced`: counterbalanced over subjects, and not to be read from a subject's
-number (clause 3).
+"""`order: balanced`: counterbalanced over subjects, but not predictable from a
+subject's number (clause 3).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ assert SPECIFICATION is not None
 PARADIGM = ArenaParadigm(SPECIFICATION)
 VIEW = installed_plugins().view("ascii_2d")
 
-#: What subjects 0 to 6 of seed 7 have: records of today must be those of tomorrow.
+#: Rows of subjects 0 to 6 for seed 7, which must never change.
 PINNED = [
     (4, 2, 4, 1, 1),
     (1, 3, 5, 4, 5),
@@ -87,13 +87,13 @@ def test_the_number_of_a_subject_does_not_tell_its_row() -> None:
     for column in zip(*rows, strict=True):
         # 200 expected, 4 standard deviations.
         assert all(150 < column.count(value) < 250 for value in range(1, 6))
-    # Nor does one draw tell another.
+    # Nor does one draw reveal another.
     assert all(
         150 < sum(row[i] == row[j] for row in rows) < 250
         for i in range(5)
         for j in range(i)
     )
-    # Nor does an earlier cycle tell a later one.
+    # Nor does an earlier cycle reveal a later one.
     assert (
         150
         < sum(rows_of(seed, 0)[0] == rows_of(seed, 5)[0] for seed in range(1000))
@@ -117,7 +117,7 @@ def test_rows_are_the_same_in_any_order_and_process() -> None:
 
 
 def test_film(film: Film, reel: Callable[[str], str]) -> None:
-    """The reward tells the row: each of three subjects has another one, and keeps
+    """The reward reveals the row: each of three subjects has a different one, and keeps
     it.
     """
     told = """

@@ -1,5 +1,5 @@
-"""The same world with other cues, and the world of somebody else: nothing but what a
-control names may change.
+"""The same world with other cues, and yoked subjects: nothing may change but what a
+control names.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.arenas import examine_text
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
 VIEW = installed_plugins().view("ascii_2d")
 SHIPPED = list(CATALOGUE.files)
-#: Trials that are lived, and the seed.
+#: Number of trials, and the seed.
 TRIALS, SEED = 6, 5
 
 
@@ -216,7 +216,7 @@ def test_a_yoked_subject_is_judged_by_what_it_would_have_done(
         assert getattr(trial.result, "outcome", None) == outcome
 
 
-#: Where one is when the clock ends the trial decides.
+#: The position when the clock ends the trial decides.
 CLOCKED = """
 version: 1
 paradigm: clocked

@@ -1,5 +1,5 @@
-"""What libraries for reinforcement learning do with environments: copy, pickle, render,
-wrap, run in processes.
+"""Environments under the usual operations of reinforcement learning libraries: copy,
+pickle, render, wrap, run in processes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ENVIRONMENTS = [
 
 
 def episode(environment: gymnasium.Env[Any, Any], **reset: Any) -> list[Any]:
-    """Play a trial with the same actions every time; return all that came of it."""
+    """Play a trial with the same actions every time; return all results."""
     lived: list[Any] = [environment.reset(**reset)]
     for step in range(10_000):
         lived.append(environment.step(step * 7 % 4))
@@ -276,8 +276,8 @@ def test_the_usual_wrappers() -> None:
     assert infos["episode"]["l"].tolist() == [32, 32]
 
 
-#: Run as a script, since the processes of the asynchronous mode import the module that
-#: started them.
+#: A script of its own, because processes of the asynchronous mode import the module
+#: that started them.
 LANES = """
 import sys
 import gymnasium, cheesebench

@@ -1,5 +1,5 @@
-"""In every view what is sought is not named, lesions leave what they left in the audit,
-and hidden cues refuse it.
+"""In every view, goals are not named, lesions leave no more than in the audit, and
+protocols with hidden cues are refused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def paradigm(path: Path) -> ArenaParadigm:
 
 
 def wander(life: ArenaSubject, seed: str, trials: int = TRIALS) -> Iterator[str]:
-    """Yield what is seen by a subject that mostly goes ahead."""
+    """Yield the observations of a subject that mostly goes forward."""
     chance = random.Random(seed)
     for _ in range(trials):
         observation = life.begin_trial()
@@ -60,8 +60,8 @@ def wander(life: ArenaSubject, seed: str, trials: int = TRIALS) -> Iterator[str]
     "path", FILES, ids=lambda path: path.name.removesuffix(".protocol.yaml")
 )
 def test_no_view_names_what_is_sought(path: Path) -> None:
-    """No place, and nothing that is hidden, has its name in an observation, except
-    where the subject is held there.
+    """Names of places and of hidden variables' values never occur in an observation,
+    except where the subject is held there.
     """
     one = paradigm(path)
     specification, arena = one.specification, one.specification.arena
@@ -85,8 +85,8 @@ def words(text: str) -> set[str]:
 def test_what_a_lesion_leaves_in_a_view_is_no_more_than_the_audit_left(
     protocol: str,
 ) -> None:
-    """Ceilings hold in every view: what it shows follows from what the adversary is
-    given under the same lesion.
+    """Ceilings hold in every view: its pictures follow from the adversary's input under
+    the same lesion.
     """
     one = paradigm(CATALOGUE.files[protocol])
     construct = one.specification.construct

@@ -1,4 +1,4 @@
-"""The fast path of a step is the slow path without an event: in protocols that ship,
+"""The fast path of a step equals the slow path without an event: in shipped protocols,
 the zoo, and changed ones.
 """
 
@@ -24,13 +24,13 @@ from fuzz.protocols import Protocols
 from tests.paradigms.zoo import ZOO, load
 
 SHIPPED = Catalogue(installed_plugins().protocol_directories)
-#: All that is shipped, the classics included.
+#: All shipped protocols, including the classics.
 FILES = SHIPPED.files | {
     path.name.split(".")[0]: path
     for path in sorted(SHIPPED.folders["classics"].glob("*.protocol.yaml"))
 }
 changes = cache(Protocols)
-#: How often each action is taken, for subjects that get somewhere.
+#: Weights of the actions, for subjects that get somewhere.
 WEIGHTS = [(1, 1, 1, 1), (6, 1, 1, 0), (3, 1, 0, 1), (0, 0, 0, 1)]
 
 
@@ -53,8 +53,8 @@ class Slow(ArenaSubject):
 
 
 class Fast(ArenaSubject):
-    """A subject of which copies are made on the way: one goes on by itself, the other
-    one as the subject does.
+    """A subject with copies on the way: one continues alone, the other one like the
+    subject.
     """
 
     def __init__(self, specification: Specification, *arguments: Any) -> None:
@@ -78,8 +78,8 @@ class Fast(ArenaSubject):
 def play(
     kind: type[Slow | Fast], specification: Specification, seed: int, steps: int
 ) -> list[Any]:
-    """Play some trials; return what was seen, paid and recorded, or the mistake of the
-    protocol that ended them.
+    """Play some trials; return observations, rewards and records, or the protocol's
+    mistake that ended them.
     """
     chance, lived = random.Random(seed), list[Any]()
     weights = chance.choice(WEIGHTS)
@@ -100,8 +100,8 @@ def play(
 
 
 def assert_same(specification: Specification, seed: int, steps: int) -> None:
-    # By their text, since NaN is not equal to itself, and 1, 1.0 and True are told
-    # apart in records.
+    # Compared as text, because NaN does not equal itself, and records distinguish 1,
+    # 1.0 and True.
     assert repr(play(Fast, specification, seed, steps)) == repr(
         play(Slow, specification, seed, steps)
     )

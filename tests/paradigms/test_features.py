@@ -1,4 +1,4 @@
-"""The documents and the kernel have what the table of the language has."""
+"""The documents and the kernel have every entry in the table of the language."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Films of `finish` with `go`: once a condition holds, the trial goes to another state,
-whichever state it is in.
+from any state.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def test_it_does_not_go_where_it_is_and_later_entries_are_tested(
     text = trial(
         f"{COUNTING}, {fed}", "{if: runs == 1, go: fed}, {if: rests == 2, end: rested}"
     )
-    # The clock of the state does not start again, though the condition still holds on
+    # The clock of the state does not restart, although the condition still holds on
     # every step.
     assert film(text, "FSS FSRR") == reel("""
         - →.. 0 run

@@ -1,6 +1,4 @@
-"""Films of doors that stay open while all others are closed, and of sets that grow
-smaller.
-"""
+"""Films of doors that stay open while all others are closed, and of shrinking sets."""
 
 from __future__ import annotations
 

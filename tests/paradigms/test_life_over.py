@@ -1,4 +1,4 @@
-"""`info["life_over"]`: the trial that has ended was the last one of the subject's
+"""`info["life_over"]`: whether the ended trial was the last one of the subject's
 schedule.
 """
 
@@ -13,7 +13,7 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from tests.paradigms.zoo import ZOO, load
 
-#: Most trials of a life that are played.
+#: Maximum number of trials of a life to play.
 TRIALS = 60
 
 

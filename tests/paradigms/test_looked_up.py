@@ -1,6 +1,4 @@
-"""What is looked up instead of computed is what would have been computed: long
-expressions, and traces.
-"""
+"""Cached values equal computed ones: long expressions, and traces."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.protocol import expressions as ex
 
-#: Equal numbers that a record tells apart, and numbers that equal nothing.
+#: Equal numbers that a record distinguishes, and numbers that equal nothing.
 ODD = st.sampled_from(
     [0, 0.0, -0.0, False, 1, 1.0, True, -1, 2**53, float("nan"), float("inf")]
 )
@@ -73,7 +71,7 @@ def test_what_is_long_enough_is_remembered() -> None:
     memory = SimpleNamespace(values={"a": 1}, it=None)
     function = program.compile_expression(long)
     assert [function(memory), function(memory)] == [29, 29]
-    memory.values["a"] = 1.0  # equal, and another number in a record
+    memory.values["a"] = 1.0  # equal, but a different number in a record
     assert repr(function(memory)) == "29.0"
 
 
@@ -85,7 +83,7 @@ def geometry_of(name: str) -> Geometry:
 
 
 class Retraced:
-    """What a trace is said to count, counted step by step."""
+    """The counts that a trace promises, counted step by step."""
 
     def __init__(self, geometry: Geometry, trace: Trace) -> None:
         self._geometry, self._steps = geometry, []
@@ -131,7 +129,7 @@ def test_a_trace_counts_what_happened(name: str, data: st.DataObject) -> None:
             trace.entries.append(pose + action)
             if data.draw(st.integers(0, 9)) == 0:
                 pose = trace.placed[step] = data.draw(poses)
-            if data.draw(st.integers(0, 3)) == 0:  # read in the middle of a trial, too
+            if data.draw(st.integers(0, 3)) == 0:  # also read in the middle of a trial
                 retraced = Retraced(geometry, trace)
                 for place in places:
                     assert trace.steps_in(place) == retraced.steps_in(place)

@@ -1,5 +1,5 @@
-"""Shortest paths: as few actions as possible, the last one the event; and none where
-there is no way.
+"""Shortest paths: as few actions as possible, with the event last; and none if there is
+no path.
 """
 
 from __future__ import annotations

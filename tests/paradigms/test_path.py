@@ -1,5 +1,5 @@
-"""What expressions read of a path: coordinates, headings, distances, and names for how
-it went.
+"""Readings of a path in expressions: coordinates, headings, distances, and classes of
+paths.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def test_columns_and_rows_are_of_places_and_of_solids(live: Live) -> None:
 
 
 def test_entries_are_walks_from_outside(live: Live) -> None:
-    # North and north-west into the place; back to the south-east; in again; turning in
-    # it is no entry.
+    # North and north-west into the place; back to the south-east; in again; turning
+    # inside is no entry.
     assert measured(live, "n: entries(place), s: entries(spot)", "FLF LL") == {
         "n": 1,
         "s": 1,
@@ -124,7 +124,7 @@ def test_departure_begins_anew_where_the_subject_is_put(live: Live) -> None:
     life = live(f"{text}measures: {{e: departure_error(box)}}\n")
     life.begin_trial()
     for letter in "RRFFF" + "L" + "RRFFFS":
-        # Put at the place, facing north again; then east.
+        # Placed at the place, facing north again; then east.
         life.step(ACTION_LETTERS.index(letter))
     way_to_the_box = math.degrees(math.atan2(1, -2))
     assert life.result().measures["e"] == pytest.approx(abs(90 - way_to_the_box))

@@ -55,7 +55,7 @@ def specification(*changes: tuple[str, str]) -> Specification | None:
 
 
 def drawn(subject: int) -> list[tuple[frozenset[str], frozenset[str], str]]:
-    """Return what a subject's trials drew: the baits, those of the session, and the
+    """Return the draws of a subject's trials: the baits, those of the session, and the
     lamp.
     """
     found = specification()
@@ -108,8 +108,7 @@ def test_the_lesion_audit_knows_every_part() -> None:
     assert [chance for chance, _ in ways] == pytest.approx([1 / 3] * 3)
 
 
-#: No rule names the set that lasts; what it deals out in later trials is all that it
-#: does.
+#: No rule names the lasting set; its only effect is on later deals.
 UNNAMED = """
 version: 1
 paradigm: unnamed
@@ -150,7 +149,7 @@ def test_the_lesion_audit_remembers_a_set_that_no_rule_names(lesion: str) -> Non
     lived = [
         trial.success for subject in range(6) for trial in adversary.live(5, subject, 4)
     ]
-    # The blind learn which two places it can be, and then choose one of them.
+    # The blind learn the two possible places, and then choose one of them.
     assert sum(lived) == 24 if lesion == "intact" else 24 / 4 < sum(lived) < 24
 
 

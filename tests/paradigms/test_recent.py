@@ -1,6 +1,4 @@
-"""Counts over the last trials: what lives count, copies of them, and what the lesion
-audit makes of it.
-"""
+"""Counts over the last trials: in lives, in their copies, and in the lesion audit."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ LEFT, RIGHT = [1, 1, 0, 0], [2, 2, 0, 0]
 
 
 def lived(life: ArenaSubject, *trials: list[int]) -> list[tuple[object, ...]]:
-    """Return the measures of trials with these actions; each goes on until the trial
+    """Return the measures of trials with these actions; each continues until the trial
     ends.
     """
     found: list[tuple[object, ...]] = []
@@ -77,8 +75,8 @@ def test_a_copy_counts_by_itself(live: Live) -> None:
 def test_the_lesion_audit_knows_that_food_moves(
     lesion: str, least: float, most: float, load: Callable[[str], Specification]
 ) -> None:
-    """Whoever knows the file goes left three times, then right: nothing has to be seen
-    for that but reward.
+    """A subject that knows the file goes left three times, then right; it needs only
+    reward for that.
     """
     found = measure(
         ArenaParadigm(load(CHOICE)), Order(Lesion.parse(lesion), 0.05, 0)

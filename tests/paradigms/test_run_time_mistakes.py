@@ -1,5 +1,5 @@
-"""What only shows while a protocol runs: one clear line, never a traceback; and what is
-no mistake at all.
+"""Mistakes that only show while a protocol runs: one clear line, never a traceback; and
+cases that are not mistakes.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def play(life: ArenaSubject) -> None:
 def test_a_mistake_is_one_line(live: Live, protocol: str, message: str) -> None:
     if not message:
         with pytest.raises(ProtocolError, match="E133"):
-            # A block is no glyph, and the loader knows.
+            # A block is no glyph, which the loader already knows.
             live(protocol)
         return
     life = live(protocol)
@@ -127,7 +127,7 @@ def test_none_empties_a_set(live: Live) -> None:
     play(life)
     assert life.values["v"] == frozenset()
     with pytest.raises(ProtocolError, match="E133"):
-        live(text("[goal]", other="none"))  # a name that holds nothing is still a name
+        live(text("[goal]", other="none"))  # a name with the value none is still a name
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
-"""Groups as sequences, and draws that are written in short: what lives draw and
-compute.
-"""
+"""Groups as sequences, and draws in short form: draws and computations in lives."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ WAIT = "trial: {limit: 1, start: run, states: {run: {rules: [{act: STAY, end: do
 
 
 def drawn(life: ArenaSubject, trials: int, *names: str) -> list[tuple[object, ...]]:
-    """Return what so many trials draw."""
+    """Return the draws of this many trials."""
     found = []
     for _ in range(trials):
         life.begin_trial()

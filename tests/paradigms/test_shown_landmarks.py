@@ -1,5 +1,5 @@
-"""Films of landmarks that follow states and variables, and of what is shown and closed
-whatever the state.
+"""Films of landmarks that depend on states and variables, and of glyphs and doors
+common to all states.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ Live = Callable[..., ArenaSubject]
 Load = Callable[[str], Specification]
 Reel = Callable[[str], str]
 
-# A film's line: action, picture, reward, state (or outcome). The subject is an arrow,
-# `S` its start, `Z` a zone.
+# A line of a film: action, picture, reward, state (or outcome). The subject is an
+# arrow, `S` its start, `Z` a zone.
 CORRIDOR = """
 arena:
   map: "S...Z"
@@ -296,7 +296,7 @@ trial:
   states: {second: {say: two}, other: {place: goal, rules: [{enter: goal, reward: 1}]}}
 """
     )
-    # Placement causes no events: nothing is paid for being put into the goal.
+    # Placement causes no events, so being placed on the goal pays nothing.
     assert film(text, "S S") == reel(
         """
         - ....→ 0 other
@@ -475,7 +475,7 @@ measures: {stay: time(wide), share: time(wide) / steps, before: time(box)}
         0,
         0,
         0,
-    ]  # from one cell of the zone to the next nothing is entered
+    ]  # a step within the zone enters nothing
     assert life.result().measures == {"stay": 4, "share": 0.8, "before": 1}
 
 
@@ -671,7 +671,7 @@ trial:
     open: {rules: [{enter: gate, go: shut}]}
     shut: {close: [gate], reward: 2, show: {box: x}, rules: [{enter: box, reward: -1, end: back}]}
 """
-    # It stays in the closed doorway, may walk out, and cannot walk back.
+    # The subject stays in the closed doorway, may walk out, and cannot walk back.
     assert film(text, "FFLLLLFF") == reel(
         """
         - →.. 0 open
@@ -861,7 +861,7 @@ schedule: {one: {trials: 2}}
 def test_a_timer_may_read_what_changes_with_every_step(
     film: Film, reel: Reel, rule: str
 ) -> None:
-    """The path, or the pose, changes without anything that fires: it is looked at on
+    """The path, or the pose, changes without any rule firing, so the timer is tested on
     every step.
     """
     rules = ", ".join(filter(None, ("{after: 10 - 9 * moves, end: moved}", rule)))

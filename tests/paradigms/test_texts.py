@@ -1,5 +1,5 @@
-"""Films of text that is filled with values; the same in lanes, for lesions and for
-controls.
+"""Films of text with values filled in; the same in lanes, for lesions
+and for controls.
 """
 
 from __future__ import annotations

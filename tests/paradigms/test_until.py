@@ -1,4 +1,4 @@
-"""Blocks that end on a condition: in lives, in the lesion audit's model of the
+"""Blocks that end on a condition: in lives, and in the lesion audit's model of the
 schedule.
 """
 
@@ -97,8 +97,8 @@ def test_the_lesion_audit_follows_the_schedule(
 def test_the_lesion_audit_knows_which_block_it_is(
     load: Callable[[str], Specification],
 ) -> None:
-    """What pays in one block does not in the other: somebody who knows the file is
-    right in every trial.
+    """The paying arm differs between blocks; a subject that knows the file is right in
+    every trial.
     """
     text = CHOICE.replace("UNTIL", "{outcome: found, count: 3, of: 3}")
     text = text.replace("it == food", "(it == left) == (block == one)")
@@ -117,7 +117,7 @@ REPEATED = CHOICE.replace(
     ("trials", "repeat", "lived", "expected"),
     [
         ("1", "2", [SOON, SOON], ["one", "one", "two"]),
-        # After a repetition that ended so, which is its last trial's business.
+        # The last trial of a repetition decides about its end.
         (
             "2",
             "{at_most: 3, until: {outcome: found, count: 1}}",
@@ -172,7 +172,7 @@ def test_a_block_is_repeated_until_a_criterion(
 
 
 def test_a_contingency_that_reverses_at_criterion(live: Live) -> None:
-    """Reversals after two in a row, as long as the trials last."""
+    """Reversals after two in a row, as long as there are trials."""
     text = CHOICE.replace(
         "vars: {food: left}",
         "draw: {food: {per: block, order: cycle, of: {food: [left, right]}}}",
@@ -227,5 +227,5 @@ def test_what_still_counts_of_the_past_says_when_a_block_ends(
 
     kept = until.still_counts(past[-of:])
     assert ends(["found" if one else None for one in reversed(kept)]) == ends(past)
-    if count == of:  # so many in a row: that alone is counted
+    if count == of:  # so many in a row: only that is counted
         assert all(kept)

@@ -1,5 +1,5 @@
-"""Films of what happens on every step: `inside` a zone, any action, anything in the
-way; and being put on a square.
+"""Films of events on every step: `inside` a zone, any action, anything in the way; and
+placement on a square.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ which it says what the package's agent would have done; or ``task``, ``seeds``,
 own environment.
 """
 
-# What it imports is another package of our name, which no type checker here can see.
-# mypy: ignore-errors
+# The imported module is another package of our name, which type checkers cannot see
+# here. mypy: ignore-errors
 
 import json
 import sys
@@ -24,7 +24,9 @@ from cheesebench import environments
 
 
 def read_once():
-    """Let the oracle read every picture once: what it reads depends on nothing else."""
+    """Let the oracle read every picture once. The result is cached, because it depends
+    on nothing else.
+    """
     parse, search = HeuristicAgent._parse_grid, HeuristicAgent._bfs
     parsed, found = {}, {}
 
@@ -34,7 +36,7 @@ def read_once():
         return parsed[picture]
 
     def search_once(self, grid, start, goals):
-        # Grids are those of ``parsed``, which keeps them.
+        # Grids are those of ``parsed``, which keeps them, so their ids stay valid.
         if id(grid) not in found:
             found[id(grid)] = search(self, grid, start, goals)
         return found[id(grid)]
@@ -43,7 +45,7 @@ def read_once():
 
 
 class Mind:
-    """An agent of the package, put back before every trial, as its runner does."""
+    """An agent of the package, reset before every trial, as its runner does."""
 
     def __init__(self, name, seed):
         self._agent = CSCGQLAgent(seed=seed) if name == "tabular-ql" else None
@@ -72,8 +74,8 @@ def replies(name, seed, trials):
 
 
 def successes(name, task, seed, trials, steps):
-    """Return how many trials of a fresh environment succeed, as the package's runner
-    counts them.
+    """Return the number of successful trials in a fresh environment, counted like the
+    package's runner.
     """
     np.random.seed(seed)
     env = getattr(environments, task)(view_mode=base_env.ViewMode.ASCII_2D)

@@ -8,8 +8,8 @@ its start and a list of steps: reward, whether the trial ended, its success, and
 picture.
 """
 
-# What it imports is another package of our name, which no type checker here can see.
-# mypy: ignore-errors
+# The imported module is another package of our name, which type checkers cannot see
+# here. mypy: ignore-errors
 
 import hashlib
 import json
@@ -22,12 +22,12 @@ from cheesebench.environments import base_env
 from cheesebench import environments
 
 HEADINGS = ["E", "NE", "N", "NW", "W", "SW", "S", "SE"]
-#: What the package calls our four actions.
+#: The package's numbers for our four actions.
 ACTIONS = [0, 2, 3, 7]
 
 
 class Rounded:
-    """numpy, but for the rounding errors of sine and cosine (one of the allowed
+    """numpy without the rounding errors of sine and cosine (one of the allowed
     differences).
     """
 
@@ -75,8 +75,8 @@ def preference(env, start):
     env.agent.angle = {"E": 0.0, "W": np.pi}[start["facing"]]
 
 
-#: What was drawn, put into the package's environment; it has no say in what is not
-#: here.
+#: Setters that put draws into the package's environment; it makes all other choices
+#: itself.
 DRAWN = {
     "BarnesMaze": turn,
     "RadialArmMaze": turn,
@@ -100,8 +100,8 @@ def digest(picture):
     return hashlib.blake2b(cut(picture).encode(), digest_size=8).hexdigest()
 
 
-#: What the picture depends on, where that is little: these are drawn once, because
-#: drawing is what takes long.
+#: The dependencies of each picture, if there are few. Such pictures are cached, because
+#: drawing takes long.
 SEEN = {
     "MorrisWaterMaze": lambda env: (),
     "BarnesMaze": lambda env: (),
@@ -123,7 +123,7 @@ def drawn_once(env, task):
 
 
 def begin(env, task, start, first):
-    """Begin a trial as the package's runner does, with what was drawn."""
+    """Begin a trial as the package's runner does, with these draws."""
     if first:
         env.reset()
     elif env.is_done:
@@ -150,8 +150,8 @@ def live(task, trials, shown):
             picture, reward = env.step(ACTIONS[action])
             ended = len(env.session.trial_results) > ended
             success = bool(env.session.trial_results[-1].success) if ended else None
-            # The picture after the last step is the first one of the next trial:
-            # nothing to compare it with.
+            # The picture after the last step is the first one of the next trial, so it
+            # is not compared.
             steps.append(
                 [float(reward), ended, success, None if ended else shown(picture)]
             )

@@ -7,8 +7,8 @@ because a random agent does not look. ``rounded`` takes sines and cosines to 12 
 as driver.py does.
 """
 
-# What it imports is another package of our name, which no type checker here can see.
-# mypy: ignore-errors
+# The imported module is another package of our name, which type checkers cannot see
+# here. mypy: ignore-errors
 
 import json
 import random
@@ -22,8 +22,8 @@ from cheesebench import environments
 
 
 def successes(task, seed, trials, steps):
-    """Return how many trials of a fresh environment succeed, as the package's runner
-    counts them.
+    """Return the number of successful trials in a fresh environment, counted like the
+    package's runner.
     """
     np.random.seed(seed)
     chance = random.Random(seed)

@@ -1,9 +1,9 @@
-"""The edition `paper` against the package that it is the rules of: the same draws and
+"""The edition `paper` against the package whose rules it follows: the same draws and
 actions, step for step.
 
 The package, ``cheesebench`` 0.2.0, is installed into an environment of its own, because
-its module has the name of ours: ``CHEESEBENCH_PEER_HOME``, or a folder that is thrown
-away. No code of it is here.
+its module has our name: ``CHEESEBENCH_PEER_HOME``, or a temporary folder. No code of it
+is here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CLASSES = {
     "shuttle_box": "ShuttleBox",
     "place_preference": "PlacePreference",
 }
-#: What may differ, and why. Everything else must be equal.
+#: Allowed differences, with reasons. Everything else must be equal.
 ALLOWED = {
     "the picture after the last step of a trial": "the package shows the first picture of the next trial there",
     "blank margins of a picture": "the package draws on a canvas of a fixed size",
@@ -67,7 +67,7 @@ class Step:
 
 
 class Trial(NamedTuple):
-    """A trial as it was lived here."""
+    """A trial as played here."""
 
     start: dict[str, Any]
     actions: list[int]
@@ -88,7 +88,7 @@ def digest(picture: str) -> str:
 
 
 def drawn(life: ArenaSubject, paradigm: ArenaParadigm) -> dict[str, Any]:
-    """Return what was drawn for a trial that has just begun."""
+    """Return the draws for a trial that has just begun."""
     columns = {name: life.values[name] for name in paradigm.specification.columns}
     return {
         **columns,
@@ -99,7 +99,7 @@ def drawn(life: ArenaSubject, paradigm: ArenaParadigm) -> dict[str, Any]:
 def lives(
     paradigm: ArenaParadigm, seed: int, steps: int = STEPS
 ) -> Iterator[list[Trial]]:
-    """Live with random actions for so many steps, in as many lives as that takes."""
+    """Play with random actions for this many steps, in as many lives as necessary."""
     chance, left, view = (
         random.Random(seed),
         steps,
@@ -131,7 +131,7 @@ def lives(
 def ask(
     peer: Path, name: str, played: list[list[Trial]], *, pictures: bool = False
 ) -> list[Any]:
-    """Return what the package makes of the same draws and actions."""
+    """Return the package's results for the same draws and actions."""
     question = {
         "task": CLASSES[name],
         "pictures": pictures,
@@ -150,9 +150,7 @@ def ask(
 
 
 def differences(played: list[list[Trial]], told: list[Any]) -> Iterator[str]:
-    """Yield where the package does otherwise, for the first step of each trial where it
-    does.
-    """
+    """Yield the first step of each trial in which the package differs."""
     for number, (trials, others) in enumerate(zip(played, told, strict=True)):
         for index, (trial, (first, steps)) in enumerate(
             zip(trials, others, strict=True)

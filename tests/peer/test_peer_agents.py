@@ -1,5 +1,5 @@
-"""The edition ``paper``'s own baselines against the package's: the same actions to the
-same pictures and rewards, and the same rates in 200 trials.
+"""The edition ``paper``'s own baselines against the package's: the same actions after
+the same pictures and rewards, and the same rates in 200 trials.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchmarks.random_rates import TASKS
 
 pytestmark = pytest.mark.peer
 
-#: Lives whose every step is compared.
+#: Number of lives in which every step is compared.
 LIVES = 2
 
 

@@ -1,7 +1,7 @@
-"""Protocols in a few lines: what a test does not say is taken from a corridor with a
-goal at its end.
+"""Protocols in a few lines: everything else comes from a corridor with a goal at its
+end.
 
-``«`` in a text marks where a finding is expected; it is no part of the text.
+``«`` in a text marks the position of an expected finding, and is not part of the text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Examination = tuple[Specification | None, list[Diagnostic]]
 
 
 def _complete(text: str) -> str:
-    """Append what every protocol must have and this text has not."""
+    """Append the required keys that this text lacks."""
     text = textwrap.dedent(text).strip("\n")
     present = {line.split(":")[0].strip(MARK) for line in text.splitlines()}
     return (
@@ -45,8 +45,8 @@ def _complete(text: str) -> str:
 
 
 def _examine(text: str) -> Examination:
-    """Return what the loader says of a text; every finding must have the format and
-    stand inside the text.
+    """Return the loader's findings on a text; every finding must have the format and a
+    position inside the text.
     """
     specification, found = examine_text(text, "x.yaml")
     assert (specification is None) == any(d.severity == "error" for d in found)

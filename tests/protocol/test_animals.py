@@ -100,7 +100,7 @@ def test_sessions_have_the_trials_that_the_block_has_left(tmp_path: Path) -> Non
     assert found.over == (1, 2)
 
 
-#: Blocks of which nobody knows how many sessions a subject will have.
+#: Blocks with an unknown number of sessions.
 OPEN = (
     "schedule: {one: {trials: 4, repeat: {at_most: 3, until: {outcome: found, count: 2}}}}\n",
     "schedule: {one: {trials: 4, until: {outcome: found, count: 2}, repeat: {at_most: 9, trials: 8}}}\n",
@@ -362,8 +362,8 @@ def test_mistakes_in_animals_of_a_measure(
     assert said in str(found)
 
 
-#: Value and standard deviation of the compared trials, and animals, as published beside
-#: the data.
+#: Value and standard deviation of the compared trials, and number of animals, as
+#: published beside the data.
 @pytest.mark.parametrize(
     ("name", "sessions", "value", "sd", "animals"),
     [
@@ -405,8 +405,8 @@ def table(name: str) -> list[dict[str, str]]:
 
 
 def test_mice_and_models_have_the_same_limit_on_their_path() -> None:
-    """On average, over the protocol's own trials; both in the longest direct path that
-    there is.
+    """On average, over the protocol's own trials; both in units of the longest direct
+    path.
     """
     maze = ArenaParadigm(
         with_arena(load_protocol(SHIPPED / "morris_water_maze.protocol.yaml"))
@@ -457,7 +457,7 @@ def test_rats_and_models_are_counted_by_one_definition() -> None:
             ("if: errors < 7,", "if: errors < 8,"),
             "primary_errors is 8, 'escaped' is success",
         ),
-        # A subject whose time was up made few errors.
+        # A subject that ran out of time made few errors.
         (
             (" * (last != unsearched) + 8 * (last == unsearched)", ""),
             "'unsearched' is no success",

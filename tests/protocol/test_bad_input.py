@@ -1,4 +1,4 @@
-"""Files that once broke the loader, or made it wait: each is an error with a place."""
+"""Files that once broke or stalled the loader: each is an error with a place."""
 
 from __future__ import annotations
 

@@ -21,9 +21,7 @@ Write = Callable[[str, str], Path]
 
 @pytest.fixture
 def folders(tmp_path: Path, write: Write) -> Catalogue:
-    """Shipped: maze, its editions, chamber. Mine: another maze, and files that are
-    broken.
-    """
+    """Shipped: maze, its editions, chamber. Mine: another maze, and broken files."""
     write("shipped/maze", "paradigm: maze")
     write("shipped/maze.rodent", "version: 1\nextends: maze\nedition: rodent")
     write(
@@ -77,7 +75,7 @@ def test_editions_are_found_by_name(folders: Catalogue) -> None:
     # An edition with an id of its own.
     assert folders.find("maze", "dark").name == "maze_hidden@dark"
     assert folders.find("maze_hidden", "dark").name == "maze_hidden@dark"
-    # What is in the name is meant.
+    # An edition in the name takes precedence.
     assert folders.find("maze@rodent", "dark").name == "maze@rodent"
 
 
@@ -188,7 +186,7 @@ def test_the_id_of_an_installed_protocol_is_warned_of(
 
 
 class Watched(Catalogue):
-    """A catalogue that tells which files it has read in full."""
+    """A catalogue that records which files it has read in full."""
 
     def __init__(self, directories: list[Path]) -> None:
         super().__init__(directories)
@@ -202,7 +200,8 @@ class Watched(Catalogue):
 def test_finding_one_reads_only_what_may_be_it(
     folders: Catalogue, write: Write
 ) -> None:
-    # The edition says nowhere that it is a labyrinth: it extends a file that is.
+    # The edition itself does not say that it is a labyrinth: it extends a file that
+    # does.
     write("shipped/odd", "paradigm: labyrinth")
     write("shipped/odd.dark", "version: 1\nextends: odd\nedition: dark")
     write("shipped/escaped", 'paradigm: "chamb\\u0065r"\nedition: dark')

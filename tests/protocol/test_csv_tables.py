@@ -74,7 +74,8 @@ def test_another_cell_is_another_protocol(tmp_path: Path) -> None:
     assert first is not None
     assert other is not None
     assert first.sha256 != other.sha256
-    # Spelling is not identity: quotes, blanks, a byte order mark, Windows line ends.
+    # Spelling does not affect the identity: quotes, blanks, a byte order mark, Windows
+    # line ends.
     again = written(
         tmp_path,
         b"\xef\xbb\xbf" + GOOD.replace('"o"', "o").replace("\n", "\r\n").encode(),

@@ -1,5 +1,5 @@
-"""Expressions: grammar, precedence, types; checked against Python's own parser where
-both mean the same.
+"""Expressions: grammar, precedence, types; checked against Python's own parser if both
+mean the same.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def test_it_means_what_it_means_in_python(text: str) -> None:
 
 
 def shown(tree: Expression) -> str:
-    """Write a tree with as many parentheses as can be."""
+    """Write a tree with as many parentheses as possible."""
     match tree:
         case Number(value):
             return repr(value)

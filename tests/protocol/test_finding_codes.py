@@ -1,4 +1,4 @@
-"""The list of what codes mean, held against the code that uses them."""
+"""The list of codes and meanings, compared with the code that uses them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDERS = [
 FILES = [path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))] + [
     Path(str(module.__file__)) for module in (interfaces, source)
 ]
-#: What makes a finding, and its severity.
+#: Functions that make a finding, with its severity.
 MAKERS = {
     "error": "error",
     "_error": "error",
@@ -35,8 +35,8 @@ NAMED = {"DUPLICATE_KEY": DUPLICATE_KEY, "VISIBLE_GOAL": VISIBLE_GOAL}
 
 def test_every_code_is_in_the_list_and_no_other() -> None:
     used = {code: severity for path in FILES for code, severity in _used(path)}
-    # Two are no argument of a call: the end of a long list, and what an expression
-    # error is unless it says otherwise.
+    # Two are not arguments of a call: the end of a long list, and the default of an
+    # expression error.
     used |= {199: "error", 130: "error"}
     assert dict(sorted(used.items())) == {
         code: severity for code, (severity, _) in MEANINGS.items()

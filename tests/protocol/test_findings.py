@@ -1,5 +1,5 @@
-"""Every finding of the language once: what is written, the code, and (at the mark
-``«``) where it is reported.
+"""Every finding of the language once: the text, the code, and (at the mark ``«``) the
+reported position.
 """
 
 from __future__ import annotations
@@ -693,8 +693,8 @@ def test_errors_carry_their_findings(tmp_path: Path) -> None:
         (str(only),),
         "It shows at run time.",
     )
-    # As they were first shipped, their references were asymptotes: such a file is as it
-    # was, or has another one.
+    # In the first shipped versions, references were asymptotes: such a file is
+    # unchanged, or has a new reference.
     old = Path(__file__).parents[1] / "fixtures" / "old_nine" / Path(str(path)).name
     known = (
         (325, 326)

@@ -1,5 +1,5 @@
-"""Generators: the zones and groups that the language page names, in the right places,
-for all options.
+"""Generators: the zones and groups of the language page, in the right places, for all
+options.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def reachable(arena: Arena, closed: tuple[str, ...] = ()) -> set[int]:
 
 
 def check_any(arena: Arena) -> None:
-    """What is true of every generated arena."""
+    """Check the properties of every generated arena."""
     assert len(reachable(arena)) == len(arena.cells)
     for column, row in arena.cells:  # walls all around: no view leads out of the arena
         for across, down in COMPASS:
@@ -130,8 +130,8 @@ def test_pool(radius: int) -> None:
         "rim",
         *(member for group in arena.groups.values() for member in group),
     }
-    # Quarter turns carry the quadrants and all other zones into each other, so each is
-    # a quarter of the water.
+    # Quarter turns map the quadrants and all other zones onto each other, so each is a
+    # quarter of the water.
     for ring in (
         ["nw", "ne", "se", "sw"],
         [f"spot_{q}" for q in ("nw", "ne", "se", "sw")],
@@ -162,7 +162,7 @@ def test_pool(radius: int) -> None:
     assert squares(arena, "rim") == rim
     assert {arena.glyphs[square] for square in everything} == {
         "~"
-    }  # nothing can be told from the water
+    }  # nothing looks different from the water
 
 
 @pytest.mark.parametrize("sites", [4, 8])
@@ -230,7 +230,7 @@ def test_ring(options: tuple[int, int]) -> None:
             "x.yaml:4:15: error E141: This ring cannot be drawn: "
             f"{holes} holes do not fit on a ring of radius {radius}. Change its options."
         ]
-        # There is room for one in every second cell of the circle.
+        # The circle has room for a hole in every second cell.
         assert holes > 4 * (radius - 1)
         return
     assert found == []
@@ -319,8 +319,8 @@ def test_radial(options: dict[str, int]) -> None:
         "centre",
         *(member for group in arena.groups.values() for member in group),
     }
-    # Closed gates leave the hub alone with itself: every way into an arm leads through
-    # its gate.
+    # Closed gates isolate the hub, because every path into an arm leads through its
+    # gate.
     assert set(arena.doors) == set(arena.groups["gate"])
     for gate, arm_name in zip(arena.groups["gate"], arena.groups["arm"], strict=True):
         assert set(arena.doors[gate]) < set(arena.zones[arm_name]) or length == 1
@@ -349,7 +349,7 @@ def test_radial(options: dict[str, int]) -> None:
         assert arena.glyphs[one(arena, f"cup{number}")] == "o"
         if not (right and down):
             assert len(arm) == length * width
-    # Arms touch the hub only: from one arm to another there is no way around it.
+    # Arms touch only the hub: there is no path around it from one arm to another.
     for cell in arena.cells_of("arm"):
         mine = next(n for n in numbers if cell in arena.zones[f"arm{n}"])
         for heading in arena.headings:
@@ -358,7 +358,7 @@ def test_radial(options: dict[str, int]) -> None:
                 assert target in arena.zones[f"arm{mine}"]
 
 
-# -- all of them
+# -- all generators
 
 
 @pytest.mark.parametrize("headings", [8, 4])

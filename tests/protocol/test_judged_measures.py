@@ -1,5 +1,5 @@
-"""A reference that makes the verdict one about a measure: what it needs, and what is
-said where it lacks something.
+"""A reference for a verdict about a measure: its requirements, and the findings if one
+is missing.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Each key of the language has a use: in a shipped protocol, or in an example of the
-page about the language.
+"""Each key of the language is used: in a shipped protocol, or in an example on the
+language page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from cheesebench.protocol import documents
 
 ROOT = Path(__file__).parents[2]
-#: What `cheesebench twin` writes.
+#: Keys that `cheesebench twin` writes.
 WRITTEN = {"twin_of"}
 
 

@@ -1,5 +1,5 @@
-"""Mistakes that authors make with keys they do not know yet: one error each, which says
-what was seen and what to do.
+"""Mistakes of authors with unfamiliar keys: one error each, with the value seen and a
+remedy.
 
 Each is a change to one protocol, which has no mistake.
 """
@@ -55,7 +55,7 @@ OF = "of: {sort: [low, high]}"
 ORDER = "order: size(seen) + position(home, arm)"
 CONSTRUCT = "success: last == correct\nconstruct: {name: x, kind: strategy, abolished_by: [{lesion: {hide: %s}, at_most: 0.5}]}"
 
-#: What is written instead of what, and the finding.
+#: Old text, new text, and the finding.
 MISTAKES = {
     "by: forgotten": (
         "steps, by: [sort]",

@@ -1,6 +1,4 @@
-"""Whatever is written, the loader answers with findings; and what it accepts can be
-lived.
-"""
+"""The loader answers any input with findings, and an accepted protocol can be run."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ def _data(name: str) -> str:
 
 
 def live(specification: Specification, seed: int) -> None:
-    """Live some trials with random actions; only a ProtocolError may end it."""
+    """Run some trials with random actions; only a ProtocolError may end them."""
     life.live(
         ArenaParadigm(specification),
         specification,
@@ -128,8 +126,7 @@ def _at(data: Any, path: tuple[Any, ...]) -> Any:
     return data
 
 
-#: Names that mean something in every protocol, and expressions that may go wrong while
-#: it runs.
+#: Names with a meaning in every protocol, and expressions that may fail while it runs.
 _WORDS_OF_ALL = "none it last random wall N NE x . # 1/0 1/0*0 steps state -1 1000*1000*1000 0-9 trial session"
 _VALUES: list[object] = [
     0,
@@ -253,7 +250,7 @@ def test_a_huge_protocol_is_answered_briefly(text: str, examine: Examine) -> Non
     assert len([d for d in found if d.severity == "error"]) <= 101
     assert len([d for d in found if d.severity != "error"]) <= 100
     if specification is None:
-        # what is not listed is counted, unless one error says it all (206: too many
+        # Unlisted errors are counted, unless one error covers everything (206: too many
         # rows)
         assert [d.code for d in found].count(199) == 1 or [d.code for d in found] == [
             206

@@ -1,4 +1,4 @@
-"""The JSON Schema says of a file's shape what the loader says of it."""
+"""The JSON Schema and the loader agree on a file's shape."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.arenas import examine, examine_text
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 _validator = jsonschema.Draft202012Validator(protocol_schema())
 
-#: Every short form of the language, and the long forms beside them.
+#: Every short form of the language, beside its long form.
 SHORT_FORMS = """
 version: 1
 paradigm: short_forms
@@ -200,7 +200,7 @@ def test_an_edition_needs_only_what_it_changes(tmp_path: Path) -> None:
     half_a_rule = copy.deepcopy(edition)
     half_a_rule["reference"] = [
         {"measure": "success", "value": 0.5}
-    ]  # lists are replaced, so they are whole
+    ]  # lists are replaced as a whole
     assert misfits(half_a_rule)
     no_edition = {key: value for key, value in edition.items() if key != "extends"}
     assert misfits(no_edition)
@@ -218,5 +218,5 @@ def test_null_deletes_in_any_file() -> None:
 
 
 def _loads(data: object) -> bool:
-    """JSON is YAML: let the loader judge the same data."""
+    """JSON is YAML, so let the loader judge the same data."""
     return examine_text(json.dumps(data))[0] is not None

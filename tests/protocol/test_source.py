@@ -1,5 +1,5 @@
-"""YAML text becomes nodes with exact positions; what the language forbids is refused
-where it stands.
+"""YAML text becomes nodes with exact positions; forbidden constructs are refused at
+their place.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def test_a_byte_order_mark_does_not_move_positions(tmp_path: Path) -> None:
             3,
             1,
             4,
-        ),  # folded: unknown, so where the value begins
+        ),  # folded text has no known position, so it is where the value begins
         ("a: it\n  != x\n", 3, 1, 4),
         (r'a: "it\x20!= x"', 3, 1, 4),
         ("a: 'it''s x'", 3, 1, 4),
@@ -167,7 +167,7 @@ def test_positions_inside_a_text(
     assert node.inside(offset) == Position("x.yaml", line, column)
 
 
-# -- what is refused, and where
+# -- refusals, with their positions
 
 #: A billion laughs.
 BOMB = "a: &a [x, x]\n" + "".join(

@@ -39,7 +39,7 @@ def data_of(text: str) -> Any:
 
 
 def mappings(value: Any, path: Path_ = ()) -> Iterator[Path_]:
-    """Yield the path of every mapping below a value, itself included."""
+    """Yield the path of every mapping in a value, itself included."""
     if isinstance(value, dict):
         yield path
     for step, child in (
@@ -64,7 +64,7 @@ def examine_data(data: Any) -> list[str]:
     return [str(d).split(": error ")[1] for d in found if d.severity == "error"]
 
 
-#: Mappings whose keys the author makes up.
+#: Mappings whose keys are the author's own.
 FREE = re.compile(
     r"(cite|vars|draw|measures|schedule|trial/states|arena/(legend|groups|landmarks)|draw/\w+/of"
     r"|.*/(set|add|remove|show|counters|measures|variables))"
@@ -97,8 +97,8 @@ def test_everything_uses_every_key() -> None:
         for model in models
         for key, field in model.model_fields.items()
     }
-    # One arena is of one kind, and the verdict is about success, or about a measure
-    # (test_judged_measures); rows are chosen from a file (test_animals).
+    # An arena has only one kind, and the verdict concerns success or a measure
+    # (test_judged_measures); rows are selected from a file (test_animals).
     assert keys - used - {"extends", "block"} == {
         *(
             "pool",
@@ -129,8 +129,8 @@ def test_an_unknown_key_is_named_with_its_neighbour(path: Path_) -> None:
 
 @pytest.mark.parametrize("path", LEAVES, ids=name)
 def test_a_wrong_kind_is_one_clear_line(path: Path_) -> None:
-    """Whether a list or a truth value fits there is the models' business; a mapping of
-    nonsense never does.
+    """The models decide whether a list or a truth value fits; a mapping of nonsense
+    never does.
     """
     data = data_of(EVERYTHING)
     wrongs: list[object] = [{"what": [["ever"]]}, [[{}]], True]
@@ -311,7 +311,7 @@ def test_mistakes_of_shape_hide_no_mistaken_names() -> None:
     assert [one.code for one in Catalogue().inspect_text(other)[1]] == [120]
 
 
-#: Values that no leaf of a protocol takes, or nearly none.
+#: Values that fit no leaf of a protocol, or hardly any.
 UNFIT: list[object] = ["@@", -3, [1, 2], True]
 
 

@@ -1,4 +1,4 @@
-"""What cannot be read as YAML: the error says what its author meant."""
+"""Text that is not YAML: the error says what its author meant."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def remedies(text: str) -> list[str]:
             "a:\n  - b: 1\n     c: 2",
             "This line is indented by 5, the line above by 2: indent it by 4.",
         ),
-        # The line above is the odd one: obeying 'indent it by 4' would make it worse.
+        # The line above is the odd one, so obeying 'indent it by 4' would make it
+        # worse.
         (
             "states:\n  run:\n    say: a\n      freeze: true\n      show: b\n",
             "The line above is indented by 4, this line and others by 6: indent that one by 6.",

@@ -1,5 +1,5 @@
-"""Twins: the same task for a subject that has not read the published file, and another
-picture.
+"""Twins: the same task for a subject that has not read the published file, with a
+different picture.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def laid(scene: Scene, mirrored: bool, quarters: int) -> list[list[Tile]]:
 def exchange(
     ours: list[list[Tile]], theirs: tuple[tuple[Tile, ...], ...]
 ) -> dict[str, str] | None:
-    """Return which glyph stands for which, or None where the pictures are not alike."""
+    """Return the replacement of each glyph, or None if the pictures
+    do not correspond.
+    """
     pairs = [
         (one, other)
         for a, b in zip(ours, theirs, strict=False)
@@ -149,7 +151,7 @@ def lived_alike(
             place = (column, row, (heading + 2 * quarters) % len(HEADINGS))
             if stand(theirs)[:2] != place[:2]:
                 return False
-            # Where it was put down facing anywhere, it faces elsewhere in the twin.
+            # A random heading of a placement is different in the twin.
             put(theirs, *place)
             found = exchange(
                 laid(ours._look.scene, mirrored, quarters), theirs._look.scene.tiles
@@ -163,8 +165,8 @@ def lived_alike(
                 return False
             action = chance.choice([FORWARD, FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY])
             _, reward, status = ours.step(action)
-            # A chamber that maps onto itself is laid in two ways that look alike: what
-            # happens is the same in one.
+            # A symmetrical chamber has two layouts that look alike; the events agree in
+            # one of them.
             same = theirs.step(MIRRORED[action] if mirrored else action)[1:] == (
                 reward,
                 status,
@@ -247,7 +249,7 @@ def test_every_twin_shows_something_else_than_the_public_file(
 
 
 def first_pictures(specification: Specification) -> set[str]:
-    """Return what is seen at the beginning of trials, without the subject."""
+    """Return the pictures at the beginning of trials, without the subject."""
     found = set[str]()
     for subject in range(6):
         life = ArenaSubject(ArenaParadigm(specification).program, VIEW, 3, subject)
@@ -264,8 +266,8 @@ def first_pictures(specification: Specification) -> set[str]:
 
 
 def test_the_published_hash_does_not_tell_which_variant_it_is() -> None:
-    """Of few variants the hash of each could be tried; the key in the first line
-    cannot.
+    """There are few variants, and their hashes could be tried one by one, but the key
+    in the first line cannot be guessed.
     """
     first = [
         twin(chamber(), f"{SECRET} {number}")[1].split("\n", 1)[0]

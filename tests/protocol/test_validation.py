@@ -1,5 +1,5 @@
-"""Whether a construct has been tried: an audit counts for the very protocol that it
-names by its hash.
+"""Validation of a construct: an audit counts only for the protocol whose
+hash it names.
 """
 
 from __future__ import annotations
@@ -204,8 +204,7 @@ JUDGED = (
 
 @pytest.mark.parametrize(
     ("changed", "expected"),
-    # What a verdict is about, and which trials count, is what the lesions were tried
-    # on.
+    # The lesions were tried with this verdict, on these trials.
     [
         ("measures: {latency: steps}", "validated"),
         ("margin: 0.2", "validated"),

@@ -1,4 +1,4 @@
-"""Where the goal can be seen (W311): by what is drawn of it, and in which order."""
+"""Visible goals (W311): by their glyphs, and by the order of drawing."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_goal_that_cannot_be_seen(
     assert not specification.goal_visible
 
 
-#: Two places in an order that is drawn: entering the first one pays.
+#: Two places in a drawn order: entering the first one pays.
 PAIR = 'arena: {map: "A.S.B", legend: {S: box, A: {zone: a}, B: {zone: b}}, groups: {ab: [a, b]}}\n'
 PAIR += "draw: {d: {sample: ab, into: [x, y]}}\n"
 

@@ -1,12 +1,12 @@
-"""A project with three tiny protocols and agents that are sure to pass, to fail, or to
-break.
+"""A project with three tiny protocols and agents that certainly pass,
+fail, or break.
 """
 
 from __future__ import annotations
 
 import pytest
 
-#: Every process would import anyio, and at its end all of Hypothesis.
+#: Otherwise every process would import anyio and, at its end, all of Hypothesis.
 FEWER_PLUGINS = "-p no:hypothesispytest -p no:anyio"
 
 CORRIDOR = """
@@ -93,7 +93,7 @@ def project(
     """
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     monkeypatch.delenv("CI", raising=False)
-    # The fewest that pass and fail.
+    # The smallest numbers of subjects that pass and fail.
     monkeypatch.setenv(
         "PYTEST_ADDOPTS",
         "--design=cohort --subjects=6 --view=ascii_2d -p no:hypothesispytest -p no:anyio",

@@ -50,7 +50,7 @@ def cheesebench_backends():
 
 
 def run(project: pytest.Pytester, **lines: str) -> pytest.RunResult:
-    """Run with a backend in which these lines stand at these places."""
+    """Run with a backend into which these lines are inserted at the named places."""
     text = BACKEND
     for place in ("COMPLETE", "CLOSE", "STOP", "CONNECT", "ACCOUNT", "SERVE"):
         text = text.replace(f"    {place}\n", f"    {lines.get(place, 'pass')}\n")
@@ -134,7 +134,7 @@ def test_a_server_that_cannot_be_stopped_hides_no_cause(
     result.stderr.fnmatch_lines(
         ["ERROR: The backend 'acme' fails while *: LookupError: why (conf*"]
     )
-    if place == "COMPLETE":  # the other one was never started
+    if place == "COMPLETE":  # the other server was never started
         result.stdout.fnmatch_lines(["A model server could not be stopped: ?redacted?"])
     assert list((told.path / "results").iterdir()) == []
     assert KEY not in "\n".join(result.outlines + result.errlines)

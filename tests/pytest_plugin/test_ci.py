@@ -1,4 +1,4 @@
-"""What a pipeline gets: profiles, annotations, a comment."""
+"""Output for a pipeline: profiles, annotations, a comment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_profile_is_a_name_for_options(
     result.stdout.fnmatch_lines(
         ["*17 subjects; *", "Exit code 0: 1 cell failed, which --exit-zero*"]
     )
-    # What is typed comes first.
+    # Typed options take precedence.
     typed = project.runpytest("--profile=nightly", "--model", "walker", "--subjects=16")
     typed.assert_outcomes(passed=1)
     typed.stdout.fnmatch_lines(["*16 subjects; *"])

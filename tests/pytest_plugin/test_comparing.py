@@ -23,8 +23,8 @@ RUN = ("--model", "walker", "--protocols=lab", "--subjects=12", "-k", "east")
 
 @pytest.fixture
 def baseline(project: pytest.Pytester) -> Path:
-    """The baseline ``main``: a run of the walker on ``east``, whose lives are made to
-    differ.
+    """The baseline ``main``: a run of the walker on ``east``, in which lives are made
+    to differ.
     """
     assert project.runpytest_inprocess(*RUN, "--cheese-run-id=old").ret == 0
     assert main(["bless", "old", "main"]) == 0
@@ -51,7 +51,7 @@ def test_a_better_run_is_green(project: pytest.Pytester, baseline: Path) -> None
     directory = project.path / "results" / "new"
     report = (directory / "report.md").read_text(encoding="utf-8")
     assert report.startswith("# This run against main\n")
-    # In the comment no heading is larger than its own.
+    # No heading in the comment is larger than the comment's own.
     headings = re.findall(
         "^#+ .*", (directory / "comment.md").read_text(encoding="utf-8"), re.MULTILINE
     )
@@ -166,7 +166,7 @@ def test_what_could_only_end_undecided_is_refused_before_it_is_run(
 def test_too_few_subjects_to_exclude_a_loss_are_refused_before_they_are_run(
     project: pytest.Pytester, baseline: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A model that is exactly as it was could not pass with them."""
+    """Not even an unchanged model could pass with so few subjects."""
     few = ("--model", "walker", "--protocols=lab", "--subjects=6", "-k", "east")
     gate = ("--cheese-compare=main", "--compare-fail=undecided")
     result = project.runpytest_inprocess(*few, *gate)
@@ -192,7 +192,7 @@ def test_too_few_subjects_to_exclude_a_loss_are_refused_before_they_are_run(
 def test_a_budget_that_ends_in_the_middle_is_told_where_the_comparison_is(
     project: pytest.Pytester,
 ) -> None:
-    """The rest is not counted with what was measured."""
+    """The remaining trials do not count as measured."""
     with FakeServer("ACTIONS: FORWARD, FORWARD") as server:
         given = ("--model=openai/tiny", "--base-url", server.base_url, "--protocols=lab")  # fmt: skip
         both = (*given, "-k", "east or few", "--design=cohort", "--subjects=12")
@@ -347,8 +347,8 @@ def test_a_resumed_run_is_not_compared_with_itself(
 def test_workers_of_xdist_know_the_baseline_of_their_controller(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To them the run itself is the latest; without a baseline, a language model would
-    stop when it is decided.
+    """For a worker, `latest` would mean the run itself. Without a baseline, a language
+    model would stop when it is decided.
     """
     monkeypatch.setenv(
         "PYTEST_ADDOPTS", "--view=ascii_2d -p no:hypothesispytest -p no:anyio"

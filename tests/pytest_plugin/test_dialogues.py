@@ -1,5 +1,5 @@
-"""Dialogues in a pytest session: which tests there are, baselines, language models, and
-what is recorded.
+"""Dialogues in a pytest session: their tests, baselines, language
+models, and records.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.testing.fake_server import Call, FakeServer
 from fuzz.run_logs import rewritten
 
-#: Two ways out of a hall; one answer in two is right by chance.
+#: Two exits of a hall; one answer in two is right by chance.
 FORK = """
 version: 1
 paradigm: fork
@@ -92,8 +92,8 @@ def test_chance_and_ceiling(fork: pytest.Pytester) -> None:
 def test_a_forged_dialogue_is_told(
     fork: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Answers are scored again: a baseline's, which it gives once more, and those of a
-    model, which are in the log. The bar is computed again, too.
+    """Answers are scored again: a baseline's, which it repeats, and a model's, which
+    are in the log. The bar is computed again, too.
     """
     options = ("--subjects=3", "--exit-zero", "maps")
     fork.runpytest("--model", "random-walk", "--cheese-run-id", "low", *options)
@@ -195,7 +195,7 @@ def test_a_model_keeps_its_own_replies_before_it(
             "Answer: hall -> 2 -> 4",
             "**Answer:** the hall, room 1, room 3",
         ]
-    # The whole conversation can be seen again.
+    # The whole conversation is visible again.
     assert (
         main(
             [
@@ -218,8 +218,7 @@ def test_a_model_keeps_its_own_replies_before_it(
         in shown
     )
     assert "--- reply ---\nNow the other one pays more." in shown
-    # What was paid for is never paid for again, and the run comes out the same from its
-    # log.
+    # Paid calls are never repeated, and the log alone gives the same run.
     with FakeServer("nobody is to be asked") as server:
         again = fork.runpytest(
             "--resume",

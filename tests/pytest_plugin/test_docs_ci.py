@@ -1,5 +1,5 @@
-"""The page on continuous integration: its exit codes are the real ones (``tests/docs``
-runs its workflows).
+"""The page on continuous integration: its exit codes must be the real ones
+(``tests/docs`` runs its workflows).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def test_the_workflows_are_complete() -> None:
 
 
 def test_the_model_of_the_workflows_has_a_price() -> None:
-    """Without one ``--max-cost`` is refused, and without an entry the name is."""
+    """Without a price ``--max-cost`` is refused, and without an entry the name is."""
     models = installed_plugins().models
     named = re.findall(r"^ +MODEL: (\S+)$", PAGE, re.MULTILINE)
     assert len(named) == len(WORKFLOWS)
@@ -104,11 +104,11 @@ def job(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[int, str]]:
     """Run the command of the page's first workflow; return its exit code, and the line
-    that says why.
+    that gives the reason.
 
-    Every reader must be told the same: the JUnit file has a failed case if the job is
-    red, and none if it is green; page, comment, summary and failed cases begin with the
-    same sentence.
+    Every output must agree: the JUnit file has a failed case if the job is red, and
+    none if it is green; page, comment, summary and failed cases begin with the same
+    sentence.
     """
     monkeypatch.setenv(
         "PYTEST_ADDOPTS",
@@ -196,8 +196,8 @@ def job(
 
 
 def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -> None:
-    """Against a server that stays the same (to the letter, or nearly), gets worse,
-    breaks, and costs too much.
+    """Against a server that stays the same (exactly, or nearly), gets worse, breaks,
+    and costs too much.
     """
 
     def noisy(call: Call) -> Answer:

@@ -1,4 +1,4 @@
-"""Where subjects are run, as the command line says it: mistakes are one line, before
+"""Executor options on the command line: mistakes are one line, before
 anything is run.
 """
 
@@ -13,7 +13,7 @@ from cheesebench.extras import install_command
 
 
 def refusal(project: pytest.Pytester, *arguments: str) -> str:
-    """Return the one line in which a command is refused; nothing of the run is left."""
+    """Return the one-line refusal of a command, after checking that no run is left."""
     result = project.runpytest_inprocess("--protocols=lab", *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     [line] = [line for line in result.errlines if line]

@@ -1,5 +1,5 @@
-"""What a server would refuse of a run is refused before it: the first question is the
-run's own first request.
+"""Requests that a server would refuse are refused before the run, because the first
+question is the run's own first request.
 """
 
 from __future__ import annotations

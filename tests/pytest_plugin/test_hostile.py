@@ -1,9 +1,9 @@
-"""A server that misbehaves in every way that is known: nothing that it does becomes
-behaviour, or a good number.
+"""A server that misbehaves in every known way: no fault may count as behaviour, or as a
+good number.
 
 Each class of fault (``fuzz.hostilities``) is a model of its own, so that one session
-meets many of them. Each session is compared with one that nothing disturbed. The first
-tests take some of the classes; ``-m slow`` takes all of them.
+meets many of them. Each session is compared with an undisturbed one. The first tests
+take some of the classes; ``-m slow`` takes all of them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ from fuzz.hostilities import HOSTILITIES, Hostility
 from tests.pytest_plugin.conftest import corridor
 
 Records = Mapping[str, list[dict[str, Any]]]
-#: Subjects, and trials of each: a trial is a call.
+#: Number of subjects, and of trials of each; every trial is one call.
 SUBJECTS, TRIALS = 3, 3
-#: Seconds of an attempt, where somebody is silent; and for which a server that is busy
-#: is waited for.
+#: Seconds of an attempt, for silent servers; and seconds of waiting for a busy server.
 ATTEMPT, PATIENCE = 1.5, 3.0
-#: How often it is tried again.
+#: Number of retries.
 RETRIES = 2
 
 
@@ -43,8 +42,7 @@ def _names(*outcomes: str, slow: bool = False) -> list[str]:
     ]
 
 
-#: Who says that he is busy slows all others down, and who is silent keeps a place among
-#: the calls in flight.
+#: Grouped, because a busy server slows all calls down, and a silent one keeps a slot.
 GROUPS = {
     "again": _names("again"),
     "silent": _names("again", slow=True),
@@ -52,7 +50,7 @@ GROUPS = {
     "refused": _names("refused", "account"),
     "throttled": _names("throttled"),
 }
-#: One of each kind.
+#: One fault of each kind.
 SOME = (
     *(
         "status-500",
@@ -97,13 +95,13 @@ def session(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Sessio
 
 
 class Session:
-    """Runs models against the server; what it came to is in the attributes."""
+    """Runs models against the server; its attributes have the results."""
 
     def __init__(self, project: pytest.Pytester) -> None:
         self.project = project
 
     def run(self, names: Sequence[str], mood: Mood) -> HostileServer:
-        """Run these models, each in its way, and read what came of it."""
+        """Run these models, each with its fault, and read the results."""
         silent = [name for name in names if HOSTILITIES[name].slow]
         with HostileServer(HOSTILITIES, mood) as server:
             self.result = self.project.runpytest(
@@ -183,8 +181,8 @@ def _check(session: Session, names: Sequence[str]) -> None:
 
 
 def _check_refused(records: list[dict[str, Any]], calm: list[dict[str, Any]]) -> None:
-    """Whoever asked what is refused stops there; everybody else goes on, and what was
-    answered is as it was.
+    """Subjects whose request is refused stop there; all others continue, with unchanged
+    answers.
     """
     stopped: set[int] = set()
     for record, undisturbed in zip(records, calm, strict=True):
@@ -198,7 +196,9 @@ def _check_refused(records: list[dict[str, Any]], calm: list[dict[str, Any]]) ->
 
 
 def _check_cause(session: Session, one: Hostility) -> None:
-    """The cause stands with this model in the terminal, in JUnit, Markdown and HTML."""
+    """The cause must appear with this model in the terminal, in JUnit, Markdown and
+    HTML.
+    """
     model = f"openai/{one.name}"
     said = rf"{one.said}\b" if one.said else "connection|malformed|timeout"
     cases = ElementTree.parse(session.project.path / "junit.xml").iter("testcase")

@@ -1,5 +1,5 @@
-"""Runs that are ended from outside at any moment, again and again: nothing that was
-received is lost or paid twice.
+"""Runs that are killed at random moments, again and again: nothing received is lost or
+paid twice.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from tests.signals import reset_signals
 
-#: Calls in flight at most.
+#: Maximum number of calls in flight.
 CONCURRENCY = 4
-#: Of the six subjects of conftest.py on one protocol of twenty trials: every trial is
-#: one call.
+#: Number of calls: six subjects of conftest.py on one protocol of twenty trials, with
+#: one call each.
 CALLS = 6 * 20
-#: How often a run is ended, and the seeds of two such stories.
+#: Number of kills of a run, and the seeds of two such stories.
 KILLS, SEEDS = 25, (1, 2)
-#: Both runs have the same: it would be drawn.
+#: Both runs need the same seed, which would otherwise be drawn.
 SEEDED = "--cheese-seed=7"
 GENTLE = tuple(
     getattr(signal, f"SIG{name}")
@@ -39,7 +39,9 @@ GENTLE = tuple(
 
 
 def walk(call: Call) -> str:
-    """Walk straight on; who waits hangs on the seed, or all subjects were copies."""
+    """Walk straight on. The seed decides who waits, because equal subjects would be
+    copies.
+    """
     wait = "STAY, " if call.body.get("seed", 0) % 2 else ""
     return f"LEARNINGS: the way out is ahead\nACTIONS: {wait}FORWARD, FORWARD"
 
@@ -73,8 +75,8 @@ def started(project: pytest.Pytester, words: list[str]) -> subprocess.Popen[byte
 
 
 def recorded(directory: Path) -> dict[tuple[int, int, int], str]:
-    """Return the replies in the log, by subject, trial and call; nothing where there is
-    no log yet.
+    """Return the replies in the log, by subject, trial and call; nothing if there is no
+    log yet.
     """
     try:
         with RunLog.open_read_only(directory) as log:
@@ -124,8 +126,8 @@ def test_a_run_that_is_ended_again_and_again(
         options = ["--cheese-run-id=one", SEEDED]
         for kill in range(KILLS):
             process = started(project, command(server, *options))
-            # While it starts, while it asks (a share of what is left, or there were
-            # nothing left to kill), or between.
+            # Kill while it starts, while it asks (after a share of the remaining calls,
+            # so that some are left), or in between.
             more = chance.randrange(1 + (CALLS - len(known)) // (KILLS - kill))
             before = server.count
             if chance.random() < 0.2:
@@ -145,8 +147,7 @@ def test_a_run_that_is_ended_again_and_again(
                 and process.returncode == pytest.ExitCode.INTERRUPTED
             ):
                 assert b"--resume one" in output, output
-            # Before there is a session, Python says in its own way that it was
-            # interrupted.
+            # Before there is a session, Python itself reports the interruption.
             assert (
                 b"Traceback" not in output.partition(b"cheesebench: openai/tiny")[2]
             ), output
@@ -161,7 +162,7 @@ def test_a_run_that_is_ended_again_and_again(
             check=False,
         )
         assert finished.returncode == 0, finished.stdout
-        # The short question that a resumed session begins with has no seed of a life.
+        # The short question at the beginning of a resumed session has no life's seed.
         answers = Counter(
             call.body["seed"]
             for call in list(server.calls)[first:]
@@ -170,7 +171,7 @@ def test_a_run_that_is_ended_again_and_again(
     assert dump(results / "one") == dump(results / "whole")
     assert recorded(results / "one").keys() == recorded(results / "whole").keys()
     assert len(answers) == CALLS
-    # Only what was on its way to a process that died at once can be asked again.
+    # Only calls in flight from a process that died at once may be repeated.
     assert sum(answers.values()) - CALLS <= hard * CONCURRENCY
     texts = []
     monkeypatch.chdir(project.path)
@@ -181,8 +182,7 @@ def test_a_run_that_is_ended_again_and_again(
     assert len(differing) <= 1, differing
 
 
-#: Waits for what is on its way for as long as nobody hurries it, and says when it
-#: begins to.
+#: Waits for calls in flight until somebody hurries it, and reports when it begins to.
 PATIENT = """
 import pathlib, cheesebench.experiment.session as session
 
@@ -223,7 +223,7 @@ def test_a_second_interrupt_waits_for_nothing(project: pytest.Pytester) -> None:
         assert server.count == CALLS - before
 
 
-#: Where a conftest.py sends its own process a signal, and what is said in the end.
+#: Moments at which a conftest.py signals its own process, each with the final message.
 MOMENTS = {
     "KILL": "interrupted before the run began; nothing was run",
     "def pytest_configure(): KILL": "interrupted before the run began; nothing was run",

@@ -1,5 +1,5 @@
-"""``--control LESION``: a cell of its own beside the plain one, and a sentence where
-the score does not fall.
+"""``--control LESION``: a separate cell beside the plain one, and a sentence if the
+score does not fall.
 """
 
 from __future__ import annotations

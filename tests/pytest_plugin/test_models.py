@@ -31,13 +31,14 @@ from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from fuzz.run_logs import rewritten
 from tests.signals import reset_signals
 
-#: Of the six subjects of conftest.py, in all three protocols: every trial is one call.
+#: Number of calls: six subjects of conftest.py in all three protocols, with one call
+#: for each trial.
 CALLS = 6 * (20 + 2 + 20)
 
 
 def walk(call: Call) -> str:
-    """Walk straight on. Whether a trial begins with a wait hangs on the seed: of one
-    reply all subjects were copies.
+    """Walk straight on. The seed decides whether a trial begins with a wait, because
+    equal subjects would be copies.
     """
     wait = "STAY, " if call.body.get("seed", 0) % 2 else ""
     return f"LEARNINGS: the way out is ahead\nACTIONS: {wait}FORWARD, FORWARD"
@@ -165,7 +166,7 @@ def test_a_server_that_dies_is_an_error_and_no_failure(
         ]
     )
     with FakeServer(walk) as server:
-        # What was recorded is not asked for again; only the base URL is a new one.
+        # Recorded calls are not repeated; only the base URL is new.
         result = project.runpytest(
             "--model",
             "openai/tiny",
@@ -186,7 +187,7 @@ def test_a_server_that_dies_is_an_error_and_no_failure(
 
 
 def _surfaces(project: pytest.Pytester) -> dict[str, str]:
-    """What each report that is written says: Markdown, HTML, JUnit, JSON."""
+    """Return the text of each written report: Markdown, HTML, JUnit, JSON."""
     with RunLog.open_read_only(project.path / "results/one") as log:
         summary = summarise_subjects(
             log.manifest,
@@ -257,8 +258,8 @@ def test_where_a_run_is_only_mentioned_its_doubts_are_too(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What is looked at instead of a report: a comment, an annotation, lists of runs,
-    comparisons, the live page.
+    """Outputs other than reports: a comment, an annotation, lists of runs, comparisons,
+    the live page.
     """
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.chdir(project.path)
@@ -394,7 +395,7 @@ def test_hostile_text_is_text_on_every_surface(
         assert name not in ("markdown", "report one") or not re.search(
             "@root|https://x", text
         ), name
-    # Pasted, the line that continues still means that model.
+    # Pasted into a shell, the continuation command still means that model.
     line = next(
         line for line in result.outlines if line.startswith("  pytest --model ")
     )
@@ -454,8 +455,8 @@ def test_the_run_of_a_stranger_that_no_run_writes_is_one_line(
 
 @pytest.fixture
 def finished(project: pytest.Pytester) -> Iterator[tuple[FakeServer, tuple[str, ...]]]:
-    """The server of a run that ended early, and how the run is resumed without saying
-    where the server is.
+    """The server of a run that ended early, and the arguments that resume the run
+    without the server's address.
     """
     with FakeServer(
         lambda call: walk(call) if call.number < 5 else Answer(status=401)
@@ -595,7 +596,7 @@ def test_the_line_that_continues_with_a_larger_budget_does_so(
             said,
         )
         for _ in range(2):
-            # The estimate is of equal trials; what was in flight may be a little more.
+            # The estimate assumes equal trials; calls in flight may add a little.
             before, line = (
                 server.count,
                 str(result.stdout).partition("with a larger budget:\n  pytest ")[2],
@@ -728,7 +729,7 @@ def test_a_run_that_is_running_is_not_resumed_beside_itself(
 def _recorded(project: pytest.Pytester) -> int:
     try:
         return calls(project, "one")
-    except RunLogError:  # it is just being made
+    except RunLogError:  # the log is just being made
         return 0
 
 

@@ -1,5 +1,5 @@
-"""A plain pytest does not notice us, our option names give way, and wrong options are
-one clear line.
+"""A plain pytest is unaffected, our option names give way, and wrong options are one
+clear line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.pytest_options import SPELLINGS
 from cheesebench.pytest_session.resuming import resume_command
 
-#: What only a session with a model may pay for.
+#: Modules that only a session with a model may import.
 HEAVY = (
     "numpy",
     "scipy",

@@ -1,4 +1,6 @@
-"""``plan`` after a run of the same model with the same settings: what that run took."""
+"""``plan`` after a run of the same model with the same settings uses
+that run's cost.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,7 @@ def test_it_says_what_the_models_own_run_took(
     need = next(iter(after["needs"].values()))
     assert need["calls"][0] == pytest.approx(totals.calls)
     assert need["tokens"][0] == pytest.approx(totals.prompt + totals.completion)
-    # On the clock: calls of several subjects are in flight at once.
+    # Elapsed time, because calls of several subjects are in flight at once.
     assert 0 < need["seconds"][0] <= totals.seconds * 1.000001
     text = " ".join(planned(project, capsys, *design).split())
     assert "The longest prompt has about 700 tokens" in text

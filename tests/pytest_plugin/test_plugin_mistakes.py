@@ -1,5 +1,5 @@
-"""What somebody else's conftest.py does wrong is one line with its name, and no
-internal error.
+"""Mistakes in another plugin's conftest.py are one line with its name, not an internal
+error.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def test_an_executor_that_goes_wrong_is_shown_from_where_its_cell_waits(
         "/pluggy/",
         "/_pytest/",
     ):
-        # The way that pytest itself takes to the cell is of no use to anybody.
+        # pytest's own frames are of no use to anybody.
         result.stdout.no_fnmatch_line(f"*{before}*")
 
 

@@ -1,5 +1,5 @@
-"""Servers of reasoning models, in each shape: no run is refused that can run, and
-nothing is read from thoughts.
+"""Servers of reasoning models, in each form: no possible run is refused, and no action
+is read from reasoning.
 """
 
 from __future__ import annotations
@@ -47,9 +47,7 @@ def run(
 
 
 def actions(project: pytest.Pytester) -> set[str]:
-    """Return the letters of all actions; a point is a step that nobody was asked
-    about.
-    """
+    """Return the letters of all actions; '.' is a frozen step."""
     with RunLog.open_read_only(project.path / "results" / "one") as log:
         return {letter for trial in log.trials() for letter in trial.actions} - {"."}
 
@@ -103,8 +101,8 @@ def test_nobody_goes_on_asking_who_never_acts(project: pytest.Pytester) -> None:
 
 
 def test_an_api_with_every_refusal_runs(project: pytest.Pytester) -> None:
-    """Like OpenAI's: another name of the limit, no temperature, and 400 where the limit
-    is spent.
+    """An API like OpenAI's: another name for the limit, no temperature, and 400 when
+    the limit is used up.
     """
     strict = Reasoner(shape="hidden", thoughts=THOUGHTS, answer=ANSWER, strict=True)
     result, server = run(project, strict)

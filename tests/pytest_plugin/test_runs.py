@@ -29,7 +29,7 @@ def finished_trials(directory: Path) -> int:
     try:
         with RunLog.open_read_only(directory) as log:
             return len(log.trials())
-    except RunLogError:  # it is not there yet, or just being made
+    except RunLogError:  # the log does not exist yet, or is just being made
         return 0
 
 
@@ -107,7 +107,7 @@ def test_a_terminal_shows_live_progress(project: pytest.Pytester) -> None:
         "lab/east.protocol.yaml",
         output=theirs,
     ):
-        os.close(theirs)  # so that reading ends should the process end
+        os.close(theirs)  # so that reading ends if the process ends
         seen = b""
         while b" 2/120 trials, " not in seen:
             seen += os.read(ours, 4096)

@@ -1,4 +1,4 @@
-"""What is collected, under which names, and what pytest's own options make of it."""
+"""Collection: items, their names, and the effect of pytest's own options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def collected(project: pytest.Pytester, *options: str) -> list[str]:
 
 
 def bare(name: str) -> str:
-    """Return the protocol of a test that is in no file."""
+    """Return the protocol of a test without a file."""
     assert name.startswith("cheesebench::")
     return name.removeprefix("cheesebench::").removesuffix("[ascii_2d-walker]")
 
@@ -297,7 +297,7 @@ def test_of_many_known_names_the_nearest_are_listed(project: pytest.Pytester) ->
 def elsewhere(
     project: pytest.Pytester, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A protocol in a project of somebody else, and this project with an ini file and a
+    """A protocol in another project, and this project with an ini file and a
     conftest.py.
     """
     folder = tmp_path_factory.mktemp("elsewhere")

@@ -1,5 +1,5 @@
-"""The sequential design in a pytest session: what it says, and that nothing that
-happens on the way changes it.
+"""The sequential design in a pytest session: its reports, and its independence from
+disturbances.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _recorded(project: pytest.Pytester) -> int:
     try:
         with RunLog.open_read_only(project.path / "results" / "one") as log:
             return log.calls.totals().calls
-    except RunLogError:  # it is just being made
+    except RunLogError:  # the log is just being made
         return 0
 
 
@@ -180,7 +180,7 @@ def test_a_run_that_is_compared_has_a_fixed_number_of_subjects(
 
 
 def test_money_that_ends_twice_changes_nothing(project: pytest.Pytester) -> None:
-    """A run that is stopped by its budget and continued twice ends with the verdicts of
+    """A run that its budget stops and that is continued twice ends with the verdicts of
     an undisturbed one.
     """
     with FakeServer(turning) as server:
@@ -213,8 +213,8 @@ def test_money_that_ends_twice_changes_nothing(project: pytest.Pytester) -> None
 def test_a_budget_goes_to_the_nearest_verdict_whatever_the_number_of_workers(
     project: pytest.Pytester,
 ) -> None:
-    """Long cells come first in the order of the tests; the budget would not do for one
-    of them.
+    """Long cells come first in the order of the tests, but the budget would not suffice
+    for one of them.
     """
     lab = project.path / "lab"
     for name, trials in (

@@ -96,7 +96,7 @@ def test_the_address_of_a_stranger_is_not_called(
 ) -> None:
     with FakeServer(walk) as one, FakeServer(walk) as two:
         given = (*GIVEN, "-k", "east", "--cheese-run-id=one", "--max-tokens=900")
-        # The model's name is guarded, too: what is typed again is trusted.
+        # The model's name is checked, too; a typed name is trusted.
         project.runpytest(*given, "--base-url", one.base_url)
         monkeypatch.setenv("XDG_STATE_HOME", str(project.path / "another user"))
         before = one.count
@@ -113,7 +113,7 @@ def test_the_address_of_a_stranger_is_not_called(
         assert one.count == before < before + two.count
 
 
-#: Stands in for vLLM: healthy at once, and always says the same.
+#: Replaces vLLM: healthy at once, with a constant reply.
 STAND_IN = """
 import http.server, json, sys
 class Handler(http.server.BaseHTTPRequestHandler):

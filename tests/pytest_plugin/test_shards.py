@@ -1,4 +1,4 @@
-"""Shards of a run, and the run that is made of them."""
+"""Shards of a run, and the merged run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GIVEN = (
     "-q",
     "--seed=0",
 )
-#: What a run holds that does not tell when it was written.
+#: Tables of a run without times of writing.
 TABLES = ("cells", "trials", "events", "lives")
 
 
@@ -48,7 +48,7 @@ def reported(run: str, capsys: pytest.CaptureFixture[str]) -> Any:
     capsys.readouterr()
     assert main(["report", run, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    # The only two things in a report that tell which run it is.
+    # The only two entries of a report that identify the run.
     del found["manifest"]["run_id"], found["manifest"]["created"]
     found["manifest"].pop("signature", None)
     return found
@@ -56,9 +56,7 @@ def reported(run: str, capsys: pytest.CaptureFixture[str]) -> Any:
 
 @pytest.fixture
 def shards(project: pytest.Pytester) -> Callable[..., list[str]]:
-    """Runs all parts of a run, each in a process of its own would; returns their
-    ids.
-    """
+    """Runs all parts of a run, each as a separate process would; returns their ids."""
 
     def run(
         of: int, *given: str, name: str = "part", only: Sequence[int] = ()
@@ -293,7 +291,7 @@ def test_a_copy_of_a_shard_is_named(
         "There are two of 1/2: shard 1/2 (part-1) and shard 1/2 (copy). Leave one"
         in capsys.readouterr().err
     )
-    # The same one given twice is the same one.
+    # A shard that is given twice counts once.
     assert main(["merge", "part-1", "part-2", "results/part-1", "--run-id", "all"]) == 0
 
 
@@ -381,8 +379,8 @@ def test_calls_are_merged_and_not_made_again(
 def test_a_strangers_shard_makes_a_strangers_run(
     project: pytest.Pytester, shards: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is started or called, nothing but the target is written, and resuming
-    takes no address from it.
+    """Nothing is started or called, only the target is written, and resuming takes no
+    address from it.
     """
     with FakeServer("ACTIONS: FORWARD, FORWARD") as server:
         given = (
@@ -427,8 +425,8 @@ def test_a_resumed_shard_stays_its_part(project: pytest.Pytester, shards: Any) -
 def test_a_baseline_is_checked_against_all_shards(
     project: pytest.Pytester, shards: Any
 ) -> None:
-    """How many tests a comparison has decides when a cell stops: that must not depend
-    on the parts.
+    """The number of tests in a comparison decides when a cell stops, so it must not
+    depend on the parts.
     """
     given = (
         "--model=walker",

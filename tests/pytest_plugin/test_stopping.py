@@ -1,5 +1,5 @@
-"""``-x`` with a model that costs money: after the first failure nothing more is
-sent.
+"""``-x`` with a model that costs money: after the first failure nothing
+more is sent.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ SUBJECTS, TRIALS = 20, 60
 
 
 def script(call: Call) -> str:
-    """One model stays where it is, for the five actions of a trial; the other one
-    walks.
+    """One model stays in place, for the five actions of a trial; the
+    other one walks.
     """
     return (
         "ACTIONS: STAY, STAY, STAY, STAY, STAY"
@@ -29,7 +29,9 @@ def script(call: Call) -> str:
 
 @dataclass
 class Witness:
-    """A pytest plugin that looks at the server when the first failure is reported."""
+    """A pytest plugin that reads the server's count when the first
+    failure is reported.
+    """
 
     server: FakeServer
     arrived: int = 0
@@ -87,7 +89,7 @@ def test_after_the_first_failure_nothing_more_is_sent(
         sent = [call.body["model"] for call in server.calls]
     assert sent.count("statue") == 2 * SUBJECTS
     assert sent.count("walker") < TRIALS * SUBJECTS / 2
-    if not workers:  # a worker hears of another one's failure a moment later
+    if not workers:  # workers learn of another's failure a moment later
         assert server.count - witness.arrived + witness.in_flight <= SUBJECTS, (
             "a subject has sent two requests since"
         )

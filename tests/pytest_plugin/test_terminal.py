@@ -1,5 +1,5 @@
-"""What a session leaves on the terminal: 80 columns, colours where they are shown,
-glyphs where they can be.
+"""A session's output on the terminal: 80 columns, colours if possible, and glyphs if
+possible.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ ESCAPE = "\x1b["
 
 
 def summary(lines: list[str]) -> list[str]:
-    """Return what stands under the heading ``cheesebench``."""
+    """Return the lines under the heading ``cheesebench``."""
     begin = next(
         number
         for number, line in enumerate(lines)
         if line.strip("=") == " cheesebench "
     )
-    # With -q, the line that counts is not underlined.
+    # With -q, the line with the counts is not underlined.
     return list(
         takewhile(
             lambda line: not re.search(r"=====|^\d+ failed.* in ", line),

@@ -81,7 +81,7 @@ def test_a_failure_is_one_line_with_the_difference_and_the_margin(
         lines[begin + 1],
     )
     assert "_ few[ascii_2d-statue] _" in lines[begin + 2]
-    # The verdicts stand in the table; pytest does not list them once more.
+    # The verdicts are in the table, so pytest must not list them again.
     assert "short test summary" not in str(result.stdout)
     assert "Exit code 1: 3 cells failed." in lines
 

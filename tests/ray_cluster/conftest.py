@@ -1,6 +1,4 @@
-"""A Ray cluster of three nodes on this machine; the first is where its controller
-is.
-"""
+"""A Ray cluster of three nodes on this machine; the first has the controller."""
 
 from __future__ import annotations
 
@@ -20,10 +18,10 @@ STRANGER = Path(__file__).parents[1] / "experiment/stranger"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Three nodes with one processor each; tests may take nodes away, and add some."""
+    """Three nodes with one processor each; tests may remove and add nodes."""
     from ray.cluster_utils import Cluster
 
-    # Sockets have short paths only.
+    # Paths of sockets must be short.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     made = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
@@ -36,7 +34,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def stranger(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module of a plugin, which is installed as long as the test lasts."""
+    """The module of a plugin, which is installed during the test."""
     monkeypatch.syspath_prepend(STRANGER)
     return importlib.import_module("stranger")
 

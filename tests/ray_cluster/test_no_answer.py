@@ -1,5 +1,5 @@
-"""Clusters that cannot do the jobs, and sessions that end early: a line that says so,
-in time, and nothing left.
+"""Clusters that cannot do the jobs, and sessions that end early: a timely message, and
+nothing left behind.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cheesebench.plugins.executors.ray_driver import END_SECONDS
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(180)]
 
-#: Runs the driver process with another limit on connecting.
+#: Runs the driver process with a different limit on connecting.
 DRIVER = """
 import sys
 from cheesebench.plugins.executors import ray_driver
@@ -42,10 +42,10 @@ PATIENCE = 60.0
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of something that accepts connections and never says a word, as a
-    cluster that hangs does.
+    """The address of a listener that accepts connections and never answers, like a
+    cluster that hangs.
     """
-    # Ray takes the address of this machine for 127.0.0.1.
+    # Ray replaces 127.0.0.1 by the address of this machine.
     with socket.create_server(("", 0), backlog=100) as listening:
         yield f"127.0.0.1:{listening.getsockname()[1]}"
 
@@ -92,7 +92,7 @@ def test_a_session_that_ends_while_its_cluster_does_not_answer_leaves_nothing(
     async def end() -> int:
         async with driver(silent, 600) as process:
             assert process.stdin is not None
-            await asyncio.sleep(5)  # it imports Ray, and tries
+            await asyncio.sleep(5)  # it is importing Ray, and trying
             process.stdin.close()
             return await asyncio.wait_for(process.wait(), END_SECONDS + PATIENCE)
 
@@ -120,7 +120,7 @@ def test_nodes_that_are_too_small_are_refused(
 def test_a_job_after_a_refusal_is_refused_at_once(
     plugins: PluginManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Trying again may take minutes, and there may be thousands of jobs."""
+    """Another attempt may take minutes, and there may be thousands of jobs."""
     started = []
     start = pipes.start
 
@@ -178,8 +178,8 @@ def test_an_error_of_the_session_ends_the_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It must not end the task that listens to all jobs: nobody would ever hear of them
-    again.
+    """It must not end the task that listens to all jobs, because then no job would ever
+    report again.
     """
     cells = stranger.cells(["walker"], subjects=4)
 

@@ -1,5 +1,5 @@
-"""Runs on a Ray cluster: the same records as at home, whatever dies, and nothing is
-left behind.
+"""Runs on a Ray cluster: the same records as locally, whatever dies, and nothing left
+behind.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ pytest.importorskip("ray", reason="needs the extra ray: pip install -e '.[ray]'"
 
 from cheesebench.plugins.executors.ray_driver import CRASHES
 
-#: Nothing of this may keep a machine for hours, whatever waits for what.
+#: A limit against hangs, so that no test keeps a machine for hours.
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(1800)]
 
-#: Seconds that anything here may take: a busy machine starts a cluster in a minute.
+#: Maximum seconds for anything: a busy machine starts a cluster in a minute.
 PATIENCE = 600.0
 Cells = dict[CellPlan, BaseSpecification]
 
 
 @pytest.fixture(autouse=True)
 def address(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment says where the cluster is."""
+    """The environment names the cluster."""
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
 
 
@@ -96,8 +96,8 @@ def finished(log: RunLog) -> int:
 def test_a_node_that_dies_changes_nothing(
     cluster: Any, stranger: ModuleType, plugins: PluginManager, tmp_path: Path
 ) -> None:
-    # Slow lives sleep: however fast the machine, most of the work is still to do when
-    # the second node dies.
+    # Slow lives sleep, so that even on a fast machine most of the work remains when the
+    # second node dies.
     cells = {
         **stranger.cells(["walker"], subjects=12),
         **stranger.cells(["slow"], subjects=120),
@@ -112,7 +112,7 @@ def test_a_node_that_dies_changes_nothing(
         session.connect()
         session.start()
         for fallen, node in enumerate(list(cluster.worker_nodes), 1):
-            # Whenever that is: what was sent counts, what was not is done elsewhere.
+            # At any moment: sent trials count, and the others are done elsewhere.
             least = (
                 random.Random(fallen).randrange(total // 4) + (fallen - 1) * total // 4
             )
@@ -190,11 +190,11 @@ def test_no_cluster_is_one_line(
                 executor_options={"address": "127.0.0.1:1"},
             )
         assert "\n" not in str(refused.value)
-    gc.collect()  # a process that nobody has waited for warns
+    gc.collect()  # an unawaited process would warn
 
 
 def marked(mark: str) -> list[int]:
-    """The processes that have a mark in their environment."""
+    """The processes with a mark in their environment."""
     found = []
     for directory in Path("/proc").glob("[0-9]*"):
         try:
@@ -253,7 +253,7 @@ def test_a_run_that_is_killed_leaves_no_process(
                 contextlib.suppress(RunLogError),
                 RunLog.open_read_only(path) as log,
             ):
-                # It may not be written yet.
+                # The log may not be written yet.
                 return finished(log) > 0
             return False
 

@@ -1,4 +1,4 @@
-"""Live lives over OpenEnv with its own client: ``client.py URL FIRST LIVES``; a line of
+"""Runs lives over OpenEnv with its own client: ``client.py URL FIRST LIVES``; a line of
 JSON for each finished life.
 """
 

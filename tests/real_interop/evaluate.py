@@ -1,4 +1,4 @@
-"""Ask a model with Inspect whether it knows each of 120 things: ``evaluate.py MODEL
+"""Asks a model with Inspect whether it knows each of 120 things: ``evaluate.py MODEL
 LOGS``.
 """
 

@@ -1,5 +1,5 @@
-"""Read eval logs with Inspect's own data frames: ``frames.py LOGS``; prints what they
-hold as JSON.
+"""Reads eval logs with Inspect's own data frames: ``frames.py LOGS``; prints their
+contents as JSON.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""OpenEnv, Inspect, Trackio and the Hugging Face Hub as they are, in an environment of
-their own.
+"""The real OpenEnv, Inspect, Trackio and Hugging Face Hub, in an environment of their
+own.
 
-It is made in ``CHEESEBENCH_INTEROP_HOME``, or in a folder that is thrown away (1 GB).
+It is made in ``CHEESEBENCH_INTEROP_HOME``, or in a temporary folder (1 GB).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from cheesebench.testing.fake_server import Call, FakeServer
 
 pytestmark = pytest.mark.interop
 ROOT, HERE = Path(__file__).parents[2], Path(__file__).parent
-#: An environment that is used again must hold this checkout, not another one.
+#: A reused environment must hold this checkout, not another one.
 NEEDED = f"""
 import cheesebench, openenv, inspect_ai, trackio, pandas, pyarrow
 assert cheesebench.__file__.startswith({str(ROOT)!r}), cheesebench.__file__
 """
-#: Lives at once, and the replies of all of them: those of client.py.
+#: Number of parallel lives, and the replies of all of them: those of client.py.
 LIVES, SAID = (
     64,
     (
@@ -47,8 +47,7 @@ LIVES, SAID = (
 )
 
 
-#: Protocols of which lives of training were begun; the server must name them when it
-#: ends.
+#: Protocols in which training lives were begun; the server must name them when it ends.
 TRAINED: list[str] = []
 
 
@@ -110,7 +109,7 @@ def openenv(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         "--sessions",
         str(LIVES),
     ]
-    # No pipe: one that is not read fills, and the server waits.
+    # A file instead of a pipe: a pipe that nobody reads fills up, and the server waits.
     heard = tmp_path_factory.mktemp("openenv") / "stderr.txt"
     with (
         heard.open("w") as stderr,
@@ -139,10 +138,10 @@ def test_lives_at_once_killed_in_the_middle(
     command = [str(tools / "python"), str(HERE / "client.py"), openenv, "0", str(LIVES)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as client:
         assert client.stdout is not None
-        client.stdout.readline()  # one life has ended; the others are in their middle
+        client.stdout.readline()  # one life has ended; the others are in progress
         client.kill()
     for _ in range(100):
-        # The server takes as many again once it has seen that the others are gone.
+        # The server accepts as many again once it has noticed that the others are gone.
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if done.returncode == 0:
             break
@@ -287,7 +286,7 @@ def test_inspects_data_frames_and_view(
 
 
 def replying(call: Call) -> str:
-    """Know two of three things if the model is able, else one, and go forward in a
+    """Know two of three things if the model is able, otherwise one; and go forward in a
     maze.
     """
     asked = re.search(r"Thing (\d+)\?", call.prompt)
@@ -326,7 +325,7 @@ def test_every_protocol_is_a_task_of_inspect(tools: Path, tmp_path: Path) -> Non
                 "FAIL",
                 "INCONCLUSIVE",
             )
-        # Logs of Inspect's own: what is known to differ, and to be the same.
+        # Logs by Inspect itself: two known to differ, and two known to be equal.
         for model in ("able", "unable"):
             run(
                 tools / "python",

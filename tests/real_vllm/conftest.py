@@ -1,5 +1,5 @@
-"""One real server and one real engine for all tests here; both start at once, because
-starting is what takes long.
+"""One real server and one real engine for all tests here. They start together, because
+starting takes long.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import pytest
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
-# Beside this file; the scripts here, which are no tests, import them in the same way.
+# A module beside this file, imported in this way by the scripts here, too.
 import living  # type: ignore[import-not-found]  # noqa: E402
 import recipe  # type: ignore[import-not-found]  # noqa: E402
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A server that a process of its own has started and keeps."""
+    """A server that another process has started and keeps."""
 
     base_url: str
     keeper: subprocess.Popen[str]
@@ -63,7 +63,7 @@ def engine(
 
 @pytest.fixture(scope="session")
 def found(engine: subprocess.Popen[str]) -> dict[str, list[dict[str, Any]]]:
-    """What in_process.py has found."""
+    """The results of in_process.py."""
     output, _ = engine.communicate(timeout=recipe.STARTUP_TIMEOUT)
     assert engine.returncode == 0, output
     answers: dict[str, list[dict[str, Any]]] = json.loads(output.splitlines()[-1])
@@ -85,7 +85,7 @@ def keeping(
     base_url = keeper.stdout.readline().strip()
     assert base_url, "the server did not start; pytest -s shows why"
     yield Kept(base_url, keeper)
-    keeper.kill()  # that this ends the server is tested
+    keeper.kill()  # a test checks that this ends the server
     keeper.communicate()
 
 

@@ -1,5 +1,5 @@
-"""The backend ``vllm-offline`` with a real engine; run by vLLM's Python, prints what it
-found as JSON.
+"""The backend ``vllm-offline`` with a real engine; run by vLLM's Python, prints its
+results as JSON.
 
 Arguments: the model, a directory.
 """

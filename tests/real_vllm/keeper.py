@@ -1,8 +1,8 @@
-"""A process that starts a vLLM server through the ``vllm`` backend, says where it is,
+"""A process that starts a vLLM server through the ``vllm`` backend, prints its address,
 and keeps it.
 
-Arguments: vLLM's Python, the model, a directory for the log, the most tokens of prompt
-and reply. It never stops the server itself.
+Arguments: vLLM's Python, the model, a directory for the log, the maximum tokens of
+prompt and reply. It never stops the server itself.
 """
 
 from __future__ import annotations

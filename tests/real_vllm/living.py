@@ -1,4 +1,4 @@
-"""Which processes live, and who descends from whom."""
+"""Living processes and their ancestry."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-#: Seconds that anything may take before a test gives up.
+#: Maximum seconds for anything, before a test gives up.
 PATIENCE = 120.0
 
 
 def parents() -> dict[int, int]:
-    """Return all living processes, each with its parent; dead ones that nobody has
-    waited for do not count.
-    """
+    """Return all living processes, each with its parent; zombies do not count."""
     found = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -22,7 +20,7 @@ def parents() -> dict[int, int]:
                 .rpartition(")")[2]
                 .split()[:2]
             )
-        except OSError:  # it has just ended
+        except OSError:  # the process has just ended
             continue
         if state != "Z":
             found[int(path.parent.name)] = int(parent)
@@ -30,7 +28,7 @@ def parents() -> dict[int, int]:
 
 
 def family(process: int) -> set[int]:
-    """Return a process and all that descend from it."""
+    """Return a process and all its descendants."""
     known = parents()
     found = {process} & known.keys()
     while more := {child for child, parent in known.items() if parent in found} - found:

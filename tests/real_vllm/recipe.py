@@ -22,11 +22,11 @@ from pathlib import Path
 #: Seconds: half a minute on an idle machine, minutes on a busy one.
 STARTUP_TIMEOUT = 400.0
 HERE = Path(__file__).parent
-#: Environment variable: where the environment and the model are kept.
+#: Environment variable with the folder of the environment and the model.
 HOME = "CHEESEBENCH_VLLM_HOME"
-#: A third party's build is never shown a key.
+#: Markers of secrets, because a third party's build must never get a key.
 SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL")
-#: What vLLM needs to know on a machine without a GPU; and no network, no reports home.
+#: Settings for vLLM on a machine without a GPU; and no network, no reports home.
 CPU: Mapping[str, str] = {
     "VLLM_TARGET_DEVICE": "cpu",
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -34,12 +34,12 @@ CPU: Mapping[str, str] = {
     "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
-    # Lets the model run in the process of the engine ("uni"): less memory, sooner up
-    # and sooner gone.
+    # Runs the model in the process of the engine ("uni"), which takes less memory, and
+    # starts and stops sooner.
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }
-#: Options of the engine on the CPU. Prompts are read whole: it dies of a seeded request
-#: that it reads in pieces.
+#: Options of the engine on the CPU. Prompts are read whole, because it crashes on a
+#: seeded request that it reads in pieces.
 ENGINE: Mapping[str, str] = {
     "max_model_len": "8192",
     "enforce_eager": "true",
@@ -60,8 +60,8 @@ if not _has_ops():
 
 @dataclass(frozen=True, slots=True)
 class RealVllm:
-    """A Python that has vLLM, and two models that it can load: one that reads, and one
-    that also sees.
+    """A Python with vLLM, and two models that it can load: one that reads, and one that
+    also sees.
     """
 
     python: Path
@@ -70,7 +70,9 @@ class RealVllm:
 
 
 def prepare() -> RealVllm:
-    """Return what there is, or make it (seconds to a minute); one process at a time."""
+    """Return the existing installation, or make one (seconds to a minute); one process
+    at a time.
+    """
     home = Path(os.environ.get(HOME) or HERE.parents[1] / ".venv-vllm")
     home.mkdir(parents=True, exist_ok=True)
     found = RealVllm(
@@ -97,8 +99,8 @@ def prepare() -> RealVllm:
 
 
 def environment() -> dict[str, str]:
-    """Return this process's environment without secrets, with this checkout and with
-    what vLLM needs on a CPU.
+    """Return this process's environment without secrets, plus this checkout and the
+    settings for vLLM on a CPU.
     """
     kept = {
         name: value
@@ -128,7 +130,7 @@ def _install(directory: Path) -> None:
     venv.create(directory, clear=True, with_pip=True, symlinks=True)
     python = directory / "bin" / "python"
     run(python, "-m", "pip", "install", "-q", "uv")
-    # uv does not read pip's settings, and a CPU build of torch has to come from
+    # uv does not read pip's settings, but the CPU build of torch has to come from
     # somewhere.
     settings = {
         "UV_FIND_LINKS": _pip_setting(python, "find-links"),

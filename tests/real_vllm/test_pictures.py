@@ -1,9 +1,9 @@
-"""A real multimodal engine: Qwen2.5-VL with tiny random weights, shown the pictures of
+"""A real multimodal engine: Qwen2.5-VL with tiny random weights, given the pictures of
 a view.
 
-The model is the real architecture with the real processor of pictures, so what is
-counted here is what a large one would count: a picture of 448 x 448 pixels is 16 x 16
-tokens. What it says means nothing.
+The model has the real architecture and the real picture processor, so its counts are
+those of a large one: a picture of 448 x 448 pixels is 16 x 16 tokens. Its replies mean
+nothing.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def cheesebench_models():
     served = {{"structured_outputs": {{"regex": f"ACTIONS: {{word}}(, {{word}}){{{{7}}}}"}}}}
     return [ModelEntry(name="tiny", backend="vllm", id={model!r}, images=True, served=served, max_tokens=60)]
 """
-#: Tokens of the system's words, which every picture of a prompt is framed by: where it
-#: begins, and where it ends.
+#: Number of tokens that frame every picture of a prompt: one at its beginning, and one
+#: at its end.
 FRAME = 2
 
 
@@ -60,7 +60,7 @@ def test_a_picture_is_counted_as_its_tokens_and_found_in_the_cache(
         connection = VLLM.connect(context)
         sampling = Sampling(temperature=0.7, max_tokens=4, seed=5)
         try:
-            # One after the other, so that each finds what the one before it has left.
+            # One after the other, so that each call finds the cache of the one before.
             return [
                 await connection.complete(
                     ChatRequest(
@@ -89,8 +89,8 @@ def test_a_picture_is_counted_as_its_tokens_and_found_in_the_cache(
     assert once.usage.prompt - words.usage.prompt == 16 * 16 + FRAME
     assert small.usage.prompt - words.usage.prompt == 8 * 5 + FRAME
     assert two.usage.prompt - once.usage.prompt == 16 * 16 + FRAME
-    # What was cached is the words before the picture; when it is shown again, it is the
-    # picture, too; and another picture of the same size is another prompt.
+    # First the words before the picture were cached; when it is shown again, the
+    # picture is, too; and another picture of the same size is another prompt.
     assert once.usage.cached < words.usage.prompt < again.usage.cached
     assert other.usage.cached == once.usage.cached
     assert metric(seeing, "vllm:mm_cache_hits_total") - hits == 3, (
@@ -125,7 +125,7 @@ def test_the_protocols_in_pictures_and_in_text(
     seen = [call for call in calls if call[0] == "topdown_2d"]
     told = [call for call in calls if call[0] == "ascii_2d"]
     assert not any(call[-1] for call in calls)
-    # Pictures have arrived, and each was counted as 256 tokens at least.
+    # Pictures have arrived, and each was counted as at least 256 tokens.
     pictures = grown["mm_cache_queries_total"]
     assert pictures >= len(seen) > 0
     assert sum(call[3] for call in seen) > 16 * 16 * pictures
@@ -133,10 +133,10 @@ def test_the_protocols_in_pictures_and_in_text(
     print(
         f"{len(seen)} calls with pictures, {len(told)} without; the engine counts {grown}"
     )
-    # The pictures of the last steps are there again in the next prompt.
+    # The pictures of the last steps occur again in the next prompt.
     assert grown["mm_cache_hits_total"] > 0
     prompt, cached = (sum(call[number] for call in calls) for number in (3, 4))
-    # Our counts are the engine's: no question is asked that is not of the run.
+    # Our counts equal the engine's, so every request belongs to the run.
     assert grown["prompt_tokens_total"] == prompt
     assert grown["prefix_cache_hits_total"] == cached > 0
     said = re.sub(r"\s+", " ", printed)

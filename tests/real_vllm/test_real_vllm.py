@@ -1,5 +1,5 @@
-"""A real vLLM on the CPU behind our backends. The model is tiny and random: what it
-says means nothing.
+"""A real vLLM on the CPU behind our backends. The model is tiny and random, and its
+replies mean nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cheesebench.plugins.backends.vllm import VLLM
 
 pytestmark = pytest.mark.vllm
 
-#: A model whose replies can be read: the engine holds it to the format, the tokens are
+#: A model with readable replies: the engine forces the format, while the tokens are
 #: still its own.
 CONFTEST = """
 from cheesebench import ModelEntry
@@ -210,7 +210,7 @@ def pytest_command(*options: str) -> list[str]:
 
 
 def run_pytest(directory: Path, *options: str, code: int = 0) -> str:
-    """Run pytest and return what it prints; ``code`` is the expected exit code."""
+    """Run pytest and return its output; ``code`` is the expected exit code."""
     done = subprocess.run(
         pytest_command(*options),
         cwd=directory,
@@ -295,8 +295,8 @@ def test_64_subjects_killed_resumed_replayed(
     asked = metric(kept, "vllm:request_success_total")
     resumed = run_pytest(tmp_path, *given, *joined, "--resume", "first")
     after = calls(tmp_path, "first")
-    # Nothing that was recorded was asked again: what the server has answered is what is
-    # new, and the probe.
+    # No recorded call was repeated: the server has answered only new calls and the
+    # probe.
     assert after.items() >= before.items()
     assert (
         metric(kept, "vllm:request_success_total") - asked
@@ -304,7 +304,8 @@ def test_64_subjects_killed_resumed_replayed(
     )
     assert len({life for life, *_ in after}) == 64
     assert "64 subjects;" in resumed
-    # The share that was read from the cache is reported, and the server says so, too.
+    # The share read from the cache is reported, and agrees with the server's own
+    # figures.
     prompt = sum(prompt for prompt, _ in after.values())
     cached = sum(cached for _, cached in after.values())
     assert cached > 0.4 * prompt
@@ -333,8 +334,8 @@ def read(directory: Path, run: str, query: str) -> list[tuple[Any, ...]]:
 
 
 def calls(directory: Path, run: str) -> dict[tuple[Any, ...], tuple[int, int]]:
-    """Return what is recorded: subject, trial, call, reply -> tokens of the prompt, and
-    those that were cached.
+    """Return the recorded calls: subject, trial, call, reply -> prompt tokens, and
+    cached ones.
     """
     rows = read(
         directory,
@@ -363,7 +364,7 @@ def metric(kept: Any, name: str) -> float:
 
 
 def test_nothing_outlives_whoever_started_it(kept: Any) -> None:
-    """The last test: it ends the server that the others use."""
+    """This must be the last test, because it ends the server of the others."""
     processes = family(kept.keeper.pid)
     assert len(processes) > 3
     os.kill(kept.keeper.pid, signal.SIGKILL)

@@ -1,5 +1,5 @@
-"""Makes tiny random models: real architectures and chat templates, weights that say
-nothing. Run by vLLM's Python.
+"""Makes tiny random models: real architectures and chat templates, meaningless weights.
+Run by vLLM's Python.
 
 Argument: the directory to write to: ``tiny`` reads text (Qwen2), ``tiny-seeing`` also
 sees (Qwen2.5-VL). The same seed gives the same files. Nothing is downloaded.
@@ -23,8 +23,8 @@ from transformers import (
 )
 
 SEED = 0
-#: Words are cut into far more tokens than by a real tokenizer, and pictures are in the
-#: prompt besides.
+#: Large, because words are split into far more tokens than by a real tokenizer, and
+#: prompts have pictures, too.
 CONTEXT = 32768
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
@@ -35,8 +35,8 @@ TEMPLATE = (
 )
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 PICTURE = ("<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
-#: Those of the real model: the engine cuts pictures into squares of 14 pixels, and
-#: makes a token of 2 x 2 of them.
+#: As in the real model: the engine cuts pictures into squares of 14 pixels, and makes a
+#: token of 2 x 2 of them.
 PROCESSOR = {
     "image_processor_type": "Qwen2VLImageProcessor",
     "processor_class": "Qwen2_5_VLProcessor",
@@ -109,7 +109,7 @@ def seeing(directory: Path) -> None:
     tokens.save_pretrained(directory)
     torch.manual_seed(SEED)
     start, end, image, video = tokens.convert_tokens_to_ids(list(PICTURE))
-    # How the 16 pairs of a head's 32 numbers are divided among time, height and width.
+    # Division of the 16 pairs of a head's 32 numbers among time, height and width.
     rope = {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [4, 6, 6]}
     eyes = {
         "depth": 2,

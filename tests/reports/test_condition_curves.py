@@ -1,4 +1,4 @@
-"""A measure that a protocol gives by a variable: a curve in every report."""
+"""A measure that a protocol reports by a variable: a curve in every report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BY = (("right", "delay"), ("latency", "side"))
 
 @pytest.fixture
 def summary(make_plan: MakePlan, make_trials: MakeTrials) -> Summary:
-    """Return a run in which a measure falls with the delay; ``delays`` are given in
+    """Return a run in which a measure falls with the delay; ``delays`` are used in
     turn.
     """
 

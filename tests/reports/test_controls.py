@@ -1,4 +1,4 @@
-"""Controls stand beside their plain cells, and in no verdict."""
+"""Controls are shown beside their plain cells, and affect no verdict."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ TEXT = HOSTILE | st.text(max_size=60)
 
 
 def shown(markdown: str) -> str:
-    """What a reader sees: no comments, backslash escapes and entities resolved."""
+    """What a reader sees: no comments, and backslash escapes and entities resolved."""
     return html.unescape(
         re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown.replace("<!-- -->", ""))
     )
@@ -29,13 +29,13 @@ def shown(markdown: str) -> str:
 @example("a@b://www.c")
 @given(TEXT)
 def test_escaped_text_shows_what_clean_text_says(text: str) -> None:
-    # An entity in the text itself must survive: its ampersand is escaped.
+    # An entity in the text itself must survive, so its ampersand is escaped.
     assert shown(escape(text)) == clean(text)
 
 
 @given(TEXT)
 def test_nothing_in_escaped_text_means_anything_to_markdown(text: str) -> None:
-    # What is ours cannot come from a text, whose brackets are entities.
+    # Our own comment cannot come from a text, whose brackets become entities.
     bare = re.sub(r"\\[!-/:-@\[-`{-~]", "", escape(text).replace("<!-- -->", ""))
     assert not set(bare) & set("|`*[]<>~$\\\n\r")
     assert not re.search(r"&(?!amp;|lt;|gt;)", bare)

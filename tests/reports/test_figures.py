@@ -1,5 +1,5 @@
-"""Figures show each result as what it is: measures in panels of their own, animals by
-kind and with their intervals, arenas with holes, zones and a legend.
+"""Figures show results properly: measures in panels of their own, animals by kind and
+with their intervals, arenas with holes, zones and a legend.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def test_a_model_is_a_pair_of_columns_and_colours_are_named(
 
 
 def test_every_model_is_inside_the_axes(make_plan: MakePlan, make_run: MakeRun) -> None:
-    """Also one that is drawn later and takes longer."""
+    """Including one that is drawn later and takes longer."""
     plan = make_plan("pool", trials=4)
     (group,) = groups_of(make_run([(plan, 0.5)]))
     lived = [

@@ -90,7 +90,7 @@ def test_text_is_a_table_for_each_model(make_plan: MakePlan, make_run: MakeRun) 
 def test_models_are_rows_and_their_names_are_whole(
     make_plan: MakePlan, make_run: MakeRun
 ) -> None:
-    """What does not fit beside them is below, with the models again."""
+    """Columns that do not fit are below, with the models again."""
     models = [f"provider/a-family-of-models-{size}b-instruct" for size in (7, 70)]
     labels = [f"paradigm_number_{number}_of_the_run" for number in range(9)]
     cells = [

@@ -1,4 +1,4 @@
-"""The Markdown report, read back as a reader would."""
+"""The Markdown report, read back as text."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ def test_hostile_manifests_and_causes(make_plan: MakePlan, make_run: MakeRun) ->
 def test_the_run_says_who_acted(
     make_plan: MakePlan, make_run: MakeRun, agent: str, said: str
 ) -> None:
-    # The option has its default, also where no language model is asked.
+    # The option has its default even if no language model is asked.
     plan = make_plan("pool", model="walker", agent=agent)
     report = render(make_run([(plan, 0.5)], {"options": {"agent": "llm"}}))
     assert f"| agent | {said} |" in re.sub(" +", " ", section(report, "The run"))

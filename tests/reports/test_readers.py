@@ -1,5 +1,5 @@
-"""What a reader compares is comparable: means over the same protocols, one colour for
-each outcome, finished cells.
+"""Numbers beside one another are comparable: means over the same protocols, one colour
+for each outcome, finished cells.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def test_every_outcome_has_a_colour_of_its_own() -> None:
     )
     for scheme in re.findall(r"--kind-0: [^\n]*", style):
         colours = dict(re.findall(r"--kind-(\d+): (#\w+)", scheme))
-        # And one for all others.
+        # One more colour for all other outcomes.
         assert set(map(int, colours)) == set(range(len(TAXONOMY) + 1))
         assert len(set(colours.values())) == len(colours)
     assert set(map(int, re.findall(r"\.kind-(\d+) { fill", style))) == set(

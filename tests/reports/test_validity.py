@@ -1,5 +1,5 @@
-"""Every report says whether what was measured was validated, and what a lesion says
-against it.
+"""Every report says whether the construct was validated, and which lesions contradict
+it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Servers that really serve, a browser that looks at them, and a little maze that a
-model walks through.
+"""Servers that really serve, a browser that visits them, and a little maze that a model
+walks through.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Scheme = Literal["light", "dark"]
 Serve = Callable[[Serving], str]
 Open = Callable[..., "playwright.Page"]
 
-#: What is fetched for tests, and never shipped.
+#: Fetched for tests, and never shipped.
 AXE = "axe-core@4.10.3"
-#: Straight on to the goal; whoever steps aside wastes the trial.
+#: The goal is straight ahead; stepping aside wastes the trial.
 MAZE = """
 version: 1
 paradigm: little
@@ -74,9 +74,7 @@ def maze(tmp_path: Path) -> Specification:
 
 @pytest.fixture
 def lived() -> Callable[..., RunLog]:
-    """Let an agent that needs no server live through a maze; return the open log of the
-    run.
-    """
+    """Run an agent that needs no server in a maze; return the open log of the run."""
 
     def lived(
         results: Path,
@@ -147,8 +145,8 @@ browser = chromium.browser
 
 @pytest.fixture
 def open_page(browser: playwright.Browser) -> Iterator[Open]:
-    """Open a page as somebody of their own; what it complains of, or asks of anybody
-    else, fails the test.
+    """Open a page in a private session. Complaints, and requests to other hosts, fail
+    the test.
 
     ``expected`` is a regular expression for complaints that belong to the test (a
     server that is gone).
@@ -196,8 +194,8 @@ def open_page(browser: playwright.Browser) -> Iterator[Open]:
 
 @pytest.fixture(scope="session")
 def axe(request: pytest.FixtureRequest) -> str:
-    """The code of axe-core, which finds what keeps people out of a page; from npm, for
-    tests alone.
+    """The code of axe-core, which finds accessibility problems of a page; from npm, for
+    tests only.
     """
     given = os.environ.get("CHEESEBENCH_AXE")
     if given is not None:
@@ -230,11 +228,11 @@ def axe(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def check_axe(axe: str) -> Callable[[playwright.Page], None]:
-    """Fail for everything that axe-core finds on a page as it is now."""
+    """Fail for every problem that axe-core finds in the present state of a page."""
 
     def check(page: playwright.Page) -> None:
-        # In the page's own world its policy would forbid it; this is how the browser's
-        # debugger evaluates code.
+        # The page's policy would forbid this as a script; the browser's debugger
+        # evaluates code in this way.
         page.evaluate(axe)
         found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         said = [

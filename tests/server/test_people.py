@@ -1,5 +1,5 @@
-"""``cheesebench people``: people live through paradigms in a browser, and nothing of it
-is lost or seen by others.
+"""``cheesebench people``: people as subjects in a browser, with no data lost or visible
+to others.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ KEYS = {
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """Time that passes on command."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -75,7 +75,7 @@ class Clock:
 
 @dataclass
 class Experiment:
-    """A run of people through the little maze, served in this process."""
+    """A run of people in the little maze, served in this process."""
 
     log: RunLog
     store: ParticipantStore
@@ -131,7 +131,7 @@ def lab(tmp_path: Path, maze: Specification) -> Iterator[Experiment]:
 
 
 class Person:
-    """Somebody in front of a browser, who agrees, reads, and presses keys."""
+    """A person at a browser, who agrees, reads, and presses keys."""
 
     def __init__(self, page: playwright.Page) -> None:
         self.page = page
@@ -148,16 +148,16 @@ class Person:
         return self
 
     def ready(self, before: str = "") -> str:
-        """Wait until the page waits for this person, somewhere else than before; return
-        where.
+        """Wait until the page waits for this person, at another place than before;
+        return the place.
         """
         code = "(before) => document.body.dataset.ready && document.body.dataset.ready !== before"
         self.page.wait_for_function(code, arg=before)
         return str(self.page.evaluate("document.body.dataset.ready"))
 
     def press(self, action: str) -> str:
-        """Press the key of an action, and the button after a trial; return where that
-        leads (``over`` at the end).
+        """Press the key of an action, and the button after a trial; return the new
+        place (``over`` at the end).
         """
         before = self.ready()
         self.page.keyboard.press(KEYS[action])
@@ -178,7 +178,7 @@ class Person:
 
 
 def walk(person: Person, trials: int = 6) -> None:
-    """Walk on until the end, or for so many trials."""
+    """Walk on until the end, or for this many trials."""
     for _ in range(4 * trials):
         if person.press("FORWARD") == "over":
             return
@@ -203,7 +203,7 @@ def test_three_people_at_once_one_of_whom_closes_the_tab(
     walk(people[0])
     people[0].page.get_by_role("heading", name="That was all. Thank you!").wait_for()
     tab = context.new_page()
-    tab.goto(base)  # the invitation knows where this person was; nobody else's does
+    tab.goto(base)  # the invitation remembers where this person was, and nobody else
     tab.get_by_role("link", name="Go on where you were").click()
     back = Person(tab).begin()
     assert back.sees == before
@@ -219,7 +219,7 @@ def test_three_people_at_once_one_of_whom_closes_the_tab(
     assert firsts[1:] == [
         "..SSLLRRFFFF",
         "..SSSLLLRRRF",
-    ]  # frozen steps at first, then every key, over the closed tab
+    ]  # frozen steps at first, then every key, across the closed tab
     judged = judge(plan, lab.log.trials_and_gaps())
     assert judged.subjects == 3
     assert judged.rate == pytest.approx(sum(life[-1] for life in rates(lab.log)) / 3)
@@ -276,7 +276,7 @@ def test_a_person_sees_exactly_what_an_agent_is_shown(
             )
             assert base64.b64decode(picture) == drawn
             assert told.endswith(f"reward {frame.reward:+.6g}")
-        # The one arrow of a map from above is marked, and every letter is still there.
+        # The only arrow in a map from above is marked, and every letter is still there.
         arrows = person.page.locator("#observation .agent").all_text_contents()
         assert len(arrows) == (view == "ascii_2d")
         assert "You are here." in (
@@ -314,12 +314,12 @@ def test_pages_are_for_everybody(
     assert page.locator("#place").inner_text() == "Trial 1 of 6"
     fits()
     page.get_by_role("button", name="Pause").click()
-    page.keyboard.press("ArrowUp")  # nothing passes
+    page.keyboard.press("ArrowUp")  # no step passes
     assert not page.locator("#observation").is_visible()
     fits()
     page.get_by_role("button", name="Go on").click()
     assert person.ready() == where
-    for _ in range(4):  # by the buttons alone
+    for _ in range(4):  # with the buttons alone
         button = page.get_by_role("button", name="Forward")
         button.tap() if width == 360 else button.click()
         where = person.ready(where)
@@ -393,7 +393,7 @@ def test_key_times_are_recorded_where_people_agreed_to_it(
                 f"participant/{token}/act",
                 {"at": at, "action": "FORWARD", "after": after},
             )
-            lab.participants._participants.clear()  # as in a server that begins anew
+            lab.participants._participants.clear()  # as in a restarted server
         [plan] = lab.log.plans()
         [record] = lab.log.trials(plan, 0)
         assert record.tally == (
@@ -476,7 +476,7 @@ def test_two_tabs_of_one_person_are_one_person(
     second.press("STAY")
     second.press("ROTATE_LEFT")
     before = first.ready()
-    # Chosen in sight of something that is past: it must not count.
+    # The action was chosen in view of a past moment, so it must not count.
     first.page.keyboard.press("ArrowUp")
     assert first.ready(before) == second.ready()
     assert first.sees == second.sees
@@ -667,9 +667,9 @@ def test_places_are_limited_and_an_unused_one_goes_to_somebody_else(
     assert "All places are taken" in answer["problem"]
     lab.clock.now += UNUSED + 1
     new = join(base)
-    # It has passed to the new person.
+    # The place now belongs to the new person.
     assert ask(base, f"participant/{store[1]}/now")[0] == 404
-    # Whoever has pressed a key keeps theirs.
+    # A person who has pressed a key keeps their place.
     assert ask(base, f"participant/{store[0]}/now")[0] == 200
     assert ask(base, f"participant/{new}/now")[1]["at"] == "0.0.2"
 
@@ -684,7 +684,7 @@ def test_nobody_else_is_asked_once_a_sequential_verdict_is_decided(
         first = sets_until(plan.subjects)[0]
         early = [join(base) for _ in range(first + 1)]
         for waits, token in enumerate(early[:first]):
-            # People differ, or they would be copies of one.
+            # People differ, because otherwise they would be copies of one.
             assert not lab.participants.complete
             person = lab.participants.find(token)
             assert person is not None
@@ -785,7 +785,7 @@ def heading(seen: str) -> str:
 
 
 def run_to(person: Person, side: str) -> str:
-    """Run from the box into an arm; return what the person was told in it."""
+    """Run from the box into an arm; return the text shown there."""
     turn_to(person, "↑")
     for _ in range(3):
         person.press("FORWARD")
@@ -815,7 +815,7 @@ def test_a_person_learns_the_t_maze(
     ]
     with command(*arguments, cwd=tmp_path) as (process, link):
         person = Person(open_page(link, reduced_motion="reduce")).agree()
-        same = True  # what a person may believe at first: food is where it was
+        same = True  # a person's first belief: food is where it was
         right = []
         for _ in range(trials):
             shut = "←" if "+" in person.sees.split("\n")[1][:3] else "→"
@@ -861,8 +861,8 @@ def test_a_server_that_is_killed_in_a_trial_goes_on_with_it(
     ).wait_for()
     assert (person.ready(), person.sees) == (where, seen)
     with command("--resume", "killed", cwd=tmp_path) as (_, again):
-        assert again == link  # people's links stay what they are
-        person.ready(where)  # the key that nobody took is sent again by the page
+        assert again == link  # people's links stay valid
+        person.ready(where)  # the page sends the lost key again
         person.page.locator("#trouble").wait_for(state="hidden")
         walk(person)
     with RunLog.open_read_only(tmp_path / "results" / "killed") as log:
@@ -959,7 +959,7 @@ def test_people_are_told_what_a_model_is_told() -> None:
         told = agent.instructions(reading)
         who, perception, *rest = told.split("\n\n")
         # The aim, the observations, the actions and the hints are the model's; the rest
-        # of its prompt is no key's.
+        # of its prompt does not concern keys.
         assert (
             "The task is not explained. Make the sum of all your rewards as high as you can."
             in who
@@ -1000,8 +1000,8 @@ def test_a_file_of_participants_with_other_tables_is_refused(
 def test_a_screen_reader_says_each_prompt_result_and_button_in_order(
     lab: Experiment, serve: Serve, open_page: Open
 ) -> None:
-    """Chromium's accessibility tree, top to bottom: what is read before the trial, in
-    it, and after a step.
+    """Chromium's accessibility tree, top to bottom: the text before the trial, in it,
+    and after a step.
     """
     page = open_page(serve(lab.serving), width=1366)
 
@@ -1036,7 +1036,7 @@ def test_a_screen_reader_says_each_prompt_result_and_button_in_order(
     person = Person(page)
     where = person.ready()
     now = said()
-    # The own arrow, which is marked, is a piece of its own.
+    # The subject's own arrow, which is marked, is a separate piece.
     pieces = page.locator("#observation").evaluate(
         "one => [...one.childNodes].map(node => node.textContent.trim())"
     )

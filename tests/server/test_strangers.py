@@ -1,5 +1,5 @@
-"""Clients that follow no rule: they fill no terminal, keep no connection from others,
-and learn nothing.
+"""Clients that follow no rules: they cannot fill the terminal, keep connections from
+others, or learn anything.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Serve = Callable[[Serving], str]
 TOKEN = "a-token-that-is-known"
 LONG = b"a" * 100_000
-#: What is no request: ``{path}`` is the page, ``{host}`` the right header.
+#: Requests that are not valid: ``{path}`` is the page, ``{host}`` the right header.
 NOISE = {
     "no method": b"\0\xff\x1b[31m / HTTP/1.1\r\n{host}\r\n\r\n",
     "no version": b"GET {path} HTTP/9.9\r\n{host}\r\n\r\n",
@@ -54,12 +54,12 @@ NOISE = {
 
 
 def connect(base: str, said: bytes) -> socket.socket:
-    """Return a connection over which something was said."""
+    """Return a connection over which these bytes were sent."""
     parts = urlsplit(base)
     connection = socket.create_connection(
         (parts.hostname or "", parts.port or 0), timeout=30
     )
-    with suppress(ConnectionError):  # it has heard enough
+    with suppress(ConnectionError):  # the server has closed it
         connection.sendall(
             said.replace(b"{path}", parts.path.encode()).replace(
                 b"{host}", b"Host: %b" % parts.netloc.encode()
@@ -69,7 +69,7 @@ def connect(base: str, said: bytes) -> socket.socket:
 
 
 def heard(connection: socket.socket) -> bytes:
-    """Return all that is answered, until the other side ends the connection."""
+    """Return the complete answer, until the other side ends the connection."""
     said = b""
     with connection, suppress(ConnectionError):
         while more := connection.recv(65536):
@@ -79,8 +79,8 @@ def heard(connection: socket.socket) -> bytes:
 
 @contextmanager
 def people(here: Path) -> Iterator[str]:
-    """Run ``cheesebench people``; yield the address. It says how it is ended, at the
-    end how many came, and no more.
+    """Run ``cheesebench people``; yield the address. Afterwards it must print only how
+    it ended, and the number of visitors.
     """
     words = (
         sys.executable,
@@ -184,7 +184,7 @@ def test_who_has_asked_often_shuts_nobody_out(
     visitor.request("GET", f"{parts.path}page")
     assert visitor.getresponse().read() == b"here"
     silent = [connect(base, b"") for _ in range(5)]
-    for connection in silent:  # strangers go first, whoever came before them
+    for connection in silent:  # strangers are closed first, regardless of their order
         assert heard(connection) == b""
     visitor.request("GET", f"{parts.path}page")
     assert visitor.getresponse().read() == b"here"

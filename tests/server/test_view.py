@@ -1,6 +1,4 @@
-"""``cheesebench view``: what its pages say is what the log says, and nobody else gets
-in.
-"""
+"""``cheesebench view``: its pages agree with the log, and strangers are locked out."""
 
 from __future__ import annotations
 
@@ -65,7 +63,7 @@ Open = Callable[..., "playwright.Page"]
 
 TOKEN = "a-token-that-is-known"
 LATENCY = 0.3
-#: What a model writes to take over the page that shows it.
+#: A model's text that tries to take over the page.
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>"
 ENTRY = ModelEntry(
     name="walker",
@@ -76,8 +74,8 @@ ENTRY = ModelEntry(
 
 
 class Gate:
-    """A model server that stands still before certain calls, so that a run can be
-    looked at in peace.
+    """A model server that pauses before certain calls, so that a run can be examined at
+    leisure.
     """
 
     def __init__(self, *stops: int) -> None:
@@ -89,8 +87,7 @@ class Gate:
         if call.number in self.stops:
             self.reached.release()
             self.onward.acquire(timeout=120)
-        # Each subject goes its own way, as subjects do: copies of one another would be
-        # no evidence.
+        # Each subject takes a path of its own, because copies would be no evidence.
         aside = ("", "STAY, ", "ROTATE_LEFT, ROTATE_RIGHT, ")[call.number % 3]
         return f"{HOSTILE}\nACTIONS: {aside}FORWARD, FORWARD, FORWARD, FORWARD"
 
@@ -103,7 +100,7 @@ def going_on(
     name: str = "live",
     subjects: int = 6,
 ) -> Iterator[RunLog]:
-    """Run a model through the maze, in the background, as a session of pytest would."""
+    """Run a model in the maze, in the background, like a session of pytest."""
     plugins = PluginManager()
     with FakeServer(gate, latency=LATENCY) as server:
         model = language_model(
@@ -174,7 +171,7 @@ def counts_of(log: RunLog) -> dict[str, object]:
 
 
 def agree(page: playwright.Page, log: RunLog) -> dict[str, Any]:
-    """Check that the page shows what the log says; return what it shows."""
+    """Check that the page agrees with the log; return the page's state."""
     state = shown_as(page, lambda: counts_of(log))
     calls = log.calls.totals()
     [plan] = log.plans()
@@ -231,7 +228,7 @@ class Listener:
                 self.states.append(json.loads(line[5:]))
 
     def all(self) -> list[dict[str, Any]]:
-        """Wait until the run is finished; return what was sent."""
+        """Wait until the run is finished; return everything that was sent."""
         self._thread.join(60)
         self._connection.close()
         return self.states
@@ -255,17 +252,18 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
             assert 0 < state["in_flight"] <= state["limit"]
             assert not state["cells"][0]["decided"]
             done, left = state["done"], state["left"]
-            # The look at six subjects, with six trials each.
+            # The set of six subjects, with six trials each.
             assert done + left == 6 * 6
             if done:
-                # Rounded to seconds: the estimate is that of the terminal, elapsed time
-                # per trial times what is left.
+                # The terminal's estimate, rounded to seconds: elapsed time per trial
+                # times remaining trials.
                 assert state["seconds_left"] == pytest.approx(
                     state["seconds"] / done * left, abs=1 + left / done
                 )
                 assert state["cost_left"] == pytest.approx(state["cost"] / done * left)
-                # The newest trial is played: its last picture is that of its log.
-                # Both at one moment: the next trial begins when this one has ended.
+                # The newest trial is played, and its last picture is that of its log.
+                # Both are read together, because the next trial begins when this one
+                # has ended.
                 about, film = page.wait_for_function(
                     """() => {
                         const about = document.getElementById("film-about").textContent;
@@ -286,16 +284,14 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
         page.locator("#subjects-list a").first.click()
         page.locator(
             "#sentence", has_text="Step 0 of 6"
-        ).wait_for()  # it is played while the run goes on
+        ).wait_for()  # it is played while the run is in progress
         page.get_by_role("button", name="Next trial").focus()
         page.keyboard.press("End")
         page.locator("#sentence", has_text="The trial ends: found.").wait_for()
         assert HOSTILE in page.locator("#call-reply").inner_text()
         page.go_back()
         page.locator("#status.running, #status.finished").wait_for()
-    page.locator(
-        "#status.finished"
-    ).wait_for()  # from here on nothing changes while it is looked at
+    page.locator("#status.finished").wait_for()  # nothing changes from here on
     with RunLog.open_read_only(tmp_path / "live") as log:
         state = agree(page, log)
         costs = [
@@ -306,7 +302,7 @@ def test_a_run_that_goes_on_is_watched_to_its_verdict(
     for before, after in pairwise(heard):
         assert before["calls"] <= after["calls"]
         assert before["done"] <= after["done"]
-    for one in heard:  # at every moment: exactly what the calls so far have cost
+    for one in heard:  # at every moment: the exact cost of the calls so far
         assert one["cost"] == pytest.approx(sum(costs[: one["calls"]]))
         assert one["done"] == one["cells"][0]["done"]
         assert len(json.dumps(one)) < 20_000  # however many trials there are
@@ -410,7 +406,7 @@ def ask(
     base: str, path: str = "", method: str = "GET", **headers: str
 ) -> tuple[int, dict[str, str], str]:
     """Return status, headers and body of a request that no browser would make (the path
-    goes out as it is).
+    is sent unchanged).
     """
     parts = urlsplit(base)
     connection = http.client.HTTPConnection(
@@ -482,7 +478,7 @@ def test_nobody_else_gets_in(finished: Path, serve: Serve) -> None:
 
 
 def half(base: str, said: bytes = b"GET /") -> socket.socket:
-    """Return a connection over which a request has begun."""
+    """Return a connection with an unfinished request."""
     parts = urlsplit(base)
     connection = socket.create_connection(
         (parts.hostname or "", parts.port or 0), timeout=30
@@ -507,15 +503,15 @@ def test_a_request_that_does_not_arrive_is_not_waited_for(
     for _ in range(2):
         visitor.request("GET", parts.path)
         assert visitor.getresponse().read()
-        # Whoever has asked for a page may ask for the next one as late as a server
-        # usually allows.
+        # A client that has asked for a page may send the next request as late as
+        # servers usually allow.
         with half(base) as one, half(base, b"") as silent:
             wait_for_end(one)
             wait_for_end(silent)
     visitor.close()
     with half(base, b"GET /nothing HTTP/1.1\r\nHost: evil\r\n\r\n") as stranger:
         while stranger.recv(4096):
-            pass  # it ends: strangers' connections are not kept
+            pass  # it ends, because strangers' connections are not kept
 
 
 def test_many_who_say_nothing_shut_nobody_out(
@@ -737,7 +733,7 @@ def test_calls_in_flight_of_several_processes_are_added_up(tmp_path: Path) -> No
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "calls-8.json")
     assert read_flight(tmp_path) == (7, 24, 2.5)
-    # Left behind by a process that was killed.
+    # The leftover of a killed process.
     os.utime(tmp_path / "calls-2.json", (1, 1))
     assert read_flight(tmp_path) == (3, 16, None)
 
@@ -755,12 +751,12 @@ def test_the_pace_of_a_continued_run_is_that_of_its_present_session(
         state = watch.poll()
         assert state.status == "running"
         with log.transaction() as connection:
-            # As if the last subject had two more trials to live.
+            # Pretend that the last subject has two more trials.
             connection.execute("DELETE FROM lives WHERE subject = 3")
             connection.execute("DELETE FROM trials WHERE subject = 3 AND trial >= 4")
         state = watch.poll()
         assert state.left == 2
-        # No trial has been seen to end: nothing says how long one takes.
+        # No trial has ended during the watch, so its duration is unknown.
         assert state.seconds_left is None
         assert not state.cells[0].decided
         lock.close()
@@ -854,8 +850,7 @@ def test_runs_breaks_no_word(
     monkeypatch.setenv("COLUMNS", width)
     assert main(["runs", "--results", str(results)]) == 0
     printed = capsys.readouterr().out
-    # The path to the broken one may be longer than the terminal is wide, and is left
-    # whole.
+    # The path to the broken run may exceed the terminal's width, and stays whole.
     assert max(len(line) for line in printed.splitlines() if "/" not in line) <= int(
         width
     )

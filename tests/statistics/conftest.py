@@ -49,7 +49,8 @@ def _life(subject: int, results: str, **changes: Any) -> list[TrialRecord]:
             "protocol": "a_maze",
             "view": "ascii_2d",
             "session": 1,
-            # Different for every subject, or they would be copies of one another.
+            # Actions differ between subjects, because equal ones would make them
+            # copies.
             "actions": "F" * (trial % 3)
             + "".join("FLRS"[subject >> shift & 3] for shift in (6, 4, 2, 0)),
         }
@@ -71,8 +72,8 @@ def _cohort(*results: str, **changes: Any) -> list[TrialRecord]:
 
 @pytest.fixture(scope="session")
 def plan() -> Callable[..., CellPlan]:
-    """Make the plan of a cell; ``reference`` may be a number, a ReferenceValue or
-    None.
+    """Make the plan of a cell; ``reference`` may be a number, a
+    ReferenceValue or None.
     """
     return _plan
 

@@ -79,7 +79,7 @@ def test_means_count_the_same_animals_once_and_name_what_is_missing() -> None:
     ]
     found = mean_ability((one, ability(one, rate)) for one, rate in plans)
     assert found is not None
-    # (1 + 0) / 2 of the two with the same rats; below 0 counts as 0.
+    # (1 + 0) / 2 for the two with the same rats; below 0 counts as 0.
     assert found.mean == pytest.approx((0.5 + 0 + 1 + 1) / 4)
     assert found.together == (("t_maze", "dnms"),)
     assert found.missing == ("unproved",)

@@ -1,5 +1,5 @@
-"""The rule of the verdict against a version of fifteen lines, an engine of its own, and
-what must always hold.
+"""The rule of the verdict against a version of fifteen lines and an independent engine,
+and its invariants.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ def by_hand(scores: Sequence[float], bar: float) -> float:
 
 
 def verdict(question: Question, scores: Sequence[float], goal: float = GOAL) -> str:
-    """Return the verdict on complete subjects, with the numbers of subjects as plain
-    loops.
-    """
+    """Return the verdict on complete subjects, by plain loops over their number."""
     above, below = (
         question.reference.value + question.passes,
         question.reference.value + question.fails,
@@ -68,7 +66,7 @@ def test_the_verdict_is_that_of_plain_loops(
 
 @pytest.mark.parametrize("missing", [0.0, 0.05])
 def test_the_engine_of_the_figures_gives_the_same_verdicts(missing: float) -> None:
-    """It is written without the package's code, also where the animals are a sample."""
+    """The engine is written without the package's code, also for sampled animals."""
     random = np.random.default_rng(3)
     for setting in engine.shipped():
         for mean in (setting.reference, setting.reference - 0.2):
@@ -138,7 +136,9 @@ def test_a_million_trials_more_never_make_a_verdict_worse(question: Question) ->
 
 
 def check_flips(question: Question, runs: int, subjects: int, seed: int = 1) -> None:
-    """One failed trial of each run is turned into a passed one."""
+    """Check that turning one failed trial of each run into a passed one never makes a
+    verdict worse.
+    """
     random, trials = np.random.default_rng(seed), 10
     mean = question.reference.value + question.passes
     passed = random.binomial(
@@ -151,7 +151,7 @@ def check_flips(question: Question, runs: int, subjects: int, seed: int = 1) -> 
 
 
 def test_the_goal_is_reached_by_chance_in_one_run_of_twenty_at_most() -> None:
-    """Ville's inequality, for subjects that a normal approximation would mistake: one
+    """Ville's inequality, for subjects that a normal approximation would misjudge: one
     in twenty always succeeds.
     """
     runs = 4000
@@ -210,8 +210,8 @@ def test_the_interval_is_where_the_wealth_has_not_reached_the_limit(
 
 
 def test_the_interval_has_the_mean_of_subjects_that_get_worse() -> None:
-    """The first ones have left only means possible above that of all of them; and
-    where those of the last exclude every mean, it has all between.
+    """The first subjects leave only means above the overall mean. If the last ones
+    exclude every mean, the interval covers everything in between.
     """
     worse = [0.8] * 6 + [0.0] * 114
     low, high = limits(worse, worse)
@@ -225,8 +225,8 @@ def test_the_interval_has_the_mean_of_subjects_that_get_worse() -> None:
 
 @pytest.mark.parametrize("mean", [0.45, 0.6, 0.9])
 def test_the_interval_holds_when_a_run_stops(mean: float) -> None:
-    """Of runs that stop because of their results, with subjects of whom some always
-    succeed.
+    """Runs that stop because of their results, with some subjects
+    that always succeed.
     """
     random, shape, other = (
         np.random.default_rng(7),
@@ -304,7 +304,7 @@ def test_a_bar_that_follows_the_mean_is_tried_seldom_with_many_subjects() -> Non
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_bar_that_the_animals_set_is_newcombes_interval(sign: int) -> None:
-    """A model whose own limit lies at the bar has a difference whose limit lies at the
+    """If a model's own limit is at the bar, the limit of its difference is at the
     margin.
     """
     animals = ReferenceValue(value=0.7, sd=0.15, n_animals=12)

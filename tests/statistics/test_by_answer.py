@@ -1,4 +1,4 @@
-"""The check by answers: exact p values, few false remarks, and those it must make."""
+"""The check by answers: exact p values, few false remarks, and required remarks."""
 
 from __future__ import annotations
 

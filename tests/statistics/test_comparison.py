@@ -38,7 +38,7 @@ def cell(
     digest: str = "",
     **more: object,
 ) -> CellCounts:
-    """Return the counts of subjects with 20 trials, of which so many passed."""
+    """Return the counts of subjects with 20 trials each, given the number of passes."""
     subjects = {
         number: SubjectCounts(
             count, 20 - missing, missing, f"{digest or number}-{count}"
@@ -98,7 +98,7 @@ def test_only_worse_and_undecided_are_reasons_to_fail() -> None:
 
 
 def test_nothing_that_was_measured_is_undecided() -> None:
-    """A gate whose budget is spent is not green."""
+    """A gate whose budget is spent must not be green."""
     lost = cell([0] * 20, missing=20)
     found = compare_runs(
         CountedRun(name="new", seed=0, cells=(lost,)),

@@ -1,5 +1,5 @@
-"""The pieces against published and hand-computed values, and the interval of a rate
-against what must always hold.
+"""The parts against published and hand-computed values, and invariants of the interval
+of a rate.
 """
 
 from __future__ import annotations

@@ -22,8 +22,7 @@ GOOD, FAIR, POOR = (
     "++-+-++-+-++-+-++-++",
     "-+--+---+--+---+--+-",
 )
-#: Subjects that are enough for a PASS of the good against a reference of 80 %; 30 are
-#: not.
+#: Number of subjects for a PASS of GOOD against a reference of 80 %; 30 are not enough.
 ENOUGH = 40
 
 
@@ -35,8 +34,7 @@ def test_pass(plan: MakePlan, cohort: MakeTrials) -> None:
     assert cell.n_text == "40 subjects x 20 trials (800/800 valid)"
     assert cell.interval_method == "betting, over 40 subjects"
     assert cell.game is not None
-    # Subjects that are all alike multiply the wealth of each bet by 1 - stake + stake *
-    # .8 / .7.
+    # Equal subjects multiply the wealth of each bet by 1 - stake + stake * .8 / .7.
     assert cell.game.passing == pytest.approx(
         sum(share * (1 + c / 7) ** 40 for c, share in STAKES.items())
     )
@@ -185,8 +183,8 @@ def test_copies_count_as_one_subject(
 def test_subjects_that_all_get_stuck_alike_stay_in_the_rate(
     plan: MakePlan, life: MakeTrials, frozen: int, varied: int
 ) -> None:
-    """How a life went decides whether it is repeated: leaving copies out would bend the
-    rate towards the others.
+    """Whether a life is repeated depends on its course, so leaving copies out would bias
+    the rate towards the others.
     """
     stuck = [
         record
@@ -399,7 +397,7 @@ LIVES = st.lists(
 
 
 def consistent(cell: CellResult) -> bool:
-    """Tell whether verdict, bounds and wealth of a cell say the same."""
+    """Return whether verdict, bounds and wealth of a cell agree."""
     if cell.verdict is Verdict.ERROR:
         return cell.outcomes["infrastructure"] > 0 or cell.rate is None
     if cell.difference_low is None or cell.difference_high is None or cell.game is None:

@@ -77,8 +77,8 @@ def test_equal_models_are_rarely_told_apart(
 def test_trials_that_a_server_lost_count_for_nobody(
     plan: MakePlan, cohort: MakeTrials
 ) -> None:
-    """The better model lost a fifth of its trials: it keeps its rate, and is worse for
-    certain in no case. Equal differences are no certainty either.
+    """The better model lost a fifth of its trials: it keeps its rate, and is never
+    certainly worse. Equal differences are no certainty either.
     """
     random = np.random.default_rng(5)
     plans, trials = list[CellPlan](), list[TrialRecord]()

@@ -1,5 +1,5 @@
-"""Verdicts about a measure: by its range as pass rates are, and always in the measure's
-own unit.
+"""Verdicts about a measure: scaled by its range like pass rates, and always in the
+measure's own unit.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ LATENCY = Measured(name="latency", better="lower", range=(0.0, 60.0))
 def measured(
     subjects: Sequence[Sequence[float | None]], life: Life, name: str = "latency"
 ) -> list[TrialRecord]:
-    """Return the trials of subjects with these values, one a trial; None: the trial is
-    missing.
+    """Return the trials of subjects with these values, one per trial; None: the trial
+    is missing.
     """
     records = []
     for subject, values in enumerate(subjects):

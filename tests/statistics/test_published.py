@@ -1,4 +1,4 @@
-"""Published numbers: as they were published, and beside what they belong to."""
+"""Published numbers: unchanged, and beside the right cells."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_the_numbers_are_those_of_the_transcription() -> None:
     )
 
 
-#: What the transcription calls the baselines.
+#: Names of the baselines in the transcription.
 BASELINES = {
     "random in one view": "random_v1_ASCII_2D",
     "random": "random_v2_best_of_3",
@@ -162,7 +162,7 @@ BASELINES = {
 
 
 def _plain(name: str) -> str:
-    """Return a name as both sides write it: ``Morris Water-Maze`` is
-    ``morriswatermaze``.
+    """Return a name in a common spelling: ``Morris
+    Water-Maze`` is ``morriswatermaze``.
     """
     return re.sub(r"[^a-z0-9.]|task$", "", name.lower())

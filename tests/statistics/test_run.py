@@ -100,8 +100,8 @@ def test_gate_fails_on_a_failure(run: Run) -> None:
 
 
 def test_a_failure_that_is_not_listed_is_one_all_the_same(run: Run) -> None:
-    """Its test is red and pytest exits with 1, so the gate says FAIL; what holds for
-    all together is said beside it.
+    """Its test is red and pytest exits with 1, so the gate says FAIL; the corrected
+    result is beside it.
     """
     lives = ["+" * k + "-" * (20 - k) for k in [9] * 8 + [14] * 32]
     summary = run(a=GOOD, b=lives, c=GOOD)
@@ -212,9 +212,9 @@ def test_a_run_is_judged_one_life_at_a_time(plan: MakePlan, life: MakeTrials) ->
         tracemalloc.stop()
         return highest
 
-    peak(2)  # what is imported and cached once is none of it
+    peak(2)  # imports and caches do not count
     kept = sys.getsizeof(life(0, "+")[0]) * 100
-    # With more than MOST_KEPT trials, how they began is not kept.
+    # With more than MOST_KEPT trials, the digests of their beginnings are not kept.
     assert (peak(250) - peak(150)) / 100 < kept / 4, (
         "bytes that each further life of 100 trials costs"
     )

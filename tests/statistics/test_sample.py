@@ -1,4 +1,6 @@
-"""Which trials enter: estimand, missing trials, subjects without a record, copies."""
+"""The trials that enter: estimand, missing trials, subjects without
+a record, copies.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,7 @@ def test_subjects_that_were_stopped_before_they_acted_are_no_evidence_and_no_cop
 def test_subjects_that_only_stay_and_fail_are_not_copies(
     plan: MakePlan, cohort: MakeLife, actions: str
 ) -> None:
-    """Where they started was drawn, though nothing in their records shows it."""
+    """Their starting positions were drawn, although their records do not show it."""
     assert distinct(plan(), cohort("tt", "tt", actions=actions)) == [0, 1]
     assert distinct(plan(), cohort("t+", "t+", actions=actions)) == [0], (
         "staying has paid: that is behaviour"

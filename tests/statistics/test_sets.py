@@ -80,7 +80,7 @@ def test_one_subject_is_singular(sequential: Both, planned: bool, said: str) -> 
 
 
 def test_subjects_of_a_later_set_are_not_counted(sequential: Both) -> None:
-    """They were begun ahead, with capacity to spare; which ones depends on timing."""
+    """They were begun ahead, with spare capacity; which ones depends on timing."""
     asked, cell = sequential(*[FAILS] * 6, PASSES, PASSES)
     assert asked.decided
     assert (cell.verdict, cell.rate, cell.subjects) == (Verdict.FAIL, 0, 6)

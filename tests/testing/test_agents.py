@@ -1,4 +1,4 @@
-"""Agents that are wrong in one way each are failed, by the name of the rule."""
+"""Agents with one fault each must break the rule of that name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Backends that are wrong in one way each are failed, by the name of the rule."""
+"""Backends with one fault each must break the rule of that name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from cheesebench.testing.backends import RULES, SERVER_RULES
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 GOOD = PluginManager().backend("openai")
-#: The page that tells all of this.
+#: The page with this server and client.
 PAGE = Path(__file__).parents[2] / "docs/plugins.md"
 Complete = Callable[["Wrong", ChatRequest], Any]
 
@@ -276,13 +276,13 @@ async def mixes_up(self: Wrong, request: ChatRequest) -> ChatReply:
 
 
 class ClosesTooLate(Wrong):
-    """Lets go of a socket when the event loop ends, and not when it is told to."""
+    """Closes a socket when the event loop ends, instead of on request."""
 
     async def close(self) -> None:
         url = urlsplit(self.url)
         _, self.held = await asyncio.open_connection(url.hostname, url.port)
         self.closing = asyncio.create_task(self._linger())
-        # Until the server, in a thread of its own, has taken notice.
+        # Wait until the server, in a thread of its own, has noticed.
         await asyncio.sleep(0.2)
 
     async def _linger(self) -> None:
@@ -315,7 +315,7 @@ async def lets_half_characters_through(self: Wrong, request: ChatRequest) -> Cha
 
 
 def broken(spec: BackendSpec, *rules: str, **call: Any) -> list[str]:
-    """Return which of these rules (without any: of all) the backend breaks."""
+    """Return which of these rules (default: all) the backend breaks."""
     but = [name for name in (*RULES, *SERVER_RULES) if rules and name not in rules]
     return [
         one.rule
@@ -529,7 +529,7 @@ class OtherServer(FakeServer):
 
 
 class Other:
-    """A client of that server, as short as can be."""
+    """A minimal client of that server."""
 
     def __init__(self, context: BackendContext) -> None:
         import aiohttp
@@ -581,8 +581,8 @@ async def forgets_the_system(self: Any, request: ChatRequest) -> ChatReply:
 
 
 class Whole:
-    """A client of the server on the page on plugins, with another ``complete`` if need
-    be.
+    """A client of the server on the page on plugins, with another ``complete`` if
+    required.
     """
 
     def __init__(self, context: BackendContext, complete: Any = None) -> None:
@@ -679,7 +679,7 @@ def test_the_server_of_the_page_on_plugins_serves_a_backend() -> None:
     but = ["fault: quota", "fault: context too long"]
     call: dict[str, Any] = {"server": names["AcmeServer"], "key_env": "ACME_API_KEY"}
     assert broken_backend_rules(spec, but=but, **call) == []
-    # What the API does not have hides nothing else.
+    # A missing function of the API must not hide other findings.
     deaf = dataclasses.replace(
         spec, connect=lambda context: Whole(context, forgets_the_system)
     )

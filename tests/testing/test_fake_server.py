@@ -1,4 +1,4 @@
-"""The server that tests of backends talk to does what its script says."""
+"""The fake server for tests of backends follows its script."""
 
 from __future__ import annotations
 
@@ -150,12 +150,12 @@ def test_connections_that_are_made_while_it_stops_are_closed() -> None:
             wait_for(lambda server=server: server.connections > 0)  # type: ignore[misc]
             server.stop()
             assert sum(task.result() for task in knocking) > 0
-    gc.collect()  # An open one would warn, and a warning is an error here.
+    gc.collect()  # an open connection would warn, and a warning is an error here
 
 
 def knock(port: int) -> int:
-    """Connect without an end, until the server refuses; return how many connections
-    were made.
+    """Connect repeatedly until the server refuses; return the number of connections
+    made.
     """
     made = []
     with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""How long an event loop stands still."""
+"""Measuring the stalls of an event loop."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from cheesebench.testing.backends import CALLS, standstill
 
 
 def measured(*blocked: int) -> float:
-    """Return what is found where these calls (-1: the first, which is not counted)
-    stand still.
+    """Return the measured stall if these calls block (-1: the first, which is not
+    counted).
     """
     numbers = iter(range(-1, CALLS))
 

@@ -1,4 +1,4 @@
-"""Everything that is registered passes the suite that vendors are given."""
+"""Everything registered passes the conformance suite for vendors."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from cheesebench.testing import (
 )
 
 PLUGINS = PluginManager()
-#: How each backend is called: the arguments of the suite beside the backend.
+#: How each backend is called: further arguments of the suite.
 CALLS: dict[str, dict[str, Any]] = {
     "openai": {"key_env": "OPENAI_API_KEY"},
-    # A server that is already up is asked through the same client.
+    # A running server is called through the same client.
     "vllm": {"key_env": "VLLM_API_KEY"},
     "litellm": {
         "model": "openai/tiny",
@@ -34,7 +34,8 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
-#: These load a model themselves: ``tests/local`` and ``tests/real_vllm`` call them.
+#: Backends that load a model themselves: ``tests/local`` and ``tests/real_vllm`` test
+#: them.
 LOADING = {"llamacpp", "vllm-offline"}
 
 

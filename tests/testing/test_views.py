@@ -1,4 +1,4 @@
-"""Views that are wrong in one way each are failed, by the name of the rule."""
+"""Views with one fault each must break the rule of that name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COUNTER = itertools.count()
 
 
 class Good:
-    """The map, the place in numbers, and the heading in letters."""
+    """The map, the position in numbers, and the heading in letters."""
 
     name = "letters"
     characters = "\n" + "".join(HEADINGS) + "0123456789 "

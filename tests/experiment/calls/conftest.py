@@ -1,5 +1,5 @@
-"""A laboratory with the stranger's agent in it, and what a run there gives if nothing
-goes wrong.
+"""A laboratory with the stranger's agent in it, and the result of an undisturbed run
+there.
 """
 
 from __future__ import annotations

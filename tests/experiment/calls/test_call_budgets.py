@@ -1,4 +1,4 @@
-"""Limits on cost, tokens and time, and what is spent when they are reached."""
+"""Limits on cost, tokens and time, and the amounts spent when they are reached."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def test_a_budget_stops_before_the_next_call(laboratory: Laboratory) -> None:
                 assert all(said in text for text in errors(log))
 
 
-#: 100 tokens of prompt and 400 of reply, 390 of them reasoning, as servers count them.
+#: Spellings of 100 tokens of prompt and 400 of reply, 390 of them reasoning, in the
+#: counts of various servers.
 SPELLINGS: dict[str, dict[str, Any]] = {
     "OpenAI": {
         "prompt_tokens": 100,
@@ -86,7 +87,8 @@ def test_a_budget_holds_however_a_server_counts(
     with FakeServer(lambda call: Answer(text=walk(call), usage=usage)) as server:
         model = laboratory.model(server)
         cells = laboratory.cells(model)
-        # Ten calls of 500 tokens, and of 900 millionths of a dollar.
+        # Limits that suffice for ten calls of 500 tokens, at 900 millionths of a dollar
+        # each.
         for name, limit in {
             "tokens": Limits(tokens=4999),
             "cost": Limits(cost=0.00899),
@@ -107,8 +109,8 @@ def test_what_is_in_flight_overshoots_a_budget_by_one_call_at_most(
     sizes: list[int] = []
 
     def usage(call: Call) -> Answer:
-        # Replies of many lengths, the longest of them early; prompts as long as they
-        # are.
+        # Replies of many lengths, with the longest ones early, and prompts counted by
+        # their real length.
         tokens = sum(len(message["content"]) for message in call.body["messages"]) // 3
         reply = 40 if call.number % 7 == 0 else 5
         sizes.append(tokens + reply)
@@ -185,8 +187,8 @@ def test_a_place_in_the_budget_is_given_back_whatever_happens() -> None:
 def test_no_pause_outlasts_the_time(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Each pause alone would take longer than a test may: the server's wish, which holds
-    # everybody, and our own.
+    # Each pause alone would exceed the time of a test: the server's wish, which holds
+    # up all calls, and our own.
     monkeypatch.setattr(calling, "FIRST_PAUSE", 600.0)
     monkeypatch.setattr(calling, "LONGEST_PAUSE", 600.0)
     for answer in (
@@ -309,7 +311,7 @@ def test_processes_that_share_a_budget_see_what_the_others_spend(
 def test_processes_that_share_a_budget_exceed_it_by_one_call_each_at_most(
     monkeypatch: pytest.MonkeyPatch, slower: int
 ) -> None:
-    # Nobody looks unless there is a reason.
+    # Effectively never, so that only a reason causes a check.
     monkeypatch.setattr(calling, "INTERVAL", 3600.0)
     recorded, one = CallTotals(), CallTotals(prompt=10)
 

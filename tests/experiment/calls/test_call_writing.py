@@ -1,4 +1,4 @@
-"""What the run log keeps of calls: written together, before they count, never replaced,
+"""Calls in the run log: written together, before they count, never replaced, and
 without keys.
 """
 
@@ -101,7 +101,7 @@ def test_calls_of_one_moment_are_written_together_and_each_before_its_reply_coun
     with laboratory.log("together", cells) as log:
         asyncio.run(crowd(log))
         assert order == [subject for subject in range(20) if subject != 3]
-        # Who was cancelled has paid all the same.
+        # Cancelled calls are paid for all the same.
         assert [log.calls.count(plan, subject) for subject in range(20)] == [1] * 20
 
 

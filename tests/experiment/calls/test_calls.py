@@ -238,9 +238,8 @@ def test_one_hopeless_subject_does_not_stop_the_others(
 def test_a_resumed_run_gives_up_no_model_that_it_has_read(
     laboratory: Laboratory, tokens: int
 ) -> None:
-    """Recorded replies come in another order than at first: all those of the first
-    subject, which never names an action, then those of the second, which does not
-    either, then those of the others.
+    """Recorded replies come in a new order: first all of the first subject, which never
+    names an action, then all of the second, which does not either, then the others'.
     """
 
     def script(call: Call) -> str:
@@ -339,8 +338,8 @@ def test_what_was_refused_for_what_it_asks_is_asked_again_only_on_demand(
             assert not any(record.missing for record in log.trials())
             totals = log.calls.totals()
         assert totals.attempts == server.count
-        # Two subjects, refused twice: an answer that a filter let through at last is
-        # none that came at once.
+        # Two subjects with two refusals each: an answer that a filter finally lets
+        # through must not look immediate.
         assert totals.malformed == 4
         assert totals.calls == server.count - 4
 
@@ -366,7 +365,8 @@ def test_a_changed_prompt_is_no_continuation(
 def test_one_call_has_a_total_deadline(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Six retries of a second each would be allowed: the total ends it before.
+    # Six retries of a second each would be allowed, but the total time ends them
+    # earlier.
     monkeypatch.setattr(calling, "PATIENCE", 0.5)
     with FakeServer(Answer(fault="hang")) as server:
         model = laboratory.model(server)
@@ -391,7 +391,7 @@ def test_what_is_on_its_way_when_a_session_ends_is_recorded(
             while server.in_flight < 4:
                 time.sleep(0.01)
             session.close()
-            # Nothing received is lost, and nothing was sent after the end.
+            # No received reply is lost, and nothing was sent after the end.
             assert log.calls.totals().calls == server.count == 4
         assert server.in_flight == 0
 
@@ -457,7 +457,8 @@ def test_the_probe_finds_what_no_retry_can_mend(
                 OptionError, match="does not report the tokens of its replies"
             ):
                 probe({"tiny": laboratory.model(server)}, tmp_path, counts=True)
-    # A total alone counts as reply: a budget is never passed unseen.
+    # A total alone counts as reply tokens, so that a budget is never exceeded
+    # unnoticed.
     with FakeServer(Answer(text="READY", usage={"total_tokens": 99})) as server:
         probe({"tiny": laboratory.model(server)}, tmp_path, counts=True)
 
@@ -465,8 +466,8 @@ def test_the_probe_finds_what_no_retry_can_mend(
 def test_all_attempts_of_the_probe_have_one_deadline(
     laboratory: Laboratory, tmp_path: Path
 ) -> None:
-    """A server that resets the first attempt and then says nothing is not waited for
-    twice.
+    """A server that resets the first attempt and then hangs does not get a second
+    timeout.
     """
     answers = [Answer(fault="reset"), Answer(fault="hang")]
     with (
@@ -528,7 +529,7 @@ def test_one_refusal_on_the_way_stops_nobody(
 
     def script(call: Call) -> Answer | str:
         if call.number not in (9, 20, 31) or call.body["seed"] in refused:
-            # Twice is no accident.
+            # Never two refusals for one subject, because two would stop it.
             return walk(call)
         refused.add(call.body["seed"])
         return stray[call.number % 3]

@@ -1,4 +1,4 @@
-"""A stranger's plugin: a family of corridors, and agents with good and bad manners.
+"""A third-party plugin: a family of corridors, and agents with good and bad manners.
 
 Tests put this directory on ``sys.path``, where its metadata makes it an installed
 plugin: worker processes load it as they would load anybody's.
@@ -52,7 +52,7 @@ from cheesebench.source import Node
 from cheesebench.stepwise import StepwiseFamily
 
 LIMIT = 30
-#: The life is over after so many runs to the end in a row.
+#: Number of consecutive runs to the end that ends the life.
 CRITERION = 3
 
 
@@ -141,14 +141,14 @@ def _invented(
     )
 
 
-#: ``left``: what the agent of this thread leaves in the record of the trial, as a
-#: careless environment might.
+#: ``left``: an object that the agent of this thread leaves in the record of the trial,
+#: as a careless environment might.
 WALL = threading.local()
 
 
 class CorridorLife:
-    """Walk to the end of a corridor of 4 to 12 cells; in its middle one is held for two
-    steps.
+    """Walk to the end of a corridor of 4 to 12 cells; the subject is held for two steps
+    in the middle.
     """
 
     def __init__(self, specification: Specification, seed: int, subject: int) -> None:
@@ -240,7 +240,7 @@ class Corridor(Paradigm):
 
 
 class CorridorFamily(StepwiseFamily[Specification, Corridor]):
-    """Compiles corridors; there are no files of them."""
+    """Compiles corridors, which have no files."""
 
     name, plural, document = "corridor", "corridors", ProtocolDocument
 
@@ -268,9 +268,7 @@ class CorridorFamily(StepwiseFamily[Specification, Corridor]):
 
 
 class Walker:
-    """Walks on most of the time, up to three actions at once; remembers how many trials
-    it has seen.
-    """
+    """Walks on most of the time, up to three actions at once; counts its trials."""
 
     def __init__(self, context: AgentContext) -> None:
         self.random = random.Random(context.seed)
@@ -291,7 +289,7 @@ class Walker:
 
 
 class Slow(Walker):
-    """Takes its time, so that there is time to kill it."""
+    """Acts slowly, so that there is time to kill it."""
 
     def act(self, observation: str) -> Sequence[int]:
         time.sleep(0.005)
@@ -317,9 +315,7 @@ class Quitter(Walker):
 
 
 class Dying(Walker):
-    """Takes its process with it in its second trial, if it was born with an odd
-    seed.
-    """
+    """Kills its process in its second trial, if its seed is odd."""
 
     def __init__(self, context: AgentContext) -> None:
         super().__init__(context)
@@ -333,8 +329,8 @@ class Dying(Walker):
 
 
 class Loser(Walker):
-    """Takes its process with it when it is about to be wrong, and is wrong three times
-    in the second trial.
+    """Kills its process when it is about to be wrong, which happens three times in the
+    second trial.
     """
 
     def act(self, observation: str) -> Sequence[int]:
@@ -347,7 +343,7 @@ class Loser(Walker):
 
 
 class Forking(Dying):
-    """Leaves a process behind, which has everything that it had."""
+    """Leaves a child process behind, with all its open files."""
 
     def __init__(self, context: AgentContext) -> None:
         super().__init__(context)
@@ -359,14 +355,14 @@ class Forking(Dying):
 
 
 class Moody(Walker):
-    """Does not keep to its seed."""
+    """Ignores its seed."""
 
     def act(self, observation: str) -> Sequence[int]:
         return [random.SystemRandom().randrange(4)]
 
 
 class Strange(Walker):
-    """Leaves something in the record of its second trial that is not JSON."""
+    """Leaves an object in the record of its second trial that is not JSON."""
 
     left: Any = 1j
 
@@ -376,13 +372,13 @@ class Strange(Walker):
 
 
 class Secretive(Strange):
-    """Leaves something there that cannot be pickled."""
+    """Leaves an object there that cannot be pickled."""
 
     left = staticmethod(lambda: None)
 
 
 class Mumbler(Walker):
-    """Fails in its second trial with a text that cannot be written down."""
+    """Fails in its second trial with a text that cannot be encoded."""
 
     def act(self, observation: str) -> Sequence[int]:
         if self.trials == 2:
@@ -391,7 +387,7 @@ class Mumbler(Walker):
 
 
 class Talker(Walker):
-    """Prints where reports are written."""
+    """Prints to the stream of the reports."""
 
     def act(self, observation: str) -> Sequence[int]:
         print("thinking aloud", flush=True)
@@ -464,7 +460,7 @@ def run(
 def main(
     results: str, run_id: str, model: str, subjects: str, processes: str, names: str
 ) -> None:
-    """Start a run, or go on with it, and print its dump."""
+    """Start a run, or continue it, and print its dump."""
     plan = cells([model], int(subjects), names.split(","))
     if (Path(results) / run_id).exists():
         log = RunLog.open(Path(results) / run_id)

@@ -11,8 +11,8 @@ from cheesebench.interfaces import ACTION_LETTERS
 
 
 class Talker:
-    """Acts on every letter of F, L, R, S in a reply; on a reply without any it
-    waits.
+    """Acts on every letter of F, L, R, S in a reply; waits after a
+    reply without any.
     """
 
     def __init__(self, context: ModelAgentContext) -> None:

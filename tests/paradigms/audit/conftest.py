@@ -1,4 +1,4 @@
-"""A sound little protocol, and ways to plant faults in it."""
+"""A sound little protocol, and a way to plant faults in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cheesebench.interfaces import AuditFinding, AuditSettings
 from cheesebench.paradigms.arena import ArenaParadigm
 from tests.arenas import examine_text
 
-#: Delayed response: a lamp shows a side, goes out, and then that side is to be entered.
+#: Delayed response: a lamp shows a side, goes out, and then that side must be entered.
 SOUND = """
 version: 1
 paradigm: delayed_response
@@ -45,8 +45,8 @@ Verdicts = Callable[[list[AuditFinding]], dict[str, str]]
 
 @pytest.fixture
 def plant() -> Plant:
-    """Return the sound paradigm with pieces of its text replaced: pairs of old and
-    new.
+    """Return a function that replaces pieces of the sound paradigm's text: pairs of old
+    and new.
     """
 
     def plant(*changes: tuple[str, str]) -> ArenaParadigm:

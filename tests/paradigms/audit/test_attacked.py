@@ -1,8 +1,8 @@
-"""The first drafts of the nine protocols were won by hand without what they measure.
-The planner finds how.
+"""Manual attacks beat the first drafts of the nine protocols without the measured
+ability. The planner must find these attacks.
 
-``python -m website.attacks`` does the same in one command, and keeps what the page on
-lesions shows.
+``python -m website.attacks`` does the same in one command, and stores the figures for
+the page on lesions.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import pytest
 
 from website.attacks import FOUND, KEPT, attack, attacks
 
-#: Found less often than it was won by hand: with the subject's number, which no
-#: adversary knows (see test_sensing).
+#: Found less often than by hand, because that attack used the subject's number, which
+#: no adversary knows (see test_sensing).
 LESS = {("star_maze", "blind")}
 KNOWN = {
     (one["protocol"], one["lesion"]): one

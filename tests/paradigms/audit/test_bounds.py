@@ -1,5 +1,5 @@
-"""Upper bounds: of shipped tasks whose ceilings follow by symmetry, and for whoever has
-less than somebody else.
+"""Upper bounds of shipped tasks whose ceilings follow by symmetry; and bounds under
+stronger lesions are never higher.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from cheesebench.protocol import load_protocol, with_arena
 from tests.arenas import TWO_ARMS, examine_text
 
 CATALOGUE = installed_catalogue()
-#: The mean over releases of the most places that are entered in time, in eighths: 40 of
-#: 2 and 2 of 3.
+#: Mean over releases of the maximum number of places entered in time, in eighths: 40
+#: with 2 and 2 with 3.
 FEW_MORE = (40 * 2 + 2 * 3) / 42 / 8
 
 
@@ -34,11 +34,11 @@ def bound(name: str, lesion: str) -> float | None:
 @pytest.mark.parametrize(
     ("name", "lesion", "ceiling"),
     [
-        # Told all that earlier trials could tell, a subject without the landmarks is
-        # right in one of four.
+        # Even if told everything from earlier trials, a subject without the landmarks
+        # is right in one of four.
         pytest.param("star_maze", "hide=landmarks", 0.25, marks=pytest.mark.slow),
         ("operant_chamber", "blind", 0.5),
-        # No trial tells anything about the next, so each is as the first.
+        # No trial tells anything about the next, so each is like the first.
         ("operant_chamber", "anhedonia", 0.5),
         ("dnms", "blind", 1 / 56),
     ],
@@ -59,11 +59,11 @@ def test_there_is_no_bound_of_one_trial_where_two_must_succeed(
 @pytest.mark.parametrize(
     ("name", "lesion", "ceiling"),
     [
-        # Of eight holes that one looks into, one in eighteen is right: there are too
+        # Looking into eight holes, a subject finds the one in eighteen; there are too
         # many beliefs for the exact bound.
         ("barnes_maze", "amnesia=trial", 8 / 18),
         ("dnms", "amnesia=retain", 0.5),
-        # Of 15 pairs of arms, three entries hold three. A failure ends with a look at
+        # Three entries hold three of 15 pairs of arms. A failure ends with a look at
         # the food, but too late.
         ("radial_arm_maze", "amnesia=trial", 0.2),
     ],
@@ -113,8 +113,8 @@ def test_by_the_shortest_way_to_each_event_one_does_no_better(
 def test_by_the_shortest_ways_a_longer_budget_is_worth_what_a_search_finds(
     tmp_path: Path,
 ) -> None:
-    """With a budget of nine steps more, some ways are in time for three of eight
-    places: see ``test_attacks``.
+    """With a budget of nine more steps, some paths reach three of eight places in time:
+    see ``test_attacks``.
     """
     text = CATALOGUE.files["morris_water_maze"].read_text(encoding="utf-8")
     reference = text[text.index("reference:\n") : text.index("construct:")]
@@ -180,7 +180,7 @@ def test_a_bound_holds_for_whoever_has_less() -> None:
         ]
     )
     assert [one.proven for one in found] == [0.25, 0.25, 0.25, None]
-    # A bound after amnesia at a state is about those who go there as this adversary
+    # A bound after amnesia at a state concerns those who go there as this adversary
     # does.
     assert (
         shared([of("amnesia=go", 0.1), of("blind+amnesia=go", None)])[1].proven is None
@@ -188,7 +188,7 @@ def test_a_bound_holds_for_whoever_has_less() -> None:
 
 
 def test_no_bound_where_a_draw_hangs_on_what_was_done() -> None:
-    """After an error the arm stays where it was: beliefs that know no behaviour cannot
+    """After an error the arm stays where it was, so beliefs without behaviour cannot
     bound this.
     """
     text = f"""
@@ -218,8 +218,8 @@ success: last == good
 def test_no_number_of_circumstances_is_given_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A bound holds on to them while the world forgets its nodes; one number for two of
-    them made it another bound.
+    """A bound keeps these numbers while the world forgets its nodes; a reused number
+    once changed a bound.
     """
     world = beliefs.World(
         ArenaParadigm(with_arena(CATALOGUE.find("dnms"))), Lesion.parse("blind")

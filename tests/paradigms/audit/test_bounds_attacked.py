@@ -1,5 +1,5 @@
-"""No bound is below what can be achieved: random small protocols, and those that have
-once broken a bound.
+"""No bound is below an achievable rate: random small protocols, and those that once
+broke a bound.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cheesebench.paradigms.arena.audit.walks import TooManyError, without_deadli
 from tests.arenas import examine_text
 from tests.paradigms.audit.random_protocols import GATES, PLUS, random_protocol
 
-#: Little: most of these protocols are small, and the others are given up.
+#: Small limits: most of these protocols are small, and the others are given up.
 EFFORT, FEW, MANY = 0.01, 3, 200
 SEVERAL = 0.001
 LESIONS = (
@@ -43,8 +43,8 @@ LESIONS = (
 
 
 def exceeded(bound: float, paradigm: ArenaParadigm, lesion: Lesion) -> bool:
-    """Return whether real lives surely do better; what a few do by luck, many do
-    not.
+    """Return whether real lives significantly exceed the bound. A few may do so by
+    luck, many do not.
     """
     adversary, planned = (
         Adversary(paradigm, lesion, EFFORT),
@@ -86,8 +86,8 @@ def test_no_bound_of_a_random_protocol_is_too_low(first: int) -> None:
 
 
 def _proves(text: str, words: str) -> bool:
-    """Return whether there is a bound, which then is not too low, and none is below an
-    exact one.
+    """Return whether there is a bound, after checking that it is not too low, and not
+    below an exact one.
     """
     specification, _ = examine_text(text)
     if specification is None:
@@ -130,21 +130,21 @@ PLACES = "left, left, right, right, left, left, left, right"
 @pytest.mark.parametrize(
     ("lesion", "draws", "limit", "states", "success", "rate"),
     [
-        # A turn to the same side is right from both ends: it leads a blind subject to
+        # A turn to the same side is right from both ends, but leads a blind subject to
         # different places.
         ("blind", "d: {of: {at: [up, down], face: [S, N], side: [left, right]}}", "30",
          f"run: {{rules: [{CHOICE}]}}", "last == good", 1),
-        # Hypotheses that differ only in what is seen after an error count each: three
-        # of four are not one of two.
+        # Hypotheses that differ only in the picture after an error count separately:
+        # three of four are not one of two.
         ("intact", f"d: {{of: {{side: [{PLACES}], v: [x, y, x, y, x, y, z, x], w: [p, p, p, p, q, q, q, q]}}}}", "30",
          "cue: {freeze: true, show: {box: w}, rules: [{after: 1, go: run}]}\n    "
          "run: {rules: [{enter: side, end: good}, {enter: arm, go: lost}]}\n    "
          "lost: {freeze: true, show: {box: v}, rules: [{after: 1, end: bad}]}", "last == good", 5 / 8),
-        # Time is up while the subject waits.
+        # Time runs out while the subject waits.
         ("intact", "d: {of: {side: [left, right], wait: [1, 20]}}", "9",
          "cue: {freeze: true, rules: [{after: wait, go: run}]}\n    run: {rules: [{after: 1, end: bad}]}",
          "last == timeout", 1 / 2),
-        # Time is up only for some; and nothing but STAY is a mistake.
+        # Time runs out only in some trials; and every action but STAY is a mistake.
         ("intact", "d: {of: {side: [left, right], late: [6, 60]}}", "late", f"run: {{rules: [{CHOICE}]}}",
          "(last == timeout and late == 6) or (last == good and late == 60)", 1),
         ("intact", SIDE, "20", "run: {rules: [{act: STAY, end: bad}, {enter: arm, end: bad}]}", "last == timeout", 1),
@@ -155,12 +155,12 @@ PLACES = "left, left, right, right, left, left, left, right"
         ("blind", "d: {per: subject, of: {side: [left, right]}}", "20",
          f"run: {{each: {{reward: 0 - (side == left)}}, rules: [{CHOICE}, {{act: any, reward: side == left}}]}}",
          "last == good", 0.95),
-        # A block that is not judged tells what the judged one asks.
+        # A block that is not judged reveals the answer of the judged one.
         ("anhedonia", "d: {per: subject, of: {side: [left, right]}}", "30",
          "cue: {freeze: true, rules: [{after: 1, if: block == one, go: told}, {after: 1, go: run}]}\n    "
          f"told: {{freeze: true, show: {{side: '*'}}, rules: [{{after: 1, go: run}}]}}\n    run: {{rules: [{CHOICE}]}}",
          "last == good", 1),
-        # A clock that only pays, and one that strikes in some trials.
+        # A clock that only pays, and one that fires in some trials.
         ("intact", SIDE, "30", f"{CUED[:-2]}, {{after: 1, reward: 1}}]}}", "last == good", 1),
         ("intact", f"{SIDE}\n  e: {{of: {{b: [0, 1]}}}}", "30",
          f"{CUED.replace('[{', '[{after: 2, if: b == 1, end: bad}, {', 1)}", "last == good", 1 / 2),
@@ -174,7 +174,7 @@ PLACES = "left, left, right, right, left, left, left, right"
          "{enter: left, if: block == one, end: bad}, "
          "{enter: left, if: block == two and c == 1, end: good}, {enter: left, if: block == two, end: good}]}",
          "last == good", 1),
-        # What happens by chance in two ways is as likely as both together.
+        # An event that can happen by chance in two ways is as likely as both together.
         ("intact", SIDE, "6", "run: {rules: [{act: any, p: 0.5, count: n}, {enter: arm, end: bad}, "
          "{press: any, end: bad}]}", "last == timeout", 1),
     ],
@@ -225,8 +225,8 @@ def test_no_bound_is_one_on_trials_that_are_chosen_by_what_happens_in_them(
 
 
 def test_what_a_subject_notes_before_it_forgets_leaves_no_bound() -> None:
-    """It bumps into a wall where the left arm is shut: the mark is there after the
-    wait.
+    """The subject bumps into a wall if the left arm is shut, and this mark remains
+    after the wait.
     """
     text = """version: 1
 paradigm: noted
@@ -257,8 +257,7 @@ success: last == good
         ", {press: wall, set: {mark: b}}",
         "forced: {close: [shut], rules: [{enter: arm, go: delay}]}",
     )
-    # Each arm leads to a state of its own, which sets the mark as it is entered, frozen
-    # or not.
+    # Each arm leads to its own state, which sets the mark on entry, frozen or not.
     two_ways = """forced: {close: [shut], rules: [{enter: left, go: here}, {enter: right, go: there}]}
     here: {freeze: true, set: {mark: b}, rules: [{after: 1, go: delay}]}
     there: {freeze: true, rules: [{after: 1, go: delay}]}"""
@@ -293,7 +292,7 @@ success: last == good
     lifted = plain.replace(
         "seen, go: free}", "seen, go: free}, {act: ROTATE_LEFT, place: left}"
     )
-    # It need not wait at all.
+    # The subject need not wait at all.
     for other, proved, *state in (
         (plain, 0.5),
         (text.replace("MARKING", bumping), None),
@@ -304,11 +303,11 @@ success: last == good
             None,
         ),
         (visited, None),
-        # What it does while it is held: it is lifted to another place, or makes the
-        # wait longer.
+        # Effects during a hold: the subject is moved to another place, or the wait gets
+        # longer.
         (lifted, None, "free"),
-        # Where it looks as it is put into the box is noted, or paid with the first
-        # picture.
+        # The subject's position on being put into the box is noted, or paid with the
+        # first picture.
         (
             plain.replace("delay: {place", "delay: {set: {seen: heading == 90}, place"),
             None,
@@ -321,12 +320,13 @@ success: last == good
             None,
         ),
         (plain.replace(one_way, held), None),
-        # One of two carriers pays, or what was set before; or whatever leads to the end
-        # of a phase.
+        # One of two rules that move the subject pays, or an earlier one sets a value;
+        # or any event leads to the end of a phase.
         (plain.replace(one_way, hands), None),
         (plain.replace(one_way, tips), None),
         (plain.replace(one_way, turns).replace("  states:", at_once), None),
-        # One of two carriers puts it elsewhere, or one where it was told to.
+        # One of two rules moves the subject elsewhere, or one moves it where it was
+        # told to.
         (carried.replace("THERE", "place: left, "), None),
         (carried.replace("THERE", ""), None),
         (told.replace("THERE", "place: spot, "), None),
@@ -340,20 +340,20 @@ success: last == good
 @pytest.mark.parametrize(
     ("lesion", "start", "states", "more", "rate"),
     [
-        # A guard of the start asks where it stands: the easy trials begin on one side.
+        # A guard of the start asks for the position: the easy trials begin on one side.
         ("blind", "{at: arm, face: N}", "run: {place: box, rules: [{after: 1, end: bad}]}\n    "
          "easy: {place: box, rules: [{after: 1, end: good}]}", "trial.start: [{if: x < 2, go: easy}, run]", 1 / 4),
-        # It is put on one of four places, and success asks on which.
+        # The subject is placed on one of four places, and success asks which.
         ("blind", "{at: box, face: N}", "run: {freeze: true, place: arm, rules: [{after: 1, end: good}]}",
          "success: last == good and where(arm) == left", 1 / 4),
-        # It is put on one of two drawn places.
+        # The subject is placed on one of two drawn places.
         ("blind", "{at: box, face: N}", "run: {freeze: true, rules: [{after: 1, go: there}]}\n    "
          "there: {place: nests, rules: [{inside: left, end: good}, {after: 1, end: bad}]}",
          "draw: {nests: {pick: 2, of: {nests: [left, right, up, down]}}}", 1 / 4),
-        # It is put on one of four places, and a step there asks on which.
+        # The subject is placed on one of four places, and a step there asks which.
         ("blind", "{at: box, face: N}", "run: {freeze: true, place: arm, each: {set: {knocks: x < 2}}, "
          "rules: [{after: 2, end: good}]}", "success: last == good and knocks == 1", 1 / 4),
-        # A count that every step sets back is read by the rule that sets it.
+        # The rule that sets a counter reads it; every step resets it.
         ("blind", "{at: box, face: N}",
          "run: {each: {set: {primed: 0}}, rules: [{act: STAY, if: primed == 1, end: good}]}",
          "watch: [{act: any, if: knocks > 2, set: {primed: 1}}, {act: ROTATE_LEFT, set: {knocks: knocks + 1}}]", 1),
@@ -384,9 +384,10 @@ def test_these_have_once_merged_what_differs(
     [
         ("last == good", "higher", 0.8, 0.5), ("steps / 30", "lower", 0.2, None), ("last != good", "lower", 0.2, 0.5),
         ("last == good", "higher", 0.5, None), ("last == good", "alike", 0.8, None),
-        # A measure counts what is no success, or only trials that a subject can choose.
+        # A measure counts trials that are not successes, or only trials that a subject
+        # can choose.
         ("last != bad", "higher", 0.8, None), ("(last == good) / (last != bad)", "higher", 0.8, None),
-        # What only the date says is not chosen.
+        # A condition on the date alone cannot be chosen.
         ("(last == good) / (block == two)", "higher", 0.8, 0.5), ("(last == good) / (stage == 2)", "higher", 0.8, 0.5),
         ("(last == good) / (rota == 1 and trial > 2)", "higher", 0.8, 0.5),
         ("(last == good) / (n == 1)", "higher", 0.8, None), ("(last == good) / (b == 1)", "higher", 0.8, None),
@@ -429,7 +430,7 @@ def test_no_bound_is_of_a_part_of_what_is_possible(
 @pytest.mark.parametrize(
     ("draws", "shows", "success", "rate"),
     [
-        # Two tables by the subject's number: one tells the other.
+        # Two tables by the subject's number: one reveals the other.
         ("{side: {per: subject, order: by_subject, of: {side: [left, right]}}, "
          "mark: {per: subject, order: by_subject, of: {mark: [a, b, a, b]}}}", "{box: mark}", "last == good", 1),
         # Half a success counts as one.

@@ -1,4 +1,4 @@
-"""What is told between the sample and the choice is no memory of the sample."""
+"""Information between the sample and the choice is no memory of the sample."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def construct(*lesions: str, spared: str = "") -> tuple[str, str]:
 
 
 def left(paradigm: ArenaParadigm) -> dict[str, float | None]:
-    """Return the bound under each amnesia that is asked about."""
+    """Return the bound under each requested amnesia."""
     asked = earlier_amnesias(paradigm, 1.0)
     if (named := paradigm.specification.construct) is not None:
         asked |= dict(named.abolished_by)
@@ -117,7 +117,7 @@ def test_what_is_to_be_remembered_may_be_told_twice_if_the_file_says_so(
     flash = TOLD["a flash before the wait"]
     paradigm = plant(*WAIT, construct("wait", spared="flash"), *flash)
     assert earlier_amnesias(paradigm, 1.0) == {}
-    # A learner's construct is not about what is kept from one state to another.
+    # A learner's construct does not concern memory from one state to another.
     learning = ("kind: memory", "kind: learning")
     assert (
         earlier_amnesias(plant(*WAIT, construct("wait"), *flash, learning), 1.0) == {}
@@ -150,7 +150,7 @@ def test_a_row_that_the_construct_does_not_name_counts(
     assert status(choice="ok", wait="FAIL") == "failed"
 
 
-# -- bounds of parts of what success asks for
+# -- bounds by parts of the success condition
 
 
 def bound(paradigm: ArenaParadigm, lesion: str, at_most: float) -> float | None:
@@ -164,7 +164,7 @@ def bound(paradigm: ArenaParadigm, lesion: str, at_most: float) -> float | None:
         ("recent(correct, 3) >= 3", 0.5),
         ("last == correct and recent(error, 5) < 3", 0.5),
         ("last == correct and good >= 1", 0.5),
-        # It may be two of any five.
+        # The two may be any of the five.
         ("recent(correct, 5) == 2", None),
         ("last == correct or recent(correct, 5) == 2", None),
         ("recent(correct, 2) != 2", None),
@@ -211,5 +211,5 @@ def test_a_subject_may_answer_only_where_it_is_sure(plant: Plant) -> None:
     assert bound(plant(early, *EASY), sees, 0.75) == pytest.approx(0.75)
     for most in (0.75, 0.9, 0.99):
         assert bound(plant(early, *EASY, ANSWERED), sees, most) is None
-    # One that forgets may answer only what it need not remember.
+    # A subject that forgets may answer only in trials that need no memory.
     assert bound(plant(*WAIT, ANSWERED), "amnesia=choice", 0.6) is None

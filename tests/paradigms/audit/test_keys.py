@@ -1,5 +1,5 @@
-"""Two lives of equal key are one hypothesis: whatever is done, they go on alike, and no
-bound depends on that.
+"""Two lives with equal keys are one hypothesis: after any actions they continue alike,
+and no bound depends on which is used.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from website.lesions import CLASSICS
 Plant = Callable[..., ArenaParadigm]
 _catalogue = Catalogue(installed_plugins().protocol_directories)
 FILES = [*_catalogue.files.values(), *sorted(CLASSICS.glob("*.protocol.yaml"))]
-#: Beginnings of a trial that are looked at, groups of equal ones, and lives of a group
-#: that are led together.
+#: Numbers of examined beginnings, of groups of equal ones, of lives led together in a
+#: group, and of trials.
 BEGINNINGS, GROUPS, TOGETHER, TRIALS = 300, 8, 3, 2
-#: Beginnings from which lives wander by themselves, how many from each, and at most how
-#: long.
+#: Number of beginnings from which lives wander alone, number of lives from each, and
+#: maximum steps.
 WANDERED, WANDERERS, FAR = 40, 12, 40
 
 
 def beginnings(world: World, life: Hypothesis) -> Iterator[tuple[int, Hypothesis]]:
-    """Yield ways in which the next trial begins, with what is perceived."""
+    """Yield possible beginnings of the next trial, each with its percept."""
 
     def begin() -> tuple[int, Hypothesis]:
         twin = life.twin()
@@ -55,7 +55,7 @@ def key(life: Hypothesis) -> Hashable:
 
 
 def wandered(life: Hypothesis, chance: random.Random) -> Hypothesis | None:
-    """Return where a life has come to; None if its trial has ended."""
+    """Return the life after some random steps; None if its trial has ended."""
     twin, straight = life.twin(), chance.random()
     for _ in range(chance.randrange(FAR)):
         action = (
@@ -71,10 +71,10 @@ def wandered(life: Hypothesis, chance: random.Random) -> Hypothesis | None:
 
 
 def lead(world: World, lives: list[Hypothesis], chance: random.Random) -> None:
-    """Do the same in all of them: what is perceived, what still matters and how it ends
-    is the same.
+    """Take the same actions in all lives, and check that percepts, remaining
+    dependencies and endings are equal.
     """
-    for life in lives:  # choices that are left to chance are the likeliest ones
+    for life in lives:  # random choices take their likeliest value
         world.script.written, world.script.taken = [], []
         assert life.limit < NEVER
     straight = chance.random()
@@ -137,8 +137,7 @@ def test_lives_of_equal_key_go_on_alike(path: Path, lesion: str) -> None:
             pass
 
 
-#: What is drawn decides by a sum, and the place of the answer is all that is left of
-#: it.
+#: The drawn values decide by their sum, and only the place of the answer remains of it.
 SUMMED = (
     (
         "side: {of: {side: [left, right]}}",
@@ -189,6 +188,6 @@ def test_bounds_do_not_depend_on_merging(
 
 def test_hypotheses_that_nothing_tells_apart_are_one(plant: Plant) -> None:
     world = World(plant(*SUMMED), Lesion.parse("hide=arm"))
-    # The two sides, not the four pairs: what lasts for life is not told, so it does not
-    # part them either.
+    # The two sides, not the four pairs: a value for life that is not told does not
+    # distinguish them either.
     assert {len(part) for part in world.begin(world.prior()).values()} == {2}

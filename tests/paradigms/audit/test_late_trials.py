@@ -1,5 +1,5 @@
-"""Trials that are judged late in a life, or never: an audit lives up to them, and says
-ok on no other ground.
+"""Trials that are judged late in a life, or never: an audit plays up to them, and must
+not say ok without them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LATE = (
     "schedule: {main: {sessions: 2, trials: 10}}",
     "schedule: {easy: {trials: 12}, main: {trials: 4}}\nestimand: {block: main}",
 )
-#: Impossible in the blocks that are judged: waiting longer than a trial lasts.
+#: Impossible in the judged blocks: a wait longer than a trial.
 IMPOSSIBLE = (
     ("draw:\n", "vars: {gap: {init: 1, per: block}}\ndraw:\n"),
     ("  start: cue\n", "  start: [{if: block == easy, go: choice}, cue]\n"),

@@ -1,6 +1,4 @@
-"""What is left without a channel: small tasks whose ceilings can be worked out by
-hand.
-"""
+"""Rates without a channel, in small tasks whose ceilings can be computed by hand."""
 
 from __future__ import annotations
 
@@ -39,12 +37,12 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, with_arena
 from cheesebench.protocol.specification import DrawSpec
 
-#: Little: these tasks are small.
+#: A small effort, because these tasks are small.
 EFFORT = 0.05
-#: Steps of hypotheses that are enough.
+#: A sufficient number of steps of hypotheses.
 ENOUGH = 30_000
 Plant = Callable[..., ArenaParadigm]
-#: The lamp is told by a word that stays: whoever forgets the sample reads it.
+#: A word tells the lamp, and stays: a subject that forgets the sample can read it.
 LEAK = (
     (
         "cue: {freeze",
@@ -56,7 +54,7 @@ LEAK = (
         "rules: [{after: 3, if: side == left, go: hint}, {after: 3, go: choice}]",
     ),
 )
-#: One side for life, and nothing shows it.
+#: One side for life, which nothing shows.
 LEARNT = (
     ("side: {of", "side: {per: subject, order: by_subject, of"),
     (', show: {side: "*"}', ""),
@@ -100,7 +98,7 @@ def test_the_blind_guess_one_of_two_arms(plant: Plant) -> None:
 def test_a_leak_is_used(plant: Plant) -> None:
     paradigm = plant(*LEAK)
     assert bound(paradigm, "amnesia=choice+amnesia=hint") is None
-    assert bound(paradigm, "amnesia=hint") is None  # half of the trials go round it
+    assert bound(paradigm, "amnesia=hint") is None  # half of the trials bypass it
     assert found(paradigm, "amnesia=choice+amnesia=hint").found.value == 1
     assert found(paradigm, "hide=arm+hide=text").found.value < 0.7
     assert found(paradigm, "hide=arm").found.value == 1
@@ -138,14 +136,14 @@ def test_what_lasts_is_learnt_by_reward_and_forgotten(plant: Plant) -> None:
     assert intact.at_last.value == 1
     assert 0.2 <= statistics.mean(life[0].success for life in intact.lives) <= 0.8
     assert all(one.success for life in intact.lives for one in life[1:])
-    # For whoever is told what earlier trials tell.
+    # For a subject that is told everything from earlier trials.
     assert bound(paradigm, "intact") == pytest.approx(1)
     assert bound(paradigm, "amnesia=trial") == pytest.approx(0.5)
     for lesion in ("amnesia=trial", "amnesia=choice"):
         rate = found(paradigm, lesion).found
         assert lesion != "amnesia=trial" or rate.low <= 0.5 <= rate.high
-    # The right side is right again whether or not it pays to know; without reward, ends
-    # look alike.
+    # The right side stays right whether or not it pays to know it; without reward, all
+    # endings look alike.
     assert found(paradigm, "anhedonia").at_last.low <= 0.5
 
 
@@ -163,7 +161,7 @@ def test_the_same_seed_gives_the_same_lives(plant: Plant) -> None:
 
 
 def test_lives_are_led_until_what_is_asked_is_decided(plant: Plant) -> None:
-    # One trial each: eight lives of a coin say little.
+    # One trial in each life: eight lives of a coin say little.
     paradigm, lesion = (
         plant(*LEARNT, ("sessions: 2, trials: 10", "sessions: 1, trials: 1")),
         Lesion.parse("blind"),
@@ -180,7 +178,7 @@ def test_lives_are_led_until_what_is_asked_is_decided(plant: Plant) -> None:
     )
     assert (proven.proven, few.proven) == (0.5, None)
     assert few.verdict(0.5) == "undecided"
-    # A limit that no proof meets: more lives are led, and speak against it.
+    # No proof meets this limit, so more lives are led, and refute it.
     beyond = measure(paradigm, Order(lesion, EFFORT, 0, at_most=0.4))
     assert beyond.lives[:LIVES] == few.lives
     assert len(beyond.lives) > LIVES
@@ -205,7 +203,7 @@ def _ceiling(passed: int, trials: int, proven: float | None = None) -> Ceiling:
             None,
             "undecided",
             False,
-        ),  # however little was found: a cleverer policy may exist
+        ),  # a low found rate proves nothing: a cleverer policy may exist
         (200, 400, 1.0, "undecided", False),
     ],
 )
@@ -280,7 +278,7 @@ def test_only_the_intact_subject_goes_on_after_the_last_judged_block(
         assert all(sum(one.judged for one in life) == 8 for life in lives)
     adversary = Adversary(paradigm, Lesion.parse("intact"), EFFORT)
     assert len(list(_priors(adversary))) == 8
-    # The first late trial says that it is one.
+    # The first late trial reveals that it is late.
     assert min(one.plan.left for one in adversary.world.histories) == 5
 
 
@@ -297,8 +295,8 @@ def test_a_construct_holds_or_falls(plant: Plant) -> None:
     assert leaky["lesion: amnesia=choice"] == "FAIL"
 
 
-#: The side is shown in the trial after one (or two) in which time was up: nobody who
-#: wants to succeed gets there.
+#: The side is shown in the trial after one (or two) timeouts. A subject that wants to
+#: succeed never gets there.
 EGG = (
     *LEARNT,
     CONSTRUCT,
@@ -404,7 +402,7 @@ def test_a_shuffled_block_is_any_permutation_that_keeps_the_longest_run(
         <= most
     )
     if not allowed:
-        return  # then rows are put together otherwise
+        return  # then rows are composed differently
     assert set(chances) == set(allowed)
     for order, often in allowed.items():
         assert chances[order] == pytest.approx(

@@ -1,4 +1,4 @@
-"""Rewards rank subjects as the verdict does: over a life, failing must not earn more
+"""Rewards must rank subjects like the verdict: over a life, failing must not earn more
 than passing.
 """
 
@@ -19,8 +19,7 @@ Plant = Callable[..., ArenaParadigm]
     ("changes", "verdict"),
     [
         ((), "ok"),
-        # The wrong arm pays more: whoever runs into any of the two earns more than one
-        # that is right.
+        # The wrong arm pays more, so running into any arm earns more than being right.
         (
             (
                 (

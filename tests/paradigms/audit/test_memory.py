@@ -1,4 +1,4 @@
-"""How little memory passes: planted rules are found, and two traps are none."""
+"""The least memory that passes: planted rules are found, and two traps are not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from cheesebench.protocol import load_protocol, with_arena
 from cheesebench.protocol.validation import construct_status, passed_by
 from tests.arenas import examine_text
 
-#: A chamber that is turned: the lever is told by a lamp, and may be the other one.
+#: A rotated chamber: a lamp tells the lever, possibly the other one.
 CHAMBER = """
 version: 1
 paradigm: chamber
@@ -61,7 +61,8 @@ margin: 0.1
 reference: [{measure: success, value: 0.75, status: made up}]
 construct: {name: choice, kind: learning, abolished_by: [{lesion: anhedonia, at_most: 0.5}]}
 """
-#: Food for the lever that was not pressed last: what is right depends on what was done.
+#: Food for the lever that was not pressed last, so that the right answer depends on
+#: behaviour.
 ALTERNATION = (
     ("vars: {active: none}", "vars: {active: none, at: {init: none, per: subject}}"),
     ('set: {active: "member(lever, (place + turn) % 2 + 1)"}', "set: {active: at}"),
@@ -79,8 +80,8 @@ COUNTED = (
     ("limit: 20", "limit: 40"),
 )
 WAITED = (("press: active,", "press: south, if: steps > 12 and steps < 18,"),)
-#: Three words in a trial: a press is right at one of them, which is the subject's own,
-#: and punished at the others; to miss it is, too.
+#: Three words in a trial. Each subject has a word of its own: a press is rewarded there
+#: and punished elsewhere, and missing the word is punished, too.
 WORDS = """
 version: 1
 paradigm: words
@@ -174,7 +175,7 @@ def test_a_rule_that_knows_only_what_was_paid_is_found_and_takes_the_badge(
         report = {"sha256": specification.sha256, "findings": findings}
         (tmp_path / "chamber.audit.json").write_text(json.dumps(report))
         assert construct_status(specification) == status
-    # The file may allow it; what a PASS does not exclude is said all the same.
+    # The file may allow it, but the report must still mention it.
     path.write_text(CHAMBER.replace(*ALLOWED), encoding="utf-8")
     allowing = with_arena(load_protocol(path))
     assert allowing.sha256 == specification.sha256
@@ -208,7 +209,9 @@ def test_waits_and_presses_are_counted(
 
 
 def test_states_are_behaviours_that_complement_each_other() -> None:
-    """To improve on one word, one state must leave it and take up another at once."""
+    """To improve on one word, one state must at once give up this word and take
+    another.
+    """
     found = rows(paradigm(WORDS), 0.05)
     assert found["nothing"].numbers["rate"] == pytest.approx(1 / 3, abs=0.02)
     assert float(str(found["outcome, 1 bit"].numbers["rate"])) >= 0.49
@@ -266,12 +269,12 @@ def test_the_memoryless_answer_a_picture_always_in_the_same_way() -> None:
 
 
 def test_moments_are_of_many_lives() -> None:
-    """In the moments of one life, all aims that miss what it was dealt look alike."""
+    """Within a single life, all aims that miss its draw look alike."""
     world = Experience(chamber(), 3, 200)
     (sample,) = world.samples.values()
     assert len({id(one.life.values) for one in sample}) == len(sample)
     assert len({one.life.values["place"] for one in sample}) == 2
-    # With each lever, counted from each lamp: 2 levers from north and from lamp 1.
+    # Each lever, counted from each lamp: 2 levers from north and from lamp 1.
     zeros = {(aim.zero, aim.first) for (aims,) in [world.aims] for aim in aims}
     assert len(zeros) >= 5
 

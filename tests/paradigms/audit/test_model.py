@@ -1,5 +1,5 @@
-"""The audit's model of a life says what real lives perceive, and whether their trials
-succeed.
+"""The audit's model of a life predicts the percepts of real lives, and the success of
+their trials.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ LESIONS = (
     "hide=arm",
     "hide=text",
 )
-#: Standard errors by which frequencies may differ from what the model says.
+#: Maximum difference of frequencies from the model, in standard errors.
 FAR = 5.0
-#: Ways of acting at random: weights of FORWARD, ROTATE_LEFT, ROTATE_RIGHT and STAY.
+#: Random behaviours: weights of FORWARD, ROTATE_LEFT, ROTATE_RIGHT and STAY.
 WAYS = ((1, 1, 1, 1), (6, 2, 2, 1), (1, 1, 1, 8), (12, 1, 1, 0))
 
 
 class Compared:
-    """What was foreseen, and what came: sums of differences and variances, each outcome
+    """Predictions and observations: sums of differences and variances, each outcome
     counted as 1 or -1.
     """
 
@@ -50,7 +50,7 @@ class Compared:
         whole = sum(chances.values())
         assert chances.get(came, 0.0) > 0, f"{kind}: the model says that this cannot be"
         for salt in range(4):
-            # The same sign for the same outcome, so that a bias adds up.
+            # Equal outcomes get equal signs, so that a bias adds up.
             signs = {
                 one: random.Random(f"{one}|{salt}").choice((-1, 1)) for one in chances
             }
@@ -143,19 +143,19 @@ MORE = f"rules: [{{act: STAY, go: more}}, {CHOICE}]}}\n    more: {{rules: [{CHOI
 @pytest.mark.parametrize(
     ("draw", "states", "start"),
     [
-        # The last picture of a trial tells, after a rule has ended it, what only later
-        # trials ask for.
+        # The last picture, after a rule has ended the trial, reveals a value that only
+        # later trials read.
         (f"per: subject, {SIDE}",
          f"told: {{say: '{{k}}', rules: [{{after: 2, set: {{k: side}}, end: told}}]}}\n    {RUN}",
          "[{if: block == one, go: told}, run]"),
-        # What the next trial draws, and how it begins, hangs on where and in which
-        # state the last one ended.
+        # The draws and the beginning of the next trial depend on the place and the
+        # state in which the last one ended.
         (f"keep_if: where(arm) == left, {SIDE}",
          "run: {show: {side: '*'}, rules: [{enter: arm, go: more}]}\n    more: {rules: [{after: 15, end: good}]}",
          "run"),
         (f"keep_if: state == more, {SIDE}", f"run: {{show: {{side: '*'}}, {MORE}", "run"),
         (SIDE, f"run: {{say: a, {MORE}", "[{if: state == more, go: more}, run]"),
-        # 0 times what has grown too large is not 0.
+        # 0 times an overflown value is not 0.
         (SIDE, f"run: {{rules: [{{act: ROTATE_LEFT, set: {{v: v * v}}}}, "
          f"{{act: STAY, if: (block == two) * v == 0, reward: 1}}, {CHOICE}]}}", "run"),
     ],

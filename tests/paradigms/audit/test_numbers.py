@@ -1,4 +1,4 @@
-"""Intervals of rates, against values from elsewhere; seeds of audits."""
+"""Intervals of rates, against published values; seeds of audits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the audit is for: a fault is planted, and must be named, and nothing else."""
+"""The purpose of the audit: it must name a planted fault, and nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Plant = Callable[..., ArenaParadigm]
 
 
 def failures(paradigm: ArenaParadigm, settings: AuditSettings) -> dict[str, str]:
-    """Return the rules that fail in the parts that are asked for, and what they say."""
+    """Return the failing rules in the requested parts, each with its text."""
     findings: list[AuditFinding] = list(
         paradigm.audit([installed_plugins().view("ascii_2d")], settings)
     )
@@ -148,7 +148,7 @@ FAULTS = {
 }
 
 
-#: The part that a rule belongs to.
+#: The part of each rule.
 PARTS: dict[str, AuditPart] = {
     "leak": "leaks", "draw": "draws", "reward and success": "rewards", "blind ceiling": "blind",
     "solvable": "solvable", "chance": "chance", "cues, ascii_2d": "cues",

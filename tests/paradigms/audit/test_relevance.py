@@ -1,9 +1,9 @@
-"""What the audit keeps of a life is all that can matter: beliefs agree with an
+"""The audit keeps everything of a life that can matter: beliefs agree with an
 enumeration of whole lives.
 
-Small random protocols read and write variables wherever the language allows it. What is
-perceived under fixed actions, and how the trials end, must then be equally likely by
-merged hypotheses as by all draws, one by one.
+Small random protocols read and write variables wherever the language allows it. Under
+fixed actions, percepts and outcomes must have the same probabilities by merged
+hypotheses as by all draws, one by one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cheesebench.paradigms.arena.audit.hypotheses import Hypothesis, Script
 from cheesebench.paradigms.arena.audit.relevance import Relevance
 from tests.arenas import examine_text
 
-#: More lives than this are not enumerated.
+#: Maximum number of lives to enumerate.
 LIVES = 1000
 LIMIT, TRIALS, SEQUENCES = 5, 3, 2
 LESIONS = ("intact", "blind", "anhedonia", "pose-only", "hide=arm", "blind+anhedonia")
@@ -70,8 +70,8 @@ SUCCESS = ("last == good", "last == good and b == 1", "v == b", "w == a", "recen
 
 @st.composite
 def effects(draw: st.DrawFn, *, it: bool = False, entry: bool = False) -> str:
-    """Return one or two effects, with a comma after each; on entry into a state there
-    is no reward.
+    """Return one or two effects, each followed by a comma; effects of an entry have no
+    reward.
     """
     parts = {}
     for _ in range(draw(st.integers(1, 2))):
@@ -99,7 +99,7 @@ def effects(draw: st.DrawFn, *, it: bool = False, entry: bool = False) -> str:
 
 @st.composite
 def rules(draw: st.DrawFn, states: tuple[str, ...], *, watch: bool = False) -> str:
-    """Return a rule: most are about going ahead, which happens often."""
+    """Return a rule, usually about going forward, which happens often."""
     often = [
         "act: FORWARD",
         "act: FORWARD",
@@ -190,7 +190,7 @@ def protocols(draw: st.DrawFn) -> str:
 
 
 class Unmerged(Relevance):
-    """All draws are made when a trial begins, and nothing is taken for irrelevant."""
+    """Makes all draws when a trial begins, and keeps all variables."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
@@ -200,12 +200,12 @@ class Unmerged(Relevance):
         self.timed_places, self.timed = {}, []
 
 
-#: What is perceived, trial by trial, and whether each of them is a success.
+#: Percepts, trial by trial, and whether each trial is a success.
 Course = tuple[tuple[object, ...], ...]
 
 
 def enumerated(world: World, actions: list[list[int]]) -> dict[Course, float]:
-    """Return how likely each course is, by leading a life with every outcome of every
+    """Return the probability of each course, from a life with every outcome of every
     draw.
     """
     script, found = Script(), defaultdict[Course, float](float)
@@ -243,8 +243,8 @@ def enumerated(world: World, actions: list[list[int]]) -> dict[Course, float]:
 
 
 def believed(world: World, actions: list[list[int]]) -> dict[Course, float]:
-    """Return how likely each course is by beliefs that are stepped, split and merged as
-    the audit does it.
+    """Return the probability of each course, from beliefs that are stepped, split and
+    merged as in the audit.
     """
     found = defaultdict[Course, float](float)
 
@@ -286,7 +286,7 @@ def believed(world: World, actions: list[list[int]]) -> dict[Course, float]:
 
 def disagreement(text: str, seed: int) -> str:
     """Return the lesion and the actions under which beliefs disagree with all lives;
-    empty: none was found.
+    empty if there are none.
     """
     specification, _ = examine_text(text)
     if specification is None:
@@ -322,8 +322,8 @@ schedule: {{one: {{trials: 2}}, two: {{trials: 2}}}}
 
 END = "{enter: right, end: good}"
 BY_LUCK = "{enter: right, p: 0.5, end: good}, {enter: right, end: bad}"
-#: Faults that the key once had, or might have: text of the module, what takes its
-#: place, and what then goes wrong.
+#: Faults that the key once had, or might have: a piece of the module, its replacement,
+#: and the resulting error.
 FAULTS = {
     "what a kept draw leaves to later trials": (
         "[name for name in self.kept if name not in changing]",

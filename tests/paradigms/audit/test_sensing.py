@@ -1,5 +1,5 @@
-"""What tells hypotheses apart: in the first draft of the star maze, for a blind subject
-that knows its goal.
+"""Percepts that tell hypotheses apart, for a blind subject that knows its goal in the
+first draft of the star maze.
 
 Its alleys lead to N, E, SE, SW and W; a trial begins at the end of one of the four that
 are not the goal.
@@ -18,13 +18,13 @@ from cheesebench.paradigms.arena.audit.beliefs import Node, World, mistaken, tel
 from website.attacks import load
 
 ALLEYS = ("N", "E", "SE", "SW", "W")
-#: More than there are.
+#: More than the number of hypotheses.
 ALL = 1_000_000
 
 
 @cache
 def blind() -> tuple[World, dict[tuple[str, str], list[Node]]]:
-    """Return a blind subject's world, and by goal and start the hypotheses: one for
+    """Return a blind subject's world, and its hypotheses by goal and start: one for
     each heading, clockwise.
     """
     world = World(ArenaParadigm(load("star_maze")), Lesion.parse("blind"))
@@ -48,8 +48,8 @@ def is_alive(node: Node, steps: int) -> bool:
 
 
 def told(goal: str, first: str, second: str, quarters: int) -> tuple[int, ...]:
-    """Return what tells two starts apart, if one heads so many quarter turns further
-    than the other.
+    """Return the actions that tell two starts apart, if one heading is rotated by
+    ``quarters`` quarter turns from the other.
     """
     world, starts = blind()
     pair = starts[goal, first][0], starts[goal, second][2 * quarters]
@@ -73,8 +73,8 @@ def test_what_is_felt_in_time_is_found(goal: str, quarters: int) -> None:
 
 
 def test_to_the_north_two_starts_feel_alike_until_it_is_too_late() -> None:
-    # A quarter turn takes one alley to the other, and what can be felt around it, but
-    # not the goal.
+    # A quarter turn maps one alley to the other, with everything that can be felt
+    # around it, except the goal.
     assert told("N", "SE", "SW", 1) == ()
 
 
@@ -88,6 +88,5 @@ def test_whoever_would_fail_by_the_plan_is_asked_about() -> None:
     plan = world.plans.of(world.nodes.life(leader, 0))
     assert plan.success
     cloud = {leader: 0.5, other: 0.2, rival: 0.3}
-    # The other one, with its own heading, bumps into the wall before it comes to an
-    # alley.
+    # The rival, with its own heading, bumps into the wall before it reaches an alley.
     assert mistaken(world.nodes, cloud, leader, plan.actions, 0, is_alive) == [rival]

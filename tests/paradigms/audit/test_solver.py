@@ -79,8 +79,8 @@ def test_what_cannot_be_solved_is_not(plant: Plant) -> None:
     assert found.best_failure is not None
 
 
-#: Moving about all through the trial, or keeping still: what is to be done has to be
-#: kept up, and pays nothing.
+#: Moving all through the trial, or keeping still: the action must be held to the end,
+#: and pays nothing.
 KEPT_UP = (
     (
         "limit: 40",
@@ -102,8 +102,8 @@ def test_what_has_to_be_kept_up_to_the_end_is_found(plant: Plant) -> None:
     assert (found.trials, found.solved, found.in_half) == (16, 16, 16)
 
 
-#: The first run of a session is not judged; the others are right on the other side of
-#: the run before.
+#: The first run of a session is not judged; later runs are right on the side opposite
+#: to the run before.
 ALTERNATION = (
     (
         "draw:\n  side: {of: {side: [left, right]}}",

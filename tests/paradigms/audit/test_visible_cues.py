@@ -1,5 +1,5 @@
-"""A choice of two whose cue is visible from the start: its chance is stated by what
-hiding the cue leaves.
+"""A choice of two whose cue is visible from the start: its chance level is the rate
+without the cue.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def finding(
             "ok",
             "ceiling .50 (what 'hide=arm' leaves, in `construct`)",
         ),
-        # The blind lack what both take away, so the lower one counts; nobody says what
-        # the blind do without reward.
+        # Both lesions affect the blind, so the lower limit counts; nothing is stated
+        # about the blind without reward.
         (
             construct(
                 "{lesion: {hide: arm}, at_most: 0.5}", "{lesion: blind, at_most: 0.3}"

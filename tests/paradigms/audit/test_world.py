@@ -1,5 +1,5 @@
-"""Lesions of a world that changes: landmarks shown in another way, sets that grow
-smaller, `finish` that goes on.
+"""Lesions of a world that changes: landmarks with changing glyphs, shrinking sets,
+`finish` that leads to a state.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ BEACON = (
     ("{side: [left, right]}", "{side: [left, right], lamp: [W, E]}"),
     ('show: {side: "*"}', 'show: {lamp: "*"}'),
 )
-#: Every action counts, and after three it goes on, wherever the subject then is.
+#: Every action counts, and after three the trial moves on, wherever the subject is.
 COUNTED = (
     ("cue: {freeze: true,", "cue: {close: [],"),
     ("rules: [{after: 3, go: choice}]", "rules: [{act: any, count: waits}]"),
     ("    choice:\n", "    choice:\n      place: box\n"),
     ("schedule:", "  finish: [{if: waits == 3, go: choice}]\nschedule:"),
 )
-#: The right arm is the one that has not been taken out of the set.
+#: The right arm is the one that is still in the set.
 LEFT_OVER = (
     ("start: {at", "vars: {free: [left, right]}\nstart: {at"),
     ("{side: [left, right]}", "{side: [left, right], other: [right, left]}"),
@@ -50,7 +50,7 @@ LEFT_OVER = (
         (BEACON, "hide=W", 1.0),  # the other one is lit, or not
         (BEACON, "amnesia=choice", 0.5),
         (COUNTED, "intact", 1.0),
-        (COUNTED, "amnesia=choice", None),  # what is counted on the way might be a note
+        (COUNTED, "amnesia=choice", None),  # the count on the way might be a note
         (LEFT_OVER, "intact", 1.0),
         (LEFT_OVER, "amnesia=choice", 0.5),
         (LEFT_OVER, "hide=arm", 0.5),
@@ -142,8 +142,8 @@ WHENEVER = (
 def test_where_blocks_end_early_the_number_of_the_trial_stands_for_memory(
     plant: Plant,
 ) -> None:
-    # Three times left, three times right: who is right at first is in the second block
-    # three trials sooner.
+    # Three times left, three times right: a subject that is right at first reaches the
+    # second block three trials sooner.
     early = plant(
         *REVERSED, *WHENEVER, ("UNTIL", "until: {outcome: correct, count: 3, of: 3}")
     )
@@ -183,8 +183,7 @@ def test_who_forgets_trials_and_states_is_followed_through_blocks_that_end_early
 
 
 def test_following_everybody_to_the_end_has_a_limit(plant: Plant) -> None:
-    # A coin on every step: the ways in which a trial can go are too many to be
-    # followed.
+    # A coin on every step: a trial has too many courses to follow.
     coins = (
         "rules: [{after: 3, go: choice}]",
         "rules: [{act: any, p: 0.5, reward: 0.1}, {after: 14, go: choice}]",

@@ -1,6 +1,4 @@
-"""A small graph that is described in words, for the tests of reading, scoring and
-asking.
-"""
+"""A small described graph, for the tests of reading, scoring and asking."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ import pytest
 from cheesebench.paradigms.dialogue.specification import DialogueSpecification
 from cheesebench.protocol import Catalogue
 
-#: Two ways to a reward, a dead end, and an edit of every kind.
+#: Two paths to a reward, a dead end, and an edit of every kind.
 TEXT = """
 version: 1
 paradigm: garden

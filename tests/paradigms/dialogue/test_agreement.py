@@ -1,8 +1,8 @@
-"""The reader against recorded grades of published answers, and the figures that
-docs/cogeval.md gives of it.
+"""The reader against recorded grades of published answers, and its figures in
+docs/cogeval.md.
 
-The answers are not part of the project: those that lie beside it are compared, and
-where there are none, only the list of disagreements with its verdicts and the page.
+The answers are not part of the project. If they are in a folder beside it, they are
+compared; otherwise only the list of disagreements with its verdicts, and the page.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ HELD_OUT = PROJECT / "benchmarks" / "held_out.jsonl"
 
 
 def figures(kind: str) -> tuple[int, float, float]:
-    """Return what the page says: answers, agreement overall and on ordered rooms, in
-    percent.
+    """Return the figures on the page: answers, agreement overall and on ordered rooms,
+    in percent.
     """
     found = re.search(rf"\| {kind} \| (\d+) \| ([\d.]+) % \| ([\d.]+) % \|", PAGE)
     assert found, f"no figures of {kind} answers on the page"

@@ -1,4 +1,4 @@
-"""What is read from free text; every line is how somebody has answered, or could."""
+"""Reading free text; every line is a real or a possible answer."""
 
 from __future__ import annotations
 
@@ -258,9 +258,7 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE, ids=[text[:8] for text in HOSTILE])
 @pytest.mark.parametrize("form", ["path", "first_step", "number"])
 def test_large_answers_are_read_to_their_end(text: str, form: Form) -> None:
-    """100 kB each; whatever takes more than time in proportion would be seen to hang
-    here.
-    """
+    """100 kB each, which would hang here if the time were more than proportional."""
     answer = read_answer(f"{text}\nAnswer: room 3", ROOMS, form)
     assert (answer.number == 3) if form == "number" else (answer.nodes == ("3",))
     assert isinstance(read_answer(text, ROOMS, form), Answer)
@@ -303,7 +301,9 @@ def test_what_is_listed_plainly_is_read_exactly(
     ],
 )
 def test_no_reply_takes_more_than_linear_time(piece: str) -> None:
-    """Eight times as much takes eight times as long, where quadratic time takes 64."""
+    """Eight times the length takes eight times as long; quadratic time would take 64
+    times as long.
+    """
 
     def seconds(size: int) -> float:
         text = piece * (size // len(piece))

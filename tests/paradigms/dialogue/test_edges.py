@@ -1,5 +1,5 @@
-"""Lists of all edges: read, and right only where nothing is missing and nothing
-invented.
+"""Lists of all edges: read, and right only if nothing is missing
+and nothing invented.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Questions say all that is needed, in the words of their vocabulary, and nothing of
-the key.
+"""Questions contain everything necessary, in the words of their vocabulary, and nothing
+of the key.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def asked(
 def test_a_conversation_can_be_read(garden: DialogueSpecification) -> None:
     first, second, third = asked(garden, "people", "gate")
     assert "Ada can put you in touch with Ben and Dan." in first
-    assert "Dan can put you in touch with Finn." in first  # 3 - 4 was told from 3
+    # The edge 3 - 4 is told from 3.
+    assert "Dan can put you in touch with Finn." in first
     assert "Eve gives away 40 books. Finn gives away 10 books." in first
     assert first.endswith(
         "beginning with Ada, separated by commas, in a last line that begins with 'Answer:'."

@@ -1,5 +1,5 @@
-"""Protocols that are not shipped, for tests: together they use every feature of the
-language, and in odd company.
+"""Protocols for tests, which are not shipped: together they use every feature of the
+language, in odd combinations.
 
 Each is as small as its purpose allows, which its first comment names. All of them load
 without an error, and no subject meets a ProtocolError in them.
@@ -21,7 +21,7 @@ ZOO = {
 
 
 def examine(text: str, name: str) -> tuple[Specification | None, str]:
-    """Load a protocol from its text; return None where it has errors, and all
+    """Load a protocol from its text; return it (None if it has errors), and all
     findings.
     """
     specification, found = examine_text(textwrap.dedent(text), f"{name}{SUFFIX}")

@@ -81,8 +81,8 @@ def test_tabular_ql_learns_a_corridor_that_chance_hardly_solves() -> None:
 
 
 def test_tabular_ql_learns_without_a_map_what_pays_at_once() -> None:
-    # One state, so no way to plan: only the values tell that STAY (3) is bad and action
-    # 1 pays more than 2.
+    # One state, so that there is no path to plan: only the values show that STAY (3) is
+    # bad and action 1 pays more than 2.
     agent = TabularQL(context(3))
     pay = (-1.0, -0.1, -0.5, -2.0)
     agent.begin_trial("box")
@@ -118,7 +118,7 @@ def test_tabular_ql_same_seed_same_actions_whatever_the_hash_seed(
 
 
 def test_a_spent_reward_is_left_alone_until_the_next_trial() -> None:
-    # Bait lies at "a" once per trial; "b" is where one waits. Action 0 goes to a,
+    # Bait is at "a" once per trial; "b" is a waiting place. Action 0 goes to a,
     # anything else to b.
     agent = TabularQL(context(1))
     visits = []

@@ -30,7 +30,7 @@ LETTERS = "FLRS"
 
 @dataclass
 class Arena:
-    """A map (the arrow is the agent), movement as the language page has it, and the
+    """A map (the arrow is the agent), movement as on the language page, and the
     observation.
     """
 
@@ -108,7 +108,7 @@ def walk(arena: Arena, *, limit: int = 500, seed: int = 1, stop_on: str = "G") -
         ("######\n#→..G#\n######", {"FFF"}),
         ("######\n#↑..G#\n######", {"RRFFF"}),
         ("#####\n#↘..#\n#...#\n#..G#\n#####", {"FF"}),
-        # Two turns by either side are as far.
+        # Two turns to either side are equally far.
         ("#####\n#↖..#\n#...#\n#..G#\n#####", {"RRRRFF", "LLLLFF"}),
         # One wall beside a diagonal step does not block it.
         ("####\n#↘##\n#..#\n#.G#\n####", {"FRF"}),
@@ -124,7 +124,7 @@ def test_no_squeezing_through_a_corner() -> None:
     agent.begin_trial(arena.observe())
     for _ in range(30):
         act(agent, arena)
-    # The goal stands diagonally behind the corner, and cannot be reached.
+    # The goal is diagonally behind the corner, and cannot be reached.
     assert (arena.x, arena.y) == (1, 1)
 
 
@@ -140,7 +140,7 @@ def test_four_headings_around_a_corner() -> None:
 
 
 def test_unknown_glyphs_are_walked_on_until_one_stops_it() -> None:
-    # The way along the top is shorter, but X is solid; the tilde is not.
+    # The path along the top is shorter, but X is solid; the tilde is not.
     arena = Arena("######\n#→XXG#\n#.~~.#\n######", solids="X")
     actions = walk(arena)
     assert actions.count("F") <= 6
@@ -154,8 +154,7 @@ def test_a_solid_is_bumped_into_once_per_trial() -> None:
         arena.heading = HEADINGS.index("E")
         agent.begin_trial(arena.observe())
         actions = "".join(act(agent, arena) for _ in range(40))
-        # In a box of one cell there is nothing left to try but chance, and chance turns
-        # too.
+        # In a box of one cell only random actions remain, which include turns.
         assert actions[0] == "F"
         assert set(actions[1:]) > {"L", "R"}
 
@@ -304,8 +303,8 @@ def test_no_text_makes_an_agent_raise(
             assert first == second
             assert len(first) == 1
             assert first[0] in range(4)
-            # What is executed need not be what was asked for: the runner waits with
-            # STAY.
+            # The executed action may differ from the chosen one, because the runner
+            # waits with STAY.
             following = observation[::-1] if executed == 3 else observation
             for agent in agents:
                 agent.observe(executed, 1.0 if ended else -0.1, following, ended)

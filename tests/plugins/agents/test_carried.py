@@ -1,5 +1,5 @@
-"""The oracle measures what pictures show: what it did before it was carried elsewhere
-is no clue.
+"""The oracle measures what pictures show, so its actions before it was moved must not
+be a clue.
 """
 
 from __future__ import annotations

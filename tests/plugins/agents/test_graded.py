@@ -1,4 +1,4 @@
-"""Learners of graded skill: one number, and its ends are what they are said to be."""
+"""Learners of graded skill: the effect of the number, and both of its ends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_landmarks_are_confused_for_a_whole_trial_and_as_often_as_said() -> None
         assert agent._seen(PICTURE) == seen
         assert sorted(seen) == sorted(PICTURE)
         confused += seen != PICTURE
-    # 40 % of trials, of which one permutation in six changes nothing.
+    # 40 % of trials, in which one permutation in six changes nothing.
     assert abs(confused / 500 - 0.4 * 5 / 6) < 0.09
 
 

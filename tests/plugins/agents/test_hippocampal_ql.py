@@ -1,4 +1,4 @@
-"""Hippocampal-QL: it learns a maze, remembers what is eaten, shows rising curves, and
+"""Hippocampal-QL: it learns a maze, remembers eaten food, has rising curves, and
 survives any text.
 """
 
@@ -24,7 +24,7 @@ def context(seed: int) -> AgentContext:
 
 
 class Room:
-    """Ten by ten cells, food in one that nothing shows; the text is position and
+    """Ten by ten cells with hidden food in one of them; the text is position and
     heading.
     """
 
@@ -73,7 +73,7 @@ def test_later_trials_in_a_room_are_short() -> None:
     lives = [latencies(HippocampalQL(context(seed)), 24) for seed in range(6)]
     first = sum(life[0] for life in lives) / 6
     last = sum(sum(life[-8:]) / 8 for life in lives) / 6
-    assert last < 20  # the best way takes 10 to 12 steps
+    assert last < 20  # the best path takes 10 to 12 steps
     assert first > 2 * last
 
 
@@ -122,8 +122,8 @@ def test_any_text_is_a_state_and_the_memory_has_an_end(
             assert len(agent._table) <= 50
 
 
-#: Long trials under a north that stays where it is, where every picture comes back; the
-#: mazes of today turn theirs.
+#: Long trials with a fixed north, in which every picture recurs; today's mazes are
+#: rotated.
 OLD = Path(__file__).parents[2] / "fixtures" / "old_nine"
 
 
@@ -189,8 +189,8 @@ def test_what_pays_again_is_not_spent() -> None:
 
 
 def test_where_food_lies_may_depend_on_where_it_was() -> None:
-    # After `left` has paid only `other` pays, and the other way round: each is worth
-    # something only in its context.
+    # After `left` has paid only `other` pays, and vice versa, so each has a value only
+    # in its context.
     memory = RewardMemory()
     left, right, end_left, end_right = (1, 0), (2, 0), (3, 0), (4, 0)
     for first, good, bad in (

@@ -1,4 +1,4 @@
-"""Place-learner: its curves rise, they fall with the landmarks, and it survives any
+"""Place-learner: its curves rise, they fall without the landmarks, and it survives any
 text.
 """
 
@@ -73,7 +73,7 @@ def shipped(name: str) -> Specification:
     return specification
 
 
-#: A trial of its own before it can know, and after that at least so many in a hundred.
+#: The first trial in which it can know, and its minimum rate from then on, in per cent.
 @pytest.mark.parametrize(
     "name",
     [
@@ -111,7 +111,7 @@ def test_it_does_not_learn_what_it_does_not_feel(name: str, chance: float) -> No
     assert share(successes(shipped(name), "anhedonia"), slice(None)) < chance + 0.16
 
 
-#: None of the nine: food behind one of three doors; the one with the lamp on it,
+#: Not one of the nine: food behind one of three doors, the one with the lamp on it,
 #: wherever that is.
 CUE = """
 version: 1
@@ -189,7 +189,7 @@ def test_any_text_will_do(texts: list[str], seed: int, reward: float) -> None:
     for _ in range(2):
         agent.begin_trial(texts[0])
         for step, text in enumerate(texts):
-            # Every third step is one for which no action was asked.
+            # Every third step was not chosen by the agent.
             action = agent.act(text)[0] if step % 3 else 3
             assert action in range(4)
             agent.observe(action, reward * (step % 2), text, step == len(texts) - 1)
@@ -211,9 +211,7 @@ ROOM = ["##1##", "#..o#", "4.↑.2", "#...#", "##3##"]
 
 
 def place(frame: Frame, rows: list[str], glyph: str) -> int:
-    """Return the number of the only place that looks like this, after a look at the
-    picture.
-    """
+    """Look at the picture; return the number of the only place that looks like this."""
     here = look("\n".join(rows))
     assert here is not None
     frame.orient(here)
@@ -233,8 +231,8 @@ def test_a_place_of_a_turned_picture_is_the_same_place(quarters: int) -> None:
 
 
 def ring(turn: int) -> list[str]:
-    """Eight holes that stay, with landmarks outside three of them that go round by
-    eighths, as well as they can.
+    """Eight fixed holes, with landmarks outside three of them that rotate by eighths,
+    as well as a grid allows.
     """
     picture = [["."] * 11 for _ in range(11)]
     for number in range(8):
@@ -297,7 +295,7 @@ def test_outcomes_are_credited_to_places_and_looks_and_what_follows_fades() -> N
     trial.learn(worth)
     assert worth.of_place(right) > worth.of_place(sample) > 0.5 > worth.of_place(wrong)
     assert worth.of_looks(right) > 0.5 > worth.of_looks(wrong)
-    # What a place has been in the trial makes another place of it.
+    # A place's role in the trial makes it a different place.
     assert worth.of_place(wrong._replace(been=REWARDED)) > 0.5
 
 
@@ -305,7 +303,7 @@ def test_a_moment_that_always_lasts_as_long_passes_by_itself() -> None:
     assert not Moment(count=2, shortest=8, longest=8, unprompted=True).regular
     assert not Moment(
         count=9, shortest=8, longest=8
-    ).regular  # it may have been the subject's doing
+    ).regular  # the subject may have caused it
     assert Moment(count=3, shortest=8, longest=8, unprompted=True).regular
     assert not Moment(count=3, shortest=7, longest=8, unprompted=True).regular
     assert Moment(count=2, shortest=2, longest=2).brief

@@ -1,5 +1,5 @@
-"""The paper's own baselines: which name means which, and their rules in small worlds;
-``tests/peer`` compares them with the package, step by step.
+"""The paper's own baselines: their names in each edition, and their rules in small
+worlds. ``tests/peer`` compares them with the package, step by step.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The client against a real server on loopback: what it sends, what it reads, and what
-it makes of faults.
+"""The client against a real server on loopback: its requests, its replies, and its
+handling of faults.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 def ask(
     base_url: str, *requests: ChatRequest, **options: Any
 ) -> Sequence[ChatReply | BaseException]:
-    """Send requests, all at once, through one client; return replies and what was
-    raised.
-    """
+    """Send requests, all at once, through one client; return replies and exceptions."""
 
     async def main() -> Sequence[ChatReply | BaseException]:
         client = ChatCompletions(base_url, **options)
@@ -401,7 +399,7 @@ def test_a_server_that_speaks_no_tls_is_no_server_with_https() -> None:
 
 
 def test_a_connection_is_not_used_again() -> None:
-    """What a server sends late or twice would be read as the next call's reply."""
+    """Data sent late or twice would be read as the next call's reply."""
     with FakeServer() as server:
         ask(server.base_url, REQUEST)
         assert server.calls[0].headers["Connection"] == "close"

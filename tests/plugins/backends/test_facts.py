@@ -1,5 +1,5 @@
-"""What servers say about themselves: slots and context, in the shapes of llama.cpp,
-vLLM and Ollama.
+"""Servers' own descriptions: slots and context, in the forms of llama.cpp, vLLM and
+Ollama.
 """
 
 from __future__ import annotations

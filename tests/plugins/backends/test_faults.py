@@ -1,4 +1,6 @@
-"""Which fault an answer is: what real servers say, and what no server should."""
+"""Classification of answers as faults: real servers' answers, and answers that no
+server should give.
+"""
 
 from __future__ import annotations
 
@@ -250,7 +252,7 @@ ANSWERS: list[tuple[int, Any, FaultKind]] = [
         "context_too_long",
     ),
     (429, message("TPM: limit 6,000, requested 9,042"), "context_too_long"),
-    # What one prompt is refused for
+    # Refusals of a single prompt
     (
         403,
         message("Content violates usage guidelines. Failed check: X"),

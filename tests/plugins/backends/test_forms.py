@@ -1,5 +1,5 @@
-"""Replies that must have a form: what servers are asked, and what their calls of the
-tool look like.
+"""Replies in a required form: the requests to servers, and the shapes of their tool
+calls.
 """
 
 from __future__ import annotations
@@ -38,9 +38,7 @@ def form(**settings: Any) -> AnswerForm:
 def ask(
     message: dict[str, Any], constrains: bool = False, **settings: Any
 ) -> tuple[ChatReply, dict[str, Any]]:
-    """Return the reply that this message of a server makes, and what the server was
-    asked.
-    """
+    """Return the reply made from a server's message, and the request to the server."""
     bodies: list[dict[str, Any]] = []
 
     def answer(call: Call) -> Answer:
@@ -98,7 +96,7 @@ def ask(
         },
         # older servers
         {"content": None, "function_call": {"name": "act", "arguments": ARGUMENTS}},
-        # constrained decoding, and models that write what they should call
+        # constrained decoding, and models that write the arguments as text
         {"content": ARGUMENTS},
     ],
 )
@@ -150,8 +148,8 @@ BARE = {"error": {"code": 500, "message": "Failed to parse tool calls"}}
 def test_what_the_server_cannot_read_is_the_models_reply(
     status: int, error: dict[str, Any], said: str
 ) -> None:
-    """It is unparsed, and no breakdown of the server, whether its text is there or
-    not.
+    """It is unparsed, rather than a breakdown of the server, whether or not its text is
+    there.
     """
     reply = reply_of_error(status, json.dumps(error), 99)
     assert reply is not None

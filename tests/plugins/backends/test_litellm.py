@@ -48,8 +48,8 @@ CLIENTS = ("hosted_vllm/tiny", "openai/tiny")
 needs_litellm = pytest.mark.skipif(
     importlib.util.find_spec("litellm") is None, reason="litellm is not installed"
 )
-# litellm leaves tasks and sockets to the garbage collector; what it deprecates is not
-# ours to fix.
+# litellm leaves tasks and sockets to the garbage collector, and its deprecations are
+# not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -193,8 +193,8 @@ def test_faults(model: str, answer: Answer, kind: str) -> None:
     assert fault.kind == kind, fault
     assert KEY not in str(fault)
     assert fault.retry_after == (7.0 if answer.headers else None)
-    # One of its clients sends a request once more when a connection breaks off; that
-    # cannot be switched off.
+    # One of its clients repeats a request when a connection breaks off, which cannot be
+    # switched off.
     assert server.count == 1 or kind == "connection", "litellm has retried"
 
 
@@ -226,7 +226,7 @@ class MessagesServer(FakeServer):
 
 
 def lived(history: str | int, calls: int) -> tuple[Message, ...]:
-    """Return the prompt of the agent ``llm`` after so many calls."""
+    """Return the prompt of the agent ``llm`` after this many calls."""
     spec = PLUGINS.model_agent("llm")
     agent = spec.create(
         ModelAgentContext(
@@ -241,9 +241,7 @@ def lived(history: str | int, calls: int) -> tuple[Message, ...]:
 
 
 def breakpoints(body: Mapping[str, Any]) -> list[str]:
-    """Return the roles of the messages that end what is to be cached, that of the
-    system first.
-    """
+    """Return the roles of the messages with a cache mark, the system's first."""
     marked = ["system" for part in body.get("system", ()) if "cache_control" in part]
     for message in body["messages"]:
         if not isinstance(message["content"], str):
@@ -290,7 +288,7 @@ def test_claude_is_asked_to_cache_what_stays(
     )
     [call] = server.calls
     assert breakpoints(call.body) == marked
-    # What is said is the same, marked or not.
+    # The text is the same, with or without marks.
     said = [
         message["content"]
         if isinstance(message["content"], str)
@@ -308,8 +306,7 @@ def test_others_are_asked_only_if_told_so(option: dict[str, str]) -> None:
             server, dataclasses.replace(REQUEST, messages=lived("3-7", 9)), **option
         )
     assert isinstance(reply, ChatReply), reply
-    # The mark itself is taken off again by litellm for a server that has no word for
-    # it.
+    # litellm itself removes the mark for a server without explicit caching.
     assert isinstance(server.calls[0].body["messages"][0]["content"], list) == bool(
         option
     )
@@ -348,7 +345,7 @@ def test_many_at_once() -> None:
     [
         ("anthropic/claude-opus-4-7", Sampling(temperature=0.7), "temperature"),
         ("anthropic/claude-opus-4-6", Sampling(seed=3), "seed"),
-        # This one litellm would leave out without a word.
+        # litellm would silently leave out this parameter.
         ("moonshot/kimi-k3", Sampling(temperature=0.7), "temperature"),
     ],
 )

@@ -1,8 +1,8 @@
-"""litellm's proxy between the backend ``openai`` and the local server: what of a fault
-is left behind a gateway.
+"""litellm's proxy between the backend ``openai`` and the local server: the remains of a
+fault behind a gateway.
 
-The proxy is installed into ``CHEESEBENCH_PROXY_HOME``, or into a folder that is thrown
-away (500 MB).
+The proxy is installed into ``CHEESEBENCH_PROXY_HOME``, or into a temporary folder (500
+MB).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cheesebench.plugins.backends.openai import ChatCompletions
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 pytestmark = pytest.mark.proxy
-#: Later ones have no wheels for all that they need.
+#: Later versions lack wheels for some dependencies.
 PACKAGE = "litellm[proxy]<1.93"
 KEY = "sk-of-the-proxy-0123456789"
 CONFIG = """
@@ -38,7 +38,7 @@ litellm_settings: {{num_retries: 0, request_timeout: 60}}
 router_settings: {{disable_cooldowns: true, num_retries: 0}}
 general_settings: {{master_key: {key}}}
 """
-#: What the server behind the proxy is asked to do, and what must arrive.
+#: The behaviour of the server behind the proxy, and the expected result.
 ANSWERS = {
     "rate_limit": Answer(
         status=429,

@@ -1,5 +1,5 @@
-"""The backend ``llamacpp`` without llama.cpp: what it says when there is no file, no
-weights, or no server.
+"""The backend ``llamacpp`` without llama.cpp: its messages without a file, without
+weights, or without a server.
 
 The real one, with a real model, is in tests/local.
 """
@@ -115,7 +115,9 @@ def test_the_shipped_model_is_small_enough_for_its_context() -> None:
 
 
 class Slow(ThreadingHTTPServer):
-    """Answers a call after ``seconds``, and says what its slot holds until it stops."""
+    """Answers a call after ``seconds``, and reports the state of its slot until it
+    stops.
+    """
 
     def __init__(self, seconds: float, works: float) -> None:
         super().__init__(("127.0.0.1", 0), SlowHandler)
@@ -152,7 +154,7 @@ class SlowHandler(BaseHTTPRequestHandler):
 
 
 def asked(directory: Path, server: Slow, patience: float) -> str:
-    """Return what a slow server answers to a call of so much patience, or the fault."""
+    """Return a slow server's answer to a call with this timeout, or the fault."""
 
     async def ask() -> str:
         url = f"http://127.0.0.1:{server.server_port}/v1"

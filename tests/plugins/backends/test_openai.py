@@ -1,5 +1,5 @@
-"""The backend ``openai``: where it calls, with which key, and what the limit of a reply
-is called.
+"""The backend ``openai``: its address, its key, and the name for the limit
+of a reply.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Whatever a backend starts ends with us: stopped, crashed, killed, stubborn or
-strayed.
+"""Everything that a backend starts ends with us: stopped, crashed, killed, stubborn or
+strayed processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 from cheesebench import PluginError
 from cheesebench.plugins.backends.processes import Supervised
 
-#: Seconds that anything may take before the test gives up: no measurement, only an end.
+#: Maximum seconds for anything, only to end a hanging test.
 PATIENCE = 60.0
 
 
@@ -31,9 +31,7 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 
 def lives(process: int) -> bool:
-    """Whether there is such a process, dead ones that nobody has waited for not
-    counted.
-    """
+    """Whether a process is alive; zombies do not count."""
     try:
         state = (
             Path(f"/proc/{process}/stat")
@@ -86,7 +84,7 @@ def test_stopping_ends_the_program_and_its_children(
     program.stop()
     assert not any(map(lives, processes))
     assert program.ended == 128 + signal.SIGTERM
-    program.stop()  # no harm
+    program.stop()  # a second call does no harm
 
 
 def test_windows_users_are_told_what_works_there(
@@ -153,7 +151,7 @@ def test_nothing_outlives_us_when_we_are_killed(tmp_path: Path) -> None:
         "from cheesebench.plugins.backends.processes import Supervised\n"
         "inner = 'import os, time; print(os.getpid(), flush=True); time.sleep(1000)'\n"
         f"program = Supervised([sys.executable, '-c', inner], Path({str(log)!r}))\n"
-        # A process that is forked from us, and lives on, keeps nothing alive.
+        # A process forked from us that lives on must not keep anything alive.
         "if os.fork() == 0: time.sleep(20); os._exit(0)\n"
         "time.sleep(1000)"
     )

@@ -1,4 +1,6 @@
-"""Bodies of answers -> replies: thoughts apart, tokens counted, nonsense refused."""
+"""Reads replies from bodies of answers: reasoning separated, tokens counted, nonsense
+refused.
+"""
 
 from __future__ import annotations
 
@@ -173,7 +175,7 @@ def test_the_choice_that_was_asked_for_or_none() -> None:
 
 def test_an_empty_reply_is_a_reply() -> None:
     assert reply({"content": None}, "length") == ChatReply(text="", finish="length")
-    # Gemini, where thoughts took up the limit
+    # Gemini, where reasoning took up the limit
     thought = {"prompt_tokens": 200, "completion_tokens": 0, "total_tokens": 700}
     found = reply({}, "length", usage=thought)
     assert (found.text, found.finish, found.usage.completion) == ("", "length", 500)
@@ -269,7 +271,7 @@ def test_what_the_model_never_wrote_is_malformed_and_not_behaviour(
             {"prompt_tokens": 500, "completion_tokens": 5, "reasoning_tokens": 20},
             Usage(prompt=500, completion=25, reasoning=20),
         ),
-        # Kimi, and those that call it input and output
+        # Kimi, and servers that count input and output
         (
             {"prompt_tokens": 9, "completion_tokens": 4, "cached_tokens": 8},
             Usage(prompt=9, completion=4, cached=8),
@@ -278,7 +280,7 @@ def test_what_the_model_never_wrote_is_malformed_and_not_behaviour(
             {"input_tokens": 20, "output_tokens": 4, "cache_read_input_tokens": 1500},
             Usage(prompt=1520, completion=4, cached=1500),
         ),
-        # Mistral, and Anthropic by how long what it writes is kept
+        # Mistral, and Anthropic's written tokens by cache lifetime
         (
             {"prompt_tokens": 9, "completion_tokens": 4, "num_cached_tokens": 8},
             Usage(prompt=9, completion=4, cached=8),
@@ -361,6 +363,6 @@ def test_no_answer_is_too_strange(content: Any) -> None:
         {"choices": [{"message": content}]},
         {"choices": [{"message": {"content": content}}]},
     ):
-        # Anything else than a fault fails, and so does text that no file takes.
+        # Any error but a fault fails the test, and so does text that no file accepts.
         with contextlib.suppress(ChatFaultError):
             read_reply(json.dumps(body).encode()).text.encode()

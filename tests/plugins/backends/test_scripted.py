@@ -1,6 +1,4 @@
-"""Scripts of replies: which line fits, what it says, and what is wrong with a
-script.
-"""
+"""Scripts of replies: the matching line, its reply, and errors in a script."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The ``vllm`` backend without vLLM: commands, options, what it says when the server
-does not come up.
+"""The ``vllm`` backend without vLLM: commands, options, and messages if the server does
+not come up.
 
-A small program stands in for servers that fail; the real one is in tests/real_vllm.
+A small program replaces servers that fail; the real one is in tests/real_vllm.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from cheesebench.plugins.backends.vllm import (
 )
 from cheesebench.testing.fake_server import Call, FakeServer
 
-#: Serves /health on the port that it is given; prints its arguments.
+#: Serves /health on the given port; prints its arguments.
 HEALTHY = """
 import http.server, json, sys, time
 print(json.dumps(sys.argv[1:]), flush=True)
@@ -294,9 +294,7 @@ def test_how_the_server_is_started(
 def test_several_processes_take_requests_for_several_copies(
     options: dict[str, str],
 ) -> None:
-    """The module of the server would have one process for all of them, and say
-    nothing.
-    """
+    """The server's module would silently have one process for all copies."""
     program = [
         *SAFE,
         "/opt/python",

@@ -1,5 +1,5 @@
-"""Where the weights of a model come from: every place, and each way in which it fails,
-with one sentence, and with nothing half left behind.
+"""Sources of a model's weights: every place, and each of its failures, with one
+sentence and no leftovers.
 """
 
 from __future__ import annotations
@@ -210,7 +210,9 @@ def play(
     variables: dict[str, str] | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Ask for weights in a process of its own, whose files may have ``most`` bytes."""
+    """Ask for weights in a separate process, whose files may have at most ``most``
+    bytes.
+    """
     environment = {
         **{key: text for key, text in os.environ.items() if not key.startswith("HF_")},
         "HF_HOME": str(directory / "hub"),
@@ -263,7 +265,7 @@ def test_a_hub_that_breaks_off_is_asked_for_the_rest(tmp_path: Path, hub: Hub) -
     assert said["weights"].startswith(str(tmp_path / "hub"))
     assert hub.ranges == ["", f"bytes={10 * 2**20}-", f"bytes={20 * 2**20}-"]
     assert any("100%" in line for line in said["lines"])
-    # The next run finds it there, and asks for nothing but whether it is the newest.
+    # The next run finds it there, and only asks whether it is the newest.
     asked = len(hub.ranges)
     offline = {"HF_HUB_OFFLINE": "1"}
     assert play(tmp_path, None, variables=offline, **pinned) == {
@@ -272,7 +274,7 @@ def test_a_hub_that_breaks_off_is_asked_for_the_rest(tmp_path: Path, hub: Hub) -
         "lines": [],
     }
     assert len(hub.ranges) == asked
-    # One byte is enough here, too; what was there before is not ours to delete.
+    # One byte is enough here, too, and older files must not be deleted.
     path = Path(said["weights"])
     path.write_bytes(hub.content[:-1] + b"?")
     again = play(tmp_path, hub, **pinned)

@@ -59,13 +59,13 @@ def test_an_entry_makes_sense(name: str) -> None:
     if entry.price is not None:
         assert entry.price.prompt < entry.price.completion
         assert entry.price.cached is None or entry.price.cached < entry.price.prompt
-        # Claude's cache costs a quarter more to write than not to use.
+        # Writing to Claude's cache costs a quarter more than not using it.
         claude = "claude" in entry.id
         assert entry.price.written == (
             pytest.approx(1.25 * entry.price.prompt) if claude else None
         )
         assert datetime.date(2026, 1, 1) < entry.price.on
-    # The agent's own limit is for models that do not think aloud first.
+    # The agent's own limit is for models without reasoning.
     assert (entry.max_tokens is not None) == entry.reasoning
 
 

@@ -1,4 +1,4 @@
-"""Scenes from drawings, and what is in sight on them, worked out the slow way."""
+"""Scenes from drawings, and the visible squares in them, computed in the slow way."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def squares_of(scene: Scene) -> dict[Square, Tile]:
 
 
 def line_is_free(opaque: set[Square], start: Square, end: Square) -> bool:
-    """Whether no opaque square has a point of the line inside, and no two of them close
-    a corner that it passes.
+    """Whether the line passes the inside of no opaque square, and no corner closed by
+    two of them.
     """
     (x, y), (across, down) = start, (end[0] - start[0], end[1] - start[1])
     half = Fraction(1, 2)
@@ -60,7 +60,7 @@ def line_is_free(opaque: set[Square], start: Square, end: Square) -> bool:
 
 
 def in_sight(scene: Scene, column: int, row: int) -> set[Square]:
-    """Return the squares that are seen from one, looking all around."""
+    """Return the squares visible from one, looking all around."""
     squares, here = squares_of(scene), (column, row)
     opaque = {square for square, tile in squares.items() if tile.kind in OPAQUE}
     free = {

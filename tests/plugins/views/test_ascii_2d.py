@@ -97,7 +97,7 @@ def test_forgotten_scenes_are_drawn_again_correctly() -> None:
 
 
 def test_short_lived_scenes_do_not_get_each_others_picture() -> None:
-    # A scene that is freed may pass its identity on to the next one.
+    # A new scene may get the id() of a freed one.
     view = Ascii2D()
     for number in range(50):
         assert view.render(scene_of("#.#", str(number)), 1, 0, 2).endswith(str(number))

@@ -1,5 +1,5 @@
 """The egocentric map: nothing invented, nothing missing, and enough to draw the world
-from.
+from it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _catalogue = Catalogue(installed_plugins().protocol_directories)
 
 
 def parse(observation: str) -> tuple[int, dict[Square, str]]:
-    """Read an observation as its documentation says: the heading, and (across, down)
-    from the agent to each glyph.
+    """Read an observation as documented: the heading, and (across, down) from the agent
+    to each glyph.
     """
     first, empty, *lines = observation.split("\n")
     assert first.startswith("facing ")
@@ -120,8 +120,8 @@ ROOM = """
         ("E", ["1####", "#...#", "#o↑.#"]),
         ("S", ["#####", "#..~#", "#.↑.#"]),
         ("W", ["#####", "#~..#", "#.↑o#"]),
-        # A quarter of the room, standing on its corner: what lies north goes up and
-        # left, what lies east up and right.
+        # A quarter of the room, standing on its corner: north is up and left, east is
+        # up and right.
         ("NE", ["? ? 1", " ? # #", "? # . #", " # o . #", "# . ↑ . #"]),
         ("SW", ["? ? #", " ? # #", "? # ~ #", " # . . #", "# . ↑ . #"]),
     ],
@@ -148,18 +148,16 @@ def test_what_is_hidden_is_fog_and_lines_end_with_the_last_square_seen(
 
 
 class _Walker:
-    """Walks everywhere by itself. It knows what it sees and whether it has moved, and
-    nothing else.
-    """
+    """Explores on its own, knowing only its view and whether it has moved."""
 
     def __init__(self, gallery: Gallery, look: Look, pose: int) -> None:
         self._gallery, self._look, self._pose = gallery, look, pose
         self._moves = look.tables.moves
-        #: What the squares around the start look like, (across, down) from there.
+        #: Appearance of the squares around the start, at (across, down) from there.
         self.map: dict[Square, str] = {}
 
     def look(self, here: Square) -> int:
-        """Add to the map what is seen; return the heading."""
+        """Add the visible squares to the map; return the heading."""
         heading, seen = parse(self._gallery.draw(self._look, self._pose))
         for (across, down), character in seen.items():
             square = (here[0] + across, here[1] + down)
@@ -215,7 +213,7 @@ def test_the_map_can_be_drawn_from_what_is_seen_on_the_way(name: str) -> None:
         for x, tile in enumerate(line)
     }
     assert all(tiles[square].glyph == glyph for square, glyph in drawn.items())
-    # What is missing is void, or inside of walls: no floor is next to it.
+    # Missing squares are void, or inside of walls: no floor is next to them.
     for x, y in tiles.keys() - drawn.keys():
         assert tiles[x, y].kind in ("void", "wall")
         around = {(x + i, y + j) for i in (-1, 0, 1) for j in (-1, 0, 1)}

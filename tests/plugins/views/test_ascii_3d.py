@@ -1,5 +1,5 @@
-"""The view in first person: nearer is higher, things keep their glyphs, and what is
-near and in sight is drawn.
+"""The view in first person: nearer is higher, objects keep their glyphs, and near
+visible ones are drawn.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ WALLS = "".join(shade for _, shade in SHADES)
 
 
 def render(picture: str, heading: str, scene_of: MakeScene, *text: str) -> list[str]:
-    """Render a drawing in which ``@`` stands on floor; return heading, strip and
-    rows.
+    """Render a drawing in which ``@`` stands on floor; return heading,
+    strip and rows.
     """
     lines = picture.strip("\n").split("\n")
     row = next(number for number, line in enumerate(lines) if "@" in line)
@@ -172,7 +172,7 @@ def test_heights_and_floor_fall_with_distance_and_meet() -> None:
     assert (heights[0], heights[-1]) == (HALF, 1)
     rows = [floor_row(ahead) for ahead in distances]
     assert rows == sorted(rows, reverse=True)
-    # Floor right before a wall lies at the wall's foot.
+    # Floor directly before a wall is at the wall's foot.
     assert all(abs(floor_row(ahead) - height(ahead)) <= 1 for ahead in distances)
 
 

@@ -1,5 +1,5 @@
-"""Line of sight, against the same rule worked out with fractions for one pair of
-squares at a time.
+"""Line of sight, against the same rule computed with fractions for one pair of squares
+at a time.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def board_of(scene: Scene) -> Board:
 
 
 def drawn(board: Board, column: int, row: int) -> str:
-    """Draw what is seen from a square; ``?`` is hidden."""
+    """Draw the view from a square; ``?`` is hidden."""
     seen = board.sight.squares(column, row)
     text = "".join(tile.glyph for line in board.scene.tiles for tile in line)
     shown = "".join(
@@ -84,11 +84,11 @@ def drawn(board: Board, column: int, row: int) -> str:
 @pytest.mark.parametrize(
     ("picture", "column", "row", "expected"),
     [
-        # A room without anything in it is seen whole, with all of its walls and
-        # corners, from any square.
+        # An empty room is visible as a whole, with all of its walls and corners, from
+        # any square.
         ("#####\n#...#\n#...#\n#####", 1, 1, "#####\n#@..#\n#...#\n#####"),
-        # Along a corridor walls are seen to its end; into a side alley one sees only
-        # from its mouth.
+        # Along a corridor walls are visible to its end; a side alley only from its
+        # mouth.
         (
             "#######\n#.....#\n###.###\n  #.#  \n  ###  ",
             1,
@@ -101,10 +101,10 @@ def drawn(board: Board, column: int, row: int) -> str:
             1,
             "#######\n#..@..#\n###.###\n??#.#??\n??###??",
         ),
-        # A closed door hides what is behind it; a landmark stands out over everything.
+        # A closed door hides the squares behind it; a landmark is visible over
+        # everything.
         ("#####1\n#.+.#\n#####", 1, 1, "###??1\n#@+???\n###???"),
-        # Sight passes between two walls that touch at a corner as little as a step
-        # does.
+        # Like a step, sight does not pass between two walls that touch at a corner.
         ("...\n.#.\n#..", 0, 0, None),
     ],
 )
@@ -128,7 +128,7 @@ def test_boards_are_kept_by_scene_and_forgotten_when_there_are_too_many(
     assert boards[scenes[0]] is first
     found = [boards[scene] for scene in scenes]
     assert all(board.scene is scene for board, scene in zip(found, scenes, strict=True))
-    # They are all the same to look at, so the lines of sight are worked out once.
+    # The scenes have equal opaque squares, so the lines of sight are computed once.
     assert len({id(board.sight) for board in found}) == 1
     assert len(boards._boards) <= Boards.SCENES
 

@@ -1,5 +1,5 @@
-"""The picture: the same bytes for the same scene, a marker that points where FORWARD
-leads, glyphs that can be read.
+"""The picture: equal bytes for equal scenes, a marker that points where FORWARD leads,
+and legible glyphs.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def field(size: int) -> list[str]:
 
 
 def pixels(picture: Picture, side: int | None = None) -> Pixels:
-    """Return red, green and blue of all pixels, of the picture as a model sees it that
-    shrinks it to ``side``.
+    """Return red, green and blue of all pixels, as seen by a model that shrinks the
+    picture to ``side``.
     """
     image = Image.open(io.BytesIO(picture.png)).convert("RGB")
     if side is not None:
@@ -44,7 +44,7 @@ def pixels(picture: Picture, side: int | None = None) -> Pixels:
 
 
 def marker(shown: Pixels) -> Pixels:
-    """Return (column, row) of all pixels of the agent: nothing else is as red."""
+    """Return (column, row) of all pixels of the agent, which is the reddest object."""
     red, green, blue = shown[..., 0], shown[..., 1], shown[..., 2]
     rows, columns = np.nonzero((red > 170) & (green < 60) & (blue < 90))
     return np.stack([columns, rows], axis=1).astype(np.int16)
@@ -66,7 +66,7 @@ def test_the_marker_points_where_forward_leads(
     square = side / size
     # The picture moves by a square in the heading's direction ...
     assert np.abs(moved - np.array([across, down]) * square).max() < 0.12 * square
-    # ... and so does the point of the marker, which is farthest from its middle.
+    # ... and so does the point of the marker, which is farthest from its centre.
     offsets = here - here.mean(0)
     tip = offsets[np.hypot(*offsets.T).argmax()]
     shown = round(math.degrees(math.atan2(tip[0], -tip[1])) / 45) % 8
@@ -106,7 +106,7 @@ def test_what_the_state_says_is_the_text_under_the_picture(scene_of: MakeScene) 
     assert picture == Picture(picture.png, "LIGHT\nTONE")
     assert str(picture) == "LIGHT\nTONE"
     assert len(picture) == Topdown2D().max_length(scene_of(ROOM, "LIGHT", "TONE"))
-    # Words change the words, not the drawing.
+    # Other words change the text, not the drawing.
     assert picture.png == Topdown2D().render(scene_of(ROOM), 1, 1, 0).png
 
 
@@ -126,7 +126,7 @@ GLYPHS = "123456789" + "GoOULuv*%=,:~+@&$XYabcdefghijk★●■▲◆○→é"
 
 
 def tile_of(tile: Tile, side: int | None = None) -> bytes:
-    """Return the pixels of one tile among walls, in a picture in which a square has 16
+    """Return the pixels of one tile among walls, in a picture with squares of 16
     pixels.
     """
     wall, size = Tile("wall", "#"), 28
@@ -155,8 +155,8 @@ def test_every_kind_of_tile_looks_unlike_every_other() -> None:
 
 
 def test_glyphs_stay_sharp_at_half_the_size() -> None:
-    # Of a map of 28 squares each glyph has twice the pixels of the font: half the size
-    # shows the font itself.
+    # In a map of 28 squares each glyph has twice the pixels of the font, so half the
+    # size shows the font itself.
     for glyph in "127GoL":
         small = np.frombuffer(tile_of(Tile("landmark", glyph), 224), np.int16).reshape(
             8, 8, 3

@@ -1,5 +1,5 @@
-"""What is wrong with a dialogue protocol is told at its place, with a remedy; what is
-sound loads.
+"""Errors in a dialogue protocol are reported at their place, with a remedy; a sound one
+loads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cheesebench.protocol import Catalogue
 from tests.arenas import examine_text
 
 MARK = "«"
-#: A line of code, as every finding is.
+#: The line of a finding with its code.
 LINE = re.compile(r"x\.yaml:\d+:\d+: error E\d\d\d: [^\n]+[.?)]")
 
 SOUND = """

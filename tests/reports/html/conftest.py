@@ -1,5 +1,5 @@
-"""Real runs to make pages of: a little maze lived by the random agent, and a run in
-which everything is hostile.
+"""Real runs for pages: a little maze run by the random agent, and a run in which every
+text is hostile.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ reference: [{{measure: success, value: 0.75, curve: [0.5, 0.75], status: made up
 chance: {{value: 0.125, trials: 100, how: counted}}
 """
 
-#: What would run, hide or reorder something if it were taken for more than text.
+#: Text that would run, hide or reorder something if it were more than text.
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>\x1b[31m\u202e\x00 & \"'"
 
-#: Says whether it goes on from trial to trial: always forward.
+#: Decides whether it continues from trial to trial: always forward.
 Report = Callable[[RunLog, PluginManager], str]
 
 
 class Walker:
-    """Walks on, and finds the goal in every trial but the second of each session."""
+    """Walks on, and finds the goal in every trial except the second of each session."""
 
     def __init__(self, context: object) -> None:
         self.trials = 0
@@ -146,7 +146,7 @@ def page(log: RunLog, plugins: PluginManager) -> str:
 def run(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[RunLog, PluginManager]]:
-    """Three subjects through three little mazes, eight trials each."""
+    """Three subjects in three little mazes, eight trials each."""
     directory = tmp_path_factory.mktemp("run")
     log, plugins = make_log(
         directory, [maze(directory, name) for name in ("little", "middle", "large")]
@@ -173,8 +173,8 @@ def report() -> Report:
     return page
 
 
-#: A reply that says what to do and, beside it, everything that must stay text; as long
-#: as a server lets through.
+#: A reply with actions and, beside them, everything that must stay text; as long as a
+#: server allows.
 RANT = (
     f"{HOSTILE}\ud800\r\nLEARNINGS: {HOSTILE} the goal lies east\nACTIONS: F, F, F, F\n"
 )
@@ -182,8 +182,8 @@ LONG = "x" * 1_000_000
 
 
 class Parrot:
-    """A model server in this process: it says the same in every call, and something
-    very long in some.
+    """A model server in this process: it repeats one reply, and sends something very
+    long in some calls.
     """
 
     def __init__(self, context: BackendContext) -> None:

@@ -48,9 +48,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def open_page(
     browser: playwright.Browser, files: Path, report: Report
 ) -> Iterator[Open]:
-    """Open the page of a run; whatever it complains of or asks the network for fails
-    the test.
-    """
+    """Open the page of a run; any complaint or network request fails the test."""
     contexts: list[playwright.BrowserContext] = []
     complaints: list[str] = []
 
@@ -98,7 +96,7 @@ def open_page(
 
 
 def said(page: playwright.Page, begins: str) -> None:
-    """Wait until the player's sentence begins so."""
+    """Wait until the player's sentence begins with this."""
     playwright.expect(page.locator("#sentence")).to_contain_text(begins)
 
 
@@ -172,7 +170,7 @@ def test_printed_pages_are_light_and_nothing_lies_over_anything_else(
     run: Run, open_page: Open
 ) -> None:
     page = open_page(run, scheme="dark")
-    # Of a sheet of A4 with Chromium's margins.
+    # Pixels of an A4 sheet with Chromium's margins.
     page.set_viewport_size({"width": 718, "height": 1000})
     page.emulate_media(media="print", color_scheme="dark")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
@@ -447,17 +445,18 @@ def test_maps_show_the_time_on_each_square_and_single_tracks(
     page = open_page(run, tab="Behaviour")
     maps = page.locator(".paradigm:visible .maps")
     maps.scroll_into_view_if_needed()
-    playwright.expect(maps.locator("svg.floor")).to_have_count(2)  # sessions
-    # The walker stands on one square in the trial that it fails (28 steps there), and
-    # walks over all five in the rest.
+    # One for each session.
+    playwright.expect(maps.locator("svg.floor")).to_have_count(2)
+    # The walker stands on one square in the failed trial (28 steps there), and walks
+    # over all five in the rest.
     shades = (
         maps.locator("svg")
         .first.locator(".heat")
         .evaluate_all("all => all.map(one => +one.getAttribute('fill-opacity'))")
     )
     assert len(shades) == 5
-    # Steps: 30 on the first square in the failed trial, in three others two there and
-    # one on each of the rest.
+    # Steps: 30 on the first square in the failed trial; on three others two there and
+    # one in each other trial.
     assert sorted(round(shade**2 / max(shades) ** 2 * 36) for shade in shades) == [
         3,
         3,
@@ -490,8 +489,8 @@ def test_the_player_shows_the_arena_from_above(run: Run, open_page: Open) -> Non
 def test_two_models_on_nine_paradigms_are_whole_and_short(
     browser: playwright.Browser, tmp_path: Path
 ) -> None:
-    """A laptop shows all columns of the verdicts, and no two parts have one name for a
-    screen reader.
+    """A laptop shows all columns of the verdicts, and no two parts have the same name
+    for a screen reader.
     """
     run = cheesebench.run(
         ["random", "place-learner"],

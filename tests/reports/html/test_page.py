@@ -1,6 +1,4 @@
-"""The page as text: what is on it, that nothing in it is anything but text, and how
-large it is.
-"""
+"""The page as text: its contents, that they are nothing but text, and its size."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ MakeRun = Callable[..., RunSummary]
 
 
 class Outline(HTMLParser):
-    """What a browser would make of a page: its tags and attributes, and what is in its
+    """A browser's understanding of a page: its tags and attributes, and the contents of
     scripts and styles.
     """
 
@@ -232,7 +230,8 @@ def test_cells_compared_with_chance_speak_of_chance(
     assert "PASS: the model does better than chance" in words
     assert "rate − rodent" not in words
     assert "at least as well as the rodent" not in words
-    # Against animals the rate of random moves is no zero, and stands in no column.
+    # With animals, the rate of random moves is not a zero of a scale, and is in no
+    # column.
     animal = make_plan("pool", chance=0.2)
     assert 'data-label="chance"' not in render(make_run([(animal, 0.9)]))
 

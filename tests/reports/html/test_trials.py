@@ -1,6 +1,4 @@
-"""Trials for the player: chosen, replayed, packed; nothing of them is lost or
-invented.
-"""
+"""Trials for the player: chosen, replayed, packed, with nothing lost or invented."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ Run = tuple[RunLog, PluginManager]
 
 
 def packed(run: Run, room: int) -> list[Shelf]:
-    """Return the shelves of a run, packed into so many characters."""
+    """Return the shelves of a run, packed into ``room`` characters."""
     filled = shelves(*run, run[0].plans())
     make_room(filled, room)
     return filled

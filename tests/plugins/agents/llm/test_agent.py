@@ -1,5 +1,5 @@
-"""What holds for every life: how much of the past is in a prompt, what comes first,
-what it is a function of.
+"""Properties of every life: the amount of the past in a prompt, the order of messages,
+and the inputs that prompts depend on.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ REPLIES = st.sampled_from(
     ]
 )
 OBSERVATIONS = st.sampled_from(["#→.#", "#.→#", "#.→#\nTONE"])
-#: What a subject may live through between two calls: the reply, whether steps go by,
-#: whether the trial ends.
+#: Events between two calls: the reply, whether steps pass, and whether the trial ends.
 CALLS = st.lists(
     st.tuples(
         REPLIES,
@@ -43,7 +42,7 @@ CALLS = st.lists(
     ),
     max_size=12,
 )
-#: The setting, and the fewest and most pairs that it means once a life is long enough.
+#: A setting, and the minimum and maximum number of pairs that it means in a long life.
 WINDOWS: dict[int | str, tuple[int, int]] = {
     **{n: (n, n) for n in range(5)},
     "0-2": (0, 2),
@@ -63,7 +62,7 @@ def agent(**chosen: Any) -> LlmAgent:
 
 
 def live(subject: LlmAgent, calls: Calls) -> list[tuple[Message, ...]]:
-    """Live through the calls; return all prompts, that of the next call included."""
+    """Live through the calls; return all prompts, including that of the next call."""
     prompts = []
     subject.begin_trial("#→.#")
     for text, observation, waited, ends, reward in calls:
@@ -110,8 +109,8 @@ def test_prompts(calls: Calls, history: int | str, policy: str) -> None:
         if number and FEEDBACK not in prompt[-1].text:
             named.append("ACTIONS" in calls[number - 1][0])
             pairs = pairs + 1 if pairs < most else least
-            # The whole past is in it, as far as the window goes; only answers that
-            # named actions are the model's, and the latest pair is the last call.
+            # The whole past is in the prompt, as far as the window goes. Only answers
+            # that named actions are the model's, and the latest pair is the last call.
             answers = sum(named[len(named) - pairs :])
             assert len(prompt) == 2 + 2 * answers
             assert len(named) > most or pairs == len(named)
@@ -143,7 +142,7 @@ def test_the_past_grows_and_is_cut_in_one_go(
     for one, following in pairwise(prompts):
         grown = len(following) > len(one)
         assert (following[: len(one) - 1] == one[:-1]) == grown
-        # Of the last message, too, what was observed stays: what changes stands at its
+        # The observations in the last message stay, too; its changing part is at the
         # end.
         if grown:
             assert one[-1].text.startswith(following[len(one) - 1].text)

@@ -1,8 +1,8 @@
 """Conversations as films: whole prompts of a subject that is led through some trials by
 hand.
 
-Each message is headed by its role; the system prompt, which never changes, is shown as
-SYSTEM alone.
+Each message has its role as a heading; the system prompt, which never changes, appears
+only as SYSTEM.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def test_a_life_of_two_trials() -> None:
         FORWARD,
         ROTATE_LEFT,
     )
-    subject.observe(FORWARD, 1.0, GONE, True)  # the trial ends; the turn is never made
+    # The trial ends, so the turn is never made.
+    subject.observe(FORWARD, 1.0, GONE, True)
     assert subject.tally() == dict.fromkeys(COUNTS, 0) | {
         "calls": 2,
         "dropped_actions": 1,
@@ -107,8 +108,8 @@ def test_a_life_of_two_trials() -> None:
 
     subject.begin_trial(WEST)
     assert set(subject.tally().values()) == {0}
-    # The first pair has left the prompt; the reasoning was never in it; what was learnt
-    # stays.
+    # The first pair has left the prompt; the reasoning was never in it; the learnings
+    # stay.
     assert film(subject.prompt()) == shown("""
         SYSTEM
         USER
@@ -128,7 +129,7 @@ def test_a_life_of_two_trials() -> None:
         Your LEARNINGS: FORWARD may move me
         Your answer (at most 2 actions):
         """)
-    # The first step of the new trial is not taken for the turn that was dropped.
+    # The first step of the new trial must not be taken for the dropped turn.
     subject.read(reply("ACTIONS: STAY"))
     subject.observe(STAY, 0.0, WEST, False)
     assert "\nUSER\nSTAY: reward 0\n#→..#\n" in film(subject.prompt())
@@ -142,7 +143,7 @@ def test_time_that_goes_by() -> None:
         subject.observe(STAY, -0.001, WEST, False)
     subject.observe(FORWARD, 0.0, EAST, False)
     for _ in range(30):
-        subject.observe(STAY, 0.0, EAST, False)  # nobody asked for these
+        subject.observe(STAY, 0.0, EAST, False)  # steps without a call
     subject.observe(STAY, 0.25, GONE, False)
     assert film(subject.prompt()) == shown("""
         SYSTEM
@@ -171,14 +172,16 @@ def test_only_the_changes() -> None:
     subject.observe(FORWARD, 0.0, ROOM.replace("→.", ".→"), False)
     subject.observe(ROTATE_LEFT, 0.0, ROOM.replace("→.", ".↗"), False)
     subject.observe(STAY, 0.0, ROOM.replace("→.", ".↗"), False)
-    subject.observe(FORWARD, 0.0, ROOM + "\nLIGHT", False)  # another number of lines
-    subject.observe(FORWARD, 0.0, "#\n\n#\n#\n!", False)  # another picture altogether
+    # A different number of lines.
+    subject.observe(FORWARD, 0.0, ROOM + "\nLIGHT", False)
+    # A completely different picture.
+    subject.observe(FORWARD, 0.0, "#\n\n#\n#\n!", False)
     subject.observe(STAY, 1.0, "#\n\n#\n#\n?", True)
     subject.begin_trial(ROOM)
     subject.observe(FORWARD, 0.0, ROOM.replace("→.", ".→"), False)
     subject.observe(STAY, 0.0, ROOM.replace("→.", ".→"), False)
     assert '"changed lines" means' in subject.prompt()[0].text
-    # The beginning of a trial and the present are always told in full.
+    # The beginning of a trial and the present are always shown in full.
     assert film(subject.prompt()[1:]) == shown("""
         USER
         NEW TRIAL
@@ -269,7 +272,7 @@ def test_a_reply_without_an_action_is_one_wasted_step(
     assert subject.read(answer) == (STAY,)
     assert subject.tally() == dict.fromkeys(COUNTS, 0) | count | {"unusable": 1}
     subject.observe(STAY, 0.0, WEST, False)
-    # Nothing of ours is put into the model's mouth.
+    # None of our text is attributed to the model.
     assert film(subject.prompt()) == shown("""
         SYSTEM
         USER
@@ -312,7 +315,7 @@ def test_asking_again_with_feedback() -> None:
         Your LEARNINGS: none
         Your answer (one action):
         """)
-    # The third time the step is wasted; what was refused is forgotten.
+    # The third time the step is wasted, and the refused replies are forgotten.
     assert subject.read(reply("No.")) == (STAY,)
     assert subject.tally() == dict.fromkeys(COUNTS, 0) | {
         "calls": 3,
@@ -333,7 +336,7 @@ def test_asking_again_with_feedback() -> None:
         Your LEARNINGS: none
         Your answer (one action):
         """)
-    # The next prompt has its own tries.
+    # The next prompt has its own attempts.
     assert subject.read(reply("?")) == ()
 
 
@@ -491,7 +494,7 @@ def test_notes_are_asked_for_before_a_new_stretch() -> None:
     )
     subject.observe(FORWARD, 0.0, EAST, False)
     subject.interrupted()
-    subject.observe(STAY, 0.0, GONE, False)  # held
+    subject.observe(STAY, 0.0, GONE, False)  # the subject is held
     subject.observe(STAY, 0.5, WEST, False)
     subject.freed(WEST)
     assert film(subject.prompt()) == shown("""
@@ -582,7 +585,7 @@ def test_a_call_of_the_tool_is_a_reply() -> None:
     subject.observe(FORWARD, 0.0, EAST, False)
     subject.interrupted()
     assert subject.prompt()[2].text == '{"actions": ["FORWARD"], "learnings": "a"}'
-    # Cut off: what was said so far is done.
+    # Cut off, but the actions up to there count.
     assert subject.read(
         reply(
             '{"actions": ["FORWARD", "ROTATE_LEFT"], "learnings": "the', finish="length"
@@ -604,7 +607,7 @@ def test_thoughts_without_a_tag_that_were_cut_off_say_nothing() -> None:
         subject.begin_trial(WEST)
         assert subject.read(reply(thoughts, finish="length")) == read
         assert subject.learnings == ("" if reasoning else "a wall")
-        # With the thoughts apart, what is said is an answer even if it was cut off.
+        # If the reasoning is separate, the text is an answer even if it was cut off.
         assert subject.read(
             reply("ACTIONS: FORWARD, ROTA", finish="length", reasoning="so")
         ) == (FORWARD,)

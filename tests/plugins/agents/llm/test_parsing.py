@@ -1,5 +1,5 @@
-"""Reading replies: the table of the documentation, a labelled corpus of replies, and
-hostile text.
+"""Reading replies: the table of the documentation, a labelled corpus,
+and hostile text.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def test_what_a_request_ends_with_is_a_label(
     assert read(f"{last} STAY") == "S"
     assert read(f"LEARNINGS: a wall\n{last} STAY, FORWARD") == "SF"
     assert read(f"{last}\n{last}\n{last}") == ""
-    # Nothing of the request is ever stored as the model's.
+    # No part of the request is ever stored as the model's text.
     assert subject.read(ChatReply(text=f"LEARNINGS: a wall\n{last}\n{last}")) == (STAY,)
     subject.observe(STAY, 0.0, "#→.#", True)
     subject.begin_trial("#→.#")
@@ -96,8 +96,9 @@ def test_what_a_request_ends_with_is_a_label(
 
 
 def corpus() -> list[dict[str, Any]]:
-    """Return all labelled replies: ``reply``, ``actions`` (what a careful reader says
-    it does), ``source``, and ``told`` (the prompt) for those that repeat it."""
+    """Return all labelled replies: ``reply``, ``actions`` (by a careful reader),
+    ``source``, and ``told`` (the prompt) for those that repeat it.
+    """
     files = sorted((TESTS / "replies").glob("*.jsonl"))
     return [
         json.loads(line)
@@ -139,7 +140,7 @@ FORWARD
 @pytest.mark.parametrize(
     ("reply", "letters"),
     [
-        # The example of the prompt may be the answer, but not where it is recited.
+        # The example of the prompt may be the answer, but not if the prompt is recited.
         ("LEARNINGS: & is unknown\nACTIONS: STAY", "S"),
         ("---\nLEARNINGS: & is unknown\nACTIONS: STAY\n---", ""),
         ("LEARNINGS: mine\nACTIONS: STAY", "S"),
@@ -264,7 +265,7 @@ def test_any_reply_gives_some_actions_or_none(
     assert all(type(action) is int and 0 <= action <= 3 for action in parsed.actions)
     assert parsed.dropped == 0 or len(parsed.actions) == most
     assert parsed.learnings is None or 0 < len(parsed.learnings) <= learnings
-    # Said once more in the form that is asked for, the actions are the same.
+    # Written in the required form, the same actions are read again.
     if parsed.actions:
         again = f"LEARNINGS: {' '.join((parsed.learnings or '').split())}\n{canonical(parsed.actions)}"
         assert parse(again, most, learnings).actions == parsed.actions
@@ -350,8 +351,7 @@ def test_reasoning_never_acts(text: str) -> None:
     ],
 )
 def test_time_grows_with_the_length_only(unit: str) -> None:
-    # No clock is read: a reading whose time grows with the square of the length would
-    # not come back from this.
+    # No clock is needed: a reading in quadratic time would not finish.
     reply = unit * (100_000 // len(unit)) + "x"
     parsed = parse(separate_reasoning(reply).text, 8, 500, reply)
     assert len(parsed.actions) in (0, 8)

@@ -1,4 +1,4 @@
-"""The system prompts tell how to live, and nothing about any paradigm."""
+"""The system prompts explain the interface, and nothing about any paradigm."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from cheesebench.protocol import Catalogue, Specification, with_arena
 
 
 def words(text: str) -> set[str]:
-    """Return the words of a text in lower case; parts of compound names are words
-    too.
+    """Return the words of a text in lower case, including the parts
+    of compound names.
     """
     return set(re.findall(r"[a-z]+", text.lower()))
 
@@ -27,8 +27,8 @@ def words(text: str) -> set[str]:
 MESSAGES = words(" ".join(text.template for text in messages().values()))
 PROMPTS = [(variant, changes) for variant in variants() for changes in (False, True)]
 
-#: Words that protocols use too: those of the interface itself, and those without a
-#: meaning of their own.
+#: Words that protocols use as well: those of the interface, and those without a meaning
+#: of their own.
 INTERFACE = {"end", "left", "right", "turn", "trial"}
 GRAMMAR = {
     "after",
@@ -48,7 +48,7 @@ GOALS_AND_CUES = words(
     "goal target find food water cue signal tone shock lever arm arms maze pool platform hole box chamber corridor "
     "start home escape avoid danger safe memory spatial novel match bait press rat rodent mouse animal"
 )
-#: Where things are seen: words of the views, which say how they are read.
+#: Words for directions and places in the explanations of the views.
 SIGHT = {
     "between",
     "places",
@@ -90,9 +90,7 @@ def told(node: Any) -> Iterator[str]:
 
 
 def vocabulary(specification: Specification) -> set[str]:
-    """Return every word of the paradigm: what it is called, what is in it, what it
-    says, how it ends.
-    """
+    """Return every word of the paradigm: its names, contents, texts and outcomes."""
     with open(specification.path, encoding="utf-8") as file:
         document = yaml.safe_load(file)
     names: list[str] = [
@@ -194,7 +192,7 @@ def test_nothing_is_said_of_goals_cues_and_layouts(variant: str, changes: bool) 
 
 def test_the_example_is_of_no_shipped_arena() -> None:
     example = system_prompt("few_shot", "", 8, 500).split("An example")[1]
-    # Its picture is in no protocol, nor is the symbol in it.
+    # The example's picture, and the symbol in it, occur in no protocol.
     picture = re.findall(r"^[#.→& ]+$", example, re.MULTILINE)
     assert len(picture) == 15
     plugins = PluginManager()
@@ -253,8 +251,8 @@ COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 )
 @pytest.mark.parametrize("view", ["ascii_2d", "ascii_2d_fpv", "ascii_3d"])
 def test_what_the_prompt_says_of_a_view_is_so(name: str, view: str) -> None:
-    """Each claim of the prompt is compared with the frames: what an arrow, a direction,
-    a wall and an action mean.
+    """Each claim of the prompt is compared with the frames: the meaning of an arrow, a
+    direction, a wall and an action.
     """
     plugins = PluginManager()
     specification = with_arena(
@@ -282,9 +280,7 @@ def test_what_the_prompt_says_of_a_view_is_so(name: str, view: str) -> None:
 
 
 def heading(seen: str, view: str) -> int:
-    """Return the direction that the agent faces, by what the prompt says of the
-    view.
-    """
+    """Return the agent's heading, according to the prompt's explanation of the view."""
     if view != "ascii_2d":
         return COMPASS.index(seen.split("\n")[0].removeprefix("facing "))
     (arrow,) = [sign for sign in seen if sign in ARROWS]
