@@ -9,7 +9,8 @@ own environment.
 """
 
 # The imported module is another package of our name, which type checkers cannot see
-# here. mypy: ignore-errors
+# here.
+# mypy: ignore-errors
 
 import json
 import sys

@@ -8,7 +8,8 @@ as driver.py does.
 """
 
 # The imported module is another package of our name, which type checkers cannot see
-# here. mypy: ignore-errors
+# here.
+# mypy: ignore-errors
 
 import json
 import random

@@ -183,8 +183,8 @@ def test_copies_count_as_one_subject(
 def test_subjects_that_all_get_stuck_alike_stay_in_the_rate(
     plan: MakePlan, life: MakeTrials, frozen: int, varied: int
 ) -> None:
-    """Whether a life is repeated depends on its course, so leaving copies out would bias
-    the rate towards the others.
+    """Whether a life is repeated depends on its course, so leaving copies out would
+    bias the rate towards the others.
     """
     stuck = [
         record
