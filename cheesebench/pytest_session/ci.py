@@ -353,6 +353,8 @@ def annotate_comparison(
     """
     if not is_github():
         return
+    if blamed:
+        yield command("error", "cheesebench", f"{found.decision} {found.remedy}")
     losses = [one for one in found.losses if one not in blamed]
     for kind, shown in (("error", blamed), ("warning", losses)):
         for title, protocol, reason in shown[:MOST]:
