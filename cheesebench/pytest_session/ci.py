@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -359,13 +359,16 @@ def annotate_comparison(
     for kind, shown in (("error", blamed), ("warning", losses)):
         for title, protocol, reason in shown[:MOST]:
             yield command(kind, title, reason, paths.get(protocol), root)
-    blamed_lines = {reason for _, _, reason in blamed}
+    yield from _annotate_doubts(found, {reason for _, _, reason in blamed})
+
+
+def _annotate_doubts(found: RunComparison, known: Set[str]) -> Iterator[str]:
     for title, lines in (
         ("not compared", found.not_compared),
         ("doubtful", found.doubtful),
     ):
         for line in lines:
-            if line not in blamed_lines:
+            if line not in known:
                 yield command("warning", title, line)
 
 
