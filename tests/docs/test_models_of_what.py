@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from cheesebench.protocol import Catalogue, Specification, arenas
-from cheesebench.protocol.validation import ability_scale
+from cheesebench.protocol.validation import ability_scale, simple_subjects
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "models-of-what.md"
@@ -43,3 +44,15 @@ def test_a_row_has_the_zero_the_bar_and_the_animals(one: Specification) -> None:
     assert without == two(scale.without)
     assert bar == two(judged.value - one.document.margin)
     assert animals == two(judged.value) + nature
+
+
+@pytest.mark.parametrize("one", THE_NINE, ids=lambda one: one.name)
+def test_what_one_bit_has_is_no_less_than_what_an_audit_found(
+    one: Specification,
+) -> None:
+    cell = table()[NAMES.get(one.name, one.name.replace("_", " "))][1]
+    found = [own.rate for own in simple_subjects(one) if own.states == 2]
+    named = [float(rate) for rate in re.findall(r"\.\d\d", cell)]
+    assert found
+    if "the ability" not in cell:
+        assert max(found) <= max(named) + 0.005

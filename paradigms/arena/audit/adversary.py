@@ -505,8 +505,15 @@ def lived_trial(
 class Adversary:
     """One subject with a lesion, leading one life after the other."""
 
-    def __init__(self, paradigm: ArenaParadigm, lesion: Lesion, effort: float) -> None:
-        self.world = beliefs.World(paradigm, lesion)
+    def __init__(
+        self,
+        paradigm: ArenaParadigm,
+        lesion: Lesion,
+        effort: float,
+        *,
+        faces_alike: bool = False,
+    ) -> None:
+        self.world = beliefs.World(paradigm, lesion, faces_alike=faces_alike)
         self.planner = Planner(self.world, effort)
         self._paradigm, self._lesion = paradigm, lesion
         # Blocks after the last judged one: nothing in them counts.

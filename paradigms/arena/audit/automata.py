@@ -141,10 +141,11 @@ class Experience:
         self.aims = [self._aims(self.samples[kind]) for kind in self.number]
         rewards = [edge.reward for edge in self._tried()]
         self._best, self._worst = max([0.0, *rewards]), min([0.0, *rewards])
-        self.is_independent = self._is_independent()
+        relevance = Relevance(paradigm.program, lesion)
+        # What is seldom done by chance may matter: lives that were led do not tell.
+        self.is_independent = not relevance.behaviour and self._is_independent()
         #: Life, number of the trial and what the rest of it depends on -> the moment.
         self._met: dict[object, aims.Moment] = {}
-        relevance = Relevance(paradigm.program, lesion)
         reads_path = relevance.trace or relevance.timed_places
         #: Whether ways to one moment may be forgotten in it.
         self._merges = not reads_path and self.measure is None
@@ -269,12 +270,25 @@ class Experience:
             different.setdefault(
                 tuple(self._effect(one, aim) for one in sample[:TRIED]), aim
             )
-        found = list(different.values())
-        if len(found) > MOST_AIMS:
-            found = found[:1] + self._chance.sample(found[1:], MOST_AIMS - 1)
+        found = self._chosen(list(different.values()), sample)
         if not self._counts:
             return found
         return [*found, *self._longer(sample, found, list(known.values()))]
+
+    def _chosen(
+        self, found: list[aims.Aim], sample: Sequence[aims.Moment]
+    ) -> list[aims.Aim]:
+        """Return as many as are kept: those that do best in these moments, the
+        simplest, and some of the others.
+        """
+        if len(found) <= MOST_AIMS:
+            return found
+        promise = dict(zip(found, self._promises(found, sample[:TRIED]), strict=True))
+        best = sorted(found, key=lambda aim: -promise[aim])[: MOST_AIMS // 2]
+        simple = sorted(found, key=simplicity)[: MOST_AIMS // 4]
+        kept = dict.fromkeys([found[0], *best, *simple])
+        rest = [aim for aim in found if aim not in kept]
+        return [*kept, *self._chance.sample(rest, MOST_AIMS - len(kept))]
 
     def _effect(self, moment: aims.Moment, aim: aims.Aim) -> object:
         edge = self.walked(moment, aim)
@@ -337,7 +351,7 @@ class Experience:
             for aim in filter(new, tried):
                 ends = tuple(self._end(one, aim) for one in some)
                 key = ends, aim.before, aim.stay, aim.rounds
-                kept[key] = min(kept.get(key, aim), aim, key=_simplicity)
+                kept[key] = min(kept.get(key, aim), aim, key=simplicity)
         found = list(kept.values())
         if len(found) > MOST_LONGER:
             found = self._chance.sample(found, MOST_LONGER)
@@ -350,13 +364,13 @@ class Experience:
         yield [stem._replace(before=n) for stem in stems for n in aims.DELAYS]
         yield again
         yield stays
-        legs = sorted(stems, key=_simplicity)[:LEGS]
+        legs = sorted(stems, key=simplicity)[:LEGS]
         for firsts in (legs, again, stays):
             yield _joined(firsts, legs)
 
     def _mixed(self, found: Sequence[aims.Aim], number: int) -> list[aims.Aim]:
         """Return some aims, half of them the simplest."""
-        ranked = sorted(found, key=_simplicity)
+        ranked = sorted(found, key=simplicity)
         first, rest = ranked[: number // 2], ranked[number // 2 :]
         return first + self._chance.sample(rest, min(number - len(first), len(rest)))
 
@@ -375,14 +389,16 @@ class Experience:
     def promise(self, kind: int) -> list[float]:
         """Return how well each aim of a kind did in the moments of the sample."""
         (name,) = [one for one, number in self.number.items() if number == kind]
-        sample = self.samples[name][:PROBED]
-        promises = []
-        for aim in self.aims[kind]:
-            edges = [self.walked(moment, aim) for moment in sample]
-            promises.append(
-                sum((one.score or 0.0) + _paid(one.reward) for one in edges)
-            )
-        return promises
+        return self._promises(self.aims[kind], self.samples[name][:PROBED])
+
+    def _promises(
+        self, found: Sequence[aims.Aim], sample: Sequence[aims.Moment]
+    ) -> list[float]:
+        every = ([self.walked(moment, aim) for moment in sample] for aim in found)
+        return [
+            sum((one.score or 0.0) + _paid(one.reward) for one in edges)
+            for edges in every
+        ]
 
     def _is_independent(self) -> bool:
         """Return whether trials of lives that were led otherwise begin, and go on, as
@@ -785,10 +801,10 @@ def _joined(firsts: Sequence[aims.Aim], legs: Sequence[aims.Aim]) -> list[aims.A
     return [one._replace(onward=leg) for one in some for leg in legs]
 
 
-def _simplicity(aim: aims.Aim) -> tuple[bool, ...]:
+def simplicity(aim: aims.Aim) -> tuple[bool, ...]:
     is_plain, is_arc = aim.then == aims.WAITS, aim.then.isdigit()
     own = bool(aim.past), bool(aim.lit), aim.zero != aims.NORTH, is_arc, not is_plain
-    return own if aim.onward is None else max(own, _simplicity(aim.onward))
+    return own if aim.onward is None else max(own, simplicity(aim.onward))
 
 
 def _paid(reward: float) -> float:

@@ -571,13 +571,19 @@ class World:
     """
 
     def __init__(
-        self, paradigm: ArenaParadigm, lesion: Lesion, subject: int = 0
+        self,
+        paradigm: ArenaParadigm,
+        lesion: Lesion,
+        subject: int = 0,
+        *,
+        faces_alike: bool = False,
     ) -> None:
         self.paradigm, self.lesion, self._subject = paradigm, lesion, subject
         self.program = paradigm.program
         self._feels_nothing = lesion.feels_no_reward
         self.view: View = paradigm.lesioned(Everything(str(lesion)), lesion)
         self.script = Script()
+        self.script.faces_alike = faces_alike
         self.relevance = Relevance(self.program, lesion, self.view)
         self.nodes = Nodes(self.relevance, self.script, self.percept)
         self.plans = Plans(self.program, reads_clock=self.relevance.clock)

@@ -7,6 +7,7 @@ the rate of other lives, led step by step.
 
 from __future__ import annotations
 
+import itertools
 import random
 import statistics
 from collections import Counter
@@ -21,6 +22,9 @@ from cheesebench.paradigms.arena.audit import automata, runs
 FAR, OPTIONS, PROMISING = 0.06, 50, 20
 #: The share of beginnings whose states are behaviours of the repertoire.
 FROM_REPERTOIRE = 0.6
+#: Behaviours of which pairs are tried, the share of the effort for them, and how many
+#: of the best pairs are then improved.
+POOL, PAIRED, PAIRS = 20, 0.4, 3
 #: Attempts without gain after which a rule is taken as the best: without memory, and
 #: with it.
 IN_VAIN, LONG_IN_VAIN = 5, 15
@@ -51,7 +55,7 @@ class Search:
         begin: Sequence[automata.Automaton] = (),
     ) -> None:
         self._world, self._memory, self._begin = world, memory, begin
-        self._most = world.spent + effort
+        self._most, self._effort = world.spent + effort, effort
         self._chance = random.Random(f"{seed}|{memory}")
         #: Aims that may be chosen: to tell visited members takes memory.
         self._options = [
@@ -76,7 +80,8 @@ class Search:
 
     def find(self) -> tuple[float, automata.Automaton]:
         """Return the best automaton that is found with this effort, and its score."""
-        best = self._climbed(self._start(is_first=True))
+        begun = [self._start(is_first=True), *self._paired()]
+        best = max(map(self._climbed, begun), key=lambda one: one[0])
         vain, most = 0, IN_VAIN if self._memory.states == 1 else LONG_IN_VAIN
         while not self._is_over and best[0] < 1 and vain < most:
             found = self._climbed(self._start(is_first=False))
@@ -172,6 +177,62 @@ class Search:
             return [[chance.choice(self._options[k]) for _ in states] for k in kinds]
         alike = [[chance.choice(own) for _ in states] for own in self._options]
         return [list(alike[kind]) for kind in kinds]
+
+    def _paired(self) -> list[automata.Automaton]:
+        """Return the best of two behaviours that change places after one thing that is
+        told: neither need be good alone, so no step leads to the pair.
+        """
+        if self._memory.states != 2 or self._memory.name == "place":
+            return []
+        most = self._world.spent + PAIRED * self._effort
+        pairs = [*itertools.permutations(self._pool(), 2)]
+        self._chance.shuffle(pairs)
+        found: list[tuple[float, automata.Automaton]] = []
+        rival = -1.0
+        for pair, rules in itertools.product(pairs, self._changes()):
+            if self._world.spent > most:
+                break
+            rows = [list(own) for own in zip(*pair, strict=True)]
+            automaton = automata.Automaton(self._memory, rows, rules=rules)
+            score = self._score(automaton, rival)
+            rival = max(rival, self._quarter)
+            found.append((score, automaton))
+        found.sort(key=lambda one: -one[0])
+        return [automaton for _, automaton in found[:PAIRS]]
+
+    def _pool(self) -> list[automata.Row]:
+        """Return behaviours of the repertoire, and the best one with another aim at one
+        kind of picture: the simplest and the most promising.
+        """
+        world, pool = self._world, dict.fromkeys(self._repertoires[False])
+        base = next(iter(world.best(1)), (0,) * len(world.kind_of))
+        each = max(3, POOL // len(world.of_kind)) // 2
+        for kind, sights in enumerate(world.of_kind):
+            own = world.aims[kind]
+            options = sorted(
+                self._options[kind], key=lambda n: automata.simplicity(own[n])
+            )
+            for aim in (*options[:each], *self._ranked(kind)[:each]):
+                row = [aim if n in sights else old for n, old in enumerate(base)]
+                pool[tuple(row)] = None
+        return [*pool]
+
+    def _changes(self) -> list[dict[automata.Situation, int]]:
+        """Return rules by which the state changes after one thing that is told, or
+        after all others; those of an outcome only name the state.
+        """
+        codes, is_any = range(len(self._world.codes)), self._memory.name == "any"
+        chosen = [{code} for code in codes]
+        chosen += [{*codes} - one for one in chosen if len(codes) > 2]
+        return [
+            {
+                (state, code, rank): 1 - state if code in one else state
+                for state, code, rank in self._keys()
+            }
+            if is_any
+            else {(0, code, 0): int(code in one) for code in codes}
+            for one in chosen
+        ]
 
     def _behaviours(self) -> list[automata.Row]:
         """Return one for each state: at first those that complement each other best."""

@@ -216,9 +216,13 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
         if hasty is specification
         else Adversary(ArenaParadigm(hasty), world.lesion, effort)
     )
+    # From anywhere, the heading in which a subject is put down tells and changes
+    # nothing: it is drawn apart from all else, and this bound reveals it. One heading
+    # stands for all.
+    turned = Adversary(ArenaParadigm(hasty), world.lesion, effort, faces_alike=True)
     # Unlimited time can only help. If that is too much work, the deadlines count.
     ways: list[tuple[Bound, Adversary]] = [
-        (from_anywhere, unhurried),
+        (from_anywhere, turned),
         (by_walks, adversary),
     ]
     if _forgets(world):

@@ -39,6 +39,8 @@ class Script(Stream):
         self.taken: list[tuple[int, Sequence[float]]] = []
         #: Set where the choice does not matter.
         self.is_mute = False
+        #: Whether the heading in which a subject is put down is no choice.
+        self.faces_alike = False
 
     def choose(self, chances: Sequence[float]) -> int:
         """Return the number of the alternative that is taken."""
@@ -321,6 +323,13 @@ class Hypothesis(ArenaSubject):
         self._script.is_mute = self._relevance.placed_on_entry
         super()._place_at_start(session_begins)
         self._script.is_mute = False
+
+    def _facing(self, key: str) -> int:
+        script = self._script
+        was_mute, script.is_mute = script.is_mute, script.is_mute or script.faces_alike
+        heading = super()._facing(key)
+        script.is_mute = was_mute
+        return heading
 
     def _enter(self, name: str) -> float:
         for draw, sequence in self._open:

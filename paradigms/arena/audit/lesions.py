@@ -35,7 +35,7 @@ STEPS = 30_000_000
 FEWEST, NARROW = 3, 0.06
 #: Without a requirement, stop after this share of the steps; and the share of effort
 #: for lives that only illustrate a proof.
-ENOUGH, SHOWN = 0.3, 0.2
+ENOUGH, SHOWN = 0.3, 0.05
 #: While a lesion with a requirement is undecided, continue up to this many times the
 #: lives and steps.
 MORE_LIVES, MORE_STEPS = 200, 2
@@ -357,10 +357,12 @@ def ceilings(
     processes; ``limits``: the rate that may remain under some.
     """
     construct = runner.paradigm.specification.construct
-    asked = {INTACT, *limits, *(construct.spared_by if construct is not None else ())}
+    asked = {*limits, *(construct.spared_by if construct is not None else ())}
     targets = _targets(runner.paradigm, settings.seed)
     orders = [
-        Order(
+        _of_the_intact(settings, TRIALS)
+        if one == INTACT
+        else Order(
             one,
             settings.effort,
             settings.seed,
@@ -378,6 +380,16 @@ def ceilings(
             settings.progress,
             lambda one: f"{one.lesion}: found {one.found}",
         )
+    )
+
+
+def _of_the_intact(settings: AuditSettings, trials: int) -> Order:
+    """Return one order for the two parts that ask for it, so that what is kept of one
+    does for the other.
+    """
+    is_brief = trials < TRIALS
+    return Order(
+        INTACT, settings.effort, settings.seed, is_brief, trials, kept=settings.kept
     )
 
 
@@ -580,17 +592,7 @@ def intact(paradigm: ArenaParadigm, settings: AuditSettings) -> Ceiling:
     """Return the ceiling of a subject without a lesion, which does not
     know the draws.
     """
-    return search(
-        paradigm,
-        Order(
-            INTACT,
-            settings.effort,
-            settings.seed,
-            True,
-            min(TRIALS, settings.trials),
-            kept=settings.kept,
-        ),
-    )
+    return search(paradigm, _of_the_intact(settings, min(TRIALS, settings.trials)))
 
 
 def audit_life_rewards(

@@ -50,7 +50,7 @@ def audit_memory(
             used = Counter()
             seed = settings.seed + 16 * APART
             fresh = climbing.confirmed(world, best[1], seed, min(1, share), used)
-        found.append(Found(*best, fresh, used))
+        found.append(_or_smaller(Found(*best, fresh, used), memory, found))
         finding = _finding(world, memory, found[-1], bar, tried)
         if settings.progress:
             settings.progress(f"{finding.rule}: {runs.shown(fresh.value)}")
@@ -66,6 +66,14 @@ class Found(NamedTuple):
     automaton: automata.Automaton
     fresh: climbing.Fresh
     used: Counter[automata.Situation]
+
+
+def _or_smaller(own: Found, memory: automata.Memory, found: Sequence[Found]) -> Found:
+    """Return the better of what was found in a class and in smaller ones, whose rules
+    it has, too.
+    """
+    smaller = [one for one in found if memory.holds(one.automaton.memory)]
+    return max(own, *smaller, key=lambda one: one.fresh.value) if smaller else own
 
 
 def _best(

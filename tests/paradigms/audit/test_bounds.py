@@ -72,7 +72,8 @@ def test_whoever_may_step_from_anywhere_does_no_better(
     name: str, lesion: str, ceiling: float
 ) -> None:
     hasty = without_deadlines(with_arena(CATALOGUE.find(name)))
-    adversary = Adversary(ArenaParadigm(hasty), Lesion.parse(lesion), 1.0)
+    paradigm, words = ArenaParadigm(hasty), Lesion.parse(lesion)
+    adversary = Adversary(paradigm, words, 1.0, faces_alike=True)
     assert from_anywhere(adversary, 1.0) == pytest.approx(ceiling)
 
 

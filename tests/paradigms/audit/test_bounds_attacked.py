@@ -105,6 +105,8 @@ def _proves(text: str, words: str) -> bool:
         attempt(from_anywhere, adversary()),
     )
     unhurried = attempt(from_anywhere, adversary(free))
+    turned = attempt(from_anywhere, Adversary(free, lesion, EFFORT, faces_alike=True))
+    assert unhurried is None or turned == pytest.approx(unhurried), text
     forgets = _forgets(adversary().world)
     exact = attempt(_of_one_trial if forgets else _told_all, adversary())
     informed = None if forgets else attempt(_informed, adversary())

@@ -124,6 +124,70 @@ trial:
 schedule: {main: {trials: 12}}
 success: last == done
 """
+#: Of eight arms, food is in the third one clockwise of that with a star; some other one
+#: shows something else.
+DECOY = """
+version: 1
+paradigm: decoy
+arena: {radial: {arms: 8, length: 1, width: 1, hub: 2}}
+draw:
+  star:
+    of:
+      star: [cup1, cup2, cup3, cup4, cup5, cup6, cup7, cup8]
+      goal: [cup4, cup5, cup6, cup7, cup8, cup1, cup2, cup3]
+  decoy: {of: {decoy: [cup1, cup2, cup3, cup4, cup5, cup6, cup7, cup8]}}
+start: {at: centre, face: random}
+trial:
+  limit: 30
+  start: run
+  states:
+    run:
+      show: {decoy: "%", star: "*"}
+      rules: [{enter: goal, reward: 1, end: found}, {enter: cup, end: missed}]
+schedule: {main: {trials: 12}}
+success: last == found
+"""
+#: Of four windows, the third one pays, but the first after a small reward.
+TIPS = """
+version: 1
+paradigm: tips
+arena:
+  map: |
+    ##A##
+    #...#
+    B.M.C
+    #...#
+    ##D##
+  legend:
+    A: {solid: w1, glyph: "="}
+    B: {solid: w2, glyph: "="}
+    C: {solid: w3, glyph: "="}
+    D: {solid: w4, glyph: "="}
+    M: middle
+  groups: {window: [w1, w2, w3, w4]}
+  headings: 4
+vars: {tip: {init: w3, per: subject}, goal: none}
+draw:
+  size: {of: {is_large: [1, 0]}}
+  odd: {of: {is_odd: [0, 1]}, weights: [17, 3]}
+  any: {of: {other: [w1, w2, w3, w4]}}
+start: {at: middle, face: random}
+trial:
+  limit: 30
+  start: [{if: is_odd == 1, go: odd}, plain]
+  watch:
+    - {press: goal, if: is_large == 1, reward: 1, set: {tip: w3}}
+    - {press: goal, if: is_large == 0, reward: 0.25, set: {tip: w1}}
+  states:
+    plain:
+      set: {goal: tip}
+      rules: [{press: goal, end: fed}, {press: window, set: {tip: w3}, end: unfed}]
+    odd:
+      set: {goal: other}
+      rules: [{press: goal, end: fed}, {press: window, set: {tip: w3}, end: unfed}]
+schedule: {main: {trials: 20}}
+success: last == fed
+"""
 ALLOWED = ("kind: learning,", "kind: learning, allows: outcome,")
 TWO_IN_A_ROW = ("success: last == fed", "success: recent(fed, 2) == 2")
 
@@ -215,6 +279,20 @@ def test_states_are_behaviours_that_complement_each_other() -> None:
     found = rows(paradigm(WORDS), 0.05)
     assert found["nothing"].numbers["rate"] == pytest.approx(1 / 3, abs=0.02)
     assert float(str(found["outcome, 1 bit"].numbers["rate"])) >= 0.49
+    rates = [float(str(one.numbers["rate"])) for one in found.values()]
+    assert min(rates) == found["nothing"].numbers["rate"]
+
+
+def test_of_too_many_aims_the_best_is_kept() -> None:
+    assert rows(paradigm(DECOY), 0.02)["nothing"].numbers["rate"] == 1
+
+
+def test_what_is_seldom_done_by_chance_may_matter_to_later_trials() -> None:
+    """One of the two behaviours is worth nothing alone: they are tried as a pair."""
+    world = Experience(paradigm(TIPS), 1, 200)
+    assert not world.is_independent
+    score, _ = Search(world, Memory("outcome", 2), 1, 300_000).find()
+    assert score > 0.8
 
 
 def test_what_depends_on_what_was_done_is_found() -> None:
