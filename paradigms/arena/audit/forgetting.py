@@ -6,11 +6,12 @@ the item to remember.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
 from cheesebench.lesions import TRIAL, Lesion
+from cheesebench.paradigms.arena.audit import beliefs
 from cheesebench.paradigms.arena.audit.adversary import Adversary, begun
 from cheesebench.paradigms.arena.audit.walks import shares
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
@@ -35,13 +36,36 @@ def earlier_amnesias(paradigm: ArenaParadigm, effort: float) -> dict[Lesion, flo
     if construct is None or construct.kind != "memory":
         return found
     for lesion, at_most in construct.abolished_by:
-        for state in states_between(paradigm.specification, lesion):
-            earlier = replace(
-                lesion, amnesia=frozenset({state}) | (lesion.amnesia & {TRIAL})
-            )
-            if is_told(paradigm, earlier, state, effort):
+        for states in places_between(paradigm.specification, lesion):
+            earlier = replace(lesion, amnesia=states | (lesion.amnesia & {TRIAL}))
+            if is_told(paradigm, earlier, states, effort):
                 found[earlier] = min(at_most, found.get(earlier, 1.0))
     return found
+
+
+def places_between(
+    specification: Specification, lesion: Lesion
+) -> list[frozenset[str]]:
+    """Return each state between the first ones of a trial and those of an amnesia, and
+    each together with those that trials pass in its stead: which of them it is may tell
+    what is to be remembered.
+    """
+    between, following = (
+        states_between(specification, lesion),
+        _following(specification),
+    )
+    after = {one: _reached({one}, following, lesion.forgets_at) for one in between}
+    places = [frozenset({one}) for one in between]
+    places += [frozenset({one, *_beside(one, after)}) for one in between]
+    return [*dict.fromkeys(places)]
+
+
+def _beside(state: str, after: Mapping[str, set[str]]) -> list[str]:
+    """Return the first states of the ways that neither lead to a state nor follow it;
+    ``after`` has the states that each leads to.
+    """
+    apart = [n for n in after if n not in after[state] and state not in after[n]]
+    return [n for n in apart if not any(n in after[m] for m in apart if m != n)]
 
 
 def states_between(specification: Specification, lesion: Lesion) -> list[str]:
@@ -90,8 +114,11 @@ def _reached(
     return found
 
 
-def is_told(paradigm: ArenaParadigm, lesion: Lesion, state: str, effort: float) -> bool:
-    """Return whether subjects may know different things just before they enter a state.
+def is_told(
+    paradigm: ArenaParadigm, lesion: Lesion, states: frozenset[str], effort: float
+) -> bool:
+    """Return whether subjects may know different things just before they enter one of
+    these states.
 
     They may know them from answers to their actions, if they can act before; otherwise
     from the pictures.
@@ -102,8 +129,8 @@ def is_told(paradigm: ArenaParadigm, lesion: Lesion, state: str, effort: float) 
     earlier = [
         one
         for name, one in specification.states.items()
-        if name in _reached(begun_in, following, {state})
-        and state in _reached({name}, following, ())
+        if name in _reached(begun_in, following, states)
+        and states & _reached({name}, following, ())
     ]
     if any(_answers(rule) for one in earlier for rule in one.rules):
         return True
@@ -111,17 +138,27 @@ def is_told(paradigm: ArenaParadigm, lesion: Lesion, state: str, effort: float) 
     rest = adversary.world.prior()
     for _ in islice(range(specification.planned_trials), TRIALS):
         ensemble = adversary.world.begin(rest)
-        known: dict[int, dict[int, float]] = {}
-        ways = begun(ensemble)
-        for before, _, part in adversary.arrivals(ways, 0, frozenset({state}), state):
+        known = _known(adversary, begun(ensemble), states)
+        if len({shares(one.items()) for one in known if one}) != 1:
+            return True
+        rest = adversary.carried(ensemble)
+    return False
+
+
+def _known(
+    adversary: Adversary, ways: beliefs.Parts, states: frozenset[str]
+) -> Iterable[dict[int, float]]:
+    """Return, for subjects that have perceived the same, how likely they are in which
+    circumstances when they enter one of these states.
+    """
+    known: dict[int, dict[int, float]] = {}
+    for state in sorted(states):
+        for before, _, part in adversary.arrivals(ways, 0, states, state):
             expected = known.setdefault(before, {})
             for (node, _), weight in part.items():
                 kind = node.circumstances
                 expected[kind] = expected.get(kind, 0.0) + weight
-        if len({shares(one.items()) for one in known.values() if one}) != 1:
-            return True
-        rest = adversary.carried(ensemble)
-    return False
+    return known.values()
 
 
 def _answers(rule: RuleSpec) -> bool:

@@ -83,6 +83,20 @@ def test_what_is_told_after_the_sample_is_found(
     assert any(one is None or one > 0.9 for one in most.values()), most
 
 
+def test_which_of_two_states_a_trial_passes_may_tell(plant: Plant) -> None:
+    """All who enter one of them know the same: only both together show it."""
+    two = (
+        "{after: 3, go: wait}",
+        "{after: 3, if: side == left, go: wait}, {after: 3, go: other}",
+    )
+    other = (
+        "    wait:\n",
+        "    other: {freeze: true, say: buzz, rules: [{after: 2, go: choice}]}\n    wait:\n",
+    )
+    earlier = earlier_amnesias(plant(*WAIT, two, other, construct("choice")), 1.0)
+    assert earlier == {Lesion.parse("amnesia=wait+amnesia=other"): 0.5}
+
+
 def test_an_audit_has_a_row_for_it(plant: Plant) -> None:
     told = plant(*WAIT, construct("choice"), *TOLD["a word during the wait"])
     settings = AuditSettings(trials=200, parts=("lesions",), effort=0.1)
