@@ -1,18 +1,19 @@
-"""Runs that ask a model, against a local server in a process of its own: how close to
-the bound, at which cost.
+"""Speed and cost of runs that ask a model, against a local server in a process of its
+own.
 
 Three runs by default: nine protocols in three text views, at capacity 64, with one
-subject a cell and with several (a run that is to be ``times faster`` than one call at a
-time needs that many lives to begin with); and forty subjects of nine protocols at
-capacity 256, looked at while there are subjects for all of it. ``--long`` makes 100,000
-calls instead, for the memory.
+subject per cell and with several (a run can be ``times faster`` than one call at a time
+only with that many lives); and forty subjects of nine protocols at capacity 256,
+measured while there are subjects for the whole capacity. ``--long`` makes 100,000 calls
+instead, for the memory.
 
 The bound of a run is the longest chain of calls of one subject, or all calls over the
-server's capacity, whichever is larger, times its latency. One call at a time is the
-same cells with one call in flight, measured over some calls and multiplied. ``served``
-is what the server itself says: calls in its hands, as a share of its capacity;
-``calls/s, %`` is what it has delivered, as a share of capacity / latency. CPU time of a
-call is that of this process alone: prompts, client, parser, steps and log.
+server's capacity, whichever is larger, times its latency. The column for one call at a
+time is for the same cells with one call in flight, measured over some calls and
+multiplied. ``served`` comes from the server itself: the calls that it is serving, as a
+share of its capacity; ``calls/s, %`` is its number of replies per second, as a share of
+capacity / latency. CPU time of a call is that of this process alone: prompts, client,
+parser, steps and log.
 """
 
 from __future__ import annotations

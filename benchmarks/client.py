@@ -1,15 +1,15 @@
-"""CPU time of a call: what the backends ``openai`` and ``litellm`` cost this process,
-and OpenAI's own SDK.
+"""CPU time of a call in this process, by the backends ``openai`` and ``litellm`` and by
+OpenAI's own SDK.
 
-The SDK is measured as it would be used here: aiohttp below it, no retries of its own,
-and the body read by our reader. It is why the backend ``openai`` has a client of its
-own; ``held`` counts the hostile answers that each client sees through: a reply that is
-one is read, and nothing else is, within the deadline.
+The SDK is measured as CheeseBench would use it: with aiohttp, no retries of its own,
+and the body read by our reader. The figures are the reason why the backend ``openai``
+has a client of its own. ``held`` counts the hostile answers that each client handles
+correctly: within the deadline it accepts real replies, and nothing else.
 
 The server is another process on this machine, answers at once and does nothing else.
 Everything that a call needs in the client is included: encoding the prompt, HTTP,
-decoding, the reply. Run it with nothing else going on: calls/s are of both processes on
-this machine together, CPU time is of the client alone.
+decoding, the reply. Run it on an idle machine: calls/s depend on both processes on this
+machine together, CPU time is that of the client alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Freeze the default protocols as a set: ``python benchmarks/freeze.py 2026.1``.
 
-It copies what they consist of to ``protocols/sets/NAME`` and writes their hashes, views
-and settings beside it. A set that was released is never frozen again; a changed
-protocol goes into the next one.
+It copies their files to ``protocols/sets/NAME`` and writes their hashes, views and
+settings beside it. A released set is never frozen again; a changed protocol goes into
+the next set.
 """
 
 from __future__ import annotations

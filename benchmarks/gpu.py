@@ -3,8 +3,8 @@ own figures under load.
 
     python benchmarks/gpu.py MODEL OUTPUT --load ascii_2d:40 --models FILE
 
-It takes any model of the backend vllm (``random_model.py`` makes one); what follows are
-options of pytest.
+MODEL is any model of the backend vllm (``random_model.py`` makes one). All further
+options are pytest's.
 """
 
 from __future__ import annotations

@@ -1,20 +1,19 @@
 """Memory and time of commands that read large logs, by the number of trials.
 
 A log of each size is written through the log's own writer: lives of the random agent on
-t_maze, under the name of a language model, with calls as long as those it makes (a
-system prompt that all share, 400 characters asked, a short reply). The calls are
-invented, so a page replays the trials and does not show their replies. After the first
-5,000 subjects, a few lives are repeated under other numbers.
+t_maze, under the name of a language model, with calls of the usual length (a shared
+system prompt, a question of 400 characters, a short reply). The calls are invented, so
+a page replays the trials and does not show their replies. After the first 5,000
+subjects, a few lives are repeated under other numbers.
 
 Then each command reads the log in a process of its own. *Peak* is the largest resident
 size of that process, *CPU* its processor time; rates are by CPU time, so that other
-jobs on the machine disturb them little. What is bounded stays as it is from size to
-size.
+jobs on the machine disturb them little. A bounded figure is the same for every size.
 
     python benchmarks/large_logs.py --trials 10000 100000 1000000 --directory DIR
 
 A million trials with ten million calls take some 7 GB there (and twice that while they
-are merged or exported), and most of an hour of one core. ``--only`` takes some of the
+are merged or exported), and most of an hour of one core. ``--only`` selects some of the
 commands; the log of each size is deleted at the end.
 """
 

@@ -1,8 +1,9 @@
 """Remaining pass rates of a learner with lesions: tables of docs/agents.md.
 
-Runs an agent through the shipped protocols, or those that are named, with every lesion
-of their constructs as a control (design ``cohort``, seed 0, view ``ascii_2d``), and
-prints for each its pass rate, and under each lesion what is left and what may be left.
+Runs an agent through the shipped protocols, or the named ones, with every lesion of
+their constructs as a control (design ``cohort``, seed 0, view ``ascii_2d``), and prints
+the pass rate for each, and for each lesion the remaining rate and the highest allowed
+one.
 
     python benchmarks/lesioned_learner.py [AGENT [PROTOCOL...]]
 """

@@ -1,7 +1,8 @@
-"""How hard the shipped code is to read: decisions, joints and circles.
+"""Measures of the difficulty of reading the shipped code: decisions, joints and
+circles.
 
 ``python benchmarks/meter.py --worst 20`` prints the figures and the most complex
-functions. ``tests/meter.toml`` has what they may be at most; these numbers only fall.
+functions. ``tests/meter.toml`` has the maximum of each figure; these maxima only fall.
 Lines are printed, never bounded.
 
 A decision is an ``if``, a loop, an ``except``, a conditional expression, a ``case``, a
@@ -52,7 +53,7 @@ class Import(NamedTuple):
     name: str
     """``*`` for the module itself."""
     inside: bool
-    """Whether the import stands in a function."""
+    """Whether the import is inside a function."""
     typing: bool
     """Whether it is for type checkers only."""
 

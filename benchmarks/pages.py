@@ -1,8 +1,8 @@
 """Writes stored figures, which take long to measure, into tables of the documentation.
 
-A benchmark with ``--keep`` puts what it measures into ``measured/``. Here that becomes
-the tables which follow ``<!-- measured: NAME -->`` in the pages; this program writes
-them anew, and a test compares them.
+A benchmark with ``--keep`` puts its results into ``measured/``. This program turns them
+into the tables that follow ``<!-- measured: NAME -->`` in the pages, and a test
+compares pages and results.
 
     python benchmarks/large_logs.py --keep
     python benchmarks/pages.py

@@ -2,8 +2,8 @@
 and in the published package itself, beside the published rates.
 
 ``python benchmarks/paper_agents.py`` (some minutes) prints the rates of 200 trials of
-each paradigm. ``--peer PYTHON`` asks the package as well, by the Python of an
-environment that has it; ``--write`` keeps what was measured, and puts the table into
+each paradigm. ``--peer PYTHON`` runs the package as well, with the Python of an
+environment that has it; ``--write`` keeps the results, and puts the table into
 docs/explanation/earlier-numbers.md.
 """
 

@@ -1,11 +1,12 @@
-"""Carry out every command of docs/papers.md as a reader types it, and keep how it ends:
+"""Carry out every command of docs/papers.md as a reader types it, and keep its result:
 
     python benchmarks/paper_commands.py FOLDER --scores scores.csv --minutes 20
 
-in an environment that has us, best in a fresh clone. FOLDER gets the example runs and
-what the commands write. Runs have the seed 0, and their success rates are kept, for the
-page. A command that is kept is not carried out again (but for ``--only TEXT``: all with
-this text, and no other). A command that takes more minutes is cut off, and not kept.
+in an environment with CheeseBench, best in a fresh clone. FOLDER gets the example runs
+and the files that the commands write. Runs have the seed 0, and their success rates are
+kept, for the page. A command with a kept result is not carried out again, except with
+``--only TEXT``, which carries out all commands with this text and no others. A command
+that takes more minutes is stopped, and its result is not kept.
 """
 
 from __future__ import annotations

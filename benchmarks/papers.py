@@ -3,9 +3,9 @@ docs/cogeval.md.
 
     python benchmarks/papers.py --scores scores.csv --write
 
-``scores.csv`` is a table of CogEval's public scores (or the random half of them that
-the pages speak of). What is computed of it is kept, so that pages are written again
-without it. Curves of the animals are those of the protocols.
+``scores.csv`` is a table of CogEval's public scores (or the random half of them, as
+described in the pages). The figures computed from it are kept, so that the pages can be
+written again without it. Curves of the animals come from the protocols.
 """
 
 from __future__ import annotations

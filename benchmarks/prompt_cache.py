@@ -1,16 +1,16 @@
-"""What a small model on this machine computes, by the product and by a bare loop of the
-same prompts; and what llama.cpp's own choice of a slot would cost.
+"""Tokens that a small model on this machine computes, with CheeseBench and with a bare
+loop of the same prompts; and the cost of llama.cpp's own choice of a slot.
 
     python benchmarks/prompt_cache.py --output benchmarks/measured/prompt_cache.json
 
 A run of the smoke design gives the prompts (of two protocols, rebuilt from its log).
-They are asked again, in the same order, of a server with the same settings, without the
-product. Then four lives with five calls each, in turn, are asked of a server as we
-start it, and of one with llama.cpp's default, where a prompt takes the slot whose last
-prompt begins like it.
-*Computed* are tokens of prompts that were in no cache. CPU seconds are those of the
-server and, for the run, of the product with it; they say something only on a machine
-that does nothing else. It needs the extra ``local`` and the model's weights.
+They are sent again, in the same order, to a server with the same settings, without
+CheeseBench. Then four lives with five calls each are sent in turn to a server with our
+settings, and to one with llama.cpp's default, where a prompt takes the slot whose last
+prompt has the same beginning. *Computed* are tokens of prompts that were in no cache.
+CPU seconds are those of the server and, for the run, also of CheeseBench; they are
+meaningful only on an idle machine. It needs the extra ``local`` and the model's
+weights.
 """
 
 from __future__ import annotations

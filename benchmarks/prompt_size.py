@@ -2,15 +2,14 @@
 
 A subject of random actions that writes 200 characters of learnings with every reply
 lives through a protocol, for every length of the history, every number of actions per
-call, and both ways of telling observations. ``new`` is the part of the prompts that no
-prefix cache of a server can know: what comes behind the longest beginning shared with
-the prompt before. ``observed`` is what the view drew, once for each step. ``CPU/call,
-us`` is what the agent costs.
+call, and both forms of observations. ``new`` is the part of the prompts that no prefix
+cache of a server can know: everything after the longest beginning shared with the
+previous prompt. ``observed`` is the output of the view, once for each step. ``CPU/call,
+us`` is the cost of the agent.
 
     python benchmarks/prompt_size.py t_maze morris_water_maze --keep
 
-Characters are counted, not timed: they are the same on every machine, and ``--keep``
-keeps only them.
+Numbers of characters are the same on every machine; ``--keep`` keeps only them.
 """
 
 from __future__ import annotations

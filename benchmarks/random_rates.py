@@ -2,10 +2,10 @@
 package itself.
 
 ``python benchmarks/random_rates.py`` (some minutes) prints the rates over 6,000 trials
-of each paradigm beside the package's intervals over 99 seeds. ``--peer PYTHON`` asks
-the package as well, by the Python of an environment that has it (``--seeds`` of each
-paradigm), twice: as it is, and with sines and cosines of 12 places. ``--write`` puts
-the table into docs/explanation/earlier-numbers.md.
+of each paradigm beside the package's intervals over 99 seeds. ``--peer PYTHON`` runs
+the package as well, with the Python of an environment that has it (``--seeds`` of each
+paradigm), twice: unchanged, and with sines and cosines rounded to 12 decimals.
+``--write`` puts the table into docs/explanation/earlier-numbers.md.
 """
 
 from __future__ import annotations

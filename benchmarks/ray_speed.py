@@ -3,9 +3,9 @@ cores: trials per second.
 
 Both run the same cells with the same number of processes, in turns, and the best of
 several is shown. The clocks start when the first trial is written and stop at the last:
-starting Ray, or worker processes, is a column of its own. *CPU* is that of all
-processes, Ray's own included, in milliseconds for each trial. Where cores are busy it
-is what the speed depends on; other jobs on the machine disturb it little.
+starting Ray, or worker processes, has a column of its own. *CPU* is that of all
+processes, Ray's own included, in milliseconds for each trial. If the cores are busy,
+the speed depends on this figure; other jobs on the machine disturb it little.
 """
 
 from __future__ import annotations

@@ -6,11 +6,10 @@ sums.
     python benchmarks/real_model.py --replies replies.jsonl
 
 It needs the extra ``local`` and the weights of smollm2-135m. docs/models.md shows the
-figures; a test compares them. The second command compares what runs took with what
-``cheesebench plan --ask`` says with the same settings before there is any run; the
-third collects replies to the first questions of each protocol, in each prompt variant
-and each view of text, for labels by hand (tests/replies/smollm2.jsonl); ``actions`` is
-left empty.
+figures; a test compares them. The second command compares the costs of runs with the
+forecast of ``cheesebench plan --ask`` for the same settings; the third collects replies
+to the first questions of each protocol, in each prompt variant and each view of text,
+for labels by hand (tests/replies/smollm2.jsonl); ``actions`` is left empty.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What agents and real language models do in the nine paradigms, measured in parts:
+"""Results of agents and real language models in the nine paradigms, measured in parts:
 ``docs/results.md``.
 
     python benchmarks/results.py --minutes 60   # goes on where the last part stopped
@@ -6,11 +6,10 @@
     python benchmarks/results.py --write        # only writes the page
 
 One cell (a model with its agent on a protocol) is one run, of seed 0 and the default
-design, with the settings that a user has who gives none. Its log is kept, compressed,
-in ``measured/results``: a later part, on any machine, takes it up from there. The page
-is made of these logs alone; it says of each its digest, what is not measured yet, and
-what was measured with a protocol that has changed since. The models need the extra
-``local`` and their weights.
+design, with the default settings. Its log is kept, compressed, in ``measured/results``,
+so that a later part can continue it on any machine. The page is made of these logs
+alone. For each it shows the digest, the cells that are not measured yet, and the cells
+whose protocol has changed since. The models need the extra ``local`` and their weights.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Respondents that play whole runs through the real path, behind a server of their own:
 four kinds, from bad to good.
 
-``hopeless`` writes words that hold no action, but for the first one of its life (who
-never acts is not asked on), ``weak`` walks at random, ``ratlike`` and
-``competent`` do what a solver finds, except in a quarter and in a twentieth of their
-trials, where they walk at random. The server tells subjects apart by the seeds of their
-calls, and lives each life along with the run, so that the solver sees what is going on.
+``hopeless`` names one action at the beginning of its life (a subject that never acts is
+not asked again), and then writes words without any action. ``weak`` walks at random.
+``ratlike`` and ``competent`` follow a solver, except in a quarter and in a twentieth of
+their trials, where they walk at random. The server distinguishes subjects by the seeds
+of their calls, and replays each life along with the run, so that the solver knows its
+state.
 
 Tokens are those of ``o200k_base`` (which comes with litellm); a prompt's cached tokens
-are what was sent before, in blocks of 16 tokens as vLLM caches them, and, for the price
-of an API, in steps of 128 from 1,024 on as OpenAI does.
+are those that were sent before: in blocks of 16 tokens, as in vLLM's cache, and, for
+the price of an API, in steps of 128 from 1,024 on, as in OpenAI's.
 """
 
 from __future__ import annotations
@@ -156,8 +157,8 @@ class Player:
         return f"LEARNINGS: {learnt}\nACTIONS: {', '.join(chosen)}"
 
     def _live(self, act: Callable[[TrialLoop], None]) -> None:
-        """Act, and repeat it in the life without a picture; go on to the next trial
-        when this one has ended.
+        """Act, and repeat the action in the life without a picture; then begin the next
+        trial if this one has ended.
         """
         loop = self._loop
         assert loop is not None

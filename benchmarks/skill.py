@@ -1,9 +1,9 @@
-"""Rates in each of the nine by a learner's skill, and the skills that a protocol can
-tell apart: the table of docs/agents.md.
+"""Rates in each of the nine paradigms by a learner's skill, and the skills that a
+protocol can distinguish: the table of docs/agents.md.
 
 ``python benchmarks/skill.py`` (a minute) runs ``random`` (skill 0), the graded learners
 and ``place-learner`` (100) with a few subjects, and prints the table; ``--write`` keeps
-what was measured and puts the table into the page.
+the results and puts the table into the page.
 """
 
 from __future__ import annotations

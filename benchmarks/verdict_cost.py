@@ -1,11 +1,11 @@
 """The cost of nine verdicts: four scripted respondents play the sequential design
 through the real path.
 
-Each respondent (``scripted_respondents``) is asked by the real agent, client, log and
-harness, through a server on this machine. A cell's subjects are played set by set until
-the rule stops. ``--history`` is the agent's setting (``5``: the window as it was);
-``--profiles`` writes what ``cheesebench plan`` and the documentation know of the
-respondents.
+The real agent, client, log and harness ask each respondent (``scripted_respondents``)
+through a server on this machine. A cell's subjects are played set by set until the rule
+stops. ``--history`` is the agent's setting (``5``: the window as it was);
+``--profiles`` writes the file from which ``cheesebench plan`` and the documentation
+take the respondents' statistics.
 
     python benchmarks/verdict_cost.py t_maze --kinds hopeless,competent
     python benchmarks/verdict_cost.py --dropped   # for docs/prompts.md
@@ -47,9 +47,9 @@ from cheesebench.statistics.sample import trials_by_subject
 from cheesebench.testing.fake_server import FakeServer
 
 SEED = 0
-#: The model whose price is used. Then the tokens that a GPU reads anew, reads from its
-#: cache, and writes in a second: what an H200 did with 90 calls of a 7B model in flight
-#: (``measured/gpu.json``), in an estimated ratio.
+#: Model whose price is used. Then, per second, the tokens that a GPU reads anew, reads
+#: from its cache, and writes: the figures of an H200 with 90 calls of a 7B model in
+#: flight (``measured/gpu.json``), in an estimated ratio.
 PRICED = "gpt-5.4-mini"
 FRESH, CACHED, DECODED = 65_000, 650_000, 7_800
 

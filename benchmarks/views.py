@@ -1,10 +1,10 @@
-"""Every registered view: drawing anew (``cold``), and stepping once everything is drawn
-(``warm``).
+"""Speed of every registered view: first drawings (``cold``), and steps after everything
+has been drawn (``warm``).
 
-A cold view is every pose of a look, drawn by a view that has never drawn anything:
-whatever it works out beforehand (lines of sight, where rays go) is part of the figure.
-The figures are the median over protocols, and the slowest one; ``warm, of ascii_2d`` is
-the ratio to that view's speed (1 = equal).
+The cold figure is for every pose of a look, drawn by a new view, so it includes the
+view's preparations (lines of sight, paths of rays). The figures are the median over
+protocols, and the slowest one; ``warm, of ascii_2d`` is the ratio to that view's speed
+(1 = equal).
 """
 
 from __future__ import annotations

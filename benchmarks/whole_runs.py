@@ -82,9 +82,7 @@ def measure(given: list[str]) -> dict[str, float]:
 
 
 def family(process: int) -> list[int]:
-    """Return a process and all that it has started, as far as they
-    are still running.
-    """
+    """Return a process and all its descendants that are still running."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:

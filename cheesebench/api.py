@@ -272,8 +272,8 @@ class Run:
 
     def trials(self) -> pandas.DataFrame:
         """Return one row for each trial, including missing ones: the table ``trials``
-        of docs/run-log.md, but ``success`` is NA where a trial is not judged
-        (``table("trials")`` has what was recorded).
+        of docs/run-log.md, but ``success`` is NA for a trial that is not judged
+        (``table("trials")`` has the recorded value).
         """
         frame = self.table("trials")
         frame["success"] = frame["success"].where(frame["judged"])

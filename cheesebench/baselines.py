@@ -122,9 +122,9 @@ def replay_counted(path: Path, cells: Container[CellKey] | None = None) -> str:
     """Replay the trials of these cells of a run, and return their number and the time
     taken, in words. It is empty for a baseline, which has no trials.
 
-    None stands for all cells, with all checks of ``read_counted``. A run of another
-    version may differ, which the text mentions. Raises RunLogError for a trial that
-    differs from its record.
+    None stands for all cells, with all checks of ``read_counted``. If another version
+    wrote the run, differences are possible, which the text mentions. Raises RunLogError
+    for a trial that differs from its record.
     """
     if path.suffix == SUFFIX:
         return ""

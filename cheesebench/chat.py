@@ -238,7 +238,7 @@ class ChatFaultError(CheeseBenchError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What a backend supports. Unsupported requests are refused before the run, or
+    """The abilities of a backend. Unsupported requests are refused before the run, or
     dropped and recorded.
     """
 
@@ -293,8 +293,8 @@ class ModelEntry:
 
     ``served`` are parameters of the request body that this model needs; ``options`` are
     for its backend (``tensor_parallel_size: 8``). ``drops`` names parameters of
-    Sampling that this model refuses: they are left out, which is recorded; with
-    ``system`` the system message stands before the first user message.
+    Sampling that this model refuses: they are left out, which is recorded. If it names
+    ``system``, the system message becomes the beginning of the first user message.
     """
 
     name: str
@@ -379,9 +379,9 @@ class Server(Protocol):
     """A server that a backend has started for the run; ``stop`` is called exactly once,
     whatever happens.
 
-    A server may also have ``facts``: what it runs, as JSON values by name, which the
-    run's manifest keeps. A run is resumed only with the same ``sha256``, that of the
-    weights.
+    A server may also have ``facts`` about the model that it runs: JSON values by name,
+    which the run's manifest keeps. A run is resumed only with the same ``sha256``, that
+    of the weights.
     """
 
     base_url: str
@@ -401,9 +401,9 @@ class BackendSpec:
     for a model, in the session's main process, if no ``base_url`` is given, and its
     ``base_url`` is passed to every ``connect``. ``account`` identifies the rate limit
     that calls share (default: backend and base URL). ``probe`` False: no test call can
-    be made in advance. ``check`` returns in words what there is for a model (a file, a
-    key), without starting or fetching anything, and raises OptionError or PluginError
-    for what is missing.
+    be made in advance. ``check`` describes in words what is available for a model (a
+    file, a key), without starting or fetching anything. It raises OptionError or
+    PluginError if something is missing.
     """
 
     name: str
@@ -420,7 +420,7 @@ class BackendSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAgentContext:
-    """What a new model agent may know: nothing about the paradigm.
+    """The knowledge of a new model agent, which is nothing about the paradigm.
 
     ``settings`` are those of ``ModelAgentSpec.settings``, with the user's values;
     ``seed`` is a 63-bit number for this subject; ``reading`` is the view's explanation
@@ -515,12 +515,12 @@ class ModelAgentSpec:
     ``settings`` are its parameters with their defaults: all of them are recorded and
     can be varied. ``check`` raises OptionError for invalid values. Settings given as
     text are converted to the type of the default, or by their function in ``readers``
-    (which raises ValueError). ``instructions`` returns what a person is told in place
+    (which raises ValueError). ``instructions`` returns the text for a person in place
     of the system prompt (``cheesebench people``), from the view's explanation of its
     observations. ``form`` returns the form that replies must have under these settings,
-    ``remembers`` what a subject remembers by, in words, ``reply_tokens`` how many
-    tokens a reply takes at most: the limit where neither the user nor the model's entry
-    has one (None: the setting ``max_tokens``).
+    ``remembers`` names the memory of a subject in words, ``reply_tokens`` is the
+    maximum number of tokens of a reply: the limit if neither the user nor the model's
+    entry has one (None: the setting ``max_tokens``).
     """
 
     name: str

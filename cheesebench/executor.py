@@ -60,9 +60,9 @@ class Report:
     ``trials`` are finished trials, each with the rules that fired in it. The last
     report of a job has ``ended`` set; there, ``missing`` is why the remaining trials
     could not be run (``"infrastructure"`` or ``"budget"``; empty if the subject is
-    complete), ``cause`` is a sentence for the journal, and ``tally`` what the agent had
-    counted in the trial that was broken off. ``notes`` are further journal entries, as
-    kind and text: ``("traceback", ...)``.
+    complete), ``cause`` is a sentence for the journal, and ``tally`` has the agent's
+    counts in the interrupted trial. ``notes`` are further journal entries, as kind and
+    text: ``("traceback", ...)``.
     """
 
     trials: Sequence[tuple[TrialRecord, Sequence[TaskEvent]]] = ()

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 
 class Plugins(Protocol):
-    """What families, executors and reporters may ask the plugin manager for. Unknown
-    names raise UnknownNameError.
+    """The part of the plugin manager that families, executors and reporters may use.
+    Unknown names raise UnknownNameError.
     """
 
     @property
@@ -110,7 +110,7 @@ class RecordedCalls(Protocol):
 
 
 class RecordedRun(Protocol):
-    """What families and reporters may read of a run's log. Everything raises
+    """The part of a run's log that families and reporters may read. Every method raises
     RunLogError for a damaged log.
     """
 
@@ -193,10 +193,10 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What a study varies.
+    """The variation of a study.
 
     ``axes`` are settings of the agent that asks a model, with their levels; every
-    combination is a variant. ``views`` and ``models`` hold where the command line names
+    combination is a variant. ``views`` and ``models`` apply if the command line names
     none. ``trials`` are run by one subject of each cell, unless the command line asks
     for another design.
     """
@@ -222,8 +222,8 @@ class Study:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRequest:
-    """A session's request for the cells of one model on one protocol; a family uses
-    what applies to it.
+    """A session's request for the cells of one model on one protocol; a family uses the
+    parts that apply to it.
 
     ``language`` is None for an agent or a baseline. ``views`` are names, ``controls``
     as for ``--control``. ``subjects``, ``temperatures`` and ``against`` are the options
@@ -244,7 +244,7 @@ class CellRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectContext:
-    """What a family needs to run one subject of one cell: ``subject`` counts from 0,
+    """The inputs for running one subject of one cell: ``subject`` counts from 0,
     ``seed`` is the run's.
     """
 
@@ -358,9 +358,9 @@ class Family(ABC, Generic[S, P]):
         """
 
     def as_planned(self, specification: S, plan: CellPlan) -> CellPlan:
-        """Return a recorded plan with everything that a verdict depends on as the
-        protocol has it. It is compared with the run's when a log is verified; a family
-        that does not override it vouches for what its logs say.
+        """Return a recorded plan in which everything that a verdict depends on comes
+        from the protocol. When a log is verified, this plan is compared with the run's.
+        A family that does not override this method trusts its logs.
         """
         return plan
 

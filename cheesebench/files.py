@@ -71,8 +71,8 @@ def written_whole(
     ``path`` when the block is left.
 
     It has the permissions of the file that it replaces, or those that the umask gives
-    to a new one. A symbolic link stays, and what it leads to is replaced. Another name
-    of the old file (a hard link) keeps the old content. What cannot be replaced, such
+    to a new one. A symbolic link stays, and its target is replaced. Another name of the
+    old file (a hard link) keeps the old content. A target that cannot be replaced, such
     as ``/dev/stdout`` or a file in a directory that is not writable, is written to
     directly.
 

@@ -75,9 +75,9 @@ def compare(
     are about the first.
 
     Runs are given as such or by id, directory or file; a baseline can take the place of
-    one. ``models`` selects a model in either. What is compared of a run is replayed,
-    and ``tell`` is told. Raises ComparisonError for runs that do not pair, and
-    RunLogError for a trial that comes out otherwise than its log says.
+    one. ``models`` selects a model in either. The compared trials of a run are
+    replayed, and ``tell`` receives their number. Raises ComparisonError for runs that
+    do not pair, and RunLogError for a trial whose replay differs from its log.
     """
     paths = [
         locate_counted(Path(results), os.fspath(one), Path(baselines))
@@ -169,7 +169,7 @@ def figures(
     are left out. In a notebook they show themselves.
 
     ``formats``: svg, png or pdf; ``width`` of every figure in inches (None: its own).
-    ``tell`` is told what is known of each log. Needs the extra ``figures``. Raises
+    ``tell`` receives a sentence on each log. Needs the extra ``figures``. Raises
     OptionError for runs that have different protocols of the same name.
     ``figures(run).save("figures")`` writes the files.
     """
@@ -288,18 +288,15 @@ def audit(
     """Audit a protocol by name, file or specification: chance, leaks, draws, lesions,
     and whether it can be solved.
 
-    Finished searches are kept in the user's cache: an audit that was ended, and one
-    with another reference, goes on with what was found.
+    Finished searches are kept in the user's cache: a stopped audit, and one with
+    another reference, continues from them.
 
-    Parameters:
-        protocol: A name, a file, or what ``lint`` has found no error in.
-        views: In these views only.
-        trials: Trials for each chance level.
-        seed: Seed of the audit.
-        effort: How long to search for ways to succeed under lesions, as a multiple.
-        parts: These parts only, such as ``"lesions"``.
-        processes: Worker processes. Their number changes no finding.
-        progress: Called with the name of each part, and each verdict.
+    Parameters: protocol: A name, a file, or a specification in which ``lint`` has found
+    no error. views: In these views only. trials: Trials for each chance level. seed:
+    Seed of the audit. effort: How long to search for ways to succeed under lesions, as
+    a multiple. parts: These parts only, such as ``"lesions"``. processes: Worker
+    processes. Their number changes no finding. progress: Called with the name of each
+    part, and each verdict.
     """
     _check_positive(trials=trials, effort=effort, processes=processes)
     specification = (
@@ -333,9 +330,9 @@ def plan(
     """Forecast the subjects, calls, tokens and dollars of a run, and how often each
     verdict comes.
 
-    ``models`` may be a run: its models, protocols and views once more.
-    ``icc``: intraclass correlation of a subject's trials; ``ask``: put the first
-    questions to the model; ``options`` as for ``run``.
+    ``models`` may be a run, whose models, protocols and views are then used. ``icc``:
+    intraclass correlation of a subject's trials; ``ask``: put the first questions to
+    the model; ``options`` as for ``run``.
     """
     if icc is not None and not 0 <= icc <= 1:
         raise OptionError(f"--icc {icc:g}: give a number from 0 to 1.")

@@ -61,10 +61,9 @@ def checked(thing: T, interface: type, who: str) -> T:
 
 @contextmanager
 def blaming(who: str) -> Iterator[None]:
-    """Run a plugin's code, and convert its exceptions to a PluginError that begins with
-    ``who``, except our own.
-
-    KeyboardInterrupt passes, because the plugin's own cannot be told from Ctrl-C.
+    """Run a plugin's code, and convert its exceptions, except our own, to a PluginError
+    that begins with ``who``. KeyboardInterrupt passes, because one raised by the plugin
+    looks like Ctrl-C.
     """
     try:
         yield
@@ -77,8 +76,8 @@ def blaming(who: str) -> Iterator[None]:
 
 
 def returned(thing: object, kind: type[T], who: str) -> T:
-    """Return a plugin's result; PluginError, which begins with ``who``, if it is of
-    another type.
+    """Return a plugin's result; raise a PluginError that begins with ``who`` if the
+    result has another type.
     """
     if isinstance(thing, kind):
         return thing

@@ -1,8 +1,8 @@
 """Interfaces between the parts of CheeseBench: the typed protocols that plugins
 implement, and their data types.
 
-A plugin needs a base class only for a family (``family.Family``) and what it compiles
-to (``Paradigm``). Everything else is an object with these attributes.
+A plugin needs a base class only for a family (``family.Family``) and its compiled
+protocols (``Paradigm``). Everything else is an object with these attributes.
 """
 
 from __future__ import annotations
@@ -124,10 +124,10 @@ class ReadableView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AgentContext:
-    """What a new agent may know: nothing about the paradigm.
+    """The knowledge of a new agent, which is nothing about the paradigm.
 
     ``seed`` is a 63-bit number for this subject, from which all of the agent's random
-    numbers must come. It is a hash of the run's seed, of which it reveals nothing if
+    numbers must come. It is a hash of the run's seed, and reveals nothing about a seed
     that was drawn. A typed seed can be found by trial and error, and with it everything
     that the environment draws; a report says whether the seed was drawn or typed.
     """
@@ -292,7 +292,8 @@ DEFAULT_EDITION = "default"
 
 @dataclass(frozen=True)
 class BaseSpecification:
-    """What protocols of every family have: one paradigm in one edition.
+    """The attributes of protocols of every family. A specification is one paradigm in
+    one edition.
 
     ``text`` is the resolved protocol (ancestors merged) as canonical JSON; ``sha256``
     is over the part of it that can change a life or a verdict (``documents`` keys other
@@ -355,8 +356,8 @@ class BaseSpecification:
 
 @runtime_checkable
 class Situated(Protocol):
-    """Optional interface of an environment that tells a subject's own movement from
-    what happens to it.
+    """Optional interface of an environment that distinguishes a subject's own movement
+    from outside events.
 
     Without it, a model's plan is dropped only for rewards, at the end of a trial, and
     when the subject is held.
@@ -521,8 +522,8 @@ class AuditFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """Settings of an audit. Equal settings give equal findings, whatever ``processes``
-    is.
+    """Settings of an audit. Equal settings give equal findings, for any number of
+    ``processes``.
 
     ``trials`` is the number of trials of a chance level; other parts use a fixed share
     of it. ``parts`` names the requested parts (None: all). ``effort`` scales the
@@ -541,11 +542,10 @@ class AuditSettings:
 
 
 class Paradigm:
-    """Base class of compiled protocols: what ``Family.compile`` returns.
-
-    Override what the family can do; every other method raises UnsuitableError (a
-    protocol without tests of its own passes them). ``environment`` is needed by all
-    that run step by step.
+    """Base class of compiled protocols, which ``Family.compile`` returns. Override the
+    methods that the family supports; every other method raises UnsuitableError (a
+    protocol without tests of its own passes them). Every family that runs step by step
+    needs ``environment``.
     """
 
     specification: Any

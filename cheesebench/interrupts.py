@@ -1,7 +1,7 @@
 """SIGINT and other signals that end a process: one handler for runs, commands and
 servers.
 
-There is never a traceback, but always a line that says what happened.
+The user never sees a traceback, but always a line about the signal and its effect.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ class Lesion:
     """The channels that a subject lacks; ``Lesion()`` is the intact subject.
 
     ``amnesia`` holds ``trial`` (memory is erased between trials) or states (when a
-    trial first enters one, what came before it in that trial is erased). ``hide`` holds
-    ``landmarks``, names of zones, solids, doors or groups, ``glyph:X``, ``text`` or
-    ``text:STATE``.
+    trial first enters one of them, memory of the earlier part of that trial is erased).
+    ``hide`` holds ``landmarks``, names of zones, solids, doors or groups, ``glyph:X``,
+    ``text`` or ``text:STATE``.
     """
 
     words: frozenset[str] = frozenset()

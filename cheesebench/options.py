@@ -37,7 +37,7 @@ class Option:
     example: str = ""
     """A value that a person could give."""
     words: tuple[str, ...] = ()
-    """Words that may stand in place of a number."""
+    """Words that are allowed instead of a number."""
     choices: tuple[str, ...] = ()
     repeatable: bool = False
     commas: bool = False

@@ -31,9 +31,9 @@ class Variant:
     """Deliberate changes of a cell; the log, ids and reports use its text (``str``).
 
     ``settings`` are the levels of a study by name (``history=1``), ``control`` is the
-    name of a control, without ``control=``. ``condition`` is what is asked, for
-    protocols without views that ask several things: their cells differ by condition,
-    not by view.
+    name of a control, without ``control=``. ``condition`` names the question, for
+    protocols without views that ask several: their cells differ by condition, not by
+    view.
     """
 
     settings: tuple[tuple[str, str], ...] = ()
@@ -209,9 +209,9 @@ class CallTotals(Summable):
 class CellCalls(tables.Brief):
     """The calls of one cell: totals, and the model names that the server reported.
 
-    ``counts`` is what the agent counted (``calls``, ``unparsed``, ...) in all recorded
-    trials, judged or not. ``answered`` calls had a reply; ``unread`` says which was
-    the first that could not be read, and what it was.
+    ``counts`` has the agent's counters (``calls``, ``unparsed``, ...) over all recorded
+    trials, judged or not. ``answered`` is the number of calls with a reply; ``unread``
+    quotes the first reply that could not be read, with its place.
     """
 
     totals: CallTotals = field(default_factory=CallTotals)
@@ -246,7 +246,8 @@ class ReferenceValue(tables.Brief):
     sessions ``over``: with ``n_animals``, two groups of subjects are compared. Without
     it and without an interval the value is used as a constant. ``kind`` is
     ``"analogy"`` if the source measured a different event from ``success``.
-    ``training``: trials before what is judged and in it, of an animal and of a subject.
+    ``training``: trials before the judged part and in it, of an animal and of a
+    subject.
     """
 
     value: float
@@ -266,15 +267,15 @@ class ReferenceValue(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Construct(tables.Brief):
-    """What a protocol claims to measure: lesions by name, each with the highest pass
-    rate allowed under it.
+    """The claim of a protocol: lesions by name, each with the highest pass rate allowed
+    under it.
 
     ``status`` is ``"validated"`` if an audit of this exact protocol has proved these
-    lesions, ``"searched"`` if it has only not refuted them, ``"failed"`` if it has, and
-    ``"declared"`` without one. ``doubt``: why none could validate it. ``leaves``: the
-    lesion that leaves most of those that are not named, and what the audit found.
-    ``passed_by``: the subject with least memory that the audit found to pass, in words,
-    and its rate.
+    lesions, ``"searched"`` if the audit has neither proved nor refuted them,
+    ``"failed"`` if it has refuted them, and ``"declared"`` without an audit. ``doubt``:
+    the reason why no audit could validate it. ``leaves``: the unnamed lesion with the
+    highest remaining rate, and the audit's finding about it. ``passed_by``: the subject
+    with least memory that the audit found to pass, in words, and its rate.
     """
 
     name: str
@@ -289,9 +290,9 @@ class Construct(tables.Brief):
 class LesionClaim:
     """The prediction of a protocol's construct for the lesion of a control cell.
 
-    ``words`` is what its subjects lack (``without landmarks``), ``at_most`` the highest
-    pass rate allowed, or None without a prediction; ``spared``: the lesion must not
-    matter.
+    ``words`` names the channel that its subjects lack (``without landmarks``),
+    ``at_most`` the highest pass rate allowed, or None without a prediction; ``spared``:
+    the lesion must not matter.
     """
 
     words: str
@@ -313,9 +314,8 @@ class Ceilings:
 class AbilityScale:
     """The two ends of a protocol's ability scale, as pass rates, by a stored audit.
 
-    ``without`` is proved: no subject that lacks the ability does better, whichever of
-    the lesions that abolish it is meant. ``ideal`` is what the intact adversary has
-    over the judged trials.
+    ``without`` is proved: under any of the lesions that abolish the ability, no subject
+    does better. ``ideal`` is the intact adversary's rate over the judged trials.
     """
 
     without: float
@@ -333,15 +333,15 @@ class CellPlan(tables.Brief):
     of this cell (``history=1``, ``control=reward-shuffled``; empty for the plain cell).
     For a language model, ``agent`` is the agent that prompts it, and ``settings`` (JSON
     values) has every parameter that can affect a reply. ``against``: the verdict is
-    about being as good as the reference, or better than chance. ``construct`` is what
-    the protocol claims to measure (None: not validated), ``lesion`` its prediction for
-    the lesion of a control cell. ``sequential``: sets of subjects are run until there
-    is a verdict, and ``subjects`` is the most. ``goal`` is the factor by which wealth
-    must grow for a verdict. ``twin_of`` is the protocol of which this one is a twin.
+    about being as good as the reference, or better than chance. ``construct`` is the
+    protocol's claim (None: not validated), ``lesion`` its prediction for the lesion of
+    a control cell. ``sequential``: sets of subjects are run until there is a verdict,
+    and ``subjects`` is the maximum number. ``goal`` is the factor by which wealth must
+    grow for a verdict. ``twin_of`` is the protocol of which this one is a twin.
     ``items``: trials are independent questions, from which nothing is learned, and a
     subject is one generation of answers to all of them. ``ability`` has the ends of the
-    scale on which the pass rate is an ability (None: nothing is proved). ``idle``
-    are sessions in which nothing can succeed, by the audit: probes, and conditioning.
+    scale on which the pass rate is an ability (None: nothing is proved). ``idle`` are
+    sessions in which nothing can succeed, by the audit: probes, and conditioning.
     ``answers`` are draws that give each subject its right answer for life.
     """
 
@@ -445,9 +445,9 @@ class CallRecord(tables.Brief):
     its system message and its last message as text (the messages in between repeat
     earlier calls). A call that was refused because of its content has ``fault`` set and
     no reply. ``cost`` is in dollars, None if the price is unknown; ``seconds`` is the
-    time of the successful attempt; ``attempts`` includes retries, and ``malformed`` of
-    them had an answer that was not a reply, or were refused for what was asked before
-    it was asked again.
+    time of the successful attempt; ``attempts`` includes retries, and ``malformed``
+    counts the attempts whose answer was not a reply, or was a refusal of the content
+    after which the call was made again.
     """
 
     trial: int
@@ -502,8 +502,8 @@ class Frame(tables.Brief):
 class ReplayedCall:
     """A call with ``step``, the number of steps executed before it.
 
-    ``learnings`` is what the agent kept from the reply ("" for an agent that does not
-    expose it).
+    ``learnings`` is the text that the agent kept from the reply ("" for an agent that
+    does not expose it).
     """
 
     record: CallRecord

@@ -187,8 +187,8 @@ class Node:
     """A value of the file: a scalar, a mapping (in file order) or a list, with its
     position.
 
-    ``text_at`` is the position of a scalar's text if the file has it unchanged, line
-    for line: after a quote, or below the ``|`` of a block. It is None for text that
+    ``text_at`` is the position of a scalar's text if the file contains this text
+    unchanged: after a quote, or below the ``|`` of a block. It is None for text that
     YAML has changed (escapes, folded lines).
     """
 

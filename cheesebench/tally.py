@@ -56,7 +56,7 @@ class Standing:
 
 
 class Tally:
-    """Counts the verdicts of cells as they are decided. Each is judged once."""
+    """Counts the verdicts of cells as they are decided. Each cell is judged once."""
 
     def __init__(self, run: ModelRun, plans: Sequence[CellPlan]) -> None:
         self._run = run

@@ -49,7 +49,7 @@ NOT_ITS_OWN = (
 
 @contextmanager
 def agents_own() -> Iterator[None]:
-    """Run an agent's code: whatever it raises becomes an AgentFaultError."""
+    """Run an agent's code; every exception becomes an AgentFaultError."""
     try:
         yield
     except NOT_ITS_OWN:

@@ -28,8 +28,8 @@ OK = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Hostility:
-    """One class of fault: what the server sends instead of the good answer, and the
-    expected effect.
+    """One class of fault: the bytes that the server sends instead of the good answer,
+    and the expected effect.
 
     ``said`` is the beginning of the cause if trials are missing.
     """

@@ -603,8 +603,8 @@ def settled(cell: CellResult) -> str:
 
 
 def validity(cell: CellResult) -> str:
-    """Return whether the cell's construct was validated with lesions;
-    empty for items.
+    """Return a note on the validation of the cell's construct with lesions; empty for
+    protocols of items.
     """
     if cell.plan.items:
         return ""
@@ -619,8 +619,8 @@ def validity(cell: CellResult) -> str:
 
 
 def validity_in_full(cell: CellResult) -> str:
-    """Return the same with lesions: ``validated: memory, abolished by lesions: blind
-    (leaves at most 25 %)``.
+    """Return this note together with the lesions: ``validated: memory, abolished by
+    lesions: blind (leaves at most 25 %)``.
 
     It is followed by the unnamed lesion with the highest remaining rate, and by the
     reason if the lesions cannot show the construct.

@@ -196,7 +196,7 @@ def _without_result(model: ModelComparison, shown: Callable[[object], str]) -> s
 
 
 def _reservations(model: ModelComparison) -> str:
-    """Return what remains to be said where no difference is shown."""
+    """Return the reservations about a model for which no difference is shown."""
     said, overall = "", model.overall
     if overall.p_value is not None and overall.p_value < ALPHA:
         # They could have made the p value large.

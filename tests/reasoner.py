@@ -1,12 +1,12 @@
-"""A reasoner that sees nothing but the text of the prompts: what a perfect language
-model could do with them.
+"""A reasoner that sees nothing but the text of the prompts. Its results show the
+abilities of a perfect language model.
 
 It is a backend (``cheesebench.run("reasoner/ideal", plugins=[reasoner])``) and keeps
-nothing between calls: what it knows, it reads in the messages of the prompt and in its
-own LEARNINGS, which are facts as JSON. It knows how the nine paradigms work, as
-somebody who has read about them, and tells them apart by their maps. Where it knows
-nothing it guesses, by a hash of the prompt. In views other than the map it sees with
-``tests/reasoner_eyes.py``; "?" is what it cannot see.
+nothing between calls: all its knowledge of a life comes from the messages of the prompt
+and from its own LEARNINGS, which are facts as JSON. It knows how the nine paradigms
+work, like somebody who has read about them, and distinguishes them by their maps. If it
+knows nothing, it guesses by a hash of the prompt. In views other than the map it sees
+with ``tests/reasoner_eyes.py``; "?" is a square that it cannot see.
 """
 
 from __future__ import annotations

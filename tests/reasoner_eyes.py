@@ -1,10 +1,10 @@
-"""How the reasoner sees in the other views: it knows the nine places, and works out its
-position in them.
+"""The eyes of the reasoner in the other views. It knows the nine places, and works out
+its position in them.
 
 It knows each scene that a subject can be in (the floor plan, doors, what is shown), but
-neither the present one nor its own pose. An observation leaves some scenes and poses,
-and its actions leave some of these. Squares on which they agree are written as a map,
-and all others as ``?``. If several poses are left, it is lost, and reads nothing.
+neither the present one nor its own pose. Each observation and each action excludes some
+scenes and poses. Squares on which the remaining ones agree are written as a map, and
+all others as ``?``. If several poses remain, the reasoner is lost, and reads nothing.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def pictured(png: bytes, words: str) -> Stands:
 
 
 def follows(before: Stand, after: Stand, action: str) -> bool:
-    """Whether an action can lead from one stand to another."""
+    """Whether an action can lead from one position to another."""
     (place, (x, y, heading)), (other, (column, row, facing)) = before, after
     down, across = STEPS[heading]
     moved, turned = (column - x, row - y), (facing - heading) % 8

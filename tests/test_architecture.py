@@ -1,4 +1,5 @@
-"""Who imports whom, read from the code (design page «architecture»)."""
+"""Rules for imports between modules, checked in the code (design page «architecture»).
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""The default protocols under attack by hand: who knows the file by heart and lacks the
-construct gets what it allows.
+"""Attacks by hand on the default protocols: a policy that knows the file but lacks the
+construct reaches at most the allowed rate.
 
-Each policy lacks what a lesion takes, and has all else: the protocol, the picture (as
-it is turned), rewards, its own actions, waiting, counts of trials, memory. Rates are
-over the judged trials of whole lives with fixed seeds. Where the ceiling is an equality
-by symmetry, a rate that lies far below it would mean a policy that does not even try.
+Each policy lacks the channel that a lesion removes, and has everything else: the
+protocol, the picture (as turned by the control), rewards, its own actions, waiting,
+counts of trials, memory. Rates are over the judged trials of whole lives with fixed
+seeds. If the ceiling is an equality by symmetry, a rate far below it would mean a
+policy that does not even try.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Four of the default protocols under attack by hand: who lacks the construct is right
-as often as chance, by symmetry.
+"""Attacks by hand on four of the default protocols: a policy that lacks the construct
+is right as often as chance, by symmetry.
 
-The planner of the audit searches for more; these are the ways that fell on earlier
-versions, lived over whole cycles of subjects, so that what does not depend on an
-independent draw is exact.
+The planner of the audit searches for further attacks; these ones succeeded against
+earlier versions. They run over whole cycles of subjects, so that every rate is exact
+unless it depends on an independent draw.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ def test_the_first_or_last_window_that_is_lit_is_new_every_other_time() -> None:
 
 
 def test_a_window_by_count_is_rarely_right() -> None:
-    """A different window in every trial, whatever is lit."""
+    """The policy takes the next window in every trial, lit or not."""
     assert (
         rate("dnms", lambda life, memory: f"window{1 + memory['trial'] % 8}")[0] < 0.01
     )

@@ -1,9 +1,10 @@
-"""The page on the papers: every row says where, and every command in it is carried out.
+"""The page on the papers: every row names a place in the code, and every command in it
+is carried out.
 
-Commands of ``cheesebench`` run here, those that need a run on small ones. What takes
-longer (audits, and whole sessions of ``pytest``, whose models are answered by a server)
-is marked slow: sessions run with the options of the page on a part of what it selects
-(``-k``), in the design ``smoke`` where it names none.
+Commands of ``cheesebench`` run here; if they need a run, they get a small one. Longer
+commands (audits, and whole sessions of ``pytest`` against a server) are marked slow.
+Sessions have the options of the page, on a part of the selected cells (``-k``), and in
+the design ``smoke`` unless the page names one.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Script:
     """An environment that plays steps: observation, reward, and further events.
 
     ``waits``: the subject is not free before the next step; ``put``: it was moved;
-    ``ends``; ``foresees``: what its own movement would have shown.
+    ``ends``; ``foresees``: the observation after the subject's own movement alone.
     """
 
     def __init__(self, *steps: dict[str, Any]) -> None:

@@ -1,10 +1,10 @@
-"""What the audit finds of the attacks by hand on the first nine protocols, in one
+"""Results of the audit for the attacks by hand on the first nine protocols, in one
 command.
 
-``python -m website.attacks`` plans against the old files, which are kept as fixtures,
-prints protocol, lesion, what was won by hand, what is found, and the seconds that it
-took, and keeps what the page on lesions shows. With names of protocols, only these are
-tried, and nothing is kept.
+``python -m website.attacks`` plans against the old files, which are fixtures, prints
+protocol, lesion, the rate by hand, the rate of the audit, and its seconds, and keeps
+the figures of the page on lesions. With names of protocols, only these are tried, and
+nothing is kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The mkdocs hook: `<!-- generated: NAME -->` in a page is replaced by what
+"""The mkdocs hook: it replaces `<!-- generated: NAME -->` in a page by the table that
 ``website.pages`` makes from the code.
 
 Pages are made in memory: building the site writes nothing beside the site.

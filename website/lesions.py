@@ -1,10 +1,10 @@
-"""What is left of the shipped protocols under lesions: measured by a script (it takes
-minutes), and kept beside them.
+"""Remaining pass rates of the shipped protocols under lesions, measured by a script (it
+takes minutes) and kept beside them.
 
-``python -m website.lesions [PROTOCOL...]`` measures those that are named, or all whose
-construct has changed; ``--part memory`` measures that part alone, and keeps the rest.
-It writes what ``cheesebench audit --part lesions --json`` prints, in short, so that a
-report's *validated* has the same source.
+``python -m website.lesions [PROTOCOL...]`` measures the named protocols, or all
+protocols whose construct has changed; ``--part memory`` measures that part alone, and
+keeps the rest. It writes a short form of the output of ``cheesebench audit --part
+lesions --json``, so that a report's *validated* has the same source.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""``cheesebench audit``: does a protocol measure what it claims to measure, or can it
-be gamed?
-"""
+"""``cheesebench audit``: does a protocol measure its construct, or can it be gamed?"""
 
 from __future__ import annotations
 

@@ -420,8 +420,8 @@ async def in_time(
 ) -> ChatReply:
     """Return the reply; raise TimeoutError after ``patience`` seconds.
 
-    A server that reports its activity may take longer, as long as it is active: up to
-    ``most`` seconds in all.
+    A server that reports its activity may take longer while it is active: up to
+    ``most`` seconds in total.
     """
     progress = getattr(connection, "progress", None)
     limit = patience if progress is None else most

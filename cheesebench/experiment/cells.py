@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 #: Default limit of a reply of a reasoning model, including its reasoning, if its entry
 #: has none.
 REASONING_TOKENS = 8192
-#: Texts of tokens that end a turn. A model whose server does not know its own token
-#: would go on writing. Every server accepts these four.
+#: Texts of tokens that end a turn. Without them, a model whose server does not know its
+#: end-of-turn token would continue to write. Every server accepts these four.
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|endoftext|>")
 
 
@@ -371,7 +371,7 @@ def find_design(name: str, subjects: int | None = None) -> Design:
 
 def _flat(trials: int) -> Design:
     """Return the design of the paper's studies: one subject with this many trials,
-    whatever the schedule says.
+    regardless of the schedule.
     """
     return Design(
         name=f"flat-{trials}",

@@ -158,7 +158,7 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
 
     def yoke(subject: int) -> Yoke:
         with RunLog.open_read_only(log) as run:
-            # A sequential cell has no more subjects than it needed.
+            # A sequential cell has only as many subjects as it needed.
             numbers = (
                 sorted(run.completed_subjects(master))
                 if master.sequential

@@ -389,8 +389,8 @@ def start_servers(
 
 
 def record_servers(log: RunLog, servers: Mapping[str, Server]) -> None:
-    """Record in the manifest what the servers run. Raises RunLogError if the run began
-    with other weights under the same name.
+    """Record in the manifest the model that each server runs. Raises RunLogError if the
+    run began with other weights under the same name.
     """
     known = dict(log.manifest.get("servers", {}))
     for name, server in servers.items():
@@ -534,12 +534,12 @@ def plain_question(model: LanguageModel) -> ChatRequest:
     )
 
 
-#: What helps where a server is not there, or not yet.
+#: Advice if a server is not there, or not yet ready.
 _WAIT = (
     "Check that a server runs at this address (--base-url) and can be reached from here. One that is still loading "
     "its model takes minutes: wait until it answers, and run this again."
 )
-#: What helps where a model does not answer, by the kind of fault.
+#: Advice if a model does not answer, by the kind of fault.
 _TO_REACH: Mapping[str, str] = {
     **dict.fromkeys(("connection", "timeout", "server", "overload"), _WAIT),
     "authentication": "Check the key of this server in the environment.",

@@ -52,8 +52,9 @@ _LIFE_KEY = """\
     variant TEXT NOT NULL,  -- what a study or control changes, empty for the plain cell
     subject INTEGER NOT NULL,  -- from 0"""
 
-# Without rowids, rows are stored in key order, whichever subject finished first.
-# Trials, events and lives hold no times, so the same run gives the same rows.
+# Without rowids, rows are stored in key order, independent of the order in which
+# subjects finish. Trials, events and lives hold no times, so the same run gives the
+# same rows.
 SCHEMA = f"""
 CREATE TABLE manifest (  -- what the run is
     key TEXT PRIMARY KEY,  -- format, run_id, created, versions, git, options (with the seed), plugins (of others), protocols (resolved texts and hashes), signature (of whoever made it)

@@ -327,7 +327,7 @@ class CellSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(CellSettings):
-    """The settings of a run, whatever their origin."""
+    """The settings of a run, from any source."""
 
     seed: int
     seed_drawn: bool

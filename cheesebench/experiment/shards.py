@@ -169,7 +169,8 @@ def merge_runs(
             _check_cells(part)
         manifest = _merged_manifest(parts)
         name = manifest["run_id"] = run_id or new_run_id()
-        # Only a run that was made here may decide what is started and called.
+        # Only a run from this machine may decide which programs are started and which
+        # servers are called.
         signed = all(made_here(part.manifest) for part in parts)
         final = results.absolute() / name
         log_file.check_new(final)

@@ -190,10 +190,10 @@ class LesionedAgent(Generic[A]):
 
 
 def interrupts_of(plan: CellPlan) -> Interrupts:
-    """Return when the plans of a cell's subjects are dropped.
+    """Return the events that drop a plan of the cell's subjects.
 
-    Baselines see every step as it is. A model without a history must not use its plan
-    as memory.
+    Baselines have no plans, because they see every step. A model without a history must
+    not use its plan as memory.
     """
     if not plan.agent:
         return "never"
@@ -311,9 +311,7 @@ def trial_record(
 
 
 def as_failed(record: TrialRecord) -> TrialRecord:
-    """Return a record; one in which the agent failed (``FAULTS``) is no success,
-    whatever its outcome.
-    """
+    """Return the record, but without success if the agent failed in it (``FAULTS``)."""
     return (
         replace(record, success=False)
         if record.success and record.tally.get(FAULTS)

@@ -69,7 +69,7 @@ def hosted(
     Raises CheeseBenchError for an unknown name, or an impossible setting or view.
     """
     plugins = installed_plugins()
-    # No call is made: the backend only stands for "messages in, text out".
+    # No call is made: the backend is only a placeholder for "messages in, text out".
     language = cells.language_model(
         plugins,
         ModelEntry(name=model, backend="openai", id=model),

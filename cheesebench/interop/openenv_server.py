@@ -34,8 +34,8 @@ LONGEST = 200_000
 
 
 class Reply(Action):  # type: ignore[misc]
-    """What the model answers: ``text`` as it stands, or ``actions`` (and ``learnings``)
-    as by a call of the tool.
+    """The model's answer: ``text`` unchanged, or ``actions`` (and ``learnings``) as by
+    a call of the tool.
     """
 
     text: str = Field("", max_length=LONGEST)
@@ -57,9 +57,7 @@ class Reply(Action):  # type: ignore[misc]
 
 
 class Prompt(Observation):  # type: ignore[misc]
-    """What the model is asked: the whole prompt, and its last message, which has what
-    is new.
-    """
+    """The model's prompt as a whole, and its last message, which has the new part."""
 
     messages: list[dict[str, str]] = Field(default_factory=list)
     prompt: str = ""

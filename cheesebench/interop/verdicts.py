@@ -49,7 +49,7 @@ MOST_NEEDED = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ScoreVerdict(tables.Tabular):
-    """The answers of all tasks, and what was left out."""
+    """The answers of all tasks, and the parts that were left out."""
 
     tasks: tuple[TaskVerdict, ...]
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Asks each model, outside any run, what it knows of our files."""
+"""Asks each model, outside any run, about its knowledge of our files."""
 
 from __future__ import annotations
 

@@ -738,7 +738,9 @@ class Lookup:
             )
 
     def held(self, variable: str) -> list[str]:
-        """Return the places that a variable can hold, as far as they are known."""
+        """Return the places that a variable can hold, as far as the file determines
+        them.
+        """
         return [
             name
             for name in map(str, self.values(variable))

@@ -453,7 +453,9 @@ class _Resolver:
         return kept
 
     def _over(self) -> tuple[int, ...]:
-        """Return the sessions that the value covers, as far as they are stated."""
+        """Return the sessions that the value covers, as far as the reference states
+        them.
+        """
         written, known = self.written.over, tuple(self.spec.sessions_of_blocks)
         if written is None:
             return ()

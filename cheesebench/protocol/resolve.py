@@ -35,7 +35,7 @@ from cheesebench.protocol.references import judged_reference, resolve_references
 from cheesebench.protocol.structure import without_nulls
 from cheesebench.source import Node
 
-#: Stands for any action, or for anything that blocks the way.
+#: A wildcard for any action, or for anything that blocks the way.
 ANY = "any"
 
 

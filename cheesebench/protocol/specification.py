@@ -60,8 +60,8 @@ class EffectsSpec:
 
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
-    """One rule of a state or of ``watch``. The trigger decides which of ``target``,
-    ``after``, ``action`` and ``whatever`` is set.
+    """One rule of a state or of ``watch``. Its trigger sets one of ``target``,
+    ``after``, ``action`` and ``whatever``.
     """
 
     trigger: str

@@ -57,8 +57,8 @@ _DEFINING: Mapping[str, tuple[str, str]] = {
 def _defines(lesion: Lesion, kind: str) -> bool:
     """Return whether a lesion removes exactly what a kind of construct needs.
 
-    With anhedonia, parts of the picture may be hidden too, because they may stand for
-    the reward.
+    With anhedonia, parts of the picture may be hidden too, because they may predict the
+    reward.
     """
     forgets, unseen = (
         bool(lesion.amnesia) or lesion.memoryless,

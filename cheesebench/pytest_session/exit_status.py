@@ -1,5 +1,5 @@
-"""Why a session ends with its exit status, and what to do about it: one sentence that
-every report of the session takes from here.
+"""The reason for a session's exit status, and the remedy. Every report of the session
+takes both sentences from here.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Findings:
         return [f"{plural(self.failed, 'cell')} failed, which --exit-zero ignores"]
 
 
-#: What a cause says of the trial of a subject.
+#: The part of a cause that names the trial.
 _STOPPED = re.compile(r"^stopped in trial \d+: ")
 
 
@@ -111,8 +111,8 @@ def reason(status: int | pytest.ExitCode, found: Findings) -> str:
 
 
 def remedy(status: int | pytest.ExitCode, found: Findings) -> str:
-    """Return what to do about a session that fails, the most useful thing alone; empty
-    if nothing follows from its results.
+    """Return the most useful remedy for a session that fails; empty if its results
+    suggest none.
     """
     if status != pytest.ExitCode.TESTS_FAILED:
         return ""
@@ -130,7 +130,7 @@ def remedy(status: int | pytest.ExitCode, found: Findings) -> str:
 
 
 def _after_comparing(found: Findings, compared: RunComparison, resume: str) -> str:
-    """Return what to do where nothing but the comparison fails the session."""
+    """Return the remedy for a session that fails only because of its comparison."""
     if not found.fails_comparison:
         return ""
     if compared.worse:
@@ -146,7 +146,7 @@ def _after_comparing(found: Findings, compared: RunComparison, resume: str) -> s
 
 
 def how_to_act(run_id: str, cell: CellResult) -> str:
-    """Return what helps where no reply named an action."""
+    """Return the remedy for a cell in which no reply named an action."""
     return (
         f"Read a reply (cheesebench show {run_id} --protocol {cell.plan.protocol} --call 1), then start a new run with "
         "another --prompt, --agent llm-tools, or a larger model; --resume would not ask anew."
@@ -170,7 +170,7 @@ def _nothing_failed(found: Findings) -> Iterator[str]:
 
 
 def _compared(compared: RunComparison, gates: bool) -> str:
-    """Say what a comparison that fails nothing has found."""
+    """Return the result of a comparison that does not fail the session."""
     if not (compared.worse or compared.undecided):
         cells = sum(len(model.cells) for model in compared.models)
         return f"no loss against {compared.second} on {plural(cells, 'protocol')}"

@@ -156,9 +156,7 @@ class Reporting:
         self._summary = replace(summary, compared=self._compared)
 
     def write(self, text: str) -> None:
-        """Write everything that is said of a run, of which the terminal shows
-        ``text``.
-        """
+        """Write all reports of a run. The terminal shows ``text``."""
         run, summary = self._run, self._summary
         log = run.log
         assert log is not None
@@ -179,8 +177,8 @@ class Reporting:
         self._say_failed_observers(log, summary)
 
     def _unfinished(self, log: RunLog) -> list[CellPlan]:
-        """Return the cells that can go on: one in which no reply named an action
-        cannot.
+        """Return the unfinished cells that a resumed run can continue. A cell in which
+        no reply named an action is not one of them.
         """
         assert self._summary is not None
         mute = {
@@ -205,7 +203,8 @@ class Reporting:
 
     def _say_unfinished(self, log: RunLog) -> None:
         plans, unfinished = log.plans(), self._unfinished(log)
-        # One in which no reply named an action has nothing to go on with.
+        # Cells in which no reply named an action are not among the unfinished ones,
+        # because resuming would not help.
         self._run.told_how_to_go_on = True
         if not unfinished:
             return
@@ -409,7 +408,9 @@ def _write_line(terminalreporter: pytest.TerminalReporter, line: str) -> None:
 def _write_markdown(
     run: PytestRun, directory: Path, compared: str, page: str
 ) -> list[str]:
-    """Write the Markdown report to all requested places; return what went wrong."""
+    """Write the Markdown report to all requested places; return a sentence for each
+    failure.
+    """
     text = "\n".join(filter(None, (compared, page)))
     targets = filter(None, (directory / "report.md", run.settings.markdown))
     problems = [_write(text, path) for path in targets]

@@ -204,7 +204,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What a person sees: the observation after a step (or at the beginning of a
+    """One screen for a person: the observation after a step (or at the beginning of a
     trial), and the reward.
 
     ``action`` is the name of the step's action, ``""`` at the beginning of a trial, and
@@ -428,7 +428,9 @@ class Participants:
 
     @property
     def complete(self) -> bool:
-        """Whether every verdict is decided, so that no more people are needed."""
+        """Whether every verdict is decided, so that the session needs no further
+        people.
+        """
         return all(is_finished(self._log, task.plan, judge_set) for task in self.tasks)
 
     def join(self) -> str | None:
@@ -653,7 +655,9 @@ def _state(participant: Participant) -> dict[str, Any]:
 
 
 def _shown(shown: Shown) -> dict[str, Any]:
-    """Return the content of the page: exactly what a model is shown for that step."""
+    """Return the content of the page: for that step, a model is shown
+    exactly the same.
+    """
     seen = shown.observation
     return {
         "action": shown.action,

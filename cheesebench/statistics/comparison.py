@@ -512,8 +512,9 @@ class ModelComparison(tables.Brief):
 
     @property
     def rates(self) -> tuple[float | None, float | None]:
-        """Mean pass rates of the first and of the second over the protocols that both
-        have results of; where there is none, over those that either has.
+        """Mean pass rates of the first and of the second run over the protocols for
+        which both have results. If there are no such protocols, over those of either
+        run.
         """
         own = [one for one in self.rated if one.paired.pairs] or self.rated
         first = [one.first_rate for one in own if one.first_rate is not None]
@@ -604,11 +605,11 @@ class RunComparison(tables.Tabular):
     would go unnoticed.
     """
     decision: str = ""
-    """What a session ends with because of it, and why: a sentence. Empty where it
-    decides nothing (``cheesebench compare``).
+    """The effect on the session and its reason, in a sentence. Empty if there is none
+    (``cheesebench compare``).
     """
     remedy: str = ""
-    """What to do about that, in a sentence or two; empty if there is nothing to do."""
+    """The remedy, in a sentence or two; empty if none is needed."""
 
     def keys(self, side: int) -> set[CellKey]:
         """Return the compared cells of the first run (0), or of the second (1)."""
@@ -640,12 +641,12 @@ class RunComparison(tables.Tabular):
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences on what a green answer does not cover."""
+        """Sentences on the limits of a green answer."""
         return [*self.not_compared, *self.doubtful]
 
     @property
     def not_compared(self) -> list[str]:
-        """Sentences on what the second run lacks."""
+        """Sentences on the cells that the second run lacks."""
         if not self.unseen:
             return []
         what = ", ".join(self.unseen)
@@ -939,7 +940,7 @@ def _one_reason(comparisons: Sequence[PairedComparison]) -> PairedComparison | N
     reasons = {one.reason for one in comparisons}
     if any(one.pairs for one in comparisons):
         return None
-    if len(reasons) > 1:  # what they have in common: which run has no result
+    if len(reasons) > 1:  # the common part: which run has no result
         reasons = {one.partition(". ")[0] + "." for one in reasons}
     return nothing_compared(*reasons) if len(reasons) == 1 else None
 
@@ -1078,8 +1079,8 @@ def _overall(
 
 
 def _scenarios(cells: Sequence[Sequence[Sequence[float]]]) -> list[list[float]]:
-    """Return the weighted differences of all cells: as they are; and if trials are
-    missing, with all missing trials in favour of either run.
+    """Return the weighted differences of all cells: those of the recorded trials; and
+    if trials are missing, also with all missing trials in favour of either run.
     """
     most = max((len(cell) for cell in cells), default=1)
     return [

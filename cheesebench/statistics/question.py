@@ -224,8 +224,8 @@ class Question:
         return play(*self.claims(low, high), goal=goal, most=most, distinct=distinct)
 
     def claims(self, low: ArrayLike, high: ArrayLike) -> tuple[Claims, Claims]:
-        """Return scores and bars of the claims that PASS makes together, and of those
-        of which FAIL makes one.
+        """Return scores and bars of the claims for PASS, which must all hold, and of
+        those for FAIL, of which one suffices.
         """
         import numpy as np
 
@@ -238,8 +238,9 @@ class Question:
         return winning, losing
 
     def open_zones(self) -> tuple[tuple[float, float], ...]:
-        """Return the ranges of the mean in which no number of subjects decides, because
-        the animals are a sample. There are none if the reference is a constant.
+        """Return the ranges of the mean in which no number of subjects gives a verdict,
+        because the animals are only a sample. The tuple is empty if the reference is a
+        constant.
         """
         value = self.reference.value
         if not has_interval(self.reference):

@@ -306,7 +306,9 @@ def e_bh(evidence: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def _with_lists(board: Leaderboard, cells: Iterable[CellResult]) -> Leaderboard:
-    """Return a leaderboard with the verdicts of all its models that hold as lists."""
+    """Return a leaderboard with its lists of PASSes and of FAILs, each with at most 5 %
+    wrong verdicts on average.
+    """
     games = {
         f"{cell.plan.model} on {cell.plan.label}": cell.game
         for cell in cells

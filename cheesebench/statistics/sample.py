@@ -35,7 +35,7 @@ def learning_curve(
     """Return the unit of the curve and its points: by session, or by groups of trials
     in a schedule of one session.
 
-    All scored trials that the reference covers enter, whatever the estimand.
+    All scored trials that the reference covers enter, for any estimand.
     """
     name, numbered = points_of(subjects)
     return name, _points(numbered)
@@ -168,7 +168,7 @@ class SubjectCount:
     results: bytes
     """1 or 0 for every trial that enters the estimand and has a success."""
     sessions: tuple[int, ...]
-    """Session of every scored trial that is comparable with the reference, whatever the
+    """Session of every scored trial that is comparable with the reference, for any
     estimand.
     """
     passes: bytes

@@ -308,8 +308,8 @@ class CellResult(tables.Brief):
     strategy: tuple[Measure, ...] = ()
     """Measures of the agent's movement, the same for every protocol."""
     warnings: tuple[str, ...] = ()
-    """Reasons to doubt the numbers, whatever the verdict: replies without an answer,
-    missing trials.
+    """Reasons to doubt the numbers, for any verdict: replies without an answer, missing
+    trials.
     """
     causes: tuple[str, ...] = ()
     """Causes of trials that could not be run, in the words of the failures, most

@@ -403,7 +403,7 @@ _NO_ANSWERS = {
 
 
 def warnings(cell: CellResult) -> tuple[str, ...]:
-    """Return doubts about the numbers of a cell, whatever its verdict."""
+    """Return the doubts about the numbers of a cell, for any verdict."""
     return doubts(cell.agent_counts, cell.calls, cell.missing, cell.planned)
 
 

@@ -839,10 +839,10 @@ def broken_backend_rules(
 
     ``server`` makes the server that it is pointed at with ``base_url``: FakeServer
     speaks OpenAI's protocol, a subclass of it another one; None is for a backend that
-    calls no server (its calls are then only checked for what can be seen from outside).
-    ``key_env`` names the environment variable from which it takes the key, ``options``
-    are those of its BackendContext. ``but`` names rules that are left out, ``patience``
-    is in seconds: after that, a call counts as one that never ends.
+    calls no server (then only the results of its calls are checked). ``key_env`` names
+    the environment variable from which it takes the key, ``options`` are those of its
+    BackendContext. ``but`` names rules that are left out, ``patience`` is in seconds:
+    after this time a call counts as endless.
     """
     for name in but:
         _check_name(name)

@@ -80,7 +80,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the server does with one call.
+    """The server's answer to one call.
 
     ``body`` replaces the whole body: bytes as they are, anything else as JSON. A status
     other than 200 without a body gets an error body of OpenAI's form with ``error`` as
@@ -102,7 +102,7 @@ class Answer:
     fault: Fault | None = None
 
 
-#: Decides what to do with a call; a plain text is an Answer with that text.
+#: A function from a call to its answer; a plain text is an Answer with that text.
 Script = Callable[[Call], Answer | str]
 
 
@@ -223,15 +223,16 @@ class FakeServer:
     ``script`` answers: one text for all, a list of answers (one for each call, the last
     one for all that follow), or a function of the call. Every call takes ``latency``
     seconds. At most ``capacity`` calls are served at once; the others wait, or are
-    refused with 429 if ``refuse``. With ``key`` calls must bring it, with ``models``
-    they must name one of them. ``keep`` bounds the list of calls that are remembered.
-    ``facts`` are JSON by path (``/props``), for what servers say about themselves.
+    refused with 429 if ``refuse``. With ``key``, calls must present it; with
+    ``models``, they must name one of them. ``keep`` bounds the list of remembered
+    calls. ``facts`` are JSON by path (``/props``), for servers that describe
+    themselves.
 
     A server that speaks another protocol is a subclass with another ``path``,
     ``reply_body`` and ``error_body``.
     """
 
-    #: Path of calls below ``base_url``; a part in braces stands for anything
+    #: Path of calls below ``base_url``; a part in braces matches anything
     #: (``/models/{model}/say``).
     path = "/chat/completions"
 
@@ -459,8 +460,7 @@ class FakeServer:
 
         ``answer.finish`` is "stop" or "length". ``answer.usage`` has OpenAI's names
         (``prompt_tokens``, ``completion_tokens``,
-        ``prompt_tokens_details.cached_tokens``), and is None where a test says nothing
-        of it.
+        ``prompt_tokens_details.cached_tokens``), and is None if a test does not set it.
         """
         return _completion(answer, call)
 

@@ -72,7 +72,8 @@ class Rules(Generic[Case]):
             except BreachError as breach:
                 broken.append(Broken(name, str(breach)))
             except Exception as error:
-                # The other rules are checked, too, whatever a plugin raises.
+                # The other rules are checked as well, even after an exception of a
+                # plugin.
                 broken.append(
                     Broken(name, f"raises {type(error).__name__}: {quoted(str(error))}")
                 )

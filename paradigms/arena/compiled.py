@@ -39,7 +39,8 @@ class CompiledArena(Paradigm):
         state: str | None = None,
         trial: int = 1,
     ) -> Still:
-        """Return how a trial of this life begins, or what ``state`` would show then.
+        """Return the beginning of a trial of this life, or the picture that ``state``
+        would show then.
 
         The subject waits through earlier trials. A ``place`` in ``state`` has no
         effect: the subject stays where it is.

@@ -639,7 +639,7 @@ class ArenaSubject:
             self._look, self._pose
         )
 
-    # -- copies that go on by themselves (``audit``)
+    # -- copies that continue by themselves (``audit``)
 
     def twin(self) -> Self:
         """Return an independent copy, which cannot begin another trial.

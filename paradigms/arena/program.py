@@ -30,8 +30,8 @@ EXACT = 2.0**53
 
 
 def _divide(left: float, right: float) -> float:
-    # NaN stands for an undefined value: comparisons are false, and a measure is
-    # recorded as missing.
+    # NaN means an undefined value: comparisons are false, and a measure is recorded as
+    # missing.
     return left / right + 0 if right else float("nan")
 
 
@@ -383,7 +383,7 @@ class State:
     steady: bool
     """Whether neither look nor timers can change within the state."""
     shows: tuple[str, ...]
-    """The variables that determine what the state shows, closes or says."""
+    """The variables that determine the text, glyphs and closed doors of the state."""
     look: LookKey | None
     read_look: Function
     freeze: bool
@@ -469,7 +469,7 @@ class Program:
         yield from self.specification.watch
 
     def all_expressions(self) -> Iterator[ex.Expression | None]:
-        """Yield every expression; None stands for an omitted one."""
+        """Yield every expression; None for an omitted one."""
         specification = self.specification
         yield from (
             specification.success,
@@ -756,7 +756,9 @@ def read_place(place: spec.Place) -> Function:
 
 
 def _variables_shown(state: spec.StateSpec) -> Iterator[str]:
-    """Yield the variables that determine what a state closes, shows or says."""
+    """Yield the variables that determine the text, glyphs and closed doors
+    of a state.
+    """
     pairs = chain.from_iterable(state.show)
     for place in (*state.close, *state.open, *pairs):
         if place.variable:

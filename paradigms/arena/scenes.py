@@ -236,7 +236,7 @@ def _without_glyphs(arena: Arena) -> Iterator[tuple[Square, Tile]]:
 
 
 def hidden_by(lesion: Lesion, specification: Specification) -> Hidden:
-    """Return what a lesion hides, by square of the canvas."""
+    """Return the hidden things of a lesion, by square of the canvas."""
     arena, canvas = specification.arena, canvas_of(specification.arena)
     glyphs, said, places = set[str](), list[tuple[str, ...]](), list[str]()
     for name in sorted(lesion.hide - {LANDMARKS, TEXT}):

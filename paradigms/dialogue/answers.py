@@ -208,7 +208,7 @@ _SUMS = _words("a an the all no only total reward rewards")
 _HAS = _words("is has are have donates gives offers holds")
 _STOPS = frozenset({".", "!", "?", "\n"})
 _SEPARATORS = _words(", ; | / then and to via through finally next followed by → ⇒ -")
-#: Words that may stand alone between separators without being names.
+#: Words that may occur alone between separators although they are not names.
 _SMALL = _words(
     "start goal end go goes move take choose path begin starting from at of this order as you should i on into again "
     "first second third last directly also only just done answer final"
@@ -494,7 +494,7 @@ def _named(
 ) -> Answer:
     sentences = list(filter(_names_a_node, _sentences(tokens)))
     if not sentences:
-        # Without names, other words may stand for an answer; but prose is not a name.
+        # If there are no names, other words may be the answer; but prose is not a name.
         spoken = next(filter(None, _sentences(tokens)), [])
         return Answer(_items(spoken, lexicon)) if marked else Answer()
     sentence = sentences[0] if marked else _last_claim(sentences)

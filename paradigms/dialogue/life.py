@@ -393,7 +393,7 @@ def answer_text(
 
 # -- cells, and their subjects
 
-#: Stands for the view in the log, because a dialogue has none.
+#: The log's view of every dialogue, because a dialogue has no view.
 NO_VIEW = "dialogue"
 #: Number of generations if the design leaves it open. A design without a verdict has
 #: its own small number.

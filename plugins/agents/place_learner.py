@@ -55,8 +55,8 @@ def look(observation: str) -> Situation | None:
     )
 
 
-#: Maximum disagreement of landmarks, in degrees, about the rotation of the room: on a
-#: grid they stand where there is space.
+#: Maximum disagreement of landmarks, in degrees, about the rotation of the room. They
+#: disagree because landmarks are on a grid, wherever there is space.
 TOLERANCE = 20
 #: Maximum distance of a conspicuous place from its expected position.
 NEAR = 1.5

@@ -21,7 +21,7 @@ from cheesebench import ChatFaultError, ChatReply, FaultKind, Usage, quoted
 #: Maximum wish of a server in seconds; a longer one than a day is ignored.
 MAX_RETRY_AFTER = 86400.0
 
-#: Codes and types in error bodies, whatever the status. The numbers are Zhipu's.
+#: Codes and types in error bodies, for any status. The numbers are Zhipu's.
 _SPELT_CODES: Mapping[FaultKind, str] = {
     "quota": "insufficient_quota billing_hard_limit_reached insufficient_balance billing_error"
     " credits_exhausted usage_limit_reached budget_exceeded arrearage 1113 1304 1308",

@@ -210,7 +210,7 @@ class ChatCompletions:
         return own[0] if own else models[0] if len(models) == 1 else {}
 
     async def _get(self, path: str) -> dict[str, Any]:
-        """Return the JSON object at a path; an empty one if there is none."""
+        """Return the JSON object at a path; an empty object if there is none."""
         found = await self.get_json(path, FACTS_TIMEOUT)
         return found if isinstance(found, dict) else {}
 
@@ -574,8 +574,8 @@ _SECRET = re.compile(
 
 
 def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) -> None:
-    """Raise OptionError if a model's served settings set what the harness controls, or
-    may hold a key, because they are recorded.
+    """Raise OptionError if a model's served settings contain a parameter of the
+    harness, or may contain a key: these settings are recorded.
     """
     for name in reserved:
         if name in served:

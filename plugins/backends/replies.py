@@ -407,7 +407,9 @@ def _with_cache(
 
 
 def _wrote_nothing(usage: Any) -> bool:
-    """Return whether a server counts no token of a reply, whatever its total says."""
+    """Return whether a server counts no token of a reply, even if its total
+    is not 0.
+    """
     counts = dict(_counts(usage))
     said = [counts[name] for name in _COUNTS["completion"] if name in counts]
     thought = [counts[name] for name in _COUNTS["reasoning"] if name in counts]

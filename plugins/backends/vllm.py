@@ -491,8 +491,8 @@ def connect_offline(context: BackendContext) -> Connection:
             f"vLLM is not installed for this Python. Install it ({install_command('vllm')}), or use the "
             "backend 'vllm' with another Python's vLLM (--backend-option python=/path/to/python)."
         )
-    # Read when vLLM is imported. Processes forked from one with threads may hang; and
-    # vLLM's log must not mix with ours.
+    # The variable is read when vLLM is imported. Processes forked from a process with
+    # threads may hang, and vLLM's log must not mix with ours.
     os.environ.setdefault("VLLM_WORKER_MULTIPROCESSING_METHOD", "spawn")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     arguments = [

@@ -41,8 +41,8 @@ from cheesebench.plugins.executors import pipes, ray_task
 TASK_SECONDS, TASK_JOBS = 0.5, 64
 #: Maximum number of attempts at a job whose process died, and at one whose node died.
 CRASHES, DEATHS = 3, 20
-#: Seconds before the next attempt at a job whose node died. Until Ray has missed the
-#: node for about 15 s, it goes on sending tasks there, and each fails at once.
+#: Seconds before the next attempt at a job whose node died. For about 15 s after a
+#: death, Ray still sends tasks to the dead node, and each fails at once.
 MISSED_SECONDS = 3.0
 #: Seconds that the nodes may take to report their installation; seconds between two
 #: checks of the cluster's size; seconds that this process may take to end once its

@@ -40,6 +40,7 @@ def main(jobs: BinaryIO) -> None:
 def _receive(jobs: BinaryIO, inbox: queue.SimpleQueue[bytes]) -> None:
     for message in pipes.read_messages(jobs):
         inbox.put(message)
-    # Exit now: nothing reads the reports any longer, whatever the main thread is doing.
+    # Exit now, because nothing reads the reports any longer; the main thread may be
+    # busy.
     sys.stderr.flush()
     os._exit(0)

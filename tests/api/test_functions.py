@@ -1,4 +1,4 @@
-"""Public functions return what the commands of the same names print."""
+"""Public functions return the same results as the commands of the same names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Template protocols have no lint warnings, pass their own tests, and measure what they
-name.
+"""Template protocols have no lint warnings, pass their own tests, and measure the
+construct that they name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``list``, ``lint`` and ``schema``: what is installed, and errors in it."""
+"""``list``, ``lint`` and ``schema``: the installed protocols, and errors in them."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@ as a reader would.
 
 A page is read from top to bottom in an empty directory of its own. Shell blocks are run
 by bash with ``pytest`` and ``cheesebench`` on the PATH (designs are ``smoke`` unless a
-command says otherwise), YAML is loaded by whatever reads such files, Python is run, SQL
-asks the last run. A block of a language that no test runs is a failure. What the reader
-does not see stands in comments before the block:
+command says otherwise), YAML is loaded by the program that reads such files, Python is
+run, SQL queries the last run. A block in a language that no test runs is a failure.
+Instructions for the test are comments before the block, which the reader does not see:
 
 ``<!-- test: skip: REASON -->``
     It cannot run here. Its options are parsed, its models and extras looked up.

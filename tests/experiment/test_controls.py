@@ -1,4 +1,6 @@
-"""Controls change one thing and nothing else, and learning from that thing vanishes."""
+"""A control changes one thing only, after which subjects can no longer learn from that
+thing.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Lesions of running subjects, for agents and language models: what they see, feel and
-remember.
+"""Lesions of running subjects, for agents and language models: effects on pictures,
+rewards and memory.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def _is_tree(place: Path, path: Path) -> bool:
 
 
 class Weights:
-    """A server that reports what it runs."""
+    """A server that reports the weights it runs."""
 
     base_url = "http://127.0.0.1:1/v1"
 

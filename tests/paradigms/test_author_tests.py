@@ -77,7 +77,8 @@ def report_of(test: str, text: str = MAZE) -> TestReport:
         " measures: {latency: 1.8}, variables: {seen: [right, left], good: left, held: right, paid: 0}}}",
         # The actions come first.
         "{actions: SSSRRF, visit: [left, right], expect: {outcome: correct, steps: 21}}",
-        # Variables stand for their value: `held` is none until the delay is over.
+        # A variable in ``visit`` means its value: `held` is none until the delay is
+        # over.
         "{visit: [lever, good, other], expect: {outcome: correct}}",
         "{visit: [lever, good, held], expect: {outcome: correct}}",
         # The nearest member of a group is behind the open door, and behind the right

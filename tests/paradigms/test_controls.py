@@ -1,5 +1,5 @@
-"""The same world with other cues, and yoked subjects: nothing may change but what a
-control names.
+"""The same world with other cues, and yoked subjects: a control may change only the
+thing that it names.
 """
 
 from __future__ import annotations

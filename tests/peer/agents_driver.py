@@ -1,11 +1,11 @@
-"""Runs the published package's own baselines; executed by the Python of an environment
-that has it.
+"""Runs the published package's own baselines. The Python of an environment with the
+package executes this file.
 
-Standard input, one JSON object with ``agent`` (tabular-ql or bfs-oracle), and either
-``lives``: for each seed what was seen and paid before each action of each trial, to
-which it says what the package's agent would have done; or ``task``, ``seeds``,
-``trials`` and ``steps``: it says how many trials of each seed succeed in the package's
-own environment.
+Standard input is one JSON object with ``agent`` (tabular-ql or bfs-oracle) and one of
+two tasks. With ``lives`` (for each seed, the observation and reward before each action
+of each trial), the output is the actions of the package's agent. With ``task``,
+``seeds``, ``trials`` and ``steps``, the output is the number of successful trials of
+each seed in the package's own environment.
 """
 
 # The imported module is another package of our name, which type checkers cannot see

@@ -1,8 +1,8 @@
-"""Run by the Python of the package's own environment: it plays given actions in the
-package and says what happened.
+"""Plays given actions in the published package and prints the results. The Python of an
+environment with the package executes this file.
 
 Reads one JSON object from standard input: ``task``, the name of a class; ``pictures``,
-whether they are wanted as they are; ``lives``, each a list of trials, each a dict of
+whether to return pictures unchanged; ``lives``, each a list of trials, each a dict of
 ``start`` (what was drawn for it) and ``actions``. Writes for every trial the picture at
 its start and a list of steps: reward, whether the trial ended, its success, and the
 picture.

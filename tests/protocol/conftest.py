@@ -69,7 +69,7 @@ def complete() -> Callable[[str], str]:
 
 @pytest.fixture
 def examine() -> Callable[[str], Examination]:
-    """Examine a text as it is."""
+    """Examine a text without any change."""
     return _examine
 
 

@@ -1,4 +1,4 @@
-"""Text that is not YAML: the error says what its author meant."""
+"""Text that is not YAML: the error names the author's likely intention."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def job(
             title, bold = plain.split("\n\n")[:2]
             assert title.lstrip("# ") == "This run against main"
             assert bold.startswith(f"**{decision}**")
-        # What follows is there for those who open it.
+        # The rest is folded, for readers who open it.
         assert "<details><summary>The whole report</summary>" in summary
         assert f"The rest: `results/{run_id}/report.md` and `report.html`" in comment
         assert {decision} == {

@@ -1,5 +1,5 @@
-"""Runs on a Ray cluster: the same records as locally, whatever dies, and nothing left
-behind.
+"""Runs on a Ray cluster: the same records as locally, no matter which process dies, and
+no leftovers.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ TEXT = HOSTILE | st.text(max_size=60)
 
 
 def shown(markdown: str) -> str:
-    """What a reader sees: no comments, and backslash escapes and entities resolved."""
+    """Return the text that a reader sees: without comments, and with backslash escapes
+    and entities resolved.
+    """
     return html.unescape(
         re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown.replace("<!-- -->", ""))
     )

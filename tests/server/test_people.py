@@ -669,7 +669,7 @@ def test_places_are_limited_and_an_unused_one_goes_to_somebody_else(
     new = join(base)
     # The place now belongs to the new person.
     assert ask(base, f"participant/{store[1]}/now")[0] == 404
-    # A person who has pressed a key keeps their place.
+    # A person who has pressed a key keeps the place.
     assert ask(base, f"participant/{store[0]}/now")[0] == 200
     assert ask(base, f"participant/{new}/now")[1]["at"] == "0.0.2"
 

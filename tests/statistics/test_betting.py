@@ -169,8 +169,8 @@ def test_one_subject_decides_nothing_and_a_bar_below_everything_is_beaten() -> N
 
 
 def test_copies_are_no_evidence() -> None:
-    """Ten subjects of which two are distinct: the wealth is that of ten, to the power
-    of a fifth.
+    """Ten subjects, but only two distinct ones: the wealth is that of ten distinct
+    subjects to the power of a fifth.
     """
     whole = bets([1.0] * 10, 0.5)
     shared = bets(

@@ -1,5 +1,5 @@
-"""A sequential cell: the scheduler's questions after each set, and the report of what
-was run.
+"""A sequential cell: the scheduler's questions after each set, and the report of the
+finished sets.
 """
 
 from __future__ import annotations

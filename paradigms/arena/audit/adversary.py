@@ -78,11 +78,10 @@ MANNERS = (Manner(1, 1), Manner(0, 1), Manner(1, 0))
 
 
 class Course(NamedTuple):
-    """First actions of a candidate (none: follow the likeliest at once), then the
-    manner of following.
-
-    The actions go on as long as ``leader`` stays possible; if it is None, as long as
-    most of the belief perceives the same.
+    """First actions of a candidate, then its manner of following. Without first actions
+    it follows the likeliest hypothesis at once. The actions continue as long as
+    ``leader`` is possible; if it is None, as long as most of the belief perceives the
+    same.
     """
 
     actions: tuple[int, ...] = ()
@@ -176,10 +175,9 @@ class Planner:
         *,
         is_settled: bool = False,
     ) -> Decision:
-        """Return the next decision.
-
-        ``is_settled``: the last decision has been carried out without any news. It was
-        made in view of what follows now, so only the manner of following is decided.
+        """Return the next decision. ``is_settled``: the last decision has been carried
+        out without any news. That decision already planned for the present situation,
+        so only the manner of following is decided.
         """
         if (
             len(cloud) == 1
@@ -570,8 +568,8 @@ class Adversary:
         return lived
 
     def _run(self, life: ArenaSubject, errand: Errand) -> Sequence[int]:
-        """Return actions that do the errand, whatever they cost; empty if there is no
-        way.
+        """Return actions that do the errand, at any cost; empty if it
+        cannot be done.
         """
 
         def is_done(one: ArenaSubject, _: Specification) -> bool:

@@ -21,7 +21,7 @@ from cheesebench.paradigms.arena.scenes import canvas_of, hidden_by
 
 #: Glyphs of floor and walls: they give no direction.
 PLAIN = "#. ~"
-#: What follows at the first member: nothing, or the other members in one direction.
+#: Continuation after the first member: none, or the other members in one direction.
 WAITS, CLOCKWISE, ANTICLOCKWISE = "=", "+", "-"
 NORTH, AHEAD, OWN_SIDE = "north", "straight ahead", "its own side"
 #: Prefix of ranks by distance: from a glyph (named next), or from the subject.
@@ -31,9 +31,10 @@ DELAYS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64)
 ROUNDS = (2, 3, 4, 5, 6, 8, 10, 15, 30)
 #: A vector shorter than this, in cells, has no direction.
 AT_THE_MIDDLE = 0.3
-#: What is visible at a moment: closed doors, glyphs shown with their numbers, and text.
+#: The visible things at a moment: closed doors, glyphs shown with their numbers, and
+#: text.
 Kind = tuple[int, tuple[tuple[str, int], ...], tuple[str, ...]]
-#: A kind with the positions of what is shown; then the same with the subject's own
+#: A kind with the positions of its glyphs; then the same with the subject's own
 #: position.
 Sight = tuple[tuple[object, ...], tuple[object, ...]]
 Seen = tuple[frozenset[str], tuple[tuple[str, str], ...], tuple[str, ...]]
@@ -228,7 +229,7 @@ def _mean(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 class Moment:
-    """A moment of decision: what is visible, and which places can be reached."""
+    """A moment of decision: the visible things, and the places that can be reached."""
 
     __slots__ = (
         "_open",
@@ -260,12 +261,13 @@ class Moment:
         closed, shown, text = places.seen_of(life)
         often = Counter(glyph for _, glyph in shown)
         self.kind: Kind = len(closed), tuple(sorted(often.items())), text
-        #: Positions in growing detail: of what is shown, then also of the subject.
+        #: Positions in increasing detail: those of the glyphs, then also that of the
+        #: subject.
         here = tuple(sorted(places.here(life)))
         where = tuple(sorted(closed)), shown
         self.sight: Sight = (self.kind, *where), (self.kind, *where, here)
         self.judged = life.block in places.judged
-        #: Reward and text that came before the first decision, if any.
+        #: Reward and text before the first decision, if there were any.
         self.begun: tuple[float, tuple[str, ...]] | None = None
         #: Where an aim leads. The key is an aim, the aims of a state (how the trial
         #: goes), or an aim of a step of an automaton.
@@ -282,8 +284,8 @@ class Moment:
         self._open: dict[int, list[str]] = {}
 
     def ranks(self, group: int, zero: str) -> dict[str, int]:
-        """Return each member's rank: clockwise from a zero, or by distance. North
-        stands in for a zero that is not seen.
+        """Return each member's rank: clockwise from a zero, or by distance. If the zero
+        is not visible, north replaces it.
         """
         key = group, zero
         if key not in self._orders:

@@ -1,10 +1,12 @@
-"""Subjects with a few states of memory, and how they fare in kept trials.
+"""Subjects with a few states of memory, and their success in kept trials.
 
-An automaton has one aim for each state and each sight. Its next state may depend on
-what a trial paid and said (``outcome``), on where it ended (``place``), on all of this
-and its present state (``any``), or on nothing. Rules are scored on trials whose
-beginnings are kept: from each, each aim is walked once. Where a trial depends on what
-was done in earlier ones, how it begins after each is kept, too.
+An automaton has one aim for each state and each sight. Its next state may depend on the
+reward and text of a trial (``outcome``), on the place where the trial ended
+(``place``), on all of this and the present state (``any``), or on nothing.
+
+Rules are scored on trials whose beginnings are kept: each aim is carried out once from
+each beginning. If a trial depends on actions in earlier trials, its beginning after
+each earlier trial is kept, too.
 """
 
 from __future__ import annotations
@@ -38,21 +40,20 @@ PROBED, PROBING, PROBES, LONGER, MOST_LONGER = 10, 3, 300, 1200, 100
 STEMS, LEGS = 24, 10
 #: Minimum numbers of lives, and of judged trials of each; lives that are run twice.
 LIVES, JUDGED, TWICE = 36, 10, 4
-#: Rewards nearer to 0 are none.
+#: A reward closer to 0 than this counts as no reward.
 WIN = 0.05
-#: A trial that gets farther, or is paid, counts a little more: where two decisions must
-#: be right, the first one is found so.
+#: A trial that gets farther, or is rewarded, counts a little more. If two decisions
+#: must be right, the search finds the first one in this way.
 PROGRESS = 1e-4
-#: Costs in steps of a life: of a copy of a life, of the beginning of a trial, and of
-#: looking one up.
+#: Costs, in steps of a life: copying a life, beginning a trial, and looking one up.
 COPY, BEGIN, LOOK_UP = 10.0, 40.0, 1.0
-#: Cost of a trial that is really run, beside its steps; and of each rule that watches,
-#: in a step.
+#: Cost of a trial that is really run, besides its steps; and cost per step of each rule
+#: of ``watch``.
 TRIAL, WATCHED = 15.0, 2.0
-#: The most behaviours of a repertoire.
+#: Maximum number of behaviours in a repertoire.
 BEHAVIOURS = 12
 NOWHERE = -1
-#: What the next state depends on: state, code of what was told, rank of the place.
+#: State, code of reward and text, rank of the place: the next state depends on these.
 Situation = tuple[int, int, int]
 Root = aims.Moment | aims.Edge
 #: One aim for each sight.
@@ -60,17 +61,19 @@ Row = tuple[int, ...]
 
 
 class Memory(NamedTuple):
-    """What a subject may remember: a class of automata."""
+    """A class of automata, by the kind of memory that it has."""
 
     name: Literal["nothing", "outcome", "place", "any"]
     states: int = 1
     clock: Literal["life", "trial"] = "life"
     """``trial``: the state changes within the trial, and is lost at its end."""
     within: bool = False
-    """Whether it also knows which members it has visited in this trial."""
+    """Whether the subject also knows which members it has visited in this trial."""
 
     def holds(self, smaller: Memory) -> bool:
-        """Return whether subjects of the other class are of this one."""
+        """Return whether every subject of the class ``smaller`` also belongs to this
+        class.
+        """
         clocks = smaller.states == 1 or smaller.clock == self.clock
         named = smaller.name in ("nothing", self.name) or self.name == "any"
         return (
@@ -83,8 +86,9 @@ class Memory(NamedTuple):
 
 @dataclass(slots=True)
 class Automaton:
-    """One subject: ``aims[sight][state]`` are numbers of aims; ``rules`` give the next
-    state by what its class knows, and ``table`` spells them out.
+    """One subject. ``aims[sight][state]`` is the number of an aim; ``rules`` give the
+    next state by what the class of the subject knows, and ``table`` lists it for every
+    situation.
     """
 
     memory: Memory
@@ -104,8 +108,8 @@ class Automaton:
 
 
 class Experience:
-    """Beginnings of trials of many lives, kept as copies, and where aims lead from
-    there.
+    """Kept copies of the beginnings of trials in many lives, and the results of aims
+    from there.
     """
 
     def __init__(
@@ -117,13 +121,13 @@ class Experience:
         *,
         counts: bool = True,
     ) -> None:
-        """``counts``: aims may count steps and rounds, which takes memory."""
+        """``counts``: aims may count steps and rounds, which needs memory."""
         self.paradigm, self.specification = paradigm, paradigm.specification
         self.places = aims.Places(paradigm, lesion)
         about = self.specification.judged
         measured = about is not None and about.better is not None
         self.measure = about.measure if about is not None and measured else None
-        #: What a step costs: rules that watch are looked at on each.
+        #: Cost of a step: it includes a check of each rule of ``watch``.
         self.spent, self.step = 0.0, 1.0 + WATCHED * len(paradigm.program.watch)
         self._chance = random.Random(f"{seed}|memory")
         self._seed, self._trials, self._counts = seed, trials, counts
@@ -133,7 +137,7 @@ class Experience:
         self.samples: dict[aims.Kind, list[aims.Moment]] = {}
         self.codes: dict[tuple[str, tuple[str, ...]], int] = {}
         self._sights: list[Counter[tuple[object, ...]]] = [Counter(), Counter()]
-        #: Whether no trial depends on what was done in earlier ones.
+        #: Whether no trial depends on actions in earlier trials.
         self.is_independent = True
         self._collect()
         self._number_sights()
@@ -147,19 +151,21 @@ class Experience:
         #: Life, number of the trial and what the rest of it depends on -> the moment.
         self._met: dict[object, aims.Moment] = {}
         reads_path = relevance.trace or relevance.timed_places
-        #: Whether ways to one moment may be forgotten in it.
+        #: Whether all paths to a moment may share one record, because nothing reads the
+        #: path.
         self._merges = not reads_path and self.measure is None
-        #: Life, number of the trial and what it depends on -> how it begins.
+        #: (Life, number of the trial, and everything that it depends on) -> its
+        #: beginning.
         self._begun: dict[object, Root | None] = {}
-        #: What subjects without memory did -> what each trial of a quarter of the lives
-        #: then counted.
+        #: Behaviour of a subject without memory -> its scores in the trials of a
+        #: quarter of the lives.
         self._known: dict[Row, tuple[float, ...]] = {}
 
     # -- collecting
 
     def _seeds(self) -> list[tuple[int, int, int]]:
-        """Return whole balanced groups of subjects: a habit is right with some subjects
-        and not with others.
+        """Return whole balanced groups of subjects, because a habit is right for some
+        subjects and wrong for others.
         """
         most = max(self._trials, LIVES * self.specification.planned_trials)
         return list(runs.lives_for(self.specification, most, self._seed))
@@ -168,7 +174,8 @@ class Experience:
         taken: Counter[tuple[aims.Kind, int, bool]] = Counter()
         for number, (seed, subject, _) in enumerate(self._seeds()):
             self.lives.append(list(self._lead(seed, subject, number, taken)))
-        # A quarter of the lives is one of each row of a balanced draw.
+        # Interleaved, so that a quarter of the lives has one life from each row of a
+        # balanced draw.
         self.lives = [one for first in range(4) for one in self.lives[first::4]]
         for number, roots in enumerate(self.lives):
             for trial, root in enumerate(roots):
@@ -182,7 +189,7 @@ class Experience:
         number: int,
         taken: Counter[tuple[aims.Kind, int, bool]],
     ) -> Iterator[Root]:
-        """Lead a life at random; yield how its trials begin."""
+        """Lead a life of random aims, and yield the beginnings of its trials."""
         life = ArenaSubject(self.paradigm.program, runs.DARKNESS, seed, subject)
         judged = 0
         while judged < JUDGED and (found := self.begin(life)) is not None:
@@ -205,7 +212,7 @@ class Experience:
         key = moment.kind, number, moment.judged
         taken[key] += 1
         sample = self.samples.setdefault(moment.kind, [])
-        # What an aim is worth shows in judged trials.
+        # Judged trials come first, because only they show the value of an aim.
         if len(sample) < SAMPLE and taken[key] <= 1 + moment.judged:
             sample.append(self._kept(moment))
 
@@ -223,7 +230,9 @@ class Experience:
         return self.walk(moment, stops if goes else (), life)
 
     def _number_sights(self) -> None:
-        """Keep the commonest kinds, and sights as near as they are not too many."""
+        """Keep the commonest kinds, and sights in as much detail as their maximum
+        number allows.
+        """
         kept = sorted(self.samples, key=lambda kind: -len(self.samples[kind]))
         kinds = [one for one in self.samples if one in kept[:MOST_KINDS]]
         #: Kind -> number of its aims.
@@ -246,7 +255,9 @@ class Experience:
         return [one for one in self._sights[self._near] if one[0] == kind]
 
     def sight(self, moment: aims.Moment) -> int:
-        """Return the number of what is seen, or of what it resembles most."""
+        """Return the number of the current sight, or of the known sight that resembles
+        it most.
+        """
         seen = moment.kind if self._near is None else moment.sight[self._near]
         found = self.sights.get(seen)
         if found is not None:
@@ -261,7 +272,9 @@ class Experience:
     # -- aims
 
     def _aims(self, sample: Sequence[aims.Moment]) -> list[aims.Aim]:
-        """Return aims that differ in these moments: in the places, then in effects."""
+        """Return aims that differ in these moments: by their places, then by their
+        effects.
+        """
         known: dict[object, aims.Aim] = {}
         for aim in self._options(sample):
             known.setdefault(tuple(one.stops(aim) for one in sample), aim)
@@ -333,8 +346,8 @@ class Experience:
         plain: Sequence[aims.Aim],
         parts: Sequence[aims.Aim],
     ) -> list[aims.Aim]:
-        """Return aims, made of parts by waits, repetitions and continuations, that lead
-        to what none of the plain ones leads to.
+        """Return aims, made of parts by waits, repetitions and continuations, that
+        reach a result which no plain aim reaches.
         """
         some = self._chance.sample(sample, min(PROBED, len(sample)))
         known = [{self._end(one, aim) for aim in plain} for one in some]
@@ -375,7 +388,7 @@ class Experience:
         return first + self._chance.sample(rest, min(number - len(first), len(rest)))
 
     def _end(self, moment: aims.Moment, aim: aims.Aim) -> object:
-        """Return what an aim leads to, roughly."""
+        """Return a rough key of the result of an aim."""
         edge = self.walked(moment, aim)
         seen = None if edge.next is None else edge.next.sight[1]
         return edge.outcome, edge.score, edge.said, round(2 * edge.reward), seen
@@ -401,8 +414,8 @@ class Experience:
         ]
 
     def _is_independent(self) -> bool:
-        """Return whether trials of lives that were led otherwise begin, and go on, as
-        they did.
+        """Return whether lives with different actions have trials that begin and
+        continue alike.
         """
         chance, again = self._chance, random.Random(f"{self._seed}|again")
         seeds = self._seeds()[:TWICE]
@@ -438,7 +451,7 @@ class Experience:
         return all(self._course(one, aim) == self._course(other, aim) for aim in some)
 
     def _course(self, moment: aims.Moment, aim: aims.Aim) -> list[object]:
-        """Return what follows if one aim is followed by the first member, each time."""
+        """Return the results of one aim, followed by the first member each time."""
         done: list[object] = []
         reached: aims.Moment | None = moment
         while reached is not None:
@@ -454,8 +467,8 @@ class Experience:
         return moment.life.twin() if self.is_independent else moment.life.heir()
 
     def begin(self, life: ArenaSubject) -> Root | None:
-        """Begin a trial and wait until there is something to decide; None: the judged
-        part of the schedule is over.
+        """Begin a trial, and wait until the subject has a decision to make. Return None
+        after the judged part of the schedule.
         """
         if (
             life.begin_trial() is None
@@ -471,7 +484,9 @@ class Experience:
         return edge.next or edge
 
     def following(self, edge: aims.Edge, at: tuple[int, int]) -> Root | None:
-        """Return how the trial after one with this end begins; None: none is kept."""
+        """Return the beginning of the trial that follows this end; None if none is
+        kept.
+        """
         if not self.is_independent:
             return edge.following
         life, trial = at
@@ -479,7 +494,7 @@ class Experience:
         return roots[trial + 1] if trial + 1 < len(roots) else None
 
     def _next_of(self, life: ArenaSubject, at: tuple[int, int]) -> Root | None:
-        """Begin the trial after one that has ended."""
+        """Begin the trial after an ended one."""
         number, trial = at[0], at[1] + 1
         if trial >= len(self.lives[number]):
             return None
@@ -525,7 +540,7 @@ class Experience:
         return edge
 
     def _merged(self, edge: aims.Edge) -> aims.Edge:
-        """Return an edge to a moment that other ways have led to, if there is one."""
+        """Return an edge to a moment that other paths have reached, if there is one."""
         following = edge.next
         if following is None or following.at is None or not self._merges:
             return edge
@@ -533,7 +548,7 @@ class Experience:
         return edge._replace(next=self._met.setdefault(key, following))
 
     def score(self, life: ArenaSubject) -> float | None:
-        """Return what the trial that has ended counts; None: it is not judged."""
+        """Return the score of the ended trial; None if it is not judged."""
         if self.measure is None:
             success = runs.is_judged(life.result(), self.specification)
             return None if success is None else float(success)
@@ -542,10 +557,12 @@ class Experience:
         counts = result.compared and result.block in self.specification.judged_blocks
         return float(value) if counts and isinstance(value, int | float) else None
 
-    # -- what is told
+    # -- codes of rewards and texts
 
     def code(self, reward: float, said: tuple[str, ...]) -> int:
-        """Return a number for what a trial, or a part of one, paid and said."""
+        """Return a number for the reward and the text of a trial, or of a
+        part of one.
+        """
         known = self._coded.get((reward, said))
         if known is None:
             known = self._coded[reward, said] = self._code(reward, said)
@@ -580,7 +597,9 @@ class Experience:
     def ranks(
         self, moment: aims.Moment, ended: tuple[int, str] | None
     ) -> tuple[int, ...]:
-        """Return where it ended, from each zero."""
+        """Return the rank of the place where the trial ended, counted
+        from each zero.
+        """
         if ended is None:
             return self.ranks_of_nowhere
         found = moment.told.get(ended)
@@ -593,7 +612,7 @@ class Experience:
     # -- scoring
 
     def trial(self, root: aims.Moment, row: Row) -> aims.Passed:
-        """Return a trial in which the aims are those of one state."""
+        """Return the result of a trial in which the state stays the same throughout."""
         found = root.memo.get(row)
         if found is None:
             total, ended, depth = root.begun[0] if root.begun else 0.0, None, 0
@@ -611,7 +630,7 @@ class Experience:
         return found
 
     def play(self, automaton: Automaton) -> Iterator[list[float]]:
-        """Yield what the judged trials of each life count, by look-ups."""
+        """Yield the scores of each life in its judged trials, by look-ups."""
         lead = self._trials_of if automaton.memory.clock == "trial" else self._life_of
         for roots in self.lives:
             self.spent += LOOK_UP * len(roots)
@@ -631,7 +650,7 @@ class Experience:
             root = passed.following
 
     def _untouched(self, root: aims.Edge) -> aims.Passed:
-        """Return a trial in which there is nothing to decide."""
+        """Return the result of a trial without any decision."""
         found = self._without_choice.get(id(root))
         if found is None:
             code = self.code(root.reward, root.said)
@@ -663,8 +682,8 @@ class Experience:
     def _trial_of(
         self, automaton: Automaton, rows: Sequence[Row], root: aims.Moment
     ) -> tuple[aims.Edge, float]:
-        """Return how a trial ends in which the state changes, and how many decisions it
-        took.
+        """Return the end of a trial in which the state changes, and the number of its
+        decisions.
         """
         state, depth = self.first_state(automaton, root), 0.0
         moment: aims.Moment | None = root
@@ -682,7 +701,9 @@ class Experience:
         return edge, depth + _paid(edge.reward)
 
     def first_state(self, automaton: Automaton, root: aims.Moment) -> int:
-        """Return the state after what came before there was something to decide."""
+        """Return the state after the reward and text that came before the first
+        decision.
+        """
         if root.begun is None:
             return 0
         return automaton.table.get((0, self.code(*root.begun), NOWHERE), 0)
@@ -690,7 +711,7 @@ class Experience:
     # -- behaviours without memory
 
     def note(self, row: Row, trials: Sequence[float]) -> None:
-        """Keep what a behaviour counted in each trial of a quarter of the lives."""
+        """Keep the scores of a behaviour in the trials of a quarter of the lives."""
         self._known[row] = tuple(trials)
 
     def best(self, number: int) -> list[Row]:
@@ -698,8 +719,8 @@ class Experience:
         return sorted(self._known, key=lambda row: -sum(self._known[row]))[:number]
 
     def repertoire(self, *, fine: bool) -> list[Row]:
-        """Return behaviours of which each does well where those before it do not; if
-        not ``fine``, such as do the same at all sights of a kind.
+        """Return behaviours, each of which does well where the earlier ones do not.
+        Unless ``fine``, each behaves alike at all sights of a kind.
         """
         rows = [row for row in self._known if fine or self._is_coarse(row)]
         if not rows:
@@ -737,7 +758,7 @@ class Experience:
     def lived(
         self, automaton: Automaton, life: ArenaSubject, used: Counter[Situation]
     ) -> Iterator[float | None]:
-        """Lead a life; yield what each of its trials counts when it has ended."""
+        """Lead a life, and yield the score of each trial when it has ended."""
         state = 0
         while (found := self.begin(life)) is not None:
             state, score = self._live_trial(automaton, life, found, state, used)
@@ -777,7 +798,9 @@ class Experience:
         return state, found.score
 
     def _zeroed(self, found: Root, automaton: Automaton) -> list[dict[str, int]]:
-        """Return the ranks in each group from the automaton's zero, as it stands."""
+        """Return the ranks in each group, counted from the automaton's zero in this
+        trial.
+        """
         if isinstance(found, aims.Edge):
             return []
         zero = self.zeros[automaton.zero]
@@ -796,7 +819,7 @@ class Experience:
 
 
 def _joined(firsts: Sequence[aims.Aim], legs: Sequence[aims.Aim]) -> list[aims.Aim]:
-    """Return aims that go on with a leg, where they begin with one."""
+    """Return aims whose first stops are followed by a leg."""
     some = [one for one in firsts if one._replace(rounds=1, stay=0) in legs]
     return [one._replace(onward=leg) for one in some for leg in legs]
 
@@ -808,7 +831,7 @@ def simplicity(aim: aims.Aim) -> tuple[bool, ...]:
 
 
 def _paid(reward: float) -> float:
-    """Return a reward as something between -1 and 1."""
+    """Return a reward as a number between -1 and 1."""
     return reward / (1 + abs(reward))
 
 
@@ -822,7 +845,8 @@ class Walk:
         self._state, self._status, self._begun = life.state, RUNNING, life.steps
         self._visited, self._at = set(moment.visited), moment.at
         self._total, self._reached = 0.0, ""
-        #: Number of places visited before something happened; None: all, in vain.
+        #: Number of places visited before an event; None if all were visited and
+        #: nothing happened.
         self.followed: int | None = None
 
     @property
@@ -859,7 +883,9 @@ class Walk:
         return aims.Edge(None, self._total, said, ended, score, life.outcome or "")
 
     def _group_of(self, stops: Sequence[aims.Stop]) -> int:
-        """Return the group of what was reached, or else gone to."""
+        """Return the group of the place that was reached, or else of the last
+        destination.
+        """
         name = self._reached or next((name for name, _ in stops if name), "")
         groups = enumerate(self._places.groups)
         return next((n for n, (_, members) in groups if name in members), 0)

@@ -290,10 +290,9 @@ Perceive = Callable[[str, float, bool, bool], int]
 
 
 class Node:
-    """All hypotheses that agree in everything that the rest of the trial depends on.
-
-    One of them stands at ``pose``, ``ahead`` steps after ``origin``, with no event in
-    between. Few nodes hold a life.
+    """All hypotheses that agree in everything that affects the rest of the trial. One
+    of them is at ``pose``, ``ahead`` steps after ``origin``, with no event in between.
+    A life has few nodes.
     """
 
     __slots__ = (
@@ -566,8 +565,8 @@ class Everything:
 
 
 class World:
-    """One protocol as a subject with a lesion meets it: the possible hypotheses, and
-    what distinguishes them.
+    """One protocol, as a subject with a lesion experiences it: the possible hypotheses,
+    and the percepts that distinguish them.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Searches subjects with a few states of memory: how well does the best one do?
+"""Searches subjects with a few states of memory for the best one.
 
-Behaviours without memory are found first. Of those that complement each other, the
-states of larger automata are made, and then improved part by part. What is reported is
-the rate of other lives, led step by step.
+Behaviours without memory are found first. Those that complement each other become the
+states of larger automata, which are then improved part by part. The reported rate comes
+from other lives, led step by step.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Literal, NamedTuple
 
 from cheesebench.paradigms.arena.audit import automata, runs
 
-#: A rule that is behind by this much on a quarter of the lives is given up; options for
-#: one change, and how many of these are the most promising ones.
+#: A rule that is behind by this much on a quarter of the lives is dropped. Number of
+#: options tried for one change; number of these that are the most promising ones.
 FAR, OPTIONS, PROMISING = 0.06, 50, 20
-#: The share of beginnings whose states are behaviours of the repertoire.
+#: Share of starting points whose states are behaviours of the repertoire.
 FROM_REPERTOIRE = 0.6
 #: Behaviours of which pairs are tried, the share of the effort for them, and how many
 #: of the best pairs are then improved.
@@ -28,13 +28,15 @@ POOL, PAIRED, PAIRS = 20, 0.4, 3
 #: Attempts without gain after which a rule is taken as the best: without memory, and
 #: with it.
 IN_VAIN, LONG_IN_VAIN = 5, 15
-#: Trials of fresh lives, the steps for them, and the fewest balanced groups.
+#: Number of trials in fresh lives, maximum number of steps for them, and minimum number
+#: of balanced groups.
 FRESH, CONFIRMED, FEWEST = 4000, 1_000_000, 4
 
 
 class Part(NamedTuple):
-    """What can be changed: the aim of a sight, or of all sights of a kind (``number``),
-    in a state; all aims of a state; where a rule leads (``at``); the zero.
+    """A part of an automaton that can be changed: the aim of a sight, or of all sights
+    of a kind (``number``), in a state; all aims of a state; the next state after a rule
+    (``at``); the zero.
     """
 
     what: Literal["sight", "kind", "behaviour", "rule", "zero"]
@@ -57,15 +59,17 @@ class Search:
         self._world, self._memory, self._begin = world, memory, begin
         self._most, self._effort = world.spent + effort, effort
         self._chance = random.Random(f"{seed}|{memory}")
-        #: Aims that may be chosen: to tell visited members takes memory.
+        #: Aims that this class may use. An aim that avoids visited members needs
+        #: memory.
         self._options = [
             [n for n, aim in enumerate(own) if memory.within or not aim.past]
             for own in world.aims
         ]
         members = [len(members) for _, members in world.places.groups]
         self._ranks = [*range(automata.NOWHERE, max(members, default=0))]
-        #: Whether sights of one kind are told apart in this attempt: in every other
-        #: one, as what is right counted from a glyph would be learnt for each place.
+        #: Whether this attempt distinguishes sights of one kind. Every other attempt
+        #: does not, because a rule that counts from a glyph would otherwise be learnt
+        #: separately for each place.
         self._is_fine, self._repertoire = False, list[automata.Row]()
         self._has_sights = any(len(own) > 1 for own in world.of_kind)
         has_memory = memory.states > 1
@@ -75,7 +79,8 @@ class Search:
         }
         #: Kind -> its aims, the most promising first.
         self._promising: dict[int, list[int]] = {}
-        #: Rules tried, and the score of the last one on a quarter of the lives.
+        #: Number of rules tried, and the score of the last one on a quarter of the
+        #: lives.
         self.tried, self._quarter = 0, -1.0
 
     def find(self) -> tuple[float, automata.Automaton]:
@@ -98,7 +103,9 @@ class Search:
     # -- scoring
 
     def _keys(self) -> list[automata.Situation]:
-        """Return what the next state may depend on; 0 stands for what it may not."""
+        """Return the situations that the next state may depend on. A component that the
+        class of memory ignores is 0.
+        """
         codes, ranks = [*range(len(self._world.codes))], self._ranks
         if self._memory.states == 1:
             return []
@@ -111,8 +118,8 @@ class Search:
         return [(s, code, rank) for s in states for code in codes for rank in ranks]
 
     def _spell_out(self, automaton: automata.Automaton) -> None:
-        """Fill the table. What a rule of the outcome or the place does not name leads
-        to the first state: to keep the state would be memory of it.
+        """Fill the table. If a rule of the outcome or the place has no entry, the next
+        state is the first one, because keeping the state would be memory of the state.
         """
         name, rules, table = self._memory.name, automaton.rules, automaton.table
         if self._memory.states == 1:
@@ -127,7 +134,7 @@ class Search:
                     table[state, code, rank] = rules.get(key, 0)
 
     def _score(self, automaton: automata.Automaton, rival: float = -1.0) -> float:
-        """Return the mean over judged trials; -1 where it is far behind a rival on a
+        """Return the mean over judged trials; -1 if it is far behind a rival on a
         quarter of the lives.
         """
         self._spell_out(automaton)
@@ -235,14 +242,16 @@ class Search:
         ]
 
     def _behaviours(self) -> list[automata.Row]:
-        """Return one for each state: at first those that complement each other best."""
+        """Return one behaviour for each state: in the first attempt, those that
+        complement each other best.
+        """
         states, known = self._memory.states, self._repertoire
         if len(known) <= states or self._chance.random() < 0.25:
             return [known[n % len(known)] for n in range(states)]
         return self._chance.sample(known, states)
 
     def _grown(self, smaller: automata.Automaton) -> automata.Automaton:
-        """Return an automaton of this class that does what a smaller one does."""
+        """Return an automaton of this class that behaves like a smaller one."""
         states, had = self._memory.states, smaller.memory.states
         aims = [[row[s % had] for s in range(states)] for row in smaller.aims]
         automaton = automata.Automaton(self._memory, aims, smaller.zero)
@@ -256,8 +265,8 @@ class Search:
         return automaton
 
     def _partition(self) -> dict[automata.Situation, int]:
-        """Return rules that make sense: neighbouring places are alike; after a failure
-        it stays, or changes.
+        """Return plausible rules: neighbouring places have the same next state; after a
+        failure the state stays, or changes.
         """
         chance, states = self._chance, self._memory.states
         count = max(self._ranks) + 1
@@ -292,7 +301,7 @@ class Search:
     def _climbed(
         self, automaton: automata.Automaton
     ) -> tuple[float, automata.Automaton]:
-        """Improve one part at a time, in random order, until nothing helps."""
+        """Improve one part at a time, in random order, until no change helps."""
         score, vain = self._score(automaton), 0
         rival = self._quarter
         while vain < 2 and score < 1:
@@ -349,7 +358,9 @@ class Search:
                     yield _with(automaton, part.state, own)
 
     def _some(self, kind: int) -> list[int]:
-        """Return aims to try: all, or the most promising and some of the others."""
+        """Return aims to try: all of them, or the most promising ones and a sample of
+        the others.
+        """
         options = self._options[kind]
         if len(options) <= OPTIONS or self._memory.states == 1:
             return options
@@ -367,14 +378,14 @@ class Search:
 
 
 def without_memory(row: automata.Row) -> automata.Automaton:
-    """Return the subject that always behaves so."""
+    """Return the subject that always shows this behaviour."""
     return automata.Automaton(automata.Memory("nothing"), [[aim] for aim in row])
 
 
 def _with(
     automaton: automata.Automaton, state: int, aims: dict[int, int]
 ) -> automata.Automaton:
-    """Return one that has other aims, by sight, in a state."""
+    """Return a copy with other aims, by sight, in one state."""
     other = automaton.copy()
     for sight, aim in aims.items():
         other.aims[sight][state] = aim
@@ -387,8 +398,8 @@ def _share(counts: Sequence[tuple[float, int]]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Fresh:
-    """What an automaton reached in lives on which it was not selected: the mean over
-    judged trials, and a 99 % interval.
+    """The result of an automaton in lives that were not used for its selection: the
+    mean over judged trials, and a 99 % interval.
     """
 
     value: float

@@ -375,7 +375,7 @@ def _selects(where: ex.Expression | None, fixed: Sequence[str] = ()) -> bool:
     """Return whether the subject can influence which trials are judged. A bound on all
     trials then says nothing about those.
     """
-    # The subject's number is not among them: it may stand for a row of a draw.
+    # The subject's number is not among them, because it may select a row of a draw.
     dates = [*map(ex.BuiltIn, ("block", "session", "trial")), *map(ex.Variable, fixed)]
     nodes = () if where is None else ex.walk(where)
     return not all(
@@ -633,7 +633,7 @@ class Stage:
     cloud: beliefs.Cloud
     gains: list[float] = field(default_factory=list)
     leads: list[list[tuple[float, float, int]]] = field(default_factory=list)
-    """For each action: the weight that goes on, its largest chance, and the number of
+    """For each action: the weight that continues, its largest chance, and the number of
     the next stage.
     """
     value: float = 0.0

@@ -1,7 +1,6 @@
-"""Rule: an amnesia at a state must lose exactly what the construct says is remembered.
-
-It takes everything that came before the state, including what was told too late to be
-the item to remember.
+"""Rule: an amnesia at a state must remove exactly the item that the construct names.
+But it removes everything before the state, including information that came too late to
+be the item.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from cheesebench.protocol import Specification
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.specification import ConstructSpec, RuleSpec
 
-#: Number of trials of a life that are searched for what is told before a state.
+#: Number of trials of a life that are searched for information given before a state.
 TRIALS = 3
 
 

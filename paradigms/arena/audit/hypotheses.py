@@ -453,8 +453,8 @@ class Hypothesis(ArenaSubject):
         return self._entered
 
     def clocks(self, ahead: int) -> tuple[int, int]:
-        """Return timer and clock, where they matter, as they are ``ahead`` steps later
-        without an event.
+        """Return timer and clock, if they matter, ``ahead`` steps later without an
+        event.
         """
         steps = self.steps + ahead
         return (
@@ -510,8 +510,8 @@ class Hypothesis(ArenaSubject):
         return self.state, *[getattr(self, name) for name in self._relevance.dates]
 
     def beginning(self) -> tuple[Schedule, Hashable]:
-        """Return the schedule of the next trial once it has begun, and what its
-        beginning depends on besides histories.
+        """Return the schedule of the next trial after its beginning, and everything
+        besides histories that this beginning depends on.
         """
         plan = self._plan.copy()
         if self._ended and self.outcome is not None:

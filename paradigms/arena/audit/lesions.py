@@ -60,7 +60,7 @@ class Ceiling:
     asked: ReferenceSpec | None = None
     """The reference, if the verdict concerns a measure; None: it concerns successes."""
     how: str = ""
-    """The errand that came first, if any."""
+    """The preceding errand, if any."""
     followed: float = 1.0
     """The smallest share of subjects followed up to the loss of memory; more would have
     been too much work.
@@ -457,7 +457,7 @@ def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
     return together
 
 
-# -- the rule: rates compared with what the construct abolishes or spares
+# -- the rule: compares rates with the claims of the construct
 
 
 #: Minimum final pass rate of an intact subject: below it, a weak search may look like

@@ -198,8 +198,8 @@ def _does(world: automata.Experience, automaton: automata.Automaton, state: int)
 
 
 def _looks(sight: tuple[Any, ...]) -> str:
-    """Return a kind, or a sight, in words: its kind, closed doors, positions of what is
-    shown, and the subject's own.
+    """Return a kind, or a sight, in words: its kind, closed doors, positions of its
+    glyphs, and the subject's own position.
     """
     if isinstance(sight[0], int):
         closed, often, text = sight

@@ -1,8 +1,9 @@
-"""The memoryless: subjects that answer the same picture by the same action, always.
+"""Memoryless subjects: they always answer the same picture by the same action.
 
 They are found as the class *nothing* of ``automata``, among aims that need no count of
-steps. An aim may still know more than the picture, such as how far a tour has come: so
-a life is led in which the first answer to a picture stays the answer.
+steps. An aim may still know more than the picture, such as how far a tour has come. So
+each finalist leads a real life in which its first answer to a picture is its answer
+from then on.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from cheesebench.paradigms.arena.program import Program
 
 #: Trials whose beginnings are kept, and steps of the search for an effort of 1.
 KEPT, STEPS = 200, 6_000_000
-#: How many of the best behaviours lead real lives, and judged trials of each.
+#: Number of the best behaviours that lead real lives, and of judged trials of each.
 FINALISTS, TRIALS = 6, 120
-#: Added to the seed of an audit, so that these lives are not those that are measured.
+#: Added to the seed of an audit, so that these lives differ from the measured ones.
 APART = 77_000_000
 
 
 class ReflexiveLife(ArenaSubject):
-    """A life that answers each observation with its first action there."""
+    """A life in which the first action at an observation is repeated at every later
+    one.
+    """
 
     def __init__(
         self,
@@ -53,7 +56,7 @@ class ReflexiveLife(ArenaSubject):
 
 
 class Reflexes:
-    """The best memoryless subject with a lesion that is found on other lives."""
+    """The best memoryless subject with a lesion, as found on other lives."""
 
     def __init__(
         self, paradigm: ArenaParadigm, lesion: Lesion, effort: float, seed: int
@@ -73,7 +76,7 @@ class Reflexes:
         self._answers = {}
 
     def _reached(self, automaton: automata.Automaton) -> float:
-        """Return the share of successes in real lives of one finalist."""
+        """Return a finalist's share of successes in real lives."""
         self._automaton, self._answers = automaton, {}
         passed, judged = 0, 0
         for seed, subject, _ in runs.lives_for(

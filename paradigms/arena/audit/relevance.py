@@ -93,8 +93,8 @@ class Relevance:
         }
 
     def _flows(self) -> dict[str, Flow]:
-        """Return the flow of each block. It takes several rounds: what a later trial
-        reads, an earlier one must keep.
+        """Return the flow of each block. Several rounds are needed, because an earlier
+        trial must keep everything that a later one reads.
         """
         passed_on: set[str] = set()
         while True:

@@ -426,8 +426,8 @@ NO_WAY = -1
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """For every pose (``pose >> 2``), the action towards the goal (NO_WAY: there is
-    none), and whether it arrives.
+    """For every pose (``pose >> 2``), the action towards the goal (NO_WAY if there is
+    none), and whether the path arrives.
     """
 
     actions: list[int]
@@ -504,8 +504,8 @@ class Events:
 
         watched = heard([rule.mask for rule in program.watch if not _only_costs(rule)])
         read = tuple(_read(program))
-        #: Places that the rules of a state listen to. If there are none, the subject
-        #: can still choose among those that ``watch`` or expressions read.
+        #: Places that the rules of a state react to. Without any, the subject can still
+        #: choose among the places that ``watch`` or expressions read.
         self.of_state = {
             name: heard([rule.mask for rule in state.rules if not _only_costs(rule)])
             or (() if state.freeze else watched or read)

@@ -441,7 +441,7 @@ class Temptation:
     success: Ending | None
     failure: Ending | None
     how: str
-    """Who found the failure."""
+    """The search that found the failure."""
     gain: float
     """Reward of failing minus reward of succeeding, without chance; minus infinity
     unless both were found.

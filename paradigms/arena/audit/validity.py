@@ -833,7 +833,7 @@ def _best(
     labels = [sample.values[hidden] for sample in samples]
     guesses = []
     for columns in families.values():
-        # A constant column stands for guessing the most frequent value.
+        # The guess from a constant column is the most frequent value.
         right, source = _cross_validate(
             samples, labels, columns or {"the most frequent value": [0] * len(samples)}
         )
@@ -906,8 +906,8 @@ def _majority(
 def readable(
     samples: Mapping[str, Sequence[Sample]], names: Sequence[str]
 ) -> Iterator[Guess]:
-    """Yield draws that are predictable although no check names them, by state: from
-    observation or pose, whichever is better.
+    """Yield draws that are predictable although no check names them, by state. The
+    better of two predictors counts: observation or pose.
     """
     for state, entries in samples.items():
         if len(entries) < FEWEST:

@@ -101,8 +101,8 @@ class Walks:
         return min(1.0, total + max(0.0, 1.0 - whole))
 
     def _matters(self, node: beliefs.Node) -> tuple[Hashable, ...]:
-        """Return what the rest of a trial depends on, except the pictures, which are
-        equal within a group.
+        """Return everything that affects the rest of a trial, except the pictures,
+        which are equal within a group.
         """
         _, rules, pictures = self._told(node)
         return (
@@ -182,7 +182,7 @@ class Walks:
             for node, weight in cloud.items():
                 if steps < due[node]:
                     placed = self._nodes.moved(node, entry & ~3, node.ahead + steps)
-                    # Nodes that differ only in what outlasts the trial are merged.
+                    # Nodes that differ only in facts for later trials are merged.
                     there[placed] = there.get(placed, 0.0) + weight
             parts = self._nodes.step(there, entry & 3, 0)
             [(percept, rest), *others] = sorted(parts.items(), reverse=True)

@@ -92,8 +92,8 @@ class Window(NamedTuple):
 
 
 def read_history(text: str) -> int | str:
-    """Return the setting ``history`` as it is recorded: ``5`` for exactly five pairs,
-    or ``"3-7"``.
+    """Return the setting ``history`` in its recorded form: ``5`` for exactly five
+    pairs, or ``"3-7"``.
 
     Raises:
         ValueError: If it is neither.

@@ -88,8 +88,8 @@ _MOST_TOKENS = 6
 BLANKS = " \t\n*_`"
 #: Words allowed between items, and before the first one.
 _CONNECTORS = _set("and then next finally first now again lastly also afterwards boxed")
-#: Words allowed before the first item of a sentence that announces actions; and those
-#: of which at least one is required.
+#: Words allowed before the first item of a sentence that announces actions; and the
+#: words of which at least one is required.
 _SPEAKER = _set(
     "i im we me the best so think therefore thus just my next action actions move choice have must answer it that"
 )

@@ -4,13 +4,13 @@ the reply's length.
 Precision comes first: a word counts as an action only if that is clear. The rules are
 in ``docs/prompts.md``, whose table is the test. In short:
 
-1. Only what stands before the end of the turn is read: before a token that ends it, a
-   line that opens the other side's role and, once it has named actions, a line that
-   only the world says.
-2. After the first ``ACTIONS:``, or the words that the request ends with, stands a list
-   of items. A later one counts only if words take the first one back.
-3. Without the label, only a reply (or its last paragraph) that is nothing but such a
-   list of full names, or whose last sentence announces one ("I'll STAY.").
+1. Only the text before the end of the turn is read. The turn ends at an end-of-turn
+   token, at a line that opens the other side's role, and, after the first action, at a
+   line that only the world writes.
+2. A list of items follows the first ``ACTIONS:``, or the last words of the request. A
+   later list counts only if the reply takes the first one back.
+3. Without the label, a reply (or its last paragraph) counts only if it is just such a
+   list of full names, or if its last sentence announces one ("I'll STAY.").
 4. Lines of the prompt that a reply repeats are never read.
 """
 
@@ -510,7 +510,9 @@ def _labelled(text: str) -> _Listed:
 
 
 def _lines_below(below: Iterable[str], line: lists.Line) -> Iterator[lists.Line]:
-    """Yield the lines that continue a list, or begin it if there is none yet."""
+    """Yield the lines that continue a list, or that begin the list if it is still
+    empty.
+    """
     found, blank = bool(line.items), False
     for text in below:
         if line.cut or line.choice:

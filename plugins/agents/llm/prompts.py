@@ -395,7 +395,7 @@ def conversation(
 
 
 def _last_reply(past: Sequence[PastPair]) -> int:
-    """Return the number, from 1, of the last pair with a reply; 0: there is none."""
+    """Return the number, from 1, of the last pair with a reply; 0 if there is none."""
     return max((number for number, pair in enumerate(past, 1) if pair.reply), default=0)
 
 

@@ -1,8 +1,8 @@
 """Finds the end of a model's turn in its reply. Pure functions, in time proportional to
 the reply's length.
 
-A model that its end-of-turn token does not stop goes on: it invents the other side's
-words, and its own next answer. None of that is read.
+If its end-of-turn token does not stop a model, the model continues: it invents the
+other side's words, and its own next answer. None of that is read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OPENS_OWN = re.compile(
     re.IGNORECASE,
 )
 #: Tokens that end a turn, or open another one. Harmony and Solar end a *message* with
-#: ``<|end|>``; the turn goes on if the next message is the assistant's.
+#: ``<|end|>``; the turn continues if the next message is also from the assistant.
 _ENDS = re.compile(
     rf"<{_BAR}(?:im_end|eot_id|eom_id|eot|eos|eom|return|call|endofprompt"
     rf"|end[_▁]?of[_▁]?(?:turn|text|sentence|utterance|message|document)"

@@ -181,8 +181,8 @@ def test_a_bound_holds_for_whoever_has_less() -> None:
         ]
     )
     assert [one.proven for one in found] == [0.25, 0.25, 0.25, None]
-    # A bound after amnesia at a state concerns those who go there as this adversary
-    # does.
+    # A bound after amnesia at a state is valid only for subjects that go there as this
+    # adversary does.
     assert (
         shared([of("amnesia=go", 0.1), of("blind+amnesia=go", None)])[1].proven is None
     )

@@ -285,8 +285,8 @@ def believed(world: World, actions: list[list[int]]) -> dict[Course, float]:
 
 
 def disagreement(text: str, seed: int) -> str:
-    """Return the lesion and the actions under which beliefs disagree with all lives;
-    empty if there are none.
+    """Return the lesion and the actions under which the beliefs differ from an
+    enumeration of all lives; empty if they agree.
     """
     specification, _ = examine_text(text)
     if specification is None:

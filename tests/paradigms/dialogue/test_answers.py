@@ -258,7 +258,9 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE, ids=[text[:8] for text in HOSTILE])
 @pytest.mark.parametrize("form", ["path", "first_step", "number"])
 def test_large_answers_are_read_to_their_end(text: str, form: Form) -> None:
-    """100 kB each, which would hang here if the time were more than proportional."""
+    """Answers of 100 kB, for which the test would hang if the time were more than
+    proportional to the length.
+    """
     answer = read_answer(f"{text}\nAnswer: room 3", ROOMS, form)
     assert (answer.number == 3) if form == "number" else (answer.nodes == ("3",))
     assert isinstance(read_answer(text, ROOMS, form), Answer)
