@@ -1,5 +1,4 @@
-"""Rules for imports between modules, checked in the code (design page «architecture»).
-"""
+"""Rules for imports between modules (design page «architecture»)."""
 
 from __future__ import annotations
 

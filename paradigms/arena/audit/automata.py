@@ -146,9 +146,11 @@ class Experience:
         rewards = [edge.reward for edge in self._tried()]
         self._best, self._worst = max([0.0, *rewards]), min([0.0, *rewards])
         relevance = Relevance(paradigm.program, lesion)
-        # What is seldom done by chance may matter: lives that were led do not tell.
+        # An action that is rare in random lives may matter, so the sampled lives cannot
+        # show independence if the program reads behaviour.
         self.is_independent = not relevance.behaviour and self._is_independent()
-        #: Life, number of the trial and what the rest of it depends on -> the moment.
+        #: (Life, number of the trial, and everything that the rest of the trial depends
+        #: on) -> the moment.
         self._met: dict[object, aims.Moment] = {}
         reads_path = relevance.trace or relevance.timed_places
         #: Whether all paths to a moment may share one record, because nothing reads the
@@ -291,8 +293,8 @@ class Experience:
     def _chosen(
         self, found: list[aims.Aim], sample: Sequence[aims.Moment]
     ) -> list[aims.Aim]:
-        """Return as many as are kept: those that do best in these moments, the
-        simplest, and some of the others.
+        """Return the aims to keep, up to their maximum number: the best ones in these
+        moments, the simplest ones, and a sample of the others.
         """
         if len(found) <= MOST_AIMS:
             return found
@@ -382,7 +384,7 @@ class Experience:
             yield _joined(firsts, legs)
 
     def _mixed(self, found: Sequence[aims.Aim], number: int) -> list[aims.Aim]:
-        """Return some aims, half of them the simplest."""
+        """Return a sample of these aims, half of them the simplest."""
         ranked = sorted(found, key=simplicity)
         first, rest = ranked[: number // 2], ranked[number // 2 :]
         return first + self._chance.sample(rest, min(number - len(first), len(rest)))

@@ -22,11 +22,11 @@ from cheesebench.paradigms.arena.audit import automata, runs
 FAR, OPTIONS, PROMISING = 0.06, 50, 20
 #: Share of starting points whose states are behaviours of the repertoire.
 FROM_REPERTOIRE = 0.6
-#: Behaviours of which pairs are tried, the share of the effort for them, and how many
-#: of the best pairs are then improved.
+#: Number of behaviours from which pairs are formed, share of the effort for pairs, and
+#: number of the best pairs that are then improved.
 POOL, PAIRED, PAIRS = 20, 0.4, 3
-#: Attempts without gain after which a rule is taken as the best: without memory, and
-#: with it.
+#: Number of attempts without gain after which a rule is taken as the best: without
+#: memory, and with it.
 IN_VAIN, LONG_IN_VAIN = 5, 15
 #: Number of trials in fresh lives, maximum number of steps for them, and minimum number
 #: of balanced groups.
@@ -186,8 +186,9 @@ class Search:
         return [list(alike[kind]) for kind in kinds]
 
     def _paired(self) -> list[automata.Automaton]:
-        """Return the best of two behaviours that change places after one thing that is
-        told: neither need be good alone, so no step leads to the pair.
+        """Return the best pairs of behaviours that swap after one kind of news. Neither
+        of the two need be good alone, so improving one part at a time would not find
+        the pair.
         """
         if self._memory.states != 2 or self._memory.name == "place":
             return []
@@ -208,8 +209,9 @@ class Search:
         return [automaton for _, automaton in found[:PAIRS]]
 
     def _pool(self) -> list[automata.Row]:
-        """Return behaviours of the repertoire, and the best one with another aim at one
-        kind of picture: the simplest and the most promising.
+        """Return behaviours of the repertoire, and variants of the best behaviour: at
+        one kind of picture, it has one of the simplest or of the most promising aims
+        instead.
         """
         world, pool = self._world, dict.fromkeys(self._repertoires[False])
         base = next(iter(world.best(1)), (0,) * len(world.kind_of))
@@ -225,8 +227,8 @@ class Search:
         return [*pool]
 
     def _changes(self) -> list[dict[automata.Situation, int]]:
-        """Return rules by which the state changes after one thing that is told, or
-        after all others; those of an outcome only name the state.
+        """Return rules that change the state after one kind of news, or after all
+        others. Rules of an outcome name the next state directly.
         """
         codes, is_any = range(len(self._world.codes)), self._memory.name == "any"
         chosen = [{code} for code in codes]

@@ -216,9 +216,8 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
         if hasty is specification
         else Adversary(ArenaParadigm(hasty), world.lesion, effort)
     )
-    # From anywhere, the heading in which a subject is put down tells and changes
-    # nothing: it is drawn apart from all else, and this bound reveals it. One heading
-    # stands for all.
+    # For the bound `from_anywhere`, one heading at the start represents all: it is drawn
+    # independently of everything else, and the bound reveals it to the subject anyway.
     turned = Adversary(ArenaParadigm(hasty), world.lesion, effort, faces_alike=True)
     # Unlimited time can only help. If that is too much work, the deadlines count.
     ways: list[tuple[Bound, Adversary]] = [

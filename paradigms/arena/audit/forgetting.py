@@ -45,9 +45,9 @@ def earlier_amnesias(paradigm: ArenaParadigm, effort: float) -> dict[Lesion, flo
 def places_between(
     specification: Specification, lesion: Lesion
 ) -> list[frozenset[str]]:
-    """Return each state between the first ones of a trial and those of an amnesia, and
-    each together with those that trials pass in its stead: which of them it is may tell
-    what is to be remembered.
+    """Return each state between the first states of a trial and those of an amnesia,
+    alone and together with its alternatives. Alternatives are included because the
+    choice between them may reveal the item to remember.
     """
     between, following = (
         states_between(specification, lesion),
@@ -60,8 +60,8 @@ def places_between(
 
 
 def _beside(state: str, after: Mapping[str, set[str]]) -> list[str]:
-    """Return the first states of the ways that neither lead to a state nor follow it;
-    ``after`` has the states that each leads to.
+    """Return the first states of the paths that neither lead to a state nor follow it.
+    ``after`` has the states that each state leads to.
     """
     apart = [n for n in after if n not in after[state] and state not in after[n]]
     return [n for n in apart if not any(n in after[m] for m in apart if m != n)]
@@ -116,11 +116,9 @@ def _reached(
 def is_told(
     paradigm: ArenaParadigm, lesion: Lesion, states: frozenset[str], effort: float
 ) -> bool:
-    """Return whether subjects may know different things just before they enter one of
-    these states.
-
-    They may know them from answers to their actions, if they can act before; otherwise
-    from the pictures.
+    """Return whether subjects may have different knowledge just before they enter one
+    of these states. They can get it from answers to their actions, if they can act
+    before; otherwise from the pictures.
     """
     specification = paradigm.specification
     following = _following(specification)
@@ -147,8 +145,8 @@ def is_told(
 def _known(
     adversary: Adversary, ways: beliefs.Parts, states: frozenset[str]
 ) -> Iterable[dict[int, float]]:
-    """Return, for subjects that have perceived the same, how likely they are in which
-    circumstances when they enter one of these states.
+    """Return, for each group of subjects with equal percepts, the probability of each
+    circumstance on entry to one of these states.
     """
     known: dict[int, dict[int, float]] = {}
     for state in sorted(states):

@@ -39,7 +39,7 @@ class Script(Stream):
         self.taken: list[tuple[int, Sequence[float]]] = []
         #: Set where the choice does not matter.
         self.is_mute = False
-        #: Whether the heading in which a subject is put down is no choice.
+        #: Whether all headings at the start count as one.
         self.faces_alike = False
 
     def choose(self, chances: Sequence[float]) -> int:

@@ -384,8 +384,8 @@ def ceilings(
 
 
 def _of_the_intact(settings: AuditSettings, trials: int) -> Order:
-    """Return one order for the two parts that ask for it, so that what is kept of one
-    does for the other.
+    """Return the order for the search without a lesion. Two parts of the audit use the
+    same order, so that they share its stored results.
     """
     is_brief = trials < TRIALS
     return Order(

@@ -69,8 +69,8 @@ class Found(NamedTuple):
 
 
 def _or_smaller(own: Found, memory: automata.Memory, found: Sequence[Found]) -> Found:
-    """Return the better of what was found in a class and in smaller ones, whose rules
-    it has, too.
+    """Return the best subject found in a class or in smaller ones, because the class
+    also has the rules of smaller ones.
     """
     smaller = [one for one in found if memory.holds(one.automaton.memory)]
     return max(own, *smaller, key=lambda one: one.fresh.value) if smaller else own

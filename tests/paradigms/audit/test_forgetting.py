@@ -84,7 +84,9 @@ def test_what_is_told_after_the_sample_is_found(
 
 
 def test_which_of_two_states_a_trial_passes_may_tell(plant: Plant) -> None:
-    """All who enter one of them know the same: only both together show it."""
+    """Subjects that enter the same state have the same knowledge, so only both states
+    together reveal the item.
+    """
     two = (
         "{after: 3, go: wait}",
         "{after: 3, if: side == left, go: wait}, {after: 3, go: other}",

@@ -124,8 +124,8 @@ trial:
 schedule: {main: {trials: 12}}
 success: last == done
 """
-#: Of eight arms, food is in the third one clockwise of that with a star; some other one
-#: shows something else.
+#: Food is in the third of eight arms, clockwise from the arm with a star. Another arm
+#: shows another glyph.
 DECOY = """
 version: 1
 paradigm: decoy
@@ -147,7 +147,7 @@ trial:
 schedule: {main: {trials: 12}}
 success: last == found
 """
-#: Of four windows, the third one pays, but the first after a small reward.
+#: The third of four windows is rewarded, but after a small reward the first one is.
 TIPS = """
 version: 1
 paradigm: tips
@@ -288,7 +288,9 @@ def test_of_too_many_aims_the_best_is_kept() -> None:
 
 
 def test_what_is_seldom_done_by_chance_may_matter_to_later_trials() -> None:
-    """One of the two behaviours is worth nothing alone: they are tried as a pair."""
+    """One of the two behaviours is worth nothing alone, so the search must try them as
+    a pair.
+    """
     world = Experience(paradigm(TIPS), 1, 200)
     assert not world.is_independent
     score, _ = Search(world, Memory("outcome", 2), 1, 300_000).find()
