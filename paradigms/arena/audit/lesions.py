@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
 from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
-from cheesebench.paradigms.arena.audit import kept, runs
+from cheesebench.paradigms.arena.audit import kept, relevance, runs
 from cheesebench.paradigms.arena.audit.adversary import Adversary, Errand, Lived
 from cheesebench.paradigms.arena.audit.exact import upper_bound
 from cheesebench.paradigms.arena.audit.forgetting import earlier_amnesias
@@ -478,6 +478,12 @@ TOLD_LATER = (
     "; tried because what is told from here on is no memory of what came before:"
     " if it is to be remembered, too, name this amnesia in `construct`"
 )
+#: Added to an undecided row that no effort can prove.
+BY_A_NOTE = (
+    "; what is done before may be a note that outlasts the forgetting (where the"
+    " subject stands, say), and no effort proves that it is not: `place` it in that"
+    " state, or freeze what comes before"
+)
 NOT_VALIDATED = "not validated: the protocol names no `construct`"
 
 
@@ -518,9 +524,16 @@ def audit_lesions(
         finding = _finding(
             ceiling, at_most.get(ceiling.lesion), ceiling.lesion in spared, is_void
         )
-        if ceiling.lesion in earlier.keys() - named.keys():
-            finding = replace(finding, text=finding.text + TOLD_LATER)
-        yield finding
+        remark = TOLD_LATER if ceiling.lesion in earlier.keys() - named.keys() else ""
+        if finding.verdict == "undecided":
+            remark += _why_unproved(paradigm, ceiling.lesion)
+        yield replace(finding, text=finding.text + remark)
+
+
+def _why_unproved(paradigm: ArenaParadigm, lesion: Lesion) -> str:
+    known = relevance.Relevance(paradigm.program, lesion)
+    outlasts = bool(lesion.forgets_at) and known.outlasts(lesion.forgets_at)
+    return BY_A_NOTE if outlasts else ""
 
 
 def _finding(

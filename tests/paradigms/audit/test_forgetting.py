@@ -110,6 +110,19 @@ def test_an_audit_has_a_row_for_it(plant: Plant) -> None:
     assert "name this amnesia in `construct`" in found.text
 
 
+def test_where_it_stands_may_be_a_note(plant: Plant) -> None:
+    moving = (
+        ("freeze: true\n      rules: [{after: retention", "rules: [{after: retention"),
+        ("    choice:\n      place: box\n", "    choice:\n"),
+    )
+    settings = AuditSettings(trials=200, parts=("lesions",), effort=0.02)
+    of = plant(*WAIT, *moving, construct("choice"))
+    rows = {one.rule: one for one in of.audit([], settings)}
+    found = rows["lesion: amnesia=choice"]
+    assert found.verdict != "ok"
+    assert found.verdict == "FAIL" or "a note that outlasts" in found.text
+
+
 def test_a_wait_that_tells_nothing_is_no_reason_to_doubt(plant: Plant) -> None:
     assert left(plant(*WAIT, construct("choice"))) == {
         "amnesia=choice": HALF,
