@@ -24,10 +24,10 @@ from cheesebench.statistics.comparison import (
     CellCounts,
     CountedRun,
     RunComparison,
-    SubjectCounts,
     compare_runs,
     count_cell,
 )
+from cheesebench.statistics.sample import SubjectScore
 from cheesebench.statistics.wording import plural
 from cheesebench.verification import replay, rows_only
 
@@ -215,18 +215,18 @@ def _cell_to_json(cell: CellCounts) -> dict[str, object]:
         if not values[rare]:
             del values[rare]
     values["subjects"] = [
-        [n, s.passed, s.scored, s.missing, s.digest] for n, s in cell.subjects.items()
+        [n, s.total, s.scored, s.missing, s.digest] for n, s in cell.subjects.items()
     ]
     return values
 
 
 def _subject_from_json(
-    passed: float, scored: int, missing: int, digest: str
-) -> SubjectCounts:
-    numbers = (passed, scored, missing)
+    total: float, scored: int, missing: int, digest: str
+) -> SubjectScore:
+    numbers = (total, scored, missing)
     if not all(map(is_measurement, numbers)) or not isinstance(digest, str):
         raise ValueError(f"a subject's counts are {numbers}")
-    return SubjectCounts(passed, scored, missing, digest)
+    return SubjectScore(total, scored, missing, digest)
 
 
 def _cell_from_json(values: Mapping[str, Any]) -> CellCounts:

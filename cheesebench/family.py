@@ -272,13 +272,15 @@ class Listing:
 class WatchedTrial:
     """A replayed trial: its frames (the first has no action), and its calls.
 
-    ``note`` says why calls are not shown, if they are not.
+    ``note`` says why calls are not shown, if they are not; ``differs``: because they do
+    not lead to this trial.
     """
 
     record: TrialRecord
     frames: Sequence[Frame]
     calls: Sequence[ReplayedCall] = field(default_factory=tuple)
     note: str = ""
+    differs: bool = False
 
 
 class Asker(Protocol):

@@ -233,6 +233,8 @@ class ModelRun:
         self._base_urls |= {
             name: server.base_url for name, server in self._servers.items()
         }
+        if language_models.budget_of(self.log, settings.calls).is_spent:
+            return  # not even the first question is in it
         contexts = language_models.probe(
             language_models.connected(models, self._base_urls),
             self.log.directory,

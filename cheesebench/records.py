@@ -432,6 +432,11 @@ class CellPlan(tables.Brief):
         )
 
     @property
+    def public_key(self) -> CellKey:
+        """Key of the cell of the published protocol whose twin this is."""
+        return (self.model, self.twin_of, self.view, str(self.variant))
+
+    @property
     def key(self) -> CellKey:
         """Identifies the cell within a run."""
         return (self.model, self.protocol, self.view, str(self.variant))

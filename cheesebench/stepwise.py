@@ -30,7 +30,7 @@ from cheesebench.experiment.subjects import (
 )
 from cheesebench.family import Family, P, S, WatchedTrial
 from cheesebench.interfaces import PictureView
-from cheesebench.records import CellPlan
+from cheesebench.records import FAULTS, CellPlan
 from cheesebench.terminal import film_strip
 
 if TYPE_CHECKING:
@@ -71,10 +71,14 @@ def watch(
             films(paradigm.environment(view, seed, subject), played),
             strict=True,
         ):
-            calls = talk.calls(record.trial, frames)
+            calls = talk.calls(record, frames)
             if record.trial in trials:
                 yield WatchedTrial(
-                    record=record, frames=frames, calls=calls, note=talk.problem
+                    record=record,
+                    frames=frames,
+                    calls=calls,
+                    note=talk.problem,
+                    differs=talk.differs,
                 )
 
 
@@ -108,6 +112,8 @@ class _Conversation:
     ) -> None:
         #: Why replies are not shown; empty if they are.
         self.problem = ""
+        #: Whether they lead elsewhere than to the trials.
+        self.differs = False
         self._interrupts = interrupts_of(plan)
         self._agent: ModelAgent | None = None
         self._calls: Callable[[int], Iterator[CallRecord]] = partial(
@@ -130,15 +136,17 @@ class _Conversation:
             self.problem = f"The model's replies are not shown: {error}"
             return
 
-    def calls(self, trial: int, frames: Sequence[Frame]) -> list[ReplayedCall]:
+    def calls(self, record: TrialRecord, frames: Sequence[Frame]) -> list[ReplayedCall]:
         """Return the calls of the next trial with their steps."""
         if self._agent is None or self.problem:
             return []
         try:
             return replay_calls(
-                self._agent, frames, self._calls(trial), self._interrupts
+                self._agent, frames, self._calls(record.trial), self._interrupts
             )
         except CheeseBenchError as error:
+            # An agent that fails ends its trial before all replies are used.
+            self.differs = not record.tally.get(FAULTS)
             self.problem = f"The model's replies are not shown: {error}"
             return []
 

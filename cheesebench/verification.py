@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from cheesebench import records
 from cheesebench.errors import RunLogError, UnknownNameError
+from cheesebench.experiment import replay as replaying
 from cheesebench.experiment.log import RunLog
-from cheesebench.experiment.replay import recorded_protocol
+from cheesebench.family import SubjectContext
 from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import PluginManager, installed_plugins
-from cheesebench.records import CellCalls, CellKey, CellPlan
 from cheesebench.redaction import quoted
 from cheesebench.statistics.wording import plural
 
@@ -22,7 +23,7 @@ def verify(log: RunLog) -> str:
     """
     rows = log.verify()
     _refuse(log, _uncalled(log))
-    trials = replay(log, installed_plugins())
+    trials = replay(log, installed_plugins(), agents=True)
     return (
         f"Verified: {log.path} has the {rows:,} rows that were written. Replayed: {log.path}, "
         f"{plural(trials, 'trial')}."
@@ -30,9 +31,14 @@ def verify(log: RunLog) -> str:
 
 
 def replay(
-    log: RunLog, plugins: PluginManager, cells: Container[CellKey] | None = None
+    log: RunLog,
+    plugins: PluginManager,
+    cells: Container[records.CellKey] | None = None,
+    *,
+    agents: bool = False,
 ) -> int:
-    """Replay every trial of a log, or of some of its cells, and return their number.
+    """Replay every trial of a log, or of some of its cells, and return their number;
+    with ``agents``, let built-in agents act once more, too.
 
     Raises RunLogError for a trial that differs from its record.
     """
@@ -40,21 +46,65 @@ def replay(
     for plan in log.plans():
         if cells is not None and plan.key not in cells:
             continue
-        specification = recorded_protocol(log, plan, plugins)
+        specification = replaying.recorded_protocol(log, plan, plugins)
         family = plugins.family(specification)
         _check_bar(plan, family.as_planned(specification, plan))
         for life in log.trials_by_subject(plan):
+            subject = life[0].subject
             wanted = {record.trial for record in life if not record.missing}
-            if wanted:
-                replayed += sum(
-                    1
-                    for _ in family.watch(log, plugins, plan, {life[0].subject: wanted})
-                )
+            watched = family.watch(log, plugins, plan, {subject: wanted})
+            for trial in watched if wanted else ():
+                replayed += 1
+                if trial.differs:
+                    raise RunLogError(
+                        f"{_which(trial.record)} is not what the replies of the model led to. {trial.note}"
+                    )
+            if agents and _is_shipped(plan, plugins):
+                _check_agent(log, plugins, plan, life)
     return replayed
 
 
-def _check_bar(plan: CellPlan, true: CellPlan) -> None:
-    """Raise RunLogError for a cell whose plan contradicts its protocol."""
+def _is_shipped(plan: records.CellPlan, plugins: PluginManager) -> bool:
+    """Return whether a cell is of an agent of ours, which does the same with the same
+    seed; one of a stranger may not.
+    """
+    found = plugins.agents.get(plan.model)
+    create = None if found is None else getattr(found.create, "func", found.create)
+    return getattr(create, "__module__", "").startswith(f"{__package__}.")
+
+
+def _check_agent(
+    log: RunLog,
+    plugins: PluginManager,
+    plan: records.CellPlan,
+    life: Sequence[records.TrialRecord],
+) -> None:
+    """Let an agent live a subject's trials once more, and raise RunLogError for one in
+    which it acts otherwise than recorded.
+    """
+    context = SubjectContext(
+        plugins=plugins,
+        plan=plan,
+        seed=log.manifest["options"]["seed"],
+        subject=life[0].subject,
+    )
+    family = plugins.family(replaying.recorded_protocol(log, plan, plugins))
+    paradigm = replaying.recorded_paradigm(log, plugins, plan)
+    for record, (again, _) in zip(life, family.live(paradigm, context), strict=False):
+        if record.missing or record.tally.get(records.FAULTS):
+            return
+        if record.actions != again.actions:
+            raise RunLogError(
+                f"{_which(record)} is not what {plan.model} does with the seed of the run. Use an undamaged copy."
+            )
+
+
+def _which(record: records.TrialRecord) -> str:
+    return f"Trial {record.trial + 1} of subject {record.subject} ({record.model} on {record.protocol})"
+
+
+def _check_bar(plan: records.CellPlan, true: records.CellPlan) -> None:
+    """Raise RunLogError for a cell that is judged otherwise than its protocol says."""
     recorded = _judged_by(plan)
     for name, value in _judged_by(true).items():
         if recorded[name] != value:
@@ -64,10 +114,9 @@ def _check_bar(plan: CellPlan, true: CellPlan) -> None:
             )
 
 
-def _judged_by(plan: CellPlan) -> dict[str, object]:
-    """Return the fields of a plan that come from the protocol and affect a verdict.
-    Descriptions of the animals are left out, because their wording changes from version
-    to version.
+def _judged_by(plan: records.CellPlan) -> dict[str, object]:
+    """Return what a verdict depends on that a plan has from the protocol's text; not
+    what only describes the animals, whose words change from version to version.
     """
     animals = plan.reference
     return {
@@ -105,27 +154,25 @@ def rows_only(log: RunLog, ranked: bool = False) -> str:
     )
 
 
-def _refuse(log: RunLog, uncalled: Sequence[CellPlan]) -> None:
+def _refuse(log: RunLog, uncalled: Sequence[records.CellPlan]) -> None:
     for plan in uncalled:
         raise RunLogError(
             f"{log.path} has trials of {plan.model}, but not one call to it. Leave the run out."
         )
 
 
-def calls_by_cell(log: RunLog) -> dict[CellKey, CellCalls]:
-    """Return the totals of the calls of each cell with calls; for a language model with
-    trials but no calls, an empty total.
+def calls_by_cell(log: RunLog) -> dict[records.CellKey, records.CellCalls]:
+    """Return the totals of the calls of each cell that made some, and a total of none
+    for a language model that has trials without a single call.
     """
-    none = CellCalls()
+    none = records.CellCalls()
     return {**{plan.key: none for plan in _uncalled(log)}, **log.calls.by_cell()}
 
 
-def _uncalled(log: RunLog) -> list[CellPlan]:
-    """Return the cells of language models that have trials but no calls: the log is a
-    replay, or has a wrong name.
-
-    An agent may be defined where only pytest finds it (a ``conftest.py``), so an
-    unknown name does not count as a language model.
+def _uncalled(log: RunLog) -> list[records.CellPlan]:
+    """Return the cells of language models that have trials without a single call: this
+    is the replay of a run, or a log under another name. An agent may be defined where
+    only pytest finds it (a ``conftest.py``), so an unknown name is none.
     """
     called, plugins = log.calls.by_cell(), installed_plugins()
     return [
@@ -137,7 +184,7 @@ def _uncalled(log: RunLog) -> list[CellPlan]:
     ]
 
 
-def _is_language_model(plan: CellPlan, plugins: PluginManager) -> bool:
+def _is_language_model(plan: records.CellPlan, plugins: PluginManager) -> bool:
     if plan.model in plugins.agents or plan.model in plugins.respondents:
         return False
     try:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import skew
 
 import cheesebench
 from benchmarks import verdict_simulation as engine
@@ -102,6 +103,24 @@ def test_missing_trials_make_no_claim_and_intervals_hold() -> None:
     assert min(FOUND["coverage"].values()) >= 0.95
 
 
+def test_the_most_skewed_animals_err_no_more_often() -> None:
+    skews = {
+        one.name: float(skew(one.each))
+        for one in engine.shipped()
+        if len(one.each or ()) > 2
+    }
+    name = min(skews, key=lambda one: skews[one])
+    animals = {one.name: one.animals for one in engine.shipped()}[name]
+    rows = FOUND["errors"][engine.REDRAWN][name].values()
+    worst = [max(row[side] for row in rows) for side in (0, 1)]
+    page = " ".join(engine.PAGE.read_text(encoding="utf-8").split())
+    assert (
+        f"The {animals} mice of *{name}* are the most skewed of the measured animals ({skews[name]:.1f}). "
+        f"Redrawn from their file, they give at most {worst[0]:.3f} of false PASSes and {worst[1]:.3f} of false FAILs"
+        in page
+    )
+
+
 def test_an_equal_model_passes() -> None:
     """In nine of ten runs on average; the water maze and place preference need more
     subjects than the maximum.
@@ -162,12 +181,30 @@ def test_what_a_run_costs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
-def test_what_a_model_like_the_animals_costs_is_what_a_plan_says() -> None:
-    needs = cheesebench.plan("gpt-5.4-mini").needs["as the animals"]
-    assert needs.dollars is not None
-    half, most = needs.dollars
+def test_what_a_model_like_the_animals_costs_is_what_a_plan_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So are the prices of those that were played, and the powers on the page."""
+    monkeypatch.syspath_prepend(Path(engine.__file__).parent)
+    costs = importlib.import_module("verdict_cost")
+    plan = cheesebench.plan("gpt-5.4-mini")
+    dollars = {name: needs.dollars or (0, 0) for name, needs in plan.needs.items()}
+    half, most = dollars["as the animals"]
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     assert f"up to ${half:.0f}, 95 % up to ${most:.0f} (`cheesebench plan" in readme
+    rows = [line.split("|") for line in costs.shipped_table().splitlines()[3:]]
+    played = {row[1].strip(): float(row[7]) for row in rows}
+    for player, kind in (("random", "weak"), ("95 % right", "competent")):
+        assert dollars[player][0] == pytest.approx(played[kind], rel=0.1), kind
+    powers = {
+        row["protocol"]: row["passes"]
+        for row in plan.rows()
+        if row["player"] == "as the animals" and row["protocol"] != "all"
+    }
+    simulated = {
+        name: row["PASS"] for name, row in FOUND["expectations"]["as good"].items()
+    }
+    assert powers == pytest.approx(simulated, abs=0.05)
 
 
 def test_what_a_gpu_does_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,9 +108,7 @@ def _nothing_to_lose(
     """
     for cell in run.cells:
         found = floors.get((cell.model, cell.protocol, cell.view, cell.variant))
-        rates = [
-            one.passed / one.scored for one in cell.subjects.values() if one.scored
-        ]
+        rates = [one.rate() for one in cell.subjects.values() if one.scored]
         if found is not None and rates and sum(rates) / len(rates) <= found[0]:
             floor, who = found
             rate = percent(sum(rates) / len(rates))
@@ -121,7 +119,7 @@ def _misleading(run: CountedRun) -> Iterator[str]:
     """Yield warnings about a baseline with too few subjects, or with a number of them
     that depended on its results.
     """
-    if any(cell.sequential for cell in run.cells):
+    if run.is_sequential:
         yield (
             "the run stopped because of its results, so it is lucky (or unlucky) on average, and later runs look worse "
             "(or better) than they are. Bless a run of --design cohort."

@@ -52,23 +52,23 @@ def run(options: argparse.Namespace) -> int:
     results = Path(options.results)
     if options.run_id is not None:
         check_run_id(options.run_id)
-    merged = merge_runs(
-        [locate(results, name) for name in options.runs], results, options.run_id
-    )
-    plugins = installed_plugins()
-    with RunLog.open_read_only(merged.path) as log:
+    shards = [locate(results, name) for name in options.runs]
+    plugins, texts, left = installed_plugins(), list[str](), list[CellPlan]()
+
+    def complete(log: RunLog) -> None:
         summary = summarise_log(log)
-        absent = {plan.key for cells in merged.missing.values() for plan in cells}
-        unfinished = [
-            plan
-            for plan in log.plans()
-            if plan.key not in absent and not is_finished(log, plan, judge_set)
-        ]
-        write_output(
-            plugins.report("markdown", summary, log), str(log.directory / "report.md")
+        report = plugins.report("markdown", summary, log)
+        write_output(report, str(log.directory / "report.md"))
+        texts.append(plugins.report("text", summary, log))
+        left.extend(
+            plan for plan in log.plans() if not is_finished(log, plan, judge_set)
         )
-        write_output(plugins.report("text", summary, log), None)
-        directory = log.directory
+
+    merged = merge_runs(shards, results, options.run_id, complete)
+    write_output(texts[0], None)
+    directory = merged.path.parent
+    absent = {plan.key for cells in merged.missing.values() for plan in cells}
+    unfinished = [plan for plan in left if plan.key not in absent]
     lines = [
         *(
             f"Missing: shard {shard} ({_cells(cells)})."

@@ -329,6 +329,15 @@ class Budget:
             limits.tokens is None or tokens < limits.tokens
         )
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether no further call may be made."""
+        try:
+            self.check()
+        except BudgetSpentError:
+            return True
+        return False
+
     def check(self) -> None:
         """Raise BudgetSpentError if no further call may be made."""
         if self._polls and time.monotonic() > self._next_poll:

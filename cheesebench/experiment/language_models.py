@@ -514,6 +514,13 @@ def record_answer(
         log.calls.write(plan, subject, record)
 
 
+def budget_of(log: RunLog, options: CallOptions) -> calling.Budget:
+    """Return the budget of a run, less what its log says was spent."""
+    return calling.Budget(
+        options.limits, log.calls.totals, options.began, options.processes
+    )
+
+
 def plain_question(model: LanguageModel) -> ChatRequest:
     """Return a question like a request of the run, but with other words."""
     settings = model.settings
@@ -668,12 +675,7 @@ class LanguageModels:
         self._channels: dict[str, calling.ModelChannel] = {}
         self._news: deque[str] = deque()
         self._progress_file = ProgressFile(log.directory, self._flight)
-        self.budget = calling.Budget(
-            self.options.limits,
-            log.calls.totals,
-            self.options.began,
-            self.options.processes,
-        )
+        self.budget = budget_of(log, self.options)
 
     async def connect(self, names: Iterable[str]) -> None:
         """Open the connections of models in advance, so that errors show early, and ask

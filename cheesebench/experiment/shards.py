@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
@@ -148,9 +148,13 @@ class Merged:
 
 
 def merge_runs(
-    paths: Sequence[Path], results: Path, run_id: str | None = None
+    paths: Sequence[Path],
+    results: Path,
+    run_id: str | None = None,
+    complete: Callable[[RunLog], None] = lambda log: None,
 ) -> Merged:
     """Merge shards into the run ``results/run_id``; nothing else is written.
+    ``complete`` adds to its directory before it appears there.
 
     Raises RunLogError, before anything is written, with the reason why they are not
     parts of one run.
@@ -184,6 +188,8 @@ def merge_runs(
                     "created",
                     f"{len(first.whole)} cells, merged from {len(parts)} of {first.shard.of} shards",
                 )
+            with RunLog.open_read_only(draft / name / log_file.FILE_NAME) as whole:
+                complete(whole)
             log_file.check_new(final)
             (draft / name).rename(final)
         dealt = deal(first.whole, first.shard.of)

@@ -1,9 +1,11 @@
-"""The answer for one task."""
+"""The answer for one task, and that of a cell."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
+
+from cheesebench.statistics import CellResult
 
 Answer = Literal[
     "better", "worse", "indistinguishable", "PASS", "FAIL", "INCONCLUSIVE", "ERROR"
@@ -31,3 +33,18 @@ class TaskVerdict:
     """The difference of two models that this number of pairs would show with a power of
     80 %.
     """
+
+
+def answer_of(cell: CellResult, task: str) -> TaskVerdict:
+    """Return the verdict of a cell against its animals."""
+    reference, judged = cell.plan.reference, cell.judged
+    return TaskVerdict(
+        task=task,
+        answer=cell.verdict.value,
+        reason=cell.reason,
+        subjects=cell.subjects,
+        rate=cell.rate if judged is None else judged.mean,
+        against=None if reference is None else reference.value,
+        interval=cell.interval if judged is None else judged.interval,
+        p_value=None if cell.game is None else cell.game.p_value,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import starmap
 from os import PathLike
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from cheesebench import errors
 from cheesebench.baselines import compare_files, replay_counted
 from cheesebench.experiment import log_file
 from cheesebench.experiment.log import RunLog
-from cheesebench.interop.answers import TaskVerdict
+from cheesebench.interop import answers
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.summaries import summarise_log
 
@@ -20,7 +21,7 @@ def judge_runs(
     second: str | PathLike[str] | None,
     value: float | None,
     results: Path,
-) -> tuple[list[TaskVerdict], list[str]] | None:
+) -> tuple[list[answers.TaskVerdict], list[str]] | None:
     """Return the verdicts on a run of our own, alone or against another, and a text on
     replayed trials; None if it is not a run.
 
@@ -45,8 +46,11 @@ def judge_runs(
         )
     said: list[str] = []
     if len(runs) == 1:
-        return list(_against_animals(runs[0])), [replay_counted(runs[0])]
-    return list(_answers(compare_files(*runs, tell=said.append))), said
+        with RunLog.open_read_only(runs[0]) as log:
+            cells = summarise_log(log).cells
+        named = ((cell, f"{cell.plan.label} ({cell.plan.model})") for cell in cells)
+        return list(starmap(answers.answer_of, named)), [replay_counted(runs[0])]
+    return list(_compared(compare_files(*runs, tell=said.append))), said
 
 
 def _log(given: str | PathLike[str], results: Path) -> Path | None:
@@ -64,34 +68,16 @@ def _log(given: str | PathLike[str], results: Path) -> Path | None:
         ) from None
 
 
-def _against_animals(path: Path) -> Iterator[TaskVerdict]:
-    with RunLog.open_read_only(path) as log:
-        cells = summarise_log(log).cells
-    for cell in cells:
-        reference, judged = cell.plan.reference, cell.judged
-        yield TaskVerdict(
-            task=f"{cell.plan.label} ({cell.plan.model})",
-            answer=cell.verdict.value,
+def _compared(found: RunComparison) -> Iterator[answers.TaskVerdict]:
+    for model, cell in found.cells:
+        answer = cell.answer
+        yield answers.TaskVerdict(
+            task=f"{cell.protocol} ({model.first_model})",
+            answer=answer if answer in ("better", "worse") else "indistinguishable",
             reason=cell.reason,
-            subjects=cell.subjects,
-            rate=cell.rate if judged is None else judged.mean,
-            against=None if reference is None else reference.value,
-            interval=cell.interval if judged is None else judged.interval,
-            p_value=None if cell.game is None else cell.game.p_value,
+            subjects=cell.paired.pairs,
+            rate=cell.first_rate,
+            against=cell.second_rate,
+            interval=cell.paired.interval,
+            p_value=cell.adjusted_p,
         )
-
-
-def _answers(found: RunComparison) -> Iterator[TaskVerdict]:
-    for model in found.models:
-        for cell in model.cells:
-            answer = cell.answer
-            yield TaskVerdict(
-                task=f"{cell.protocol} ({model.first_model})",
-                answer=answer if answer in ("better", "worse") else "indistinguishable",
-                reason=cell.reason,
-                subjects=cell.paired.pairs,
-                rate=cell.first_rate,
-                against=cell.second_rate,
-                interval=cell.paired.interval,
-                p_value=cell.adjusted_p,
-            )

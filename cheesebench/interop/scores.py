@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -45,6 +46,10 @@ MOST_NAMES = 10_000
 #: Maximum number of objects and lists, and of values, in one piece of JSON. Each takes
 #: up to 60 times its size in the file when in memory.
 MOST_OBJECTS, MOST_VALUES = 500_000, 2_000_000
+#: The same, and bytes, of all lines of a log together: what takes some ten seconds.
+ALL_OBJECTS, ALL_VALUES, ALL_BYTES = 20_000_000, 100_000_000, 2**30
+#: Scores of lm-eval before it named them.
+_METRICS = ("acc", "acc_norm", "exact_match")
 _decode = json.JSONDecoder().decode
 # RuntimeError: the file is encrypted.
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
@@ -368,8 +373,8 @@ def _regular(path: Path) -> IO[bytes]:
 def _loads(content: bytes) -> Any:
     """Return the value in JSON; ValueError for a value that would fill the memory."""
     if len(content) > MOST_OBJECTS:
-        objects = content.count(b"{") + content.count(b"[")
-        if objects > MOST_OBJECTS or objects + content.count(b",") > MOST_VALUES:
+        objects, commas = _objects_and_commas(content)
+        if objects > MOST_OBJECTS or objects + commas > MOST_VALUES:
             raise ValueError("it takes more memory than any evaluation's")
     try:
         # The fast parser takes half of the time.
@@ -380,58 +385,63 @@ def _loads(content: bytes) -> Any:
         return _decode(content.decode("utf-8", "surrogatepass"))
 
 
+def _objects_and_commas(content: bytes) -> tuple[int, int]:
+    import numpy as np
+
+    codes = np.frombuffer(content, np.uint8)
+    objects = (codes | 0x20) == ord("{")  # and [
+    return int(np.count_nonzero(objects)), int(np.count_nonzero(codes == ord(",")))
+
+
+def _check_amount(lines: IO[bytes]) -> None:
+    """Raise ValueError for lines of JSON that would take minutes to read."""
+    size = objects = commas = 0
+    while piece := lines.read(2**20):
+        more = _objects_and_commas(piece)
+        size, objects, commas = size + len(piece), objects + more[0], commas + more[1]
+        if size > ALL_BYTES or objects > ALL_OBJECTS or commas > ALL_VALUES:
+            raise ValueError("it is larger than any evaluation's")
+    lines.seek(0)
+
+
 def _task_of(path: Path) -> str:
     return re.sub(r"^samples_|_\d{4}-\d\d-\d\dT[\d.:-]+$", "", path.stem)
 
 
 def _of_lines(path: Path, lines: IO[bytes], cluster: str | None) -> Iterator[Row]:
-    task, number = _task_of(path), 0
-    while line := lines.readline(LONGEST):
-        number += 1
-        if number == 1:
-            line = line.removeprefix(codecs.BOM_UTF8)
-        if not line.endswith(b"\n") and len(line) == LONGEST:
+    task = _task_of(path)
+    _check_amount(lines)
+    for number, line in enumerate(iter(partial(lines.readline, LONGEST), b""), 1):
+        if len(line) == LONGEST and not line.endswith(b"\n"):
             raise ValueError(f"a line has more than {LONGEST:,} bytes")
-        row = _loads(line)
+        row = _loads(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line)
         if "doc_id" in row:
-            item = str(row["doc_id"])
-            subject = _subject(item, row.get("doc"), cluster)
-            names = row.get("metrics") or [
-                name for name in ("acc", "acc_norm", "exact_match") if name in row
-            ]
+            item, fields, own_task = row["doc_id"], "doc", task
+            names = row.get("metrics") or [one for one in _METRICS if one in row]
             chosen = row.get("filter", "none")
-            for name in names:
-                yield (
-                    task,
-                    subject,
-                    item,
-                    name if chosen == "none" else f"{name},{chosen}",
-                    row[name],
-                    (path, number),
-                )
+            named = [
+                (name if chosen == "none" else f"{name},{chosen}", row[name])
+                for name in names
+            ]
         else:
-            item = str(row["sample_id"])
-            subject = _subject(item, row.get("metadata"), cluster)
-            name = row.get("evaluation_result_id") or "score"
-            yield (
+            item, fields, own_task = (
+                row["sample_id"],
+                "metadata",
                 row["evaluation_name"],
-                subject,
-                item,
-                str(name),
-                row["evaluation"]["score"],
-                (path, number),
             )
+            name = str(row.get("evaluation_result_id") or "score")
+            named = [(name, row["evaluation"]["score"])]
+        item = str(item)
+        subject = item if cluster is None else _subject(row.get(fields), cluster)
+        for name, score in named:
+            yield own_task, subject, item, name, score, (path, number)
 
 
-def _subject(item: str, fields: object, name: str | None) -> str:
-    if name is None:
-        return item
+def _subject(fields: object, name: str) -> str:
     if not isinstance(fields, Mapping) or name not in fields:
-        known = (
-            ", ".join(map(str, islice(fields, 10)))
-            if isinstance(fields, Mapping)
-            else "none"
-        )
+        known = "none"
+        if isinstance(fields, Mapping):
+            known = ", ".join(map(str, islice(fields, 10)))
         raise OptionError(
             f"--cluster {name}: an item has no such field. Its fields: {quoted(known, 200)}."
         )
@@ -449,11 +459,8 @@ def _of_inspect(
         def read(name: str) -> Any:
             nonlocal left
             most = min(left, LONGEST)
-            info = file.getinfo(name)
-            if info.compress_type not in _COMPRESSIONS:
+            if file.getinfo(name).compress_type not in _COMPRESSIONS:
                 raise ValueError("its compression is none of Inspect's")
-            if info.file_size > most:
-                raise ValueError("its samples take more memory than any evaluation's")
             with file.open(name) as member:
                 content = member.read(most + 1)
             left -= len(content)
@@ -471,7 +478,8 @@ def _of_inspect(
         task = str(header["eval"]["task"])
         for sample in samples:
             item = str(sample["id"])
-            subject = _subject(item, sample.get("metadata"), cluster)
+            fields = sample.get("metadata")
+            subject = item if cluster is None else _subject(fields, cluster)
             for scorer, score in (sample.get("scores") or {}).items():
                 value, metadata = score.get("value"), score.get("metadata")
                 if (
@@ -483,14 +491,8 @@ def _of_inspect(
                     lives.append(whole["scores"][scorer]["metadata"])
                 named = value if isinstance(value, Mapping) else {"": value}
                 for part, number in named.items():
-                    yield (
-                        task,
-                        subject,
-                        item,
-                        f"{scorer}/{part}" if part else scorer,
-                        number,
-                        (path,),
-                    )
+                    name = f"{scorer}/{part}" if part else scorer
+                    yield task, subject, item, name, number, (path,)
             if not sample.get("scores"):
-                # The sample was not scored.
-                yield (task, subject, item, "", None, (path,))
+                # This sample was not scored.
+                yield task, subject, item, "", None, (path,)

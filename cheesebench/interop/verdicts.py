@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cheesebench import arguments, tables
 from cheesebench.amounts import number, per_hundred, points
 from cheesebench.errors import NOT_AS_WRITTEN, OptionError
-from cheesebench.interop.answers import Answer, TaskVerdict
+from cheesebench.interop import answers
 from cheesebench.interop.hosted import judge_lives
 from cheesebench.interop.own_runs import judge_runs
 from cheesebench.interop.scores import Items, Scores, read_scores
@@ -51,7 +51,7 @@ MOST_NEEDED = 1_000_000
 class ScoreVerdict(tables.Tabular):
     """The answers of all tasks, and the parts that were left out."""
 
-    tasks: tuple[TaskVerdict, ...]
+    tasks: tuple[answers.TaskVerdict, ...]
     notes: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, object]]:
@@ -173,14 +173,8 @@ def _own(scores: Scores) -> ScoreVerdict:
             f"{scores.path} has lives that are damaged: {quoted(str(error), 200)}."
         ) from None
     return ScoreVerdict(
-        tasks=tuple(
-            TaskVerdict(
-                task=one.plan.label, answer=one.verdict.value, reason=one.reason, subjects=one.subjects, rate=one.rate,
-                against=None if one.plan.reference is None else one.plan.reference.value, interval=one.interval,
-            )
-            for one in cells
-        )
-    )  # fmt: skip
+        tasks=tuple(answers.answer_of(one, one.plan.label) for one in cells)
+    )
 
 
 def _compared(first: Scores, second: Scores) -> ScoreVerdict:
@@ -255,10 +249,10 @@ class _Pairs:
     imagined: float
     found: PairedComparison
 
-    def answered(self, p: float, tasks: int) -> TaskVerdict:
+    def answered(self, p: float, tasks: int) -> answers.TaskVerdict:
         found, own = self.found, self.differences
         rate, against = self.rates
-        answer: Answer = "indistinguishable"
+        answer: answers.Answer = "indistinguishable"
         if p < ALPHA and found.answer in ("better", "worse"):
             answer = "better" if found.answer == "better" else "worse"
         limits = (
@@ -274,7 +268,7 @@ class _Pairs:
             reason += f" So many pairs show a difference of {per_hundred(seen)} points in 4 of 5 cases."
             if found.p_value is not None and found.p_value < ALPHA:
                 reason += " Missing scores, or the number of tasks, leave it open."
-        return TaskVerdict(
+        return answers.TaskVerdict(
             task=self.task, answer=answer, reason=reason, subjects=len(own), rate=rate, against=against,
             interval=found.interval, p_value=p, detectable=seen,
         )  # fmt: skip
@@ -350,7 +344,7 @@ def _missing(scores: Scores) -> Iterator[str]:
             )
 
 
-def _judged(task: str, items: Items, bar: float, goal: float) -> TaskVerdict:
+def _judged(task: str, items: Items, bar: float, goal: float) -> answers.TaskVerdict:
     """Judge the mean against a bar, by a bet on the number of subjects, which is fixed
     before a log is read.
     """
@@ -365,7 +359,7 @@ def _judged(task: str, items: Items, bar: float, goal: float) -> TaskVerdict:
     more, count = grown[0] >= grown[1], len(own.low)
     largest, wanted = max(grown), math.log(goal)
     rate, (bottom, top) = float(means.mean()), final_limits(own.low, own.high)
-    answer: Answer = "INCONCLUSIVE"
+    answer: answers.Answer = "INCONCLUSIVE"
     if largest >= wanted and count >= LEAST_SUBJECTS:
         answer = "PASS" if more else "FAIL"
     grew = f"evidence for '{'more' if more else 'less'}' is"
@@ -377,7 +371,7 @@ def _judged(task: str, items: Items, bar: float, goal: float) -> TaskVerdict:
         reason += " One subject says nothing about the model: give each item a subject of its own, if they are independent."
     elif answer == "INCONCLUSIVE" and (more_items := _needed(means, bar, wanted)):
         reason += f" A new log of {more_items:,} would decide it in 4 of 5 cases."
-    return TaskVerdict(
+    return answers.TaskVerdict(
         task=task,
         answer=answer,
         reason=reason,

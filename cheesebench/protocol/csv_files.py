@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from cheesebench.diagnostics import Diagnostics, Position, listed
@@ -27,17 +28,128 @@ MAX_COLUMNS, MAX_CELL = 50, 100
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of CSV file, for findings: noun, example of a name, size limit, and the
-    remedy for a larger file.
+    """A kind of CSV file, for findings: noun, example of a name, size limits, the
+    remedies for a file beyond them and for one without rows.
     """
 
     noun: str
     example: str
     keep: str
+    add: str
     most_bytes: int
+    most_rows: int
 
 
-TABLE = Kind("table", "trials.csv", f"Keep at most {doc.MAX_ROWS} rows.", 256 * 1024)
+TABLE = Kind(
+    "table",
+    "trials.csv",
+    f"Keep at most {doc.MAX_ROWS} rows.",
+    "Add one under the names of the columns.",
+    256 * 1024,
+    doc.MAX_ROWS,
+)
+
+
+#: A line of a table, with its number.
+_Line = tuple[int, Sequence[str]]
+
+
+@dataclass(slots=True)
+class _File:
+    """A CSV file beside a protocol, and whether nothing is wrong with it."""
+
+    path: str
+    text: str
+    kind: Kind
+    diagnostics: Diagnostics
+    sound: bool = True
+
+    def error(self, sentence: str, remedy: str, line: int, column: int = 1) -> None:
+        self.sound = False
+        place = Position(self.path, line, column)
+        self.diagnostics.error(UNREADABLE, place, sentence, remedy)
+
+    def rows(self) -> tuple[_Line, Iterator[_Line]]:
+        """Return the line with the names of the columns, and the rows. Raises
+        TableError, also while they are read, for what is not a table of its kind.
+        """
+        header, blocks = read_columns(self.text)
+        pairs = (
+            zip(lines, zip(*columns, strict=True), strict=True)
+            for lines, columns in blocks
+        )
+        return header, self._bounded(chain.from_iterable(pairs))
+
+    def _bounded(self, rows: Iterable[_Line]) -> Iterator[_Line]:
+        number, most = 0, self.kind.most_rows
+        for number, (line, cells) in enumerate(rows, 1):
+            if number > most:
+                said = f"There are more than {most} rows."
+                raise TableError(line, 1, said, self.kind.keep)
+            yield line, cells
+        if not number:
+            raise TableError(1, 1, "The file has no rows.", self.kind.add)
+
+
+def _read(
+    node: Node, kind: Kind, diagnostics: Diagnostics, read: Callable[[_File], Node]
+) -> Node | None:
+    """Return what ``read`` makes of the CSV file that a node names; None with
+    errors.
+    """
+    name, place = str(node.value), node.position
+    try:
+        text = _text_of(name, real_path(Path(place.file)).parent, kind)
+    except TableError as error:
+        diagnostics.error(UNREADABLE, place, error.said, error.remedy)
+        return None
+    file = _File(str(Path(place.file).parent / name), text, kind, diagnostics)
+    try:
+        found = read(file)
+    except TableError as error:
+        file.error(error.said, error.remedy, error.line, error.column)
+        return None
+    return found if file.sound else None
+
+
+def _text_of(name: str, folder: Path, kind: Kind) -> str:
+    """Return the text of the CSV file ``name`` in a protocol's folder. Raises
+    TableError.
+    """
+    what = f"The {kind.noun} '{name}'"
+    try:
+        path = real_path(folder / name)
+    except (OSError, ValueError, RuntimeError):
+        # The name is too long or no text, or there is a circle of links.
+        path = folder
+    is_inside = path.is_relative_to(folder) and not Path(name).is_absolute()
+    if path.suffix != ".csv" or not is_inside:
+        said = f"'{name}' is not a CSV file in the protocol's folder."
+        remedy = f"Put it beside the protocol and give only its name, such as {kind.example}."
+        raise TableError(1, 1, said, remedy)
+    try:
+        content = read_bytes(path, kind.most_bytes + 1)
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        said, remedy = "it is not UTF-8", "Save it as text in UTF-8."
+        raise TableError(1, 1, f"{what} cannot be read: {said}.", remedy) from None
+    except OSError as error:
+        files = (one for many in ("*.csv", "*/*.csv") for one in folder.glob(many))
+        known = {str(one.relative_to(folder)) for one in files} - {name}
+        said = f"{what} cannot be read: {error.strerror or 'it is not a file'}."
+        hint = did_you_mean(name, sorted(known)).strip()
+        raise TableError(1, 1, said, hint or "Put it beside the protocol.") from None
+    if len(content) > kind.most_bytes:
+        raise TableError(
+            1, 1, f"{what} has more than {kind.most_bytes} bytes.", kind.keep
+        )
+    return text
+
+
+def _with(node: Node, name: str, value: Node) -> Node:
+    """Return a mapping with another value of ``name``."""
+    assert isinstance(node.value, Mapping)
+    return dataclasses.replace(node, value={**node.value, name: value})
 
 
 def embed_tables(root: Node, diagnostics: Diagnostics) -> Node:
@@ -50,115 +162,26 @@ def embed_tables(root: Node, diagnostics: Diagnostics) -> Node:
     resolved = {
         name: _with_table(draw, diagnostics) for name, draw in draws.value.items()
     }
-    if all(resolved[name] is draw for name, draw in draws.value.items()):
-        return root
-    assert isinstance(root.value, Mapping)
-    return dataclasses.replace(
-        root, value={**root.value, "draw": dataclasses.replace(draws, value=resolved)}
-    )
+    return _with(root, "draw", dataclasses.replace(draws, value=resolved))
 
 
 def _with_table(draw: Node, diagnostics: Diagnostics) -> Node:
-    of = draw.child("of") if isinstance(draw.value, Mapping) else None
+    of = draw.child("of")
     if of is None or not isinstance(of.value, str):
         return draw
-    text = read_beside(of.value, of.position, TABLE, diagnostics)
-    if text is None:
-        return draw
-    table = _table(text, str(Path(of.position.file).parent / of.value), diagnostics)
-    assert isinstance(draw.value, Mapping)
-    return (
-        draw
-        if table is None
-        else dataclasses.replace(draw, value={**draw.value, "of": table})
-    )
+    table = _read(of, TABLE, diagnostics, _table)
+    return draw if table is None else _with(draw, "of", table)
 
 
-def read_beside(
-    name: str, position: Position, kind: Kind, diagnostics: Diagnostics
-) -> str | None:
-    """Return the text of the CSV file ``name``, relative to the protocol that names it;
-    None with errors.
-    """
-    folder = real_path(Path(position.file)).parent
-    try:
-        path = real_path(folder / name)
-    except (OSError, ValueError, RuntimeError):
-        # The name is too long, is not text, or leads into a circle of links.
-        path = folder
-    if (
-        path.suffix != ".csv"
-        or Path(name).is_absolute()
-        or not path.is_relative_to(folder)
-    ):
-        sentence = f"'{name}' is not a CSV file in the protocol's folder."
-        remedy = f"Put it beside the protocol and give only its name, such as {kind.example}."
-        diagnostics.error(UNREADABLE, position, sentence, remedy)
-        return None
-    try:
-        content = read_bytes(path, kind.most_bytes + 1)
-        text = content.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        why, hint = "it is not UTF-8", "Save it as text in UTF-8."
-        if isinstance(error, OSError):
-            files = (
-                file for many in ("*.csv", "*/*.csv") for file in folder.glob(many)
-            )
-            known = {str(file.relative_to(folder)) for file in files} - {name}
-            why = error.strerror or "it is not a file"
-            hint = (
-                did_you_mean(name, sorted(known)).strip()
-                or "Put it beside the protocol."
-            )
-        diagnostics.error(
-            UNREADABLE,
-            position,
-            f"The {kind.noun} '{name}' cannot be read: {why}.",
-            hint,
-        )
-        return None
-    if len(content) > kind.most_bytes:
-        sentence = f"The {kind.noun} '{name}' has more than {kind.most_bytes} bytes."
-        diagnostics.error(UNREADABLE, position, sentence, kind.keep)
-        return None
-    return text
-
-
-def _table(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
-    """Return a mapping of columns to lists of cells with their positions; None with
-    errors.
-    """
-    before = len(diagnostics.errors)
-    columns: dict[str, list[Node]] = {}
-    header: list[str] = []
-    for number, (line, cells) in enumerate(_strict(text, file, diagnostics)):
-        position = Position(file, line, 1)
-        if number > doc.MAX_ROWS:
-            diagnostics.error(
-                UNREADABLE,
-                position,
-                f"There are more than {doc.MAX_ROWS} rows.",
-                TABLE.keep,
-            )
-            return None
-        if not number:
-            header, columns = cells, {name: [] for name in cells}
-            if not _check_header(header, position, diagnostics):
-                return None
-            continue
-        for node, column in zip(
-            _cells(cells, header, position, diagnostics), header, strict=True
-        ):
-            columns[column].append(node)
-    top = Position(file, 1, 1)
-    if len(diagnostics.errors) == before and not any(columns.values()):
-        sentence, remedy = (
-            "The file has no rows.",
-            "Add one under the names of the columns.",
-        )
-        diagnostics.error(UNREADABLE, top, sentence, remedy)
-    if len(diagnostics.errors) > before:
-        return None
+def _table(file: _File) -> Node:
+    """Return a mapping of columns to lists of cells with their positions."""
+    (line, header), rows = file.rows()
+    _check_names(line, header)
+    columns: dict[str, list[Node]] = {name: [] for name in header}
+    for line, cells in rows:
+        for name, cell in zip(header, cells, strict=True):
+            columns[name].append(_cell(file, line, name, cell))
+    top = Position(file.path, 1, 1)
     return Node(
         {name: Node(cells, top) for name, cells in columns.items()},
         top,
@@ -166,74 +189,39 @@ def _table(text: str, file: str, diagnostics: Diagnostics) -> Node | None:
     )
 
 
-def _strict(
-    text: str, file: str, diagnostics: Diagnostics
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield header and rows of a table with their line numbers. Text that is not a
-    table is an error at its line.
-    """
-    try:
-        header, blocks = read_columns(text)
-        yield header
-        for lines, columns in blocks:
-            yield from zip(lines, map(list, zip(*columns, strict=True)), strict=True)
-    except TableError as error:
-        where = Position(file, error.line, error.column)
-        diagnostics.error(UNREADABLE, where, error.said, error.remedy)
-
-
-def _check_header(
-    header: list[str], position: Position, diagnostics: Diagnostics
-) -> bool:
+def _check_names(line: int, header: Sequence[str]) -> None:
     bad = next((name for name in header if not doc.is_name(name)), None)
-    if not header or bad is not None:
-        sentence = (
-            "The first line is empty."
-            if not header
-            else f"'{bad:.60}' cannot be the name of a column."
-        )
+    if bad is not None:
+        said = f"'{bad:.60}' cannot be the name of a column."
         remedy = "The first line names the columns, with commas between them: letters, digits and _."
-    elif len(header) > MAX_COLUMNS:
-        sentence, remedy = (
-            f"There are more than {MAX_COLUMNS} columns.",
-            "Keep those that become variables.",
-        )
-    else:
-        return True
-    diagnostics.error(UNREADABLE, position, sentence, remedy)
-    return False
+        raise TableError(line, 1, said, remedy)
+    if len(header) > MAX_COLUMNS:
+        said = f"There are more than {MAX_COLUMNS} columns."
+        raise TableError(line, 1, said, "Keep those that become variables.")
 
 
-def _cells(
-    cells: list[str], header: list[str], position: Position, diagnostics: Diagnostics
-) -> Iterator[Node]:
-    """Yield the cells of a row, read like values of a protocol."""
-    for name, cell in zip(header, map(str.strip, cells), strict=True):
-        if not cell:
-            diagnostics.error(
-                UNREADABLE,
-                position,
-                f"The cell of '{name}' is empty.",
-                "Write 'none' for no value.",
-            )
-        elif len(cell) > MAX_CELL or not cell.isprintable():
-            sentence = f"The cell of '{name}' is longer than {MAX_CELL} letters, or cannot be printed."
-            diagnostics.error(
-                UNREADABLE, position, sentence, "Write a number, or a name."
-            )
-        yield Node(scalar(cell, position, diagnostics), position)
+def _cell(file: _File, line: int, name: str, cell: str) -> Node:
+    """Return a cell, read like a value of a protocol."""
+    if not cell:
+        said = f"The cell of '{name}' is empty."
+        file.error(said, "Write 'none' for no value.", line)
+    elif len(cell) > MAX_CELL or not cell.isprintable():
+        said = f"The cell of '{name}' is longer than {MAX_CELL} letters, or cannot be printed."
+        file.error(said, "Write a number, or a name.", line)
+    place = Position(file.path, line, 1)
+    return Node(scalar(cell, place, file.diagnostics), place)
 
 
 #: Columns of the animals for a pass rate; then for any other measure.
 COLUMNS = ("animal", "session", "trials", "passed")
 MEASURED = ("animal", "session", "value")
-#: Maximum size of a file in bytes, and maximum number of its rows.
-MAX_BYTES, MAX_ANIMAL_ROWS = 1_000_000, 10_000
 ANIMALS = Kind(
     "animal data file",
     "animals.csv",
     "Keep one row for each animal and session.",
-    MAX_BYTES,
+    "Add one row for each animal and session.",
+    1_000_000,
+    10_000,
 )
 #: Longest name of an animal.
 MAX_NAME = 100
@@ -260,16 +248,7 @@ def embed_animals(root: Node, diagnostics: Diagnostics) -> Node:
     if references is None or not isinstance(references.value, list | tuple):
         return root
     resolved = [_with_animals(reference, diagnostics) for reference in references.value]
-    if resolved == references.value:
-        return root
-    assert isinstance(root.value, Mapping)
-    return dataclasses.replace(
-        root,
-        value={
-            **root.value,
-            "reference": dataclasses.replace(references, value=resolved),
-        },
-    )
+    return _with(root, "reference", dataclasses.replace(references, value=resolved))
 
 
 def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
@@ -281,25 +260,22 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
         return reference  # the missing measure is reported elsewhere
     only = reference.child("only")
     chosen = {} if only is None else only.plain()
-    rows = read_animals(
-        animals.value,
-        animals.position,
-        columns,
-        diagnostics,
-        chosen if isinstance(chosen, Mapping) else {},
-    )
-    if rows is None:
+    chosen = chosen if isinstance(chosen, Mapping) else {}
+    place = animals.position
+
+    def read(file: _File) -> Node:
+        rows = _animals(file, columns, chosen)
+        counted = rows if most is None else _passed(rows, most)
+        return Node(
+            [Node([Node(c, at) for c in row], at) for row, at in counted], place
+        )
+
+    node = _read(animals, ANIMALS, diagnostics, read)
+    if node is None:
         return reference
-    node = Node(
-        [
-            Node([Node(cell, place) for cell in row], place)
-            for row, place in (rows if most is None else _passed(rows, most))
-        ],
-        animals.position,
-    )
     assert isinstance(reference.value, Mapping)
     kept = {key: value for key, value in reference.value.items() if key != "only"}
-    return dataclasses.replace(reference, value={**kept, "animals": node})
+    return _with(dataclasses.replace(reference, value=kept), "animals", node)
 
 
 def _counted(reference: Node) -> tuple[tuple[str, ...], float | None]:
@@ -328,73 +304,33 @@ def _passed(trials: Iterable[_Placed], most: float) -> list[_Placed]:
     ]
 
 
-def read_animals(
-    name: str,
-    position: Position,
-    columns: tuple[str, ...],
-    diagnostics: Diagnostics,
-    only: Mapping[str, object] | None = None,
-) -> list[_Placed] | None:
-    """Return the rows of the file ``name``, relative to the protocol that names it,
-    with their positions; None with errors (225).
-
-    ``only`` has the values that other columns must have in rows that count.
+def _animals(
+    file: _File, columns: tuple[str, ...], only: Mapping[str, object]
+) -> list[_Placed]:
+    """Return the rows of a file of animals with their places. ``only`` has the values
+    of other columns of the rows that count.
     """
-    text = read_beside(name, position, ANIMALS, diagnostics)
-    if text is None:
-        return None
-    before = len(diagnostics.errors)
-    rows = list(
-        _rows(
-            text,
-            str(Path(position.file).parent / name),
-            columns,
-            diagnostics,
-            only or {},
-        )
-    )
-    return rows if len(diagnostics.errors) == before else None
-
-
-def _rows(
-    text: str,
-    file: str,
-    columns: tuple[str, ...],
-    diagnostics: Diagnostics,
-    only: Mapping[str, object],
-) -> Iterator[_Placed]:
-    lines = _strict(text, file, diagnostics)
-    before = len(diagnostics.errors)
-    _, header = next(lines, (0, []))
-    where = _where(header, (*columns, *only), file, diagnostics)
+    (_, header), rows = file.rows()
+    where = _where(header, (*columns, *only))[: len(columns)]
     groups = _Groups(header, only)
-    if len(diagnostics.errors) > before or where is None:
-        return
-    seen: set[tuple[str, int]] = set()
-    number = 0
-    keep = "Keep one row for each animal and session."
-    for number, (line, cells) in enumerate(lines, 1):
-        position = Position(file, line, 1)
-        if number > MAX_ANIMAL_ROWS:
-            sentence = f"There are more than {MAX_ANIMAL_ROWS} rows."
-            diagnostics.error(UNREADABLE, position, sentence, keep)
-            return
+    found: dict[object, _Placed] = {}
+    for line, cells in rows:
         if not groups.counts(cells):
             continue
-        given = [cells[n] for n in where[: len(columns)]]
+        given = [cells[n] for n in where]
         row = row_of(given, columns)
+        key = row and (row[:2] if columns in SAID else line)
         if row is None:
             wrong = f"'{','.join(cells)[:100]}' is not a valid row{why_not(given, columns)}."
-            remedy = f"Write {SAID.get(columns, SAID[MEASURED])}."
-            diagnostics.error(UNREADABLE, position, wrong, remedy)
-        elif row[:2] in seen and columns in SAID:
-            sentence = f"Session {row[1]} of '{row[0]}' appears twice."
-            diagnostics.error(UNREADABLE, position, sentence, keep)
+            file.error(wrong, f"Write {SAID.get(columns, SAID[MEASURED])}.", line)
+        elif key in found:
+            twice = f"Session {row[1]} of '{row[0]}' appears twice."
+            file.error(twice, file.kind.keep, line)
         else:
-            seen.add(row[:2])
-            yield row, position
-    if len(diagnostics.errors) == before:
-        groups.report(Position(file, 1, 1), diagnostics, empty=not number)
+            found[key] = row, Position(file.path, line, 1)
+    if file.sound:
+        groups.report(file)
+    return list(found.values())
 
 
 #: Columns that distinguish animals which should not be pooled.
@@ -404,7 +340,7 @@ _GROUPS = ("group", "genotype", "treatment", "condition", "lesion", "drug")
 class _Groups:
     """The rows of a table that count, and its groups."""
 
-    def __init__(self, header: list[str], only: Mapping[str, object]) -> None:
+    def __init__(self, header: Sequence[str], only: Mapping[str, object]) -> None:
         self._only = {
             header.index(name): str(value)
             for name, value in only.items()
@@ -416,7 +352,7 @@ class _Groups:
         self._header = header
         self._taken = 0
 
-    def counts(self, cells: list[str]) -> bool:
+    def counts(self, cells: Sequence[str]) -> bool:
         """Return whether a row counts."""
         if any(cells[n] != value for n, value in self._only.items()):
             return False
@@ -425,48 +361,31 @@ class _Groups:
             found[cells[self._header.index(name)]] = None
         return True
 
-    def report(self, top: Position, diagnostics: Diagnostics, *, empty: bool) -> None:
-        """Report that no row counts (225), or that rows of several groups do (332)."""
-        if empty:
-            remedy = "Add one row for each animal and session."
-            diagnostics.error(UNREADABLE, top, "The file has no rows.", remedy)
-        elif self._only and not self._taken:
-            named = ", ".join(
-                f"{self._header[n]}: {value}" for n, value in self._only.items()
-            )
-            diagnostics.error(
-                UNREADABLE,
-                top,
-                f"No row has {named[:100]}.",
-                "Write a value that the table has.",
-            )
+    def report(self, file: _File) -> None:
+        """Report that no row counts (225), or that several groups do (332)."""
+        if self._only and not self._taken:
+            named = (f"{self._header[n]}: {value}" for n, value in self._only.items())
+            said = f"No row has {', '.join(named)[:100]}."
+            file.error(said, "Write a value that the table has.", 1)
         for name, found in self._found.items():
             if len(found) > 1:
                 groups = ", ".join(list(found)[:5])
-                sentence = (
-                    f"Animals of several groups are pooled ({name}: {groups[:100]})."
-                )
+                said = f"Animals of several groups are pooled ({name}: {groups[:100]})."
                 remedy = f"Name the one that is meant: only: {{{name}: {next(iter(found))[:40]}}}."
-                diagnostics.warning(332, top, sentence, remedy)
+                file.diagnostics.warning(332, Position(file.path, 1, 1), said, remedy)
 
 
-def _where(
-    header: list[str], columns: tuple[str, ...], file: str, diagnostics: Diagnostics
-) -> list[int] | None:
-    """Return the index of each column in a header; None with errors."""
-    if not header:
-        return None
+def _where(header: Sequence[str], columns: tuple[str, ...]) -> list[int]:
+    """Return where the columns stand in a header. Raises TableError."""
     missing = [name for name in columns if name not in header]
-    if not missing:
-        return [header.index(name) for name in columns]
-    sentence = f"There is no column {listed(missing)}."
-    remedy = _how_to_name(columns, header, missing)
-    diagnostics.error(UNREADABLE, Position(file, 1, 1), sentence, remedy)
-    return None
+    if missing:
+        said = f"There is no column {listed(missing)}."
+        raise TableError(1, 1, said, _how_to_name(columns, header, missing))
+    return [header.index(name) for name in columns]
 
 
 def _how_to_name(
-    columns: tuple[str, ...], header: list[str], missing: list[str]
+    columns: tuple[str, ...], header: Sequence[str], missing: list[str]
 ) -> str:
     if len(header) == 1 and all(name in header[0] for name in columns):
         return "Separate the cells by commas, not by blanks."

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cheesebench.records import sets_until
 
@@ -65,6 +65,17 @@ _MOST_LOG = 700.0
 #: scores of 0 and 1, and the share of the wealth behind each. Larger multiples suit
 #: scores that vary less.
 TUNED = ((1.0, 0.8), (3.0, 0.1), (9.0, 0.1))
+
+
+class Scores(NamedTuple):
+    """The subjects of a cell in the order of their numbers, as the games take them."""
+
+    low: Floats
+    """Mean score of each subject if its missing trials had failed."""
+    high: Floats
+    """Mean score of each subject if its missing trials had passed."""
+    distinct: Floats
+    """Share of distinct subjects among the first n."""
 
 
 def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats:

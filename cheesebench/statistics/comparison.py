@@ -26,8 +26,8 @@ from cheesebench.statistics.intervals import quantile, t_interval
 from cheesebench.statistics.question import PASS_RATE, Scale, measured_scale
 from cheesebench.statistics.sample import (
     Sample,
-    SubjectCount,
     SubjectRecords,
+    SubjectScore,
     draw_sample,
 )
 from cheesebench.statistics.summary import (
@@ -66,30 +66,8 @@ LOSS = 0.3
 LOSS_IN_MARGINS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class SubjectCounts:
-    """One subject's trials that enter the estimand."""
-
-    passed: float
-    """Sum of its trials' scores (``scores``): passed trials, or a measure from worse to
-    better.
-    """
-    scored: int
-    missing: int
-    digest: str
-    """Digest of the subject's trials, equal for exact copies; empty for an idle subject
-    (``has_acted``).
-    """
-
-    def rate(self, fill: bool | None) -> float:
-        """Return the pass rate with missing trials left out (None), passed (True) or
-        failed (False).
-
-        Requires at least one trial that is counted.
-        """
-        if fill is None:
-            return self.passed / self.scored
-        return (self.passed + fill * self.missing) / (self.scored + self.missing)
+Subjects = Mapping[int, SubjectScore]
+Pair = tuple[SubjectScore, SubjectScore]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +86,7 @@ class CellCounts:
     trials: int
     """Number of planned trials of each subject."""
     estimand: str
-    subjects: Mapping[int, SubjectCounts]
+    subjects: Subjects
     agent: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     measured: Measured | None = None
@@ -173,6 +151,14 @@ class CountedRun:
     ``options``, ``plugins``.
     """
 
+    @property
+    def models(self) -> list[str]:
+        return list(dict.fromkeys(cell.model for cell in self.cells))
+
+    @property
+    def is_sequential(self) -> bool:
+        return any(cell.sequential for cell in self.cells)
+
 
 def count_cell(
     plan: CellPlan,
@@ -203,14 +189,10 @@ def count_cell(
         sequential=plan.sequential,
         agent=plan.agent,
         settings=plan.settings,
-        subjects=count_subjects(
-            () if never_acted else sample.per_subject, of_measure=measured is not None
-        ),
+        subjects={} if never_acted else sample.by_number(),
         measured=measured,
-        margin=0.0 if measured is None else plan.margin,
-        animals=0.0
-        if measured is None or plan.reference is None
-        else plan.reference.value,
+        margin=plan.margin if measured else 0.0,
+        animals=plan.reference.value if measured and plan.reference else 0.0,
         doubts=() if never_acted else _doubts_of(plan, sample, calls, causes),
         untested=never_acted or _unmeasured(sample, causes),
     )
@@ -233,25 +215,6 @@ def _unmeasured(sample: Sample, causes: Sequence[str]) -> str:
     if not causes or any(one.results for one in sample.per_subject):
         return ""
     return f"{UNMEASURED} Cause: {causes[0]}."
-
-
-def count_subjects(
-    subjects: Iterable[SubjectCount], *, of_measure: bool = False
-) -> dict[int, SubjectCounts]:
-    """Return the counts of every subject of a sample, by number: of passes, or of the
-    judged measure.
-    """
-    counted = {}
-    for one in subjects:
-        scores: Sequence[float] = one.scores if of_measure else one.results
-        counted[one.subject] = SubjectCounts(
-            sum(scores), len(scores), one.missing, one.digest
-        )
-    return counted
-
-
-Subjects = Mapping[int, SubjectCounts]
-Pair = tuple[SubjectCounts, SubjectCounts]
 
 
 def paired_differences(first: Subjects, second: Subjects) -> list[list[float]]:
@@ -306,17 +269,15 @@ def compare_differences(
     """
     differences = possible[0]
     if not len(differences):
-        return nothing_compared(UNPAIRED)
+        return PairedComparison(reason=UNPAIRED)
     p_values = [
         paired_p_value(values, seed=seed, imagined=imagined) for values in possible
     ]
     answers = [_answer(values, p) for values, p in zip(possible, p_values, strict=True)]
     agreed = answers[0] if len(set(answers)) == 1 else "undecided"
     signs = {sum(values) > 0 for values in possible}
-    mean, limits = (
-        sum(differences) / len(differences),
-        t_interval(differences, imagined=imagined),
-    )
+    mean = sum(differences) / len(differences)
+    limits = t_interval(differences, imagined=imagined)
     reason = _reason(agreed, answers, shown(mean), len(differences))
     if agreed != "undecided" and limits and limits[0] <= 0 <= limits[1]:
         reason += (
@@ -412,19 +373,6 @@ def _reason(
     return f"{gap}, which chance can explain."
 
 
-def nothing_compared(reason: str) -> PairedComparison:
-    """Return a comparison of nothing, with its reason."""
-    return PairedComparison(
-        answer="undecided",
-        reason=reason,
-        pairs=0,
-        difference=None,
-        interval=None,
-        p_value=None,
-        p_worst=None,
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CellComparison(tables.Brief):
     """One protocol in one view: first - second. Rates are means over the paired
@@ -455,6 +403,10 @@ class CellComparison(tables.Brief):
     """Doubts about the numbers of the first run, and of the second."""
     identical: bool
     """Whether the trials of every paired subject are exactly the same in both runs."""
+
+    @property
+    def rates(self) -> tuple[float | None, float | None]:
+        return self.first_rate, self.second_rate
 
     @property
     def said(self) -> str:
@@ -495,6 +447,10 @@ class ModelComparison(tables.Brief):
     cells: tuple[CellComparison, ...]
 
     @property
+    def names(self) -> tuple[str, str]:
+        return self.first_model, self.second_model
+
+    @property
     def answers(self) -> tuple[Answer, ...]:
         return (self.overall.answer, *(cell.answer for cell in self.cells))
 
@@ -517,8 +473,10 @@ class ModelComparison(tables.Brief):
         run.
         """
         own = [one for one in self.rated if one.paired.pairs] or self.rated
-        first = [one.first_rate for one in own if one.first_rate is not None]
-        second = [one.second_rate for one in own if one.second_rate is not None]
+        first, second = (
+            [rate for one in own if (rate := one.rates[side]) is not None]
+            for side in (0, 1)
+        )
         return (
             sum(first) / len(first) if first else None,
             sum(second) / len(second) if second else None,
@@ -528,46 +486,32 @@ class ModelComparison(tables.Brief):
         """Yield a row for each protocol, and one for the mean over all protocols with a
         pass rate.
         """
-        for cell in self.cells:
-            yield self._row(
-                cell.protocol,
-                cell.said,
-                (cell.first_rate, cell.second_rate),
-                cell.paired,
-                cell.adjusted_p,
-                cell.reason,
-            )
+        found = [
+            (one.protocol, one.said, one.rates, one.paired, one.adjusted_p, one.reason)
+            for one in self.cells
+        ]
         if self.rated:
             whole = self.overall
-            yield self._row("all", self.said, self.rates, whole, None, whole.reason)
-
-    def _row(
-        self,
-        protocol: str,
-        answer: str,
-        rates: tuple[float | None, float | None],
-        paired: PairedComparison,
-        adjusted: float | None,
-        reason: str,
-    ) -> dict[str, object]:
-        low, high = paired.interval or (None, None)
-        return {
-            "model": self.first_model,
-            "against": self.second_model,
-            "view": self.view,
-            "variant": self.variant,
-            "protocol": protocol,
-            "answer": answer,
-            "first": rates[0],
-            "second": rates[1],
-            "difference": paired.difference,
-            "low": low,
-            "high": high,
-            "p": paired.p_value,
-            "p_holm": adjusted,
-            "pairs": paired.pairs,
-            "reason": reason,
-        }
+            found.append(("all", self.said, self.rates, whole, None, whole.reason))
+        for protocol, answer, rates, paired, adjusted, reason in found:
+            low, high = paired.interval or (None, None)
+            yield {
+                "model": self.first_model,
+                "against": self.second_model,
+                "view": self.view,
+                "variant": self.variant,
+                "protocol": protocol,
+                "answer": answer,
+                "first": rates[0],
+                "second": rates[1],
+                "difference": paired.difference,
+                "low": low,
+                "high": high,
+                "p": paired.p_value,
+                "p_holm": adjusted,
+                "pairs": paired.pairs,
+                "reason": reason,
+            }
 
     @property
     def said(self) -> str:
@@ -590,8 +534,6 @@ class RunComparison(tables.Tabular):
     first: str
     second: str
     models: tuple[ModelComparison, ...]
-    left_out: tuple[str, ...]
-    """Descriptions of the parts that only one run has."""
     changed: tuple[tuple[str, str, str], ...]
     """Other differences between the runs: name, value in the first, value in the
     second.
@@ -611,17 +553,24 @@ class RunComparison(tables.Tabular):
     remedy: str = ""
     """The remedy, in a sentence or two; empty if none is needed."""
 
+    @property
+    def cells(self) -> Iterator[tuple[ModelComparison, CellComparison]]:
+        """All protocols that were compared, each with its model."""
+        return ((model, cell) for model in self.models for cell in model.cells)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Descriptions of what only one of the runs has."""
+        return (
+            *(f"{what}: only in {self.first}" for what in self.unseen),
+            *(f"{what}: only in {self.second}" for what in self.not_run),
+        )
+
     def keys(self, side: int) -> set[CellKey]:
         """Return the compared cells of the first run (0), or of the second (1)."""
         return {
-            (
-                (model.first_model, model.second_model)[side],
-                cell.protocol,
-                model.view,
-                model.variant,
-            )
-            for model in self.models
-            for cell in model.cells
+            (model.names[side], cell.protocol, model.view, model.variant)
+            for model, cell in self.cells
         }
 
     def rows(self) -> list[dict[str, object]]:
@@ -636,7 +585,7 @@ class RunComparison(tables.Tabular):
     @property
     def undecided(self) -> bool:
         """Whether some protocol is undecided, or nothing was compared."""
-        answers = [cell.answer for model in self.models for cell in model.cells]
+        answers = [cell.answer for _, cell in self.cells]
         return not answers or "undecided" in answers or bool(self.unseen)
 
     @property
@@ -664,8 +613,7 @@ class RunComparison(tables.Tabular):
             )
         low = [
             f"{cell.protocol} ({percent(cell.second_rate)})"
-            for model in self.models
-            for cell in model.cells
+            for _, cell in self.cells
             if cell.second_rate is not None and cell.has_little_to_lose
         ]
         if low:
@@ -676,16 +624,11 @@ class RunComparison(tables.Tabular):
         return found
 
     def _doubts(self) -> Iterator[str]:
-        for model in self.models:
-            for cell in model.cells:
-                for name, who, doubtful in zip(
-                    (self.first, self.second),
-                    (model.first_model, model.second_model),
-                    cell.doubts,
-                    strict=True,
-                ):
-                    if doubtful:
-                        yield f"{cell.protocol} of {who} in {name} is doubtful: {'; '.join(doubtful)}."
+        runs = self.first, self.second
+        for model, cell in self.cells:
+            for name, who, doubtful in zip(runs, model.names, cell.doubts, strict=True):
+                if doubtful:
+                    yield f"{cell.protocol} of {who} in {name} is doubtful: {'; '.join(doubtful)}."
 
     @property
     def losses(self) -> Iterator[tuple[str, str, str]]:
@@ -720,10 +663,7 @@ class RunComparison(tables.Tabular):
         several = len({(model.view, model.variant) for model in self.models}) > 1
         for model in self.models:
             where = ", ".join(filter(None, (model.view, model.variant)))
-            yield (
-                model,
-                f"{model.first_model} ({where})" if several else model.first_model,
-            )
+            yield model, model.first_model + (f" ({where})" if several else "")
 
 
 @runtime_checkable
@@ -765,14 +705,7 @@ def compare_runs(
             _compare_models(group, seed, (first.name, second.name))
             for group in groups.values()
         ),
-        left_out=tuple(
-            f"{what}: only in {(first, second)[side].name}" for what, side in only
-        ),
-        stopped=tuple(
-            run.name
-            for run in (first, second)
-            if any(cell.sequential for cell in run.cells)
-        ),
+        stopped=tuple(run.name for run in (first, second) if run.is_sequential),
         not_run=tuple(what for what, side in only if side == 1),
         unseen=tuple(what for what, side in only if side == 0),
         changed=_changes(first, second, pairs),
@@ -791,64 +724,54 @@ def match_runs(
 
     It uses no subjects, so it accepts a run that has not begun.
     """
-    cells = [
+    chosen = [
         _choose(run, model, protocols)
         for run, model in zip((first, second), models, strict=True)
     ]
-    matched = _match_models(first, second, cells[0], cells[1])
+    matched = _match_models(*chosen)
     pairs: list[tuple[CellCounts, CellCounts]] = []
     only: list[tuple[str, int]] = []
     for one, other in matched:
-        mine, theirs = _places(cells[0], one), _places(cells[1], other)
+        mine, theirs = _places(chosen[0], one), _places(chosen[1], other)
         pairs += [(mine[place], theirs[place]) for place in mine if place in theirs]
         only += [(_where(place), 0) for place in mine if place not in theirs]
         only += [(_where(place), 1) for place in theirs if place not in mine]
-    for side in range(2):
+    for side, run in enumerate(chosen):
         seen = {pair[side] for pair in matched}
-        absent = dict.fromkeys(
-            cell.model for cell in cells[side] if cell.model not in seen
-        )
-        only += [(model, side) for model in absent]
+        only += [(model, side) for model in run.models if model not in seen]
     _check(first, second, pairs)
     return pairs, only
 
 
-def _choose(
-    run: CountedRun, model: str | None, protocols: Sequence[str]
-) -> list[CellCounts]:
+def _choose(run: CountedRun, model: str | None, protocols: Sequence[str]) -> CountedRun:
+    """Return a run with these protocols (all, if none is named) of this model only."""
     known = {
-        "model": dict.fromkeys(cell.model for cell in run.cells),
-        "protocol": dict.fromkeys(cell.protocol for cell in run.cells),
+        "model": run.models,
+        "protocol": list(dict.fromkeys(cell.protocol for cell in run.cells)),
     }
-    wanted = [("model", name) for name in (model,) if name is not None]
+    wanted = [("model", model)] if model is not None else []
     for kind, name in [*wanted, *(("protocol", name) for name in protocols)]:
         if name not in known[kind]:
             raise ComparisonError(
                 f"{run.name} has no {kind} '{name}', only {', '.join(known[kind])}."
             )
-    return [
-        c
-        for c in run.cells
-        if model in (None, c.model) and (not protocols or c.protocol in protocols)
-    ]
-
-
-def _match_models(
-    first: CountedRun,
-    second: CountedRun,
-    mine: Iterable[CellCounts],
-    theirs: Iterable[CellCounts],
-) -> list[tuple[str, str]]:
-    here, there = (
-        list(dict.fromkeys(cell.model for cell in cells)) for cells in (mine, theirs)
+    kept = (
+        one
+        for one in run.cells
+        if model in (None, one.model) and (not protocols or one.protocol in protocols)
     )
+    return replace(run, cells=tuple(kept))
+
+
+def _match_models(first: CountedRun, second: CountedRun) -> list[tuple[str, str]]:
+    here, there = first.models, second.models
     if len(here) == len(there) == 1:
         return [(here[0], there[0])]
     shared = [model for model in here if model in there]
     if shared:
         return [(model, model) for model in shared]
-    for run, models in ((first, here), (second, there)):
-        if not models:
+    for run in (first, second):
+        if not run.cells:
             raise ComparisonError(
                 f"{run.name} has no cells, so there is nothing to compare."
             )
@@ -858,10 +781,10 @@ def _match_models(
     )
 
 
-def _places(cells: Iterable[CellCounts], model: str) -> dict[Place, CellCounts]:
+def _places(run: CountedRun, model: str) -> dict[Place, CellCounts]:
     return {
         (cell.protocol, cell.view, cell.variant): cell
-        for cell in cells
+        for cell in run.cells
         if cell.model == model
     }
 
@@ -913,7 +836,7 @@ def _compare_models(
     comparisons = [
         compare_differences(differences, seed=seed, shown=_shown(pair[1]))
         if differences[0]
-        else nothing_compared(_unpaired(pair, runs))
+        else PairedComparison(reason=_unpaired(pair, runs))
         for pair, differences in zip(group, possible, strict=True)
     ]
     adjusted = holm(
@@ -942,7 +865,7 @@ def _one_reason(comparisons: Sequence[PairedComparison]) -> PairedComparison | N
         return None
     if len(reasons) > 1:  # the common part: which run has no result
         reasons = {one.partition(". ")[0] + "." for one in reasons}
-    return nothing_compared(*reasons) if len(reasons) == 1 else None
+    return PairedComparison(reason=reasons.pop()) if len(reasons) == 1 else None
 
 
 def _cell(
@@ -973,14 +896,15 @@ def _cell(
         loss=b.loss * abs(b.scale.unit),
         adjusted_p=None if paired.p_worst is None else adjusted,
         subjects=(len(a.subjects), len(b.subjects)),
-        missing=_missing(pairs),
+        missing=(sum(x.missing for x, _ in pairs), sum(y.missing for _, y in pairs)),
         doubts=(a.doubts, b.doubts),
         identical=_are_identical(pairs),
     )
 
 
 def _are_identical(pairs: Sequence[Pair]) -> bool:
-    return bool(pairs) and all(x.digest and x == y for x, y in pairs)
+    alike = (x.digest and x._replace(distinct=y.distinct) == y for x, y in pairs)
+    return bool(pairs) and all(alike)
 
 
 def _unpaired(cells: tuple[CellCounts, CellCounts], runs: tuple[str, str]) -> str:
@@ -991,10 +915,6 @@ def _unpaired(cells: tuple[CellCounts, CellCounts], runs: tuple[str, str]) -> st
         if cell.nothing
     ]
     return " ".join(found) or UNPAIRED
-
-
-def _missing(pairs: Sequence[Pair]) -> tuple[int, int]:
-    return sum(a.missing for a, _ in pairs), sum(b.missing for _, b in pairs)
 
 
 def _nearer(
@@ -1048,8 +968,8 @@ def _mean_rates(
     return first, second
 
 
-def _mean(subjects: Iterable[SubjectCounts], scale: Scale) -> float | None:
-    rates = [one.rate(None) for one in subjects if one.scored]
+def _mean(subjects: Iterable[SubjectScore], scale: Scale) -> float | None:
+    rates = [one.rate() for one in subjects if one.scored]
     return scale.value(sum(rates) / len(rates)) if rates else None
 
 
@@ -1070,8 +990,8 @@ def _overall(
         if b.measured is None
     ]
     if not possible:
-        return nothing_compared(
-            "Each protocol is compared by a measure of its own, so there is no mean over them."
+        return PairedComparison(
+            reason="Each protocol is compared by a measure of its own, so there is no mean over them."
         )
     cells = [cell for cell in possible if cell[0]]
     found = compare_differences(_scenarios(cells), seed=seed)
@@ -1127,10 +1047,8 @@ def _changes(
     pairs: Sequence[tuple[CellCounts, CellCounts]],
 ) -> tuple[tuple[str, str, str], ...]:
     """Return possible causes of a difference, according to the manifests."""
-    before, after = (
-        _facts(first, [a for a, _ in pairs]),
-        _facts(second, [b for _, b in pairs]),
-    )
+    before = _facts(first, [a for a, _ in pairs])
+    after = _facts(second, [b for _, b in pairs])
     names = dict.fromkeys((*before, *after))
     agents = {before.get("agent"), after.get("agent")}
     if len(agents) == 2 and NO_AGENT in agents:
@@ -1144,31 +1062,19 @@ def _changes(
 
 
 def _facts(run: CountedRun, cells: Iterable[CellCounts]) -> dict[str, str]:
-    manifest = run.manifest
-    facts = {
-        f"plugin {name}": str(origin)
-        for name, origin in _mapping(manifest.get("plugins")).items()
-    }
-    facts |= {
-        f"{name} version": str(value)
-        for name, value in _mapping(manifest.get("versions")).items()
-    }
-    git = _mapping(manifest.get("git"))
+    plugins, versions, git = (
+        entry if isinstance(entry := run.manifest.get(name), Mapping) else {}
+        for name in ("plugins", "versions", "git")
+    )
+    facts = {f"plugin {name}": origin for name, origin in plugins.items()}
+    facts |= {f"{name} version": value for name, value in versions.items()}
     if git:
-        facts["git revision"] = (
-            f"{str(git.get('revision'))[:12]}{' with changes' if git.get('dirty') else ''}"
-        )
+        changed = " with changes" if git.get("dirty") else ""
+        facts["git revision"] = f"{str(git.get('revision'))[:12]}{changed}"
     for cell in cells:
-        facts["model"] = cell.model
-        facts["agent"] = cell.agent or NO_AGENT
-        facts |= {
-            f"{SETTING}{name}": str(value) for name, value in cell.settings.items()
-        }
-    return facts
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
+        facts |= {"model": cell.model, "agent": cell.agent or NO_AGENT}
+        facts |= {f"{SETTING}{name}": value for name, value in cell.settings.items()}
+    return {name: str(value) for name, value in facts.items()}
 
 
 #: Number of random sign vectors for the quantile.

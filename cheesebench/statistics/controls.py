@@ -12,12 +12,16 @@ from cheesebench.amounts import number, percent, points, signed
 from cheesebench.records import CellPlan
 from cheesebench.statistics.comparison import (
     compare_differences,
-    count_subjects,
     paired_differences,
 )
 from cheesebench.statistics.intervals import t_interval
 from cheesebench.statistics.question import scale_of
-from cheesebench.statistics.sample import Numbered, Sample, points_of
+from cheesebench.statistics.sample import (
+    Numbered,
+    Sample,
+    passes_by_point,
+    points_of,
+)
 from cheesebench.statistics.summary import (
     CellResult,
     ControlResult,
@@ -50,8 +54,7 @@ def compare_with_control(
         [*map(_curve, numbered[len(subjects) :])],
     )
     found = tuple(_points(*curves))
-    ends = (found[0].session, found[-1].session) if len(found) > 1 else None
-    gains = [_gains(curve, ends) for curve in curves]
+    gains = [_gains(curve, found) for curve in curves]
     differences = [
         a - b for a, b in zip(*gains, strict=True) if a is not None and b is not None
     ]
@@ -70,10 +73,7 @@ def compare_with_control(
 
 
 def _curve(one: Numbered) -> Mapping[int, float]:
-    passes: dict[int, list[int]] = {}
-    for point, success in zip(*one, strict=True):
-        passes.setdefault(point, []).append(success)
-    return {point: statistics.fmean(own) for point, own in passes.items()}
+    return {at: statistics.fmean(own) for at, own in passes_by_point(one).items()}
 
 
 def _points(
@@ -100,11 +100,11 @@ def _point(session: int, pairs: Sequence[tuple[float, float]]) -> PairedPoint:
 
 
 def _gains(
-    curves: Sequence[Mapping[int, float]], ends: tuple[int, int] | None
+    curves: Sequence[Mapping[int, float]], points: Sequence[PairedPoint]
 ) -> list[float | None]:
-    if ends is None:
+    if len(points) < 2:
         return [None] * len(curves)
-    first, last = ends
+    first, last = points[0].session, points[-1].session
     return [
         curve[last] - curve[first] if first in curve and last in curve else None
         for curve in curves
@@ -116,16 +116,11 @@ def _gain(gains: Sequence[float], most: float = 1.0) -> Gain | None:
 
 
 def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison:
-    """Compare like any two runs with the same seeds, in the words of a control."""
-    sides = (
-        count_subjects(sample.per_subject, of_measure=plan.measured is not None)
-        for sample in (plain, control)
-    )
-    differences = paired_differences(*sides)
+    """Compare as any two runs with the same seeds, in the words of a control."""
+    differences = paired_differences(plain.by_number(), control.by_number())
     scale = scale_of(plan)
     compared = compare_differences(differences, seed=SEED)
-    difference = compared.difference
-    p_value = compared.p_value
+    difference, p_value = compared.difference, compared.p_value
     if difference is None or p_value is None:
         return replace(
             compared,

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from statistics import stdev
+from typing import TYPE_CHECKING
 
 from cheesebench.records import LARGEST, CellPlan, SetResult, TrialRecord
 from cheesebench.statistics import wording
 from cheesebench.statistics.ability import ability
-from cheesebench.statistics.betting import LEAST_SUBJECTS, LIMIT, limits
+from cheesebench.statistics.betting import (
+    LEAST_SUBJECTS,
+    LIMIT,
+    Scores,
+    limits,
+)
 from cheesebench.statistics.controls import contradiction, lesion_sentence
 from cheesebench.statistics.intervals import (
     clustering,
@@ -28,7 +34,6 @@ from cheesebench.statistics.question import (
 )
 from cheesebench.statistics.sample import (
     Sample,
-    Scores,
     SubjectRecords,
     draw_sample,
     learning_curve,
@@ -36,6 +41,9 @@ from cheesebench.statistics.sample import (
     trials_by_subject,
 )
 from cheesebench.statistics.summary import CellResult, Flags, Game, JudgedMean, Verdict
+
+if TYPE_CHECKING:
+    from cheesebench.statistics.betting import Floats
 
 #: Tolerance for rounding: .8 - .1 is slightly more than .7 in binary.
 ROUNDING = 1e-9
@@ -48,12 +56,8 @@ def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
     Raises:
         ValueError: If the plan's estimand is malformed.
     """
-    return judge_sample(
-        plan,
-        draw_sample(
-            plan, trials_by_subject(r for r in trials if r.key == plan.key).values()
-        ),
-    )
+    own = trials_by_subject(one for one in trials if one.key == plan.key)
+    return judge_sample(plan, draw_sample(plan, own.values()))
 
 
 def judge_sample(plan: CellPlan, sample: Sample) -> CellResult:
@@ -79,16 +83,11 @@ def judge_sample(plan: CellPlan, sample: Sample) -> CellResult:
     if scale.measured is not None:
         estimated = _measure(estimated, sample, scale, judged)
     if question is None or game is None:
-        text = " ".join(
-            filter(None, (lesion_sentence(estimated), wording.no_claim(estimated)))
-        )
+        said = filter(None, (lesion_sentence(estimated), wording.no_claim(estimated)))
         contradicted = tuple(filter(None, [contradiction(estimated)]))
         return _unless_broken(
-            replace(
-                estimated,
-                verdict=Verdict.INCONCLUSIVE,
-                reason=text,
-                contradicted=contradicted,
+            estimated.ending(
+                Verdict.INCONCLUSIVE, " ".join(said), contradicted=contradicted
             )
         )
     return _unless_broken(_compare(estimated, question, sample, judged, scale))
@@ -105,20 +104,15 @@ def judge_set(plan: CellPlan, lives: Iterable[SubjectRecords]) -> SetResult:
         sample.seen > 0 and sample.missing == sample.entered
     )
     if question is None:
-        return SetResult(
-            number,
-            decided=False,
-            futile=futile,
-            needed=plan.subjects,
-            text=wording.plural(number, "subject"),
-        )
+        text = wording.plural(number, "subject")
+        return SetResult(number, False, futile, plan.subjects, text)
     game = play(plan, question, sample)
-    over = game.verdict is not None or game.stale
+    needed = game.outlook.subjects if game.outlook else game.subjects
     return SetResult(
         game.subjects,
-        over,
+        game.over,
         futile,
-        min(plan.subjects, game.outlook.subjects) if game.outlook else game.subjects,
+        min(plan.subjects, needed),
         wording.standing(game),
     )
 
@@ -136,30 +130,39 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
         most=plan.subjects if plan.sequential else None,
         distinct=scores.distinct,
     )
-    verdict = Verdict.PASS if found.passed else Verdict.FAIL if found.failed else None
-    ahead = None
-    if verdict is None and not found.stale:
-        ahead = outlook(question, scores, plan.goal)
-    return Game(
-        passing=min(LARGEST, float(found.passing)),
-        failing=min(LARGEST, float(found.failing)),
-        passing_at_stop=min(LARGEST, float(found.passing_at_stop)),
-        failing_at_stop=min(LARGEST, float(found.failing_at_stop)),
+    game = Game(
+        passing=_finite(found.passing),
+        failing=_finite(found.failing),
+        passing_at_stop=_finite(found.passing_at_stop),
+        failing_at_stop=_finite(found.failing_at_stop),
         goal=plan.goal,
-        verdict=verdict,
-        decided=int(found.decided) if verdict is not None else None,
+        verdict=Verdict.PASS
+        if found.passed
+        else Verdict.FAIL
+        if found.failed
+        else None,
         stale=bool(found.stale),
-        subjects=int(found.counted) if verdict is not None or found.stale else number,
+        subjects=number,
         most=plan.subjects,
         sequential=plan.sequential,
-        outlook=ahead,
-        beyond=sum(
-            one.subject >= int(found.counted) and one.entered > one.missing
-            for one in sample.per_subject
-        )
-        if plan.sequential and (verdict is not None or found.stale)
-        else 0,
     )
+    if not game.over:
+        return replace(game, outlook=outlook(question, scores, plan.goal))
+    counted = int(found.counted)
+    beyond = (
+        one.subject >= counted and one.entered > one.missing
+        for one in sample.per_subject
+    )
+    return replace(
+        game,
+        decided=int(found.decided) if game.verdict else None,
+        subjects=counted,
+        beyond=sum(beyond) if plan.sequential else 0,
+    )
+
+
+def _finite(wealth: Floats) -> float:
+    return min(LARGEST, float(wealth))
 
 
 def _describe(plan: CellPlan, sample: Sample) -> CellResult:
@@ -193,27 +196,19 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
 
 
 def _without_value(described: CellResult) -> CellResult:
-    """Give the reason why neither a pass rate nor a mean could be judged."""
+    """Give the reason why there is neither a pass rate nor a mean that could be
+    judged.
+    """
+    outcomes = described.outcomes
     if described.valid:
-        return replace(
-            described,
-            verdict=Verdict.INCONCLUSIVE,
-            reason=wording.no_value(described.plan),
-        )
+        return described.ending(Verdict.INCONCLUSIVE, wording.no_value(described.plan))
     if not described.planned and described.subjects:
-        return replace(
-            described,
-            verdict=Verdict.INCONCLUSIVE,
-            reason=wording.nothing_entered(described),
-        )
-    # A spent budget is the user's choice, not an error, so the result is only open.
-    spent = described.outcomes.get("budget", 0) and not described.outcomes.get(
-        "infrastructure", 0
-    )
+        reason = wording.nothing_entered(described)
+        return described.ending(Verdict.INCONCLUSIVE, reason)
+    # A spent budget is the user's choice, not an error: the result is only open.
+    spent = outcomes["budget"] and not outcomes["infrastructure"]
     verdict = Verdict.INCONCLUSIVE if spent else Verdict.ERROR
-    return replace(
-        described, verdict=verdict, reason=wording.nothing_measured(described)
-    )
+    return described.ending(verdict, wording.nothing_measured(described))
 
 
 def _unless_broken(judged: CellResult) -> CellResult:
@@ -224,7 +219,7 @@ def _unless_broken(judged: CellResult) -> CellResult:
     if not broken or judged.verdict is not Verdict.INCONCLUSIVE:
         return judged
     reason = wording.breakdown(judged, broken)
-    return replace(judged, verdict=Verdict.ERROR, reason=reason, subjects_needed=None)
+    return judged.ending(Verdict.ERROR, reason, subjects_needed=None)
 
 
 def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResult:
@@ -237,11 +232,9 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
     distinct = sum(one.distinct for one in counted) or 1
     low, high = _limits(sample, scores, LIMIT, PASS_RATE)
     curve_unit, curve = learning_curve(sample.per_subject)
-    if plan.items:
-        curve = ()
-    if curve_unit == "session":
-        curve = tuple(one for one in curve if one.session not in plan.idle)
-    rate = sum(one.total / one.scored for one in counted) / len(counted)
+    hidden = plan.idle if curve_unit == "session" else ()
+    curve = tuple(one for one in curve if one.session not in hidden)
+    rate = sum(one.rate() for one in counted) / len(counted)
     return replace(
         described,
         valid=sum(one.scored for one in counted),
@@ -252,7 +245,7 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
         interval_method=wording.interval_method(distinct),
         standard_error=(high - low) / 2 / quantile(1 / LIMIT, None),
         icc=icc if len(counted) > 1 else None,
-        curve=curve,
+        curve=() if plan.items else curve,
         curve_unit=curve_unit,
         flags=replace(
             described.flags,
@@ -269,18 +262,15 @@ def _limits(
     own rate over its trials.
     """
     judged = sample.subjects() if scale.measured is None else sample.judged()
-    if (
-        sum(one.distinct for one in judged if one.scored + one.missing)
-        >= LEAST_SUBJECTS
-    ):
+    distinct = (one.distinct for one in judged if one.scored + one.missing)
+    if sum(distinct) >= LEAST_SUBJECTS:
         return limits(scores.low, scores.high, goal, scores.distinct)
     if scale.measured is not None:
         return 0.0, 1.0
     trials = max(one.scored + one.missing for one in judged)
-    low = wilson(float(scores.low.mean()), trials, quantile(1 / goal, None))[0]
-    return float(low), float(
-        wilson(float(scores.high.mean()), trials, quantile(1 / goal, None))[1]
-    )
+    ends = [scores.low.mean(), scores.high.mean()]
+    lows, highs = wilson(ends, trials, quantile(1 / goal, None))
+    return float(lows[0]), float(highs[1])
 
 
 def _measure(
@@ -288,7 +278,7 @@ def _measure(
 ) -> CellResult:
     """Add the mean of the judged measure, in its own unit."""
     assert scale.measured is not None
-    own = [one.total / one.scored for one in sample.judged() if one.scored]
+    own = [one.rate() for one in sample.judged() if one.scored]
     alone = sum(one.distinct for one in sample.judged() if one.scored) <= 1
     judged = JudgedMean(
         measure=scale.measured.name,
@@ -318,7 +308,7 @@ def _compare(
     """Add the comparison with the reference (or with chance) and the verdict."""
     plan, game, reference = estimated.plan, estimated.game, question.reference
     assert game is not None
-    own = [one.total / one.scored for one in sample.judged() if one.scored]
+    own = [one.rate() for one in sample.judged() if one.scored]
     rate, rodent = sum(own) / len(own), plan.against == "reference"
     is_sample = animals_interval(reference) is not None
     low, high = question.difference_limits(
@@ -343,8 +333,7 @@ def _compare(
         else game.outlook.subjects,
         flags=replace(
             estimated.flags,
-            stopped_by_result=plan.sequential
-            and (game.verdict is not None or game.stale),
+            stopped_by_result=plan.sequential and game.over,
             not_diagnostic=rodent
             and scale.measured is None
             and plan.chance is not None

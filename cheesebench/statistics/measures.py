@@ -5,9 +5,10 @@ verdict.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
 
 from cheesebench.interfaces import ACTION_LETTERS, WAITED_LETTER, Value
 from cheesebench.records import TrialRecord, is_measurement
@@ -42,6 +43,9 @@ class Moments:
         """The standard deviation (n - 1); None for fewer than two numbers."""
         return math.sqrt(self._squares / (self.n - 1)) if self.n > 1 else None
 
+    def measure(self, name: str) -> summary.Measure:
+        return summary.Measure(name, self.mean, self.sd, self.n)
+
 
 class Condition(NamedTuple):
     """A value of a variable under which a measure is reported."""
@@ -63,54 +67,34 @@ class Condition(NamedTuple):
 
 def by_condition(
     record: TrialRecord, by: Iterable[tuple[str, str]]
-) -> Iterator[tuple[Condition, float | str]]:
-    """Yield each condition of a trial with its measured values; sets are not
+) -> Iterator[tuple[Condition, Value]]:
+    """Yield each condition of a trial with the measured values; sets are not
     conditions.
     """
+    held = ChainMap[str, Any](record.variables, record.counters, record.measures)  # type: ignore[arg-type]  # read only
     for measure, variable in by:
-        measured, value = record.measures.get(measure), None
-        for held in (record.variables, record.counters, record.measures):
-            if variable in held:
-                value = held[variable]
-                break
+        measured = record.measures.get(measure)
+        value = held.get(variable)
         if isinstance(value, list):
             continue
-        if isinstance(measured, str):
+        if isinstance(measured, str) or is_measurement(measured):
             yield Condition(measure, variable, value), measured
-        elif is_measurement(measured):
-            yield Condition(measure, variable, value), float(measured)
 
 
-def with_conditions(
-    whole: Mapping[str, T], parts: Mapping[Condition, T]
-) -> dict[str, T]:
-    """Return each measure, followed by its values under each condition, in rising
-    order.
+def _in_order(found: Mapping[str | Condition, T]) -> dict[str | Condition, T]:
+    """Return what was found of each measure, followed by what was found under each of
+    its conditions: variable by variable, values in rising order.
     """
-    conditions, found = _in_order(parts), dict[str, T]()
-    for name, one in whole.items():
-        found[name] = one
-        found.update(
-            (str(condition), parts[condition]) for condition in conditions.get(name, ())
-        )
-    return found
+    first = {key: number for number, key in enumerate(found) if isinstance(key, str)}
+    variables = {key.variable: None for key in found if isinstance(key, Condition)}
+    at = {variable: number for number, variable in enumerate(variables)}
 
+    def place(key: str | Condition) -> tuple[object, ...]:
+        if isinstance(key, str):
+            return (first[key],)
+        return first[key.measure], at[key.variable], _rank(key.value)
 
-def _in_order(conditions: Iterable[Condition]) -> dict[str, list[Condition]]:
-    """Return the conditions of each measure: variable by variable, with values in
-    rising order.
-    """
-    found: dict[str, dict[str, list[Condition]]] = {}
-    for one in conditions:
-        found.setdefault(one.measure, {}).setdefault(one.variable, []).append(one)
-    return {
-        measure: [
-            one
-            for same in variables.values()
-            for one in sorted(same, key=lambda one: _rank(one.value))
-        ]
-        for measure, variables in found.items()
-    }
+    return {key: found[key] for key in sorted(found, key=place)}
 
 
 class Tally:
@@ -124,16 +108,14 @@ class Tally:
     ) -> None:
         self._classes: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
-        self._own: dict[str, Moments] = {}
-        self._names: dict[str, Counter[str]] = {}
+        #: By measure, and by each condition under which it is reported.
+        self._own: dict[str | Condition, Moments] = {}
+        self._names: dict[str | Condition, Counter[str]] = {}
         #: Passed and scored trials by variable and value.
         self._splits: dict[str, dict[Value, tuple[int, int]]] = {
             name: {} for name in split
         }
         self._by = tuple(by)
-        #: Measure, variable and value of a condition -> the values measured under it.
-        self._own_by: dict[Condition, Moments] = {}
-        self._names_by: dict[Condition, Counter[str]] = {}
         self._agent: Counter[str] = Counter()
         self._strategy: dict[str, Moments] = {}
         for record in records:
@@ -147,22 +129,14 @@ class Tally:
         if record.missing:
             return
         self._agent.update(record.tally)
-        for name, value in record.measures.items():
+        conditions = by_condition(record, self._by)
+        for key, value in chain[Any](record.measures.items(), conditions):
             if is_measurement(value):
-                self._own.setdefault(name, Moments()).add(float(value))
+                self._own.setdefault(key, Moments()).add(float(value))
             elif isinstance(value, str):
-                self._names.setdefault(name, Counter())[value] += 1
-        for condition, measured in by_condition(record, self._by):
-            if isinstance(measured, str):
-                self._names_by.setdefault(condition, Counter())[measured] += 1
-            else:
-                self._own_by.setdefault(condition, Moments()).add(measured)
+                self._names.setdefault(key, Counter())[value] += 1
         for name, found in self._splits.items():
-            value = (
-                record.variables[name]
-                if name in record.variables
-                else record.measures.get(name)
-            )
+            value = record.variables.get(name, record.measures.get(name))
             if record.success is not None and not isinstance(value, list):
                 passed, trials = found.get(value, (0, 0))
                 found[value] = (passed + record.success, trials + 1)
@@ -184,9 +158,7 @@ class Tally:
         """Return the protocol's own outcome names, most frequent first (ties by
         name).
         """
-        return dict(
-            sorted(self._outcomes.items(), key=lambda item: (-item[1], item[0]))
-        )
+        return _by_count(self._outcomes)
 
     def agent_counts(self) -> dict[str, int]:
         return dict(self._agent)
@@ -195,19 +167,17 @@ class Tally:
         """Return the protocol's numeric and yes/no measures, in
         the protocol's order.
         """
-        return _measures(with_conditions(self._own, self._own_by))
+        return _measures(_in_order(self._own))
 
     def condition_curves(self) -> tuple[summary.ConditionCurve, ...]:
         """Return the measures that are reported by a variable with at least two, but
         not too many values.
         """
         found: dict[tuple[str, str], list[tuple[Value, summary.Measure]]] = {}
-        conditions = _in_order(self._own_by)
-        for name in self._own:
-            for one in conditions.get(name, ()):
-                moments = self._own_by[one]
-                measure = summary.Measure(name, moments.mean, moments.sd, moments.n)
-                found.setdefault((name, one.variable), []).append((one.value, measure))
+        for key, moments in _in_order(self._own).items():
+            if isinstance(key, Condition):
+                point = key.value, moments.measure(key.measure)
+                found.setdefault((key.measure, key.variable), []).append(point)
         return tuple(
             summary.ConditionCurve(*key, tuple(points))
             for key, points in found.items()
@@ -216,10 +186,8 @@ class Tally:
 
     def class_shares(self) -> tuple[summary.ClassShares, ...]:
         return tuple(
-            summary.ClassShares(
-                name, dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-            )
-            for name, counts in with_conditions(self._names, self._names_by).items()
+            summary.ClassShares(str(key), _by_count(counts))
+            for key, counts in _in_order(self._names).items()
         )
 
     def split_rates(self) -> tuple[summary.SplitRate, ...]:
@@ -248,11 +216,12 @@ def _rank(value: Value) -> tuple[bool, float, str]:
     )
 
 
-def _measures(found: Mapping[str, Moments]) -> tuple[summary.Measure, ...]:
-    return tuple(
-        summary.Measure(name, moments.mean, moments.sd, moments.n)
-        for name, moments in found.items()
-    )
+def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _measures(found: Mapping[Any, Moments]) -> tuple[summary.Measure, ...]:
+    return tuple(moments.measure(str(key)) for key, moments in found.items())
 
 
 def _class_of(record: TrialRecord) -> str:

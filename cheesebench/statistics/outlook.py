@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from cheesebench.records import sets_until
-from cheesebench.statistics.betting import LEAST_SUBJECTS, bets, wealth
+from cheesebench.statistics.betting import LEAST_SUBJECTS, Scores, bets, wealth
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from cheesebench.statistics.betting import Floats
     from cheesebench.statistics.question import Question
-
-    Floats = NDArray[np.float64]
-
-    class Scores(Protocol):
-        """The subjects so far, in the form of ``sample.Scores``."""
-
-        @property
-        def low(self) -> Floats: ...
-        @property
-        def high(self) -> Floats: ...
-        @property
-        def distinct(self) -> Floats: ...
-
 
 #: Probability of a decision with the number of subjects that is named.
 POWER = 0.8

@@ -4,11 +4,9 @@ model that changes during its run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from cheesebench.amounts import percent
-from cheesebench.records import TrialRecord
 from cheesebench.statistics.sample import Sample, scores_of
 from cheesebench.statistics.summary import CellResult
 
@@ -19,49 +17,19 @@ FEWEST, DRIFT = 20, 3.3
 LEVEL = 1e-4
 
 
-@dataclass(slots=True)
-class FirstTrials:
-    """Counts successes in the first trials of subjects' lives while passing the lives
-    on.
-    """
-
-    passed: int = 0
-    valid: int = 0
-
-    def watch(
-        self, lives: Iterable[Sequence[TrialRecord]]
-    ) -> Iterator[Sequence[TrialRecord]]:
-        """Yield the lives unchanged, counting as they pass."""
-        for life in lives:
-            first = life[0] if life else None
-            if (
-                first is not None
-                and first.trial == 0
-                and first.success is not None
-                and first.compared
-            ):
-                self.valid += 1
-                self.passed += first.success
-            yield life
-
-
-def implausible(cell: CellResult, first: FirstTrials) -> Iterator[str]:
-    """Yield a sentence for each count of successes that exceeds the audit's ceiling by
+def implausible(cell: CellResult, sample: Sample) -> Iterator[str]:
+    """Yield a sentence for each count of successes that is above the audit's ceiling by
     more than chance.
     """
     ceilings = cell.plan.ceilings
     if ceilings is None or cell.plan.control:
         return
+    first = [one.first for one in sample.per_subject if one.first is not None]
     for name, passed, valid, most in (
-        ("In trial 1", first.passed, first.valid, ceilings.first),
+        ("In trial 1", sum(first), len(first), ceilings.first),
         ("Over all trials", cell.passed, cell.valid, ceilings.all),
     ):
-        if (
-            most is not None
-            and most < 1
-            and valid
-            and tail(passed, valid, most) < LEVEL
-        ):
+        if most is not None and valid and tail(passed, valid, most) < LEVEL:
             yield (
                 f"{name}, {passed} of {valid} succeed; by the audit of the protocol at most "
                 f"{percent(most)} can. Does the model know the seed, or a published run?"
@@ -87,9 +55,8 @@ def drifting(sample: Sample) -> Iterator[str]:
     import numpy as np
 
     found = scores_of(sample.judged())
-    scores = found.low[
-        found.low == found.high
-    ]  # only subjects without missing trials, because other scores are uncertain
+    # Of subjects without a gap: the others are anywhere between.
+    scores = found.low[found.low == found.high]
     count = len(scores)
     if count < FEWEST or not scores.std():
         return

@@ -17,7 +17,7 @@ from cheesebench.statistics.by_answer import ByAnswer, by_answer
 from cheesebench.statistics.comparison import rank_models
 from cheesebench.statistics.controls import compare_with_control
 from cheesebench.statistics.judgement import judge_sample
-from cheesebench.statistics.plausibility import FirstTrials, drifting, implausible
+from cheesebench.statistics.plausibility import drifting, implausible
 from cheesebench.statistics.sample import (
     Sample,
     SubjectRecords,
@@ -69,23 +69,22 @@ class _Kept:
         self.ranked: list[tuple[CellPlan, Sample]] = []
         self.beside: list[tuple[CellPlan, bytes]] = []
         self._paired = {
-            key for one in plans if one.control for key in (one.key, one.plain_key)
+            key
+            for one in plans
+            if one.control or one.twin_of
+            for key in (one.key, one.public_key if one.twin_of else one.plain_key)
         }
-        self._twins = {one.twin_of for one in plans if one.twin_of}
 
     def add(self, cell: CellResult, sample: Sample) -> None:
         plan = cell.plan
         self.halves[plan.key] = halve(sample)
         if plan.design == "leaderboard" and not (plan.control or plan.twin_of):
             self.ranked.append((plan, sample))
-        if plan.key in self._paired or self._is_of_twins(plan):
+        if plan.key in self._paired:
             self.samples[plan.key] = sample
         if self.against and cell.valid and not plan.control:
             results = b"".join(one.results for one in sample.per_subject)
             self.beside.append((plan, results))
-
-    def _is_of_twins(self, plan: CellPlan) -> bool:
-        return bool(plan.twin_of) or plan.protocol in self._twins
 
 
 def summarise_subjects(
@@ -105,8 +104,7 @@ def summarise_subjects(
     """
     kept, cells = _Kept(plans, _against(manifest)), list[CellResult]()
     for plan in plans:
-        first = FirstTrials()
-        sample = draw_sample(plan, first.watch(trials_of(plan)))
+        sample = draw_sample(plan, trials_of(plan))
         cell = wording.with_calls(
             judge_sample(plan, sample), (calls or {}).get(plan.key)
         )
@@ -117,7 +115,7 @@ def summarise_subjects(
             answers=answers,
             remarks=(
                 *remarks,
-                *implausible(cell, first),
+                *implausible(cell, sample),
                 *drifting(sample),
                 *wording.uneven(answers),
             ),
@@ -206,16 +204,7 @@ def _with_gap(
     plan = cell.plan
     if not plan.twin_of:
         return cell
-    same = plan.model, plan.view, plan.variant
-    public = next(
-        (
-            one
-            for one in cells
-            if one.plan.protocol == plan.twin_of
-            and (one.plan.model, one.plan.view, one.plan.variant) == same
-        ),
-        None,
-    )
+    public = next((one for one in cells if one.plan.key == plan.public_key), None)
     if public is None or public.rate is None or cell.rate is None:
         return cell
     # Each interval holds at 97.5 %, so that both together hold at 95 %, whenever the

@@ -9,18 +9,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from statistics import fmean
+from typing import NamedTuple, Protocol, TypeVar
 
 from cheesebench.interfaces import Value
 from cheesebench.records import CellPlan, TrialRecord, sets_until
+from cheesebench.statistics.betting import Scores
 from cheesebench.statistics.intervals import rate_limits
 from cheesebench.statistics.measures import Tally
 from cheesebench.statistics.question import Scale, scale_of
 from cheesebench.statistics.summary import CurvePoint
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 #: Number of groups into which the trials of a one-session schedule are cut for the
 #: learning curve.
@@ -38,7 +36,11 @@ def learning_curve(
     All scored trials that the reference covers enter, for any estimand.
     """
     name, numbered = points_of(subjects)
-    return name, _points(numbered)
+    counts: dict[int, list[tuple[int, int]]] = {}
+    for one in numbered:
+        for number, passes in passes_by_point(one).items():
+            counts.setdefault(number, []).append((sum(passes), len(passes)))
+    return name, tuple(_point(number, counts[number]) for number in sorted(counts))
 
 
 def points_of(subjects: Iterable[SubjectCount]) -> tuple[str, list[Numbered]]:
@@ -58,25 +60,20 @@ def points_of(subjects: Iterable[SubjectCount]) -> tuple[str, list[Numbered]]:
     ]
 
 
-def _points(numbered: Sequence[Numbered]) -> tuple[CurvePoint, ...]:
-    # Point number -> passed trials and trials of each subject that has any there.
-    counts: dict[int, list[tuple[int, int]]] = {}
-    for numbers, passes in numbered:
-        own: dict[int, tuple[int, int]] = {}
-        for number, success in zip(numbers, passes, strict=True):
-            passed, trials = own.get(number, (0, 0))
-            own[number] = (passed + success, trials + 1)
-        for number, pair in own.items():
-            counts.setdefault(number, []).append(pair)
-    points = []
-    for number in sorted(counts):
-        passes, sizes = zip(*counts[number], strict=True)
-        low, high = rate_limits(passes, sizes)
-        rate = sum(own / size for own, size in zip(passes, sizes, strict=True)) / len(
-            sizes
-        )
-        points.append(CurvePoint(number, rate, low, high, sum(sizes)))
-    return tuple(points)
+def passes_by_point(one: Numbered) -> dict[int, list[int]]:
+    """Return 1 or 0 for each scored trial of a subject, by the number of its point."""
+    found: dict[int, list[int]] = {}
+    for number, success in zip(*one, strict=True):
+        found.setdefault(number, []).append(success)
+    return found
+
+
+def _point(number: int, subjects: Sequence[tuple[int, int]]) -> CurvePoint:
+    """Return a point from each subject's passed trials and trials."""
+    passed, sizes = zip(*subjects, strict=True)
+    low, high = rate_limits(passed, sizes)
+    rate = fmean(own / size for own, size in subjects)
+    return CurvePoint(number, rate, low, high, sum(sizes))
 
 
 #: The trials of one subject in order.
@@ -104,32 +101,30 @@ MOST_KEPT = 10_000
 
 
 class SubjectScore(NamedTuple):
-    """One subject for a verdict: the sum of its trials' scores, and its number of
-    missing trials.
+    """One subject for a verdict, or for a comparison of two runs: its trials that enter
+    the estimand.
     """
 
     total: float
+    """Sum of their scores (``Scale``): passed trials, or a measure from worse to
+    better.
+    """
     scored: int
     missing: int = 0
+    digest: str = ""
+    """As in ``SubjectCount``."""
     distinct: bool = True
     """False for an exact copy of another subject."""
 
-    def rate(self, fill: bool) -> float:
-        """Return the mean score with all missing trials passed (True) or failed
-        (False).
+    def rate(self, fill: bool | None = None) -> float:
+        """Return the mean score with missing trials left out (None), passed (True) or
+        failed (False).
+
+        Requires at least one trial that is counted.
         """
+        if fill is None:
+            return self.total / self.scored
         return (self.total + fill * self.missing) / (self.scored + self.missing)
-
-
-class Scores(NamedTuple):
-    """The subjects of a cell in numerical order, as the games take them."""
-
-    low: NDArray[np.float64]
-    """Mean score of each subject if its missing trials had failed."""
-    high: NDArray[np.float64]
-    """Mean score of each subject if its missing trials had passed."""
-    distinct: NDArray[np.float64]
-    """Share of distinct subjects among the first n."""
 
 
 def scores_of(subjects: Iterable[SubjectScore]) -> Scores:
@@ -179,6 +174,8 @@ class SubjectCount:
     """
     outside: int = 0
     """Number of scores beyond the range that the protocol declares."""
+    first: bool | None = None
+    """Success in the first trial of its life, if the reference is about this one."""
     answers: tuple[Value, ...] = ()
     """The subject's value for each of the plan's ``answers``."""
 
@@ -230,29 +227,32 @@ class Sample:
         """Return all subjects for a verdict on the pass rate; all trials of an absent
         subject are missing.
         """
-        return self._subjects([one.results for one in self.per_subject])
+        return self._planned(self._by_number(of_measure=False))
 
     def judged(self) -> tuple[SubjectScore, ...]:
         """Return all subjects for the cell's verdict, by its measure or
         its pass rate.
         """
-        return (
-            self._subjects([one.scores for one in self.per_subject])
-            if self.measured
-            else self.subjects()
-        )
+        return self._planned(self.by_number())
 
-    def _subjects(self, scores: Iterable[Sequence[float]]) -> tuple[SubjectScore, ...]:
-        counted = {
-            one.subject: SubjectScore(sum(own), len(own), one.missing, one.distinct)
-            for one, own in zip(self.per_subject, scores, strict=True)
-        }
-        absent, planned = (
-            SubjectScore(0, 0, self.absent_trials, distinct=False),
-            self.seen + self.absent,
-        )
-        beyond = (counted[number] for number in counted if number >= planned)
-        return (*(counted.get(number, absent) for number in range(planned)), *beyond)
+    def by_number(self) -> dict[int, SubjectScore]:
+        """Return the score of each subject with a record for the cell's verdict."""
+        return self._by_number(of_measure=self.measured)
+
+    def _by_number(self, *, of_measure: bool) -> dict[int, SubjectScore]:
+        found = {}
+        for one in self.per_subject:
+            own: Sequence[float] = one.scores if of_measure else one.results
+            found[one.subject] = SubjectScore(
+                sum(own), len(own), one.missing, one.digest, one.distinct
+            )
+        return found
+
+    def _planned(self, found: Mapping[int, SubjectScore]) -> tuple[SubjectScore, ...]:
+        absent = SubjectScore(0, 0, self.absent_trials, distinct=False)
+        planned = range(self.seen + self.absent)
+        beyond = (found[number] for number in found if number not in planned)
+        return (*(found.get(number, absent) for number in planned), *beyond)
 
     @property
     def not_run(self) -> int:
@@ -302,8 +302,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
             digests[-1] if digests else "",
             copies.is_new(digests, whole=whole),
         )
-        count = _count(records, entering, digest, new, scale)
-        found.append(replace(count, answers=_answers_of(plan, records)))
+        found.append(_count(plan, scale, records, entering, digest, new))
     typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
     # For a sequential cell, the set of the last subject.
     last = found[-1].subject + 1 if found else 1
@@ -313,27 +312,24 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
         else plan.subjects
     )
     absent = max(0, planned - len(found))
-    return Sample(
-        tuple(found),
-        tally,
-        absent,
-        typical,
-        tallies,
-        measured=scale.measured is not None,
-    )
+    is_measured = scale.measured is not None
+    return Sample(tuple(found), tally, absent, typical, tallies, measured=is_measured)
 
 
 def _count(
+    plan: CellPlan,
+    scale: Scale,
     records: SubjectRecords,
     entering: SubjectRecords,
     digest: str,
     distinct: bool,
-    scale: Scale,
 ) -> SubjectCount:
     scores = [scale.score_of(r) for r in entering] if scale.measured is not None else []
     scored = [
         r for r in records if r.compared and not r.missing and r.success is not None
     ]
+    # Values that hold for life stand in each trial that was run.
+    drawn = next((r.variables for r in records if r.variables), {})
     return SubjectCount(
         subject=records[0].subject,
         distinct=distinct,
@@ -347,13 +343,9 @@ def _count(
         passes=bytes(bool(r.success) for r in scored),
         scores=tuple(score for score in scores if score is not None),
         outside=sum(map(scale.is_outside, entering)),
+        first=scored[0].success if scored and scored[0].trial == 0 else None,
+        answers=tuple(drawn.get(name) for name in plan.answers),
     )
-
-
-def _answers_of(plan: CellPlan, records: SubjectRecords) -> tuple[Value, ...]:
-    """Return a subject's value for each answer that holds for life."""
-    drawn = next((r.variables for r in records if r.variables), {})
-    return tuple(drawn.get(name) for name in plan.answers)
 
 
 def trials_by_subject(

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from cheesebench import tables
 from cheesebench.interfaces import Value
@@ -209,6 +209,11 @@ class Game:
     """Number of subjects that were begun in addition to those that count."""
 
     @property
+    def over(self) -> bool:
+        """Whether it is decided, or stale."""
+        return self.verdict is not None or self.stale
+
+    @property
     def p_value(self) -> float:
         """P value of the claim with the larger wealth; it holds however often the cell
         is judged.
@@ -324,6 +329,10 @@ class CellResult(tables.Brief):
     results.
     """
 
+    def ending(self, verdict: Verdict, reason: str, **values: Any) -> CellResult:
+        """Return this cell with a verdict and its reason, and other values."""
+        return dataclasses.replace(self, verdict=verdict, reason=reason, **values)
+
 
 @dataclass(frozen=True, slots=True)
 class Average:
@@ -395,14 +404,14 @@ class BestOfViews(tables.Brief):
 class PairedComparison(tables.Brief):
     """Two runs with the same seeds: first - second over the paired subjects."""
 
-    answer: Literal["better", "worse", "no loss", "undecided"]
+    answer: Literal["better", "worse", "no loss", "undecided"] = "undecided"
     reason: str
-    pairs: int
-    difference: float | None
-    """Mean of the paired differences of subject means."""
-    interval: tuple[float, float] | None
+    pairs: int = 0
+    difference: float | None = None
+    """Mean of the paired differences of subject means; None without a pair."""
+    interval: tuple[float, float] | None = None
     """Two-sided 95 % t interval of the difference; None with fewer than two pairs."""
-    p_value: float | None
+    p_value: float | None = None
     """Two-sided."""
     p_worst: float | None = None
     """The largest p value that missing trials could have given; 1 if even the sign

@@ -470,7 +470,7 @@ def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
     )
     cell = replace(cell, warnings=(*warnings(cell), *own))
     if reason := untested(cell.agent_counts, calls):
-        return replace(cell, verdict=Verdict.ERROR, reason=reason, subjects_needed=None)
+        return cell.ending(Verdict.ERROR, reason, subjects_needed=None)
     return cell
 
 

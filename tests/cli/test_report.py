@@ -255,6 +255,46 @@ def test_every_command_tells_a_forged_log(
     assert found.err.count("\n") == 1
 
 
+SCRIPT = 'replies: [{say: ["ACTIONS: STAY", "ACTIONS: FORWARD"], choose: by_seed}]'
+
+
+@pytest.mark.parametrize(
+    ("model", "changes", "said"),
+    [
+        (
+            "tabular-ql",
+            [
+                *(f"UPDATE {one} SET model = 'random'" for one in ("trials", "events")),
+                "UPDATE cells SET model = 'random'"
+                ", plan = replace(plan, '\"tabular-ql\"', '\"random\"')",
+            ],
+            "is not what random does with the seed of the run",
+        ),
+        (
+            "scripted:script.yaml",
+            ["UPDATE calls SET reply = 'ACTIONS: ROTATE_LEFT' WHERE subject = 1"],
+            "is not what the replies of the model led to",
+        ),
+    ],
+)
+def test_actions_of_somebody_else_are_told(
+    here: Path, run: Run, model: str, changes: list[str], said: str
+) -> None:
+    """Their trials come out as recorded, and the digest is new."""
+    (here / "script.yaml").write_text(SCRIPT, encoding="utf-8")
+    usual: dict[str, Any] = {"design": "cohort", "subjects": 2, "run_id": "one"}
+    cheesebench.run(model, "little.protocol.yaml", results="results", **usual)
+    assert run("report", "one", "--verify").code == 0
+    with rewritten(here / "results/one/run.sqlite") as log:
+        for change in changes:
+            log.execute(change)
+    for command in (("report", "one", "--verify"), ("bless", "one", "main")):
+        found = run(*command)
+        assert found.code == 2
+        assert said in found.err
+        assert found.err.count("\n") == 1
+
+
 def test_a_model_without_a_call_is_said_wherever_a_log_is_read(
     results: Path, run: Run, here: Path
 ) -> None:

@@ -114,7 +114,11 @@ def test_a_resumed_run_is_asked_its_next_question_and_pays_nothing_twice(
         given = ("--model=openai/tiny", "--base-url", server.base_url, "lab", "-k=east")
         project.runpytest(*given, "--cheese-run-id=one", "--cheese-max-tokens=2000")
         assert 0 < calls() == server.count
+        project.runpytest(*given, "--resume=one", "--cheese-max-tokens=2000")
+        assert calls() == server.count, "nothing is asked beyond a spent budget"
+        asked_before = server.count
         project.runpytest(*given, "--resume=one", "--cheese-max-tokens=1000000")
+        assert server.count > asked_before
     assert calls() == server.count
     assert all("READY" not in str(call.body) for call in server.calls)
     asked = [str(call.body) for call in server.calls]

@@ -340,6 +340,33 @@ def test_a_merge_that_is_killed_leaves_no_half_of_a_run(
     assert main(command) == 2, "it is there"
 
 
+KILLED_LATE = """
+import os, signal, sys
+from cheesebench.cli import main
+from cheesebench.commands import merge
+write_output = merge.write_output
+def write(text, output):
+    if output is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    write_output(text, output)
+merge.write_output = write
+main(sys.argv[1:])
+"""
+
+
+def test_a_merged_run_is_there_with_its_report_or_not_at_all(
+    project: pytest.Pytester, shards: Any
+) -> None:
+    command = ["merge", *shards(2, "--model=walker", "--protocols=lab", "-q")]
+    command += ["--run-id", "all"]
+    killed = subprocess.run([sys.executable, "-c", KILLED_LATE, *command], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert sorted(os.listdir("results/all")) == ["report.md", "run.sqlite"]
+    assert Path("results/all/report.md").read_text().startswith("# CheeseBench: ")
+    assert not [one for one in os.listdir("results") if one.endswith(".draft")]
+    assert main(["report", "all", "--verify", "--output", "again.md"]) == 0
+
+
 def test_calls_are_merged_and_not_made_again(
     project: pytest.Pytester, shards: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,13 +19,13 @@ from cheesebench.statistics.comparison import (
     CellCounts,
     CountedRun,
     RunComparison,
-    SubjectCounts,
     compare_differences,
     compare_runs,
     excludes_loss,
     holm,
     paired_differences,
 )
+from cheesebench.statistics.sample import SubjectScore
 
 EVEN = [10] * 20
 
@@ -40,7 +40,7 @@ def cell(
 ) -> CellCounts:
     """Return the counts of subjects with 20 trials each, given the number of passes."""
     subjects = {
-        number: SubjectCounts(
+        number: SubjectScore(
             count, 20 - missing, missing, f"{digest or number}-{count}"
         )
         for number, count in enumerate(passed)
