@@ -302,8 +302,8 @@ def gpu() -> str:
 
 
 def prompt_cache() -> str:
-    """Return the numbers of prompt tokens that a small model on this machine computes,
-    by the way of asking.
+    """Return the numbers of prompt tokens that a small model on this machine computes:
+    for a run, and for a bare loop.
     """
     found = json.loads((MEASURED / "prompt_cache.json").read_text(encoding="utf-8"))
     headers = ["", "calls", "prompt tokens", "computed", "of the prompt"]

@@ -1,7 +1,7 @@
-"""How large the project is, how hard to read, and how long the way from ``pytest
+"""Size of the project, difficulty of reading it, and length of the path from ``pytest
 --model`` to a step, a row and a line of the report.
 
-``python benchmarks/size.py`` prints a table. The ways are read from the call stacks of
+``python benchmarks/size.py`` prints a table. The paths are read from the call stacks of
 one smoke run with the executor ``threads``: the files of ours that are on the stack
 when the first step is taken, when the first trial is written to the log, and when the
 first verdict is judged and rendered, each with the stacks of those that started its

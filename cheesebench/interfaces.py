@@ -202,8 +202,8 @@ class CommandSpec:
 
 
 class CommandModule(Protocol):
-    """The module of a command. The methods stand for functions in
-    it, without ``self``.
+    """The module of a command. The methods describe functions of the module, which have
+    no ``self``.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -619,8 +619,8 @@ def validity(cell: CellResult) -> str:
 
 
 def validity_in_full(cell: CellResult) -> str:
-    """Return this note together with the lesions: ``validated: memory, abolished by
-    lesions: blind (leaves at most 25 %)``.
+    """Return the note of ``validity`` together with the lesions: ``validated: memory,
+    abolished by lesions: blind (leaves at most 25 %)``.
 
     It is followed by the unnamed lesion with the highest remaining rate, and by the
     reason if the lesions cannot show the construct.

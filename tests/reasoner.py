@@ -587,7 +587,7 @@ def cheesebench_backends() -> Iterable[BackendSpec]:
 
 @hookimpl
 def cheesebench_models() -> Iterable[ModelEntry]:
-    """Return its models."""
+    """Return one model for each mind."""
     return [
         ModelEntry(name=name, backend="reasoner", id=name, images=True)
         for name in MINDS

@@ -438,8 +438,8 @@ def test_a_tour_of_the_rim_finds_the_box_in_eight_of_eighteen(lesion: str) -> No
 # -- star maze: a route of turns, or the place
 
 Guess = Callable[[list[int], list[int], int], int]
-#: Number of alleys to go clockwise from the start: by the turns and the alleys that
-#: were right so far, and by the trial.
+#: Number of alleys to go clockwise from the start. Arguments of a guess: the turns and
+#: alleys that were right so far, and the number of the trial.
 GUESSES: dict[str, Guess] = {
     "the turns of the last trial": lambda turns, ends, trial: turns[-1],
     "the usual turns": lambda turns, ends, trial: Counter(turns).most_common(1)[0][0],

@@ -42,7 +42,9 @@ def test_the_picture_is_what_its_script_draws(
 def test_a_command_does_what_its_comment_says(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """``trace`` is shown for the rules that fire, so its actions make one fire."""
+    """The comment says that ``trace`` shows the rules that fire, so its actions must
+    make one fire.
+    """
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     [(command, said)] = re.findall(r"^cheesebench (trace .*?) +# (.*)$", text, re.M)
     assert said == "what each step did, and which rule fired"

@@ -921,7 +921,9 @@ class RunLog(recorder.LogWriter):
             return self._connection.execute(query, values).fetchall()
 
     def stream(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
-        """Yield the rows of a query with few of them in memory, whatever its size."""
+        """Yield the rows of a query. Memory stays small even for a large result,
+        because only a few rows are loaded at a time.
+        """
         with self._lock, log_file.errors_explained(self.path):
             cursor = self._connection.execute(query, values)
         while True:

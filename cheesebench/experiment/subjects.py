@@ -393,8 +393,8 @@ async def converse(
     """Run ``subject`` under the run's ``seed``, yielding each finished trial with its
     events.
 
-    Raises SubjectStoppedError if no reply can be obtained, and whatever the agent
-    raises.
+    Raises SubjectStoppedError if no reply can be obtained. Exceptions of the agent pass
+    through.
     """
     life = environment_of(paradigm, view, plan, seed, subject)
     origin = agent_seed(plan, seed, subject)

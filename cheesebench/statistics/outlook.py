@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cheesebench.statistics.betting import Floats
     from cheesebench.statistics.question import Question
 
-#: Probability of a decision with the number of subjects that is named.
+#: Probability of a verdict with the recommended number of subjects.
 POWER = 0.8
 #: Largest number of subjects that is named.
 MOST_NEEDED = 1000

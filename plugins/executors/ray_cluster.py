@@ -133,7 +133,7 @@ class RayExecutor:
                     _fail(self._waiting(), PluginError(self._refusal))
                 else:
                     self._hear(kind, *values)
-        # Jobs that begin from now on wait for a new process.
+        # From now on, a job that begins waits for a new process.
         ready, *jobs = self._waiting()
         self._process = None
         code = await pipes.end(process)

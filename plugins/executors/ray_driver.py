@@ -260,8 +260,8 @@ class Driver:
     def _again(
         self, works: Iterable[Work], *, crashes: int = 0, deaths: int = 0, why: str
     ) -> None:
-        """Retry jobs, one per task, except a job that kills its process. The first is
-        the one that was in a trial.
+        """Retry jobs, one per task, except a job that kills its process. The first job
+        is the interrupted one.
         """
         works = list(works)
         for work in reversed(works):

@@ -92,7 +92,8 @@ def test_a_session_that_ends_while_its_cluster_does_not_answer_leaves_nothing(
     async def end() -> int:
         async with driver(silent, 600) as process:
             assert process.stdin is not None
-            await asyncio.sleep(5)  # it is importing Ray, and trying
+            # The session is importing Ray, and trying to connect.
+            await asyncio.sleep(5)
             process.stdin.close()
             return await asyncio.wait_for(process.wait(), END_SECONDS + PATIENCE)
 

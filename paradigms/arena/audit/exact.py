@@ -216,8 +216,8 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
         if hasty is specification
         else Adversary(ArenaParadigm(hasty), world.lesion, effort)
     )
-    # For the bound `from_anywhere`, one heading at the start represents all: it is drawn
-    # independently of everything else, and the bound reveals it to the subject anyway.
+    # For the bound `from_anywhere`, one heading at the start represents all, because it
+    # is drawn independently of everything else, and the bound reveals it anyway.
     turned = Adversary(ArenaParadigm(hasty), world.lesion, effort, faces_alike=True)
     # Unlimited time can only help. If that is too much work, the deadlines count.
     ways: list[tuple[Bound, Adversary]] = [

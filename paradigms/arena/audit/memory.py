@@ -18,8 +18,8 @@ from cheesebench.protocol.validation import FORBIDDEN, MEMORY
 #: At effort 1: trials whose beginnings are kept, and steps of the search over all
 #: classes. Then the trials of a full audit, below which both shrink.
 KEPT, STEPS, FULL = 400, 24_000_000, 2000
-#: Share of the steps for the first class. It walks; the others mostly look up the same
-#: walks.
+#: Share of the steps for the first class. It is large, because the first class walks,
+#: and later classes mostly look up the stored walks.
 FIRST = 0.4
 
 

@@ -327,8 +327,8 @@ success: last == good
         (plain.replace(one_way, hands), None),
         (plain.replace(one_way, tips), None),
         (plain.replace(one_way, turns).replace("  states:", at_once), None),
-        # One of two rules moves the subject elsewhere, or one moves it where it was
-        # told to.
+        # Two rules, of which one moves the subject elsewhere; or a rule that moves it
+        # to the announced place.
         (carried.replace("THERE", "place: left, "), None),
         (carried.replace("THERE", ""), None),
         (told.replace("THERE", "place: spot, "), None),
