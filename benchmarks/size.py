@@ -83,8 +83,8 @@ class Trace:
         return self._names[path]
 
     def stack(self, frame: FrameType | None) -> list[str]:
-        """Return the files of a stack from the outside in, each once, after those that
-        started its thread or task.
+        """Return the files of a stack, each once and the outermost first. The files
+        that started its thread or task come before them.
         """
         files: list[str] = []
         while frame is not None:

@@ -124,7 +124,8 @@ def _no_command(name: str, commands: Mapping[str, CommandSpec]) -> CheeseBenchEr
     if closest(name, commands):
         return UnknownNameError("command", name, commands)
     plugins = installed_plugins()
-    # A plugin whose hook fails may supply the command.
+    # If a plugin's hook fails, that plugin may supply the missing command, so the
+    # message must name it.
     plugins.supplied(plugins.hook.cheesebench_commands)
     remedy = plugins.remedy_for(name)
     return UnknownNameError("command", name, commands, remedy=remedy)

@@ -272,8 +272,8 @@ class Listing:
 class WatchedTrial:
     """A replayed trial: its frames (the first has no action), and its calls.
 
-    ``note`` says why calls are not shown, if they are not; ``differs``: because they do
-    not lead to this trial.
+    ``note`` is the reason why calls are not shown, or empty; ``differs``: the reason is
+    that the calls do not lead to this trial.
     """
 
     record: TrialRecord

@@ -110,9 +110,9 @@ class _Conversation:
         subject: int,
         view: View,
     ) -> None:
-        #: Why replies are not shown; empty if they are.
+        #: Reason why replies are not shown; empty if they are shown.
         self.problem = ""
-        #: Whether they lead elsewhere than to the trials.
+        #: Whether the replies do not lead to the recorded trials.
         self.differs = False
         self._interrupts = interrupts_of(plan)
         self._agent: ModelAgent | None = None

@@ -38,7 +38,7 @@ def replay(
     agents: bool = False,
 ) -> int:
     """Replay every trial of a log, or of some of its cells, and return their number;
-    with ``agents``, let built-in agents act once more, too.
+    with ``agents``, built-in agents act once more, too.
 
     Raises RunLogError for a trial that differs from its record.
     """
@@ -65,8 +65,8 @@ def replay(
 
 
 def _is_shipped(plan: records.CellPlan, plugins: PluginManager) -> bool:
-    """Return whether a cell is of an agent of ours, which does the same with the same
-    seed; one of a stranger may not.
+    """Return whether a cell is of a built-in agent. These agents repeat their actions
+    under the same seed, but a stranger's agent may not.
     """
     found = plugins.agents.get(plan.model)
     create = None if found is None else getattr(found.create, "func", found.create)
@@ -79,8 +79,8 @@ def _check_agent(
     plan: records.CellPlan,
     life: Sequence[records.TrialRecord],
 ) -> None:
-    """Let an agent live a subject's trials once more, and raise RunLogError for one in
-    which it acts otherwise than recorded.
+    """Let an agent live a subject's trials once more, and raise RunLogError for a trial
+    in which its actions differ from the recorded ones.
     """
     context = SubjectContext(
         plugins=plugins,
@@ -104,7 +104,9 @@ def _which(record: records.TrialRecord) -> str:
 
 
 def _check_bar(plan: records.CellPlan, true: records.CellPlan) -> None:
-    """Raise RunLogError for a cell that is judged otherwise than its protocol says."""
+    """Raise RunLogError for a cell that is judged by another bar
+    than the protocol's.
+    """
     recorded = _judged_by(plan)
     for name, value in _judged_by(true).items():
         if recorded[name] != value:
@@ -115,8 +117,9 @@ def _check_bar(plan: records.CellPlan, true: records.CellPlan) -> None:
 
 
 def _judged_by(plan: records.CellPlan) -> dict[str, object]:
-    """Return what a verdict depends on that a plan has from the protocol's text; not
-    what only describes the animals, whose words change from version to version.
+    """Return the parts of a plan that come from the protocol's text and affect a
+    verdict. Descriptions of the animals are not among them, because their words change
+    from version to version.
     """
     animals = plan.reference
     return {
@@ -162,17 +165,17 @@ def _refuse(log: RunLog, uncalled: Sequence[records.CellPlan]) -> None:
 
 
 def calls_by_cell(log: RunLog) -> dict[records.CellKey, records.CellCalls]:
-    """Return the totals of the calls of each cell that made some, and a total of none
-    for a language model that has trials without a single call.
+    """Return the totals of the calls of each cell that made some, and a total of 0 for
+    a language model that has trials without a single call.
     """
     none = records.CellCalls()
     return {**{plan.key: none for plan in _uncalled(log)}, **log.calls.by_cell()}
 
 
 def _uncalled(log: RunLog) -> list[records.CellPlan]:
-    """Return the cells of language models that have trials without a single call: this
-    is the replay of a run, or a log under another name. An agent may be defined where
-    only pytest finds it (a ``conftest.py``), so an unknown name is none.
+    """Return the cells of language models that have trials without a single call. Such
+    a log is a replay, or has another name. An unknown name does not count as a language
+    model, because an agent may be defined in a ``conftest.py`` that only pytest finds.
     """
     called, plugins = log.calls.by_cell(), installed_plugins()
     return [

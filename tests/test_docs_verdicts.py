@@ -184,7 +184,7 @@ def test_what_a_run_costs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) 
 def test_what_a_model_like_the_animals_costs_is_what_a_plan_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """So are the prices of those that were played, and the powers on the page."""
+    """The prices of the played runs, and the powers on the page, must agree as well."""
     monkeypatch.syspath_prepend(Path(engine.__file__).parent)
     costs = importlib.import_module("verdict_cost")
     plan = cheesebench.plan("gpt-5.4-mini")

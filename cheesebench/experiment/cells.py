@@ -195,8 +195,8 @@ def one_address(given: object) -> str | None:
 
 
 def varied(model: LanguageModel, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings of a model with ``changes`` to its agent's; OptionError for a
-    change that makes no sense.
+    """Return the settings of a model with ``changes`` to its agent's; raises
+    OptionError for a change that makes no sense.
     """
     agent = model.agent
     values = {name: model.settings[name] for name in agent.settings}

@@ -580,5 +580,5 @@ class _Reports:
         """Raise PluginError if the last report is missing."""
         if not (self.ended or self.are_late):
             raise PluginError(
-                f"The executor '{self._executor}' ended a job without its last report. Pass on those of run_job."
+                f"The executor '{self._executor}' ended a job without its last report. Pass on the reports of run_job."
             )

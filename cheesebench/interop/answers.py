@@ -1,4 +1,4 @@
-"""The answer for one task, and that of a cell."""
+"""The answer for one task, and the answer of one cell."""
 
 from __future__ import annotations
 

@@ -46,9 +46,10 @@ MOST_NAMES = 10_000
 #: Maximum number of objects and lists, and of values, in one piece of JSON. Each takes
 #: up to 60 times its size in the file when in memory.
 MOST_OBJECTS, MOST_VALUES = 500_000, 2_000_000
-#: The same, and bytes, of all lines of a log together: what takes some ten seconds.
+#: The same limits, and a maximum of bytes, for all lines of a log together. Reading
+#: that much takes some ten seconds.
 ALL_OBJECTS, ALL_VALUES, ALL_BYTES = 20_000_000, 100_000_000, 2**30
-#: Scores of lm-eval before it named them.
+#: Names of lm-eval's scores in old files, which do not name them.
 _METRICS = ("acc", "acc_norm", "exact_match")
 _decode = json.JSONDecoder().decode
 # RuntimeError: the file is encrypted.
@@ -394,7 +395,7 @@ def _objects_and_commas(content: bytes) -> tuple[int, int]:
 
 
 def _check_amount(lines: IO[bytes]) -> None:
-    """Raise ValueError for lines of JSON that would take minutes to read."""
+    """Raise ValueError for JSON lines that together would take minutes to read."""
     size = objects = commas = 0
     while piece := lines.read(2**20):
         more = _objects_and_commas(piece)

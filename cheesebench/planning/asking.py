@@ -194,7 +194,7 @@ class Questioner:
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
         """Return the reply; stop the subject when there are enough."""
         if len(self.asked) >= self.most:
-            raise SubjectStoppedError("it was asked often enough")
+            raise SubjectStoppedError("all questions have been asked")
         async with self.gate:
             began = time.monotonic()
             reply = await self.connection.complete(replace(request, timeout=TIMEOUT))

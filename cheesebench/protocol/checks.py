@@ -205,7 +205,7 @@ def check_promises(spec: Specification, root: Node, diagnostics: Diagnostics) ->
         )
 
 
-#: Comparisons, and the same with exchanged sides.
+#: Functions of the comparisons, and each comparison with its sides exchanged.
 _COMPARED = {"==": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 _TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 

@@ -28,8 +28,8 @@ MAX_COLUMNS, MAX_CELL = 50, 100
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of CSV file, for findings: noun, example of a name, size limits, the
-    remedies for a file beyond them and for one without rows.
+    """A kind of CSV file, for findings: noun, example of a name, size limits, and two
+    remedies, for a file that exceeds them and for one without rows.
     """
 
     noun: str
@@ -56,7 +56,7 @@ _Line = tuple[int, Sequence[str]]
 
 @dataclass(slots=True)
 class _File:
-    """A CSV file beside a protocol, and whether nothing is wrong with it."""
+    """A CSV file beside a protocol, and whether it is free of errors so far."""
 
     path: str
     text: str
@@ -71,7 +71,7 @@ class _File:
 
     def rows(self) -> tuple[_Line, Iterator[_Line]]:
         """Return the line with the names of the columns, and the rows. Raises
-        TableError, also while they are read, for what is not a table of its kind.
+        TableError, also during iteration, for a file that is not a table of this kind.
         """
         header, blocks = read_columns(self.text)
         pairs = (
@@ -94,7 +94,7 @@ class _File:
 def _read(
     node: Node, kind: Kind, diagnostics: Diagnostics, read: Callable[[_File], Node]
 ) -> Node | None:
-    """Return what ``read`` makes of the CSV file that a node names; None with
+    """Return the result of ``read`` for the CSV file that a node names; None with
     errors.
     """
     name, place = str(node.value), node.position
@@ -120,7 +120,7 @@ def _text_of(name: str, folder: Path, kind: Kind) -> str:
     try:
         path = real_path(folder / name)
     except (OSError, ValueError, RuntimeError):
-        # The name is too long or no text, or there is a circle of links.
+        # The name is too long, or no text, or its links form a circle.
         path = folder
     is_inside = path.is_relative_to(folder) and not Path(name).is_absolute()
     if path.suffix != ".csv" or not is_inside:
@@ -153,9 +153,7 @@ def _with(node: Node, name: str, value: Node) -> Node:
 
 
 def embed_tables(root: Node, diagnostics: Diagnostics) -> Node:
-    """Return the tree, in which the table of each file named by a draw under ``of``
-    replaces its name.
-    """
+    """Return the tree with the tables of all files that draws name under ``of``."""
     draws = root.child("draw")
     if draws is None or not isinstance(draws.value, Mapping):
         return root
@@ -307,8 +305,8 @@ def _passed(trials: Iterable[_Placed], most: float) -> list[_Placed]:
 def _animals(
     file: _File, columns: tuple[str, ...], only: Mapping[str, object]
 ) -> list[_Placed]:
-    """Return the rows of a file of animals with their places. ``only`` has the values
-    of other columns of the rows that count.
+    """Return the rows of a file of animals with their places. Only rows with the values
+    in ``only`` (by column) count.
     """
     (_, header), rows = file.rows()
     where = _where(header, (*columns, *only))[: len(columns)]
@@ -362,7 +360,9 @@ class _Groups:
         return True
 
     def report(self, file: _File) -> None:
-        """Report that no row counts (225), or that several groups do (332)."""
+        """Report a file in which no row counts (225), or in which rows of several
+        groups count (332).
+        """
         if self._only and not self._taken:
             named = (f"{self._header[n]}: {value}" for n, value in self._only.items())
             said = f"No row has {', '.join(named)[:100]}."
@@ -376,7 +376,7 @@ class _Groups:
 
 
 def _where(header: Sequence[str], columns: tuple[str, ...]) -> list[int]:
-    """Return where the columns stand in a header. Raises TableError."""
+    """Return the indices of the columns in a header. Raises TableError."""
     missing = [name for name in columns if name not in header]
     if missing:
         said = f"There is no column {listed(missing)}."

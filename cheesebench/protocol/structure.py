@@ -319,7 +319,8 @@ def _of_union(
 ) -> list[ErrorDetails]:
     """Return the errors of the intended member of a union."""
     whole = [e for own in members for e in own if len(e["loc"]) == len(place)]
-    # The keys fit this member.
+    # A contradiction arises only if the keys fit this member, so it is the intended
+    # one.
     if said := [e for e in whole if e["type"] == "contradiction"]:
         return said
     fitting = [

@@ -132,8 +132,8 @@ class Reporting:
         exitstatus: int | pytest.ExitCode,
         summary: RunSummary,
     ) -> None:
-        """Compare the run with its baseline, and decide the exit status, which all
-        reports begin with where there is a baseline.
+        """Compare the run with its baseline, and decide the exit status. If there is a
+        baseline, all reports begin with this status.
         """
         run = self._run
         assert run.log is not None

@@ -560,7 +560,7 @@ class RunComparison(tables.Tabular):
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Descriptions of what only one of the runs has."""
+        """Descriptions of the parts that only one of the runs has."""
         return (
             *(f"{what}: only in {self.first}" for what in self.unseen),
             *(f"{what}: only in {self.second}" for what in self.not_run),
@@ -744,7 +744,7 @@ def match_runs(
 
 
 def _choose(run: CountedRun, model: str | None, protocols: Sequence[str]) -> CountedRun:
-    """Return a run with these protocols (all, if none is named) of this model only."""
+    """Return a run with only this model and these protocols (all, if none is named)."""
     known = {
         "model": run.models,
         "protocol": list(dict.fromkeys(cell.protocol for cell in run.cells)),

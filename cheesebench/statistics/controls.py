@@ -116,7 +116,7 @@ def _gain(gains: Sequence[float], most: float = 1.0) -> Gain | None:
 
 
 def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison:
-    """Compare as any two runs with the same seeds, in the words of a control."""
+    """Compare like two runs with the same seeds, but with the wording for a control."""
     differences = paired_differences(plain.by_number(), control.by_number())
     scale = scale_of(plan)
     compared = compare_differences(differences, seed=SEED)

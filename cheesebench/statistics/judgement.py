@@ -196,16 +196,14 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
 
 
 def _without_value(described: CellResult) -> CellResult:
-    """Give the reason why there is neither a pass rate nor a mean that could be
-    judged.
-    """
+    """Return the cell with the reason why it has no pass rate or mean to judge."""
     outcomes = described.outcomes
     if described.valid:
         return described.ending(Verdict.INCONCLUSIVE, wording.no_value(described.plan))
     if not described.planned and described.subjects:
         reason = wording.nothing_entered(described)
         return described.ending(Verdict.INCONCLUSIVE, reason)
-    # A spent budget is the user's choice, not an error: the result is only open.
+    # A spent budget is the user's choice, not an error, so the cell is only undecided.
     spent = outcomes["budget"] and not outcomes["infrastructure"]
     verdict = Verdict.INCONCLUSIVE if spent else Verdict.ERROR
     return described.ending(verdict, wording.nothing_measured(described))

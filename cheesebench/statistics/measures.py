@@ -82,8 +82,8 @@ def by_condition(
 
 
 def _in_order(found: Mapping[str | Condition, T]) -> dict[str | Condition, T]:
-    """Return what was found of each measure, followed by what was found under each of
-    its conditions: variable by variable, values in rising order.
+    """Return the findings by measure, each followed by the findings under its
+    conditions: variable by variable, values in increasing order.
     """
     first = {key: number for number, key in enumerate(found) if isinstance(key, str)}
     variables = {key.variable: None for key in found if isinstance(key, Condition)}
@@ -108,7 +108,7 @@ class Tally:
     ) -> None:
         self._classes: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
-        #: By measure, and by each condition under which it is reported.
+        #: Keyed by measure, and by each condition under which it is reported.
         self._own: dict[str | Condition, Moments] = {}
         self._names: dict[str | Condition, Counter[str]] = {}
         #: Passed and scored trials by variable and value.

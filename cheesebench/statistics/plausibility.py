@@ -55,7 +55,8 @@ def drifting(sample: Sample) -> Iterator[str]:
     import numpy as np
 
     found = scores_of(sample.judged())
-    # Of subjects without a gap: the others are anywhere between.
+    # Only subjects without missing trials, because a score with missing trials is not
+    # known exactly.
     scores = found.low[found.low == found.high]
     count = len(scores)
     if count < FEWEST or not scores.std():

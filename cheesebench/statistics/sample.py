@@ -101,12 +101,12 @@ MOST_KEPT = 10_000
 
 
 class SubjectScore(NamedTuple):
-    """One subject for a verdict, or for a comparison of two runs: its trials that enter
-    the estimand.
+    """The score of one subject, for a verdict or for a comparison of two runs. Only
+    trials that enter the estimand count.
     """
 
     total: float
-    """Sum of their scores (``Scale``): passed trials, or a measure from worse to
+    """Sum of the trials' scores (``Scale``): passed trials, or a measure from worse to
     better.
     """
     scored: int
@@ -175,7 +175,7 @@ class SubjectCount:
     outside: int = 0
     """Number of scores beyond the range that the protocol declares."""
     first: bool | None = None
-    """Success in the first trial of its life, if the reference is about this one."""
+    """Success in the first trial of life, if the reference concerns this trial."""
     answers: tuple[Value, ...] = ()
     """The subject's value for each of the plan's ``answers``."""
 
@@ -328,7 +328,7 @@ def _count(
     scored = [
         r for r in records if r.compared and not r.missing and r.success is not None
     ]
-    # Values that hold for life stand in each trial that was run.
+    # A value for life is in the record of every trial, so one record suffices.
     drawn = next((r.variables for r in records if r.variables), {})
     return SubjectCount(
         subject=records[0].subject,

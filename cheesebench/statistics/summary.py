@@ -210,7 +210,7 @@ class Game:
 
     @property
     def over(self) -> bool:
-        """Whether it is decided, or stale."""
+        """Whether the cell is decided, or stale."""
         return self.verdict is not None or self.stale
 
     @property

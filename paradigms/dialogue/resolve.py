@@ -361,8 +361,8 @@ def _spread(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str
 
 
 def _scattered(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return all pairs in an order in which any first few are spread over the list, so
-    that few subjects see many starts.
+    """Return all pairs, reordered so that neighbours in the new order are far apart in
+    the old one. So a few subjects already see many starts.
     """
     step = next(
         step

@@ -280,7 +280,9 @@ SCRIPT = 'replies: [{say: ["ACTIONS: STAY", "ACTIONS: FORWARD"], choose: by_seed
 def test_actions_of_somebody_else_are_told(
     here: Path, run: Run, model: str, changes: list[str], said: str
 ) -> None:
-    """Their trials come out as recorded, and the digest is new."""
+    """Changed actions are found, even if they lead to the recorded trials and the
+    digest is new.
+    """
     (here / "script.yaml").write_text(SCRIPT, encoding="utf-8")
     usual: dict[str, Any] = {"design": "cohort", "subjects": 2, "run_id": "one"}
     cheesebench.run(model, "little.protocol.yaml", results="results", **usual)

@@ -134,7 +134,7 @@ def test_subjects_take_turns_at_pairs(garden: DialogueSpecification) -> None:
         dialogue.answer("Answer: 1")
     assert len(questions) == 2
     assert condition.chance(1) != condition.chance(5), (
-        "chance is that of the questions that are asked"
+        "the chance level depends on the questions"
     )
 
 
