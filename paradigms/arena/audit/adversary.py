@@ -513,7 +513,7 @@ class Adversary:
     ) -> None:
         self.world = beliefs.World(paradigm, lesion, faces_alike=faces_alike)
         self.planner = Planner(self.world, effort)
-        self._paradigm, self._lesion = paradigm, lesion
+        self._paradigm, self._lesion, self._effort = paradigm, lesion, effort
         # Blocks after the last judged one: nothing in them counts.
         self._over = (
             frozenset[str]()
@@ -713,7 +713,7 @@ class Adversary:
         heapify(pending)
         count, most, lost = (
             len(pending),
-            self.world.spent + PUSHED * self.planner.effort,
+            self.world.spent + PUSHED * self._effort,
             0.0,
         )
         while pending:
