@@ -723,7 +723,7 @@ def _walk(
             if actions := agent.read(
                 ChatReply(text=f"ACTIONS: {said}" if acts else "?")
             ):
-                # Otherwise the agent asked for notes.
+                # Without actions, the reply was to a request for notes.
                 loop.act(actions)
         trials += 1
     return spent, max(1, trials)

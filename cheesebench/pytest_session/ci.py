@@ -446,8 +446,8 @@ def tell_refusal(
 
 
 def add_failure(config: pytest.Config, name: str, reason: str, decision: str) -> None:
-    """Add a failure to the JUnit file, beginning with why the session fails, and to
-    those that the terminal shows.
+    """Add a failure to the JUnit file, where it begins with the reason why the session
+    fails, and to the failures in the terminal.
     """
     add_case(config, name, f"{decision}\n\n{reason}")
     terminal = config.pluginmanager.getplugin("terminalreporter")

@@ -344,8 +344,8 @@ def main() -> int:
                 if names is None
                 else {name: os.environ[name] for name in names if name in os.environ},
                 start_new_session=True,
-                # In case the supervisor itself is killed: Ray does so, with the
-                # children of an actor that ends.
+                # In case the supervisor itself is killed. Ray does so when an actor
+                # ends, together with the actor's other children.
                 preexec_fn=_end_with_parent if sys.platform == "linux" else None,
                 text=True,
                 errors="replace",

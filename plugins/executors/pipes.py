@@ -59,8 +59,8 @@ def unpack(received: bytearray) -> Iterator[Any]:
 
 
 def deliver(received: bytearray, report: Callable[[Report], None]) -> bool:
-    """Hand over, and remove, the complete reports among the bytes; return whether the
-    last of them ends the job.
+    """Pass the complete reports among the bytes to ``report``, and remove them. Return
+    whether the last one ends the job.
     """
     ended = False
     for message in unpack(received):

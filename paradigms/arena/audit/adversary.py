@@ -44,8 +44,9 @@ LIKELY = 0.25
 LASTING, FULL_AFTER = 0.3, 5
 #: Macros: numbers of forward steps after a turn, and numbers of steps to wait.
 STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)
-#: Number of hypotheses in which the likeliest one's plan would fail. The shortest way
-#: to tell it from these is a candidate.
+#: Maximum number of rivals: hypotheses in which the plan of the likeliest hypothesis
+#: would fail. For each rival, the shortest path to an observation that distinguishes
+#: the two is a candidate.
 RIVALS = 3
 #: Failed attempts after which two kinds are assumed to look alike in a state.
 IN_VAIN = 3
