@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from cheesebench.api import PlayedTrial, Run, open_run, run, run_async
+    from cheesebench.auditing import AuditReport
     from cheesebench.chat import (
         AnswerForm,
         BackendContext,
@@ -45,9 +46,13 @@ if TYPE_CHECKING:
     from cheesebench.dialogue import Puzzle, RespondentSpec
     from cheesebench.errors import (
         CheeseBenchError,
+        ComparisonError,
         FileError,
         OptionError,
         PluginError,
+        ProtocolError,
+        RunLogError,
+        UnknownNameError,
         UnsuitableError,
         did_you_mean,
     )
@@ -63,7 +68,17 @@ if TYPE_CHECKING:
     from cheesebench.experiment.subjects import JobRunner, run_job
     from cheesebench.extras import install_command
     from cheesebench.family import CellRequest, Family, Listing, Words
-    from cheesebench.functions import audit, compare, figures, lint, plan
+    from cheesebench.functions import (
+        Figures,
+        Findings,
+        Installed,
+        audit,
+        catalogue,
+        compare,
+        figures,
+        lint,
+        plan,
+    )
     from cheesebench.hookspecs import hookimpl
     from cheesebench.interfaces import (
         ACTION_LETTERS,
@@ -87,8 +102,10 @@ if TYPE_CHECKING:
         TrialResult,
         View,
     )
+    from cheesebench.interop.answers import TaskVerdict
     from cheesebench.interop.verdicts import ScoreVerdict, verdict
     from cheesebench.models import load_models
+    from cheesebench.planning import Forecast
     from cheesebench.plugin_manager import installed_plugins
     from cheesebench.protocol.documents import DocumentModel
     from cheesebench.protocol.resolve import identity
@@ -96,6 +113,7 @@ if TYPE_CHECKING:
     from cheesebench.records import CellPlan, ReferenceValue, Variant
     from cheesebench.redaction import quoted, redact
     from cheesebench.source import Node
+    from cheesebench.statistics.comparison import RunComparison
     from cheesebench.stepwise import StepwiseFamily
 
 _HOME = {
@@ -162,9 +180,13 @@ _HOME = {
     **dict.fromkeys(
         (
             "CheeseBenchError",
+            "ComparisonError",
             "FileError",
             "OptionError",
             "PluginError",
+            "ProtocolError",
+            "RunLogError",
+            "UnknownNameError",
             "UnsuitableError",
             "did_you_mean",
         ),
@@ -187,8 +209,14 @@ _HOME = {
     ),
     **dict.fromkeys(("ScoreVerdict", "verdict"), "cheesebench.interop.verdicts"),
     **dict.fromkeys(
-        ("audit", "compare", "figures", "lint", "plan"), "cheesebench.functions"
+        ("audit", "catalogue", "compare", "figures", "lint", "plan"),
+        "cheesebench.functions",
     ),
+    **dict.fromkeys(("Figures", "Findings", "Installed"), "cheesebench.functions"),
+    "AuditReport": "cheesebench.auditing",
+    "Forecast": "cheesebench.planning",
+    "RunComparison": "cheesebench.statistics.comparison",
+    "TaskVerdict": "cheesebench.interop.answers",
     "install_command": "cheesebench.extras",
     "installed_plugins": "cheesebench.plugin_manager",
     "load_models": "cheesebench.models",
@@ -223,6 +251,7 @@ __all__ = [
     "AgentContext",
     "AgentSpec",
     "AnswerForm",
+    "AuditReport",
     "BackendContext",
     "BackendSpec",
     "BaseSpecification",
@@ -234,6 +263,7 @@ __all__ = [
     "ChatRequest",
     "CheeseBenchError",
     "CommandSpec",
+    "ComparisonError",
     "Connection",
     "Diagnostics",
     "DocumentModel",
@@ -242,8 +272,12 @@ __all__ = [
     "ExecutorSpec",
     "Family",
     "FaultKind",
+    "Figures",
     "FileError",
+    "Findings",
     "Finish",
+    "Forecast",
+    "Installed",
     "Job",
     "JobRunner",
     "Listing",
@@ -260,19 +294,24 @@ __all__ = [
     "PlayedTrial",
     "PluginError",
     "Price",
+    "ProtocolError",
     "Puzzle",
     "ReferenceValue",
     "Report",
     "RespondentSpec",
     "Run",
+    "RunComparison",
+    "RunLogError",
     "Sampling",
     "Scene",
     "ScoreVerdict",
     "Server",
     "ServerFacts",
     "StepwiseFamily",
+    "TaskVerdict",
     "Tile",
     "TrialResult",
+    "UnknownNameError",
     "UnsuitableError",
     "Usage",
     "Variant",
@@ -281,6 +320,7 @@ __all__ = [
     "WorkerDiedError",
     "__version__",
     "audit",
+    "catalogue",
     "check_address",
     "compare",
     "did_you_mean",
@@ -318,26 +358,38 @@ _SHOWN = (
     "ACTION_LETTERS",
     "AgentContext",
     "AgentSpec",
+    "AuditReport",
     "CellPlan",
     "CheeseBenchError",
+    "ComparisonError",
     "Diagnostics",
     "DocumentModel",
     "FORWARD",
+    "Figures",
     "FileError",
+    "Findings",
+    "Forecast",
+    "Installed",
     "Node",
     "OptionError",
     "PlayedTrial",
     "PluginError",
+    "ProtocolError",
     "ROTATE_LEFT",
     "ROTATE_RIGHT",
     "ReferenceValue",
     "Run",
+    "RunComparison",
+    "RunLogError",
     "STAY",
     "ScoreVerdict",
+    "TaskVerdict",
+    "UnknownNameError",
     "UnsuitableError",
     "Variant",
     "__version__",
     "audit",
+    "catalogue",
     "compare",
     "differences",
     "figures",

@@ -283,6 +283,7 @@ class Run:
         """Return one row for each call to a model; none where only agents were run."""
         return self.table("calls")
 
+    @arguments.checked()
     def table(self, name: str, *, observations: bool = False) -> pandas.DataFrame:
         """Return a table of ``cheesebench export``: trials, values, steps, events or
         calls.
@@ -292,6 +293,7 @@ class Run:
         with self._log() as log:
             return table_frame(log, self._plugins, name, observations)
 
+    @arguments.checked(view=arguments.TEXT)
     def trial(
         self,
         protocol: str | None = None,
@@ -334,16 +336,22 @@ class Run:
                 )
         return PlayedTrial(self._path, self._plugins, plan, record)
 
-    @arguments.named()
+    @arguments.checked()
     def report(self, format: str = "markdown") -> str:
         """Return the report: markdown, text, json, html, or a format of a plugin."""
         with self._log() as log:
             return self._plugins.report(format, self.summary, log)
 
+    @arguments.checked()
     def html(self, path: str | os.PathLike[str] | None = None) -> Path:
         """Write the HTML report, with a player for every trial; return its path."""
         target = inside(self.directory, "report.html") if path is None else Path(path)
-        write_whole(target, self.report("html"))
+        try:
+            write_whole(target, self.report("html"))
+        except OSError as error:
+            raise OptionError(
+                f"{target} cannot be written: {error.strerror}. Name a file in a directory that exists."
+            ) from None
         return target
 
     def __repr__(self) -> str:
@@ -364,7 +372,7 @@ class Run:
             yield log
 
 
-@arguments.named()
+@arguments.checked()
 def open_run(
     run: str | os.PathLike[str], results: str | os.PathLike[str] | None = None
 ) -> Run:
@@ -417,7 +425,7 @@ SETTINGS = {
 }
 
 
-@arguments.named()
+@arguments.checked()
 def run(
     models: Names,
     protocols: Names = (),
@@ -436,7 +444,8 @@ def run(
 
     It writes the same log as ``pytest --model``: the same seed gives the same records.
     Ctrl-C (or the stop button of a notebook) ends it; ``cheesebench.run(...,
-    resume=ID)`` continues it, and no finished trial is lost.
+    resume=ID)`` continues it, and no finished trial is lost. All options are in
+    docs/reference/commands.md (``cheesebench.plan`` takes the same).
 
     Parameters:
         models: One name or several, as ``--model`` takes them.
@@ -460,41 +469,45 @@ def run(
         CheeseBenchError: For a mistake in the arguments, before anything is run; the
             message names a remedy.
     """
-    given = given_options(
+    return _work(
         models,
         protocols,
-        view,
+        view=view,
+        plugins=plugins,
+        progress=progress,
         design=design,
         subjects=subjects,
         seed=seed,
         results=results,
         **options,
-    )
-    return _Work(given, tuple(plugins), _teller(progress)).do()
+    ).do()
 
 
 async def run_async(models: Names, protocols: Names = (), **options: Any) -> Run:
     """Do the same as ``run`` as a coroutine; cancelling it stops the run."""
-    stopped = threading.Event()
-    plugins, progress = (
-        tuple(options.pop("plugins", ())),
-        _teller(options.pop("progress", None)),
-    )
-    with arguments.named():
-        work = _Work(
-            given_options(models, protocols, options.pop("view", ()), **options),
-            plugins,
-            progress,
-            stopped,
-        )
+    work = _work(models, protocols, **options)
     task = asyncio.ensure_future(asyncio.to_thread(work.do))
     try:
         with arguments.named():
             return await asyncio.shield(task)
     except asyncio.CancelledError:
-        stopped.set()
+        work.stopped.set()
         await asyncio.gather(task, return_exceptions=True)
         raise
+
+
+@arguments.checked()
+def _work(
+    models: Names,
+    protocols: Names = (),
+    *,
+    view: Names = (),
+    plugins: Iterable[object] = (),
+    progress: bool | Callable[[str], None] | None = None,
+    **options: Any,
+) -> _Work:
+    given = given_options(models, protocols, view, **options)
+    return _Work(given, plugins, _teller(progress))
 
 
 class _StoppedError(Exception):
@@ -509,14 +522,13 @@ class _Work:
         given: Given,
         plugins: Iterable[object],
         tell: Callable[[str], None],
-        stopped: threading.Event | None = None,
     ) -> None:
         self._given = given
         self._plugins = PluginManager()
         for plugin in plugins:
             self._plugins.register(plugin)
         self._tell = tell
-        self._stopped = stopped or threading.Event()
+        self.stopped = threading.Event()
 
     def do(self) -> Run:
         """Run everything and return the run."""
@@ -547,7 +559,7 @@ class _Work:
         tally = Tally(work, [plan for plan, _ in cells])
 
         def waiting(_: object) -> None:
-            if self._stopped.is_set():
+            if self.stopped.is_set():
                 raise _StoppedError
             self._tell(tally.line())
 
@@ -574,7 +586,7 @@ def given_options(
         option = SETTINGS.get(name)
         if option is None:
             raise _no_option(name)
-        if value is not None and value != []:
+        if value is not None and not _is_empty(value):
             typed[option.key] = _typed(option, value)
     given = Given(typed)
     if profile is None:
@@ -602,32 +614,24 @@ def names_of(given: Names) -> list[str]:
     )
 
 
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, list | tuple) and not value
+
+
 def _typed(option: Option, value: Any) -> Any:
-    if option.flag:
-        return bool(value)
-    if option.repeatable:
-        several = value if isinstance(value, (list, tuple)) else [value]
-        if option.key.endswith("_option") and isinstance(value, Mapping):
-            several = [f"{name}={one}" for name, one in value.items()]
-        return [_typed_one(option, one) for one in several]
-    return _typed_one(option, value)
+    if not option.repeatable:
+        return _typed_one(option, value)
+    several = value if isinstance(value, (list, tuple)) else [value]
+    if option.key.endswith("_option") and isinstance(value, Mapping):
+        several = [f"{name}={one}" for name, one in value.items()]
+    return [_typed_one(option, one) for one in several]
 
 
 def _typed_one(option: Option, value: Any) -> Any:
-    try:
-        # True is not a number, and 2.5 subjects are not 2.
-        if isinstance(value, bool) or (
-            option.type is int and int(value) != float(value)
-        ):
-            raise ValueError
-        found = option.read(
-            os.fspath(value) if isinstance(value, os.PathLike) else value
-        )
-    except (TypeError, ValueError, OverflowError):
-        wanted = {int: "a whole number", float: "a number"}.get(option.type, "text")  # type: ignore[call-overload]
-        raise OptionError(
-            f"{arguments.name_of(option.key)}={value!r}: expected {wanted}."
-        ) from None
+    if isinstance(value, str) and value in option.words:
+        return value
+    name, kind = arguments.name_of(option.key), arguments.kind_of(option)
+    found = arguments.read(name, kind, value)
     if option.choices and found not in option.choices:
         raise OptionError(
             f"{arguments.name_of(option.key)}={value!r}: it is one of {', '.join(option.choices)}."

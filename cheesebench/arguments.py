@@ -1,15 +1,24 @@
-"""Errors in the words of a Python program. Messages are written for a command line, but
-the public functions have an argument for each option.
+"""Arguments of the public functions: what each takes, and errors in the words of a
+Python program. Messages are written for a command line, but the functions have an
+argument for each option.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import operator
+import os
 import re
-from collections.abc import Iterator
+import reprlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from cheesebench.errors import CheeseBenchError
-from cheesebench.options import BY_KEY
+from cheesebench import errors, options
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: Options of commands, by argument of the functions of the same names.
 _OF_COMMANDS = {
@@ -44,9 +53,9 @@ def name_of(key: str) -> str:
     return _RENAMED.get(key, key)
 
 
-_FLAGS = {key for key, option in BY_KEY.items() if option.flag} | {"ask"}
+_FLAGS = {key for key, option in options.BY_KEY.items() if option.flag} | {"ask"}
 _ARGUMENTS = _OF_COMMANDS | {
-    option.name: name_of(key) for key, option in BY_KEY.items()
+    option.name: name_of(key) for key, option in options.BY_KEY.items()
 }
 
 
@@ -90,8 +99,203 @@ def named() -> Iterator[None]:
     """
     try:
         yield
-    except CheeseBenchError as error:
+    except errors.CheeseBenchError as error:
         if error.typed is None and error.args and isinstance(error.args[0], str):
             error.typed, *others = error.args
             error.args = (in_python(error.typed), *others)
         raise
+
+
+class Kind(NamedTuple):
+    """What an argument takes."""
+
+    wanted: str
+    """In words, after "expected"."""
+    read: Callable[[Any], Any]
+    """Returns the value as the function needs it. Raises TypeError, ValueError or
+    OverflowError for another type.
+    """
+
+
+def _text(value: Any) -> str:
+    text = os.fspath(value)
+    if not isinstance(text, str):
+        raise TypeError
+    return text
+
+
+def _unchanged(value: Any) -> Any:
+    _text(value)
+    return value
+
+
+def _names(value: Any) -> Any:
+    """Return a list of names; a path, which a run is too, unchanged."""
+    if isinstance(value, (str, os.PathLike)):
+        return _unchanged(value)
+    return [_unchanged(one) for one in value]
+
+
+def _some(value: Any) -> Any:
+    if (found := _names(value)) == []:
+        raise ValueError
+    return found
+
+
+def _whole(value: Any) -> int:
+    """Return any integer as int, also of NumPy, and 1e6; True is none."""
+    if isinstance(value, bool):
+        raise TypeError
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return operator.index(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (bool, str, bytes)):
+        raise TypeError
+    return float(value)
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else str(_whole(value))
+
+
+def _truth(value: Any) -> bool:
+    if value not in (True, False):
+        raise ValueError
+    return bool(value)
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, str):
+        raise TypeError
+    first, second = value
+    return first, second
+
+
+def _models(value: Any) -> tuple[str | None, str | None]:
+    first, second = _pair(value)
+    return (
+        None if first is None else _text(first),
+        None if second is None else _text(second),
+    )
+
+
+def _limits(value: Any) -> tuple[float, float]:
+    low, high = _pair(value)
+    return _number(low), _number(high)
+
+
+def _objects(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, (str, Mapping)):
+        raise TypeError
+    return tuple(value)
+
+
+def _called(value: Any) -> Any:
+    if not callable(value):
+        raise TypeError
+    return value
+
+
+def _progress(value: Any) -> Any:
+    return value if callable(value) else _truth(value)
+
+
+TEXT = Kind("text", _text)
+PATH = Kind("a path, as text or pathlib.Path", _unchanged)
+RUN = Kind("a run, or its id, directory or file", _unchanged)
+NAMES = Kind("a name, or a list of names", _names)
+RUNS = Kind("a run, or a list of at least one", _some)
+FILES = Kind("a name, file or directory, or a list of at least one", _some)
+WHOLE = Kind("a whole number", _whole)
+NUMBER = Kind("a number", _number)
+WORD = Kind("text or a whole number", _word)
+TRUTH = Kind("True or False", _truth)
+MODELS = Kind("two names of models, or None for either", _models)
+LIMITS = Kind("two numbers, the lowest and the highest", _limits)
+OBJECTS = Kind("a list of objects with hooks", _objects)
+CALLED = Kind("a function that is called with a line", _called)
+PROGRESS = Kind("True, False or a function that is called with a line", _progress)
+
+#: What the arguments of the public functions take, by name.
+KINDS: Mapping[str, Kind] = {
+    **dict.fromkeys(("first", "second", "run"), RUN),
+    **dict.fromkeys(
+        ("models", "protocols", "view", "views", "formats", "parts"), NAMES
+    ),
+    **dict.fromkeys(("results", "baselines", "path", "directory"), PATH),
+    **dict.fromkeys(("design", "protocol", "model", "variant", "format", "name"), TEXT),
+    **dict.fromkeys(("score", "cluster", "kind"), TEXT),
+    **dict.fromkeys(("subject", "trial", "trials", "seed", "processes", "dpi"), WHOLE),
+    "subjects": WHOLE,
+    **dict.fromkeys(("value", "icc", "effort", "width"), NUMBER),
+    **dict.fromkeys(("ask", "observations"), TRUTH),
+    "runs": RUNS,
+    "files": FILES,
+    "limits": LIMITS,
+    "plugins": OBJECTS,
+    "progress": PROGRESS,
+    "tell": CALLED,
+}
+
+
+def read(name: str, kind: Kind, value: Any) -> Any:
+    """Return the value of an argument. Raises OptionError for another type."""
+    try:
+        return kind.read(value)
+    except (TypeError, ValueError, OverflowError):
+        seen = reprlib.repr(value)
+        raise errors.OptionError(f"{name}={seen}: expected {kind.wanted}.") from None
+
+
+def kind_of(option: options.Option) -> Kind:
+    """Return what the argument for an option takes."""
+    if option.flag:
+        return TRUTH
+    if option.metavar == "N":  # also a range, such as 3-7
+        return WORD
+    return {int: WHOLE, float: NUMBER}.get(option.type, TEXT)  # type: ignore[call-overload,no-any-return]
+
+
+def _no_call(
+    function: str, error: TypeError, given: Mapping[str, Any], known: Mapping[str, Any]
+) -> errors.OptionError:
+    """Return an error for a call with too few, too many or other arguments."""
+    other = next((name for name in given if name not in known), "")
+    hint = errors.did_you_mean(other, known) or f" See help(cheesebench.{function})."
+    return errors.OptionError(f"{function}(): {error}.{hint}")
+
+
+def checked(**own: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make a public function take what KINDS (or ``own``) say, and name its arguments
+    in errors.
+
+    A default is not checked, and neither are arguments by any name (``**options``).
+    """
+
+    def wrapped(function: Callable[P, T]) -> Callable[P, T]:
+        signature = inspect.signature(function)
+        kinds = {
+            name: own.get(name) or KINDS[name]
+            for name, parameter in signature.parameters.items()
+            if name != "self" and parameter.kind is not parameter.VAR_KEYWORD
+        }
+
+        @functools.wraps(function)
+        def call(*given: P.args, **by_name: P.kwargs) -> T:
+            try:
+                bound = signature.bind(*given, **by_name)
+            except TypeError as error:
+                raise _no_call(function.__name__, error, by_name, kinds) from None
+            with named():
+                for name in kinds.keys() & bound.arguments.keys():
+                    value = bound.arguments[name]
+                    if value is not signature.parameters[name].default:
+                        bound.arguments[name] = read(name, kinds[name], value)
+                return function(*bound.args, **bound.kwargs)
+
+        return call
+
+    return wrapped

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import difflib
 import sys
+import traceback
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from cheesebench.diagnostics import Diagnostic
 
 #: A list of names longer than SHORT characters is cut to its NEAREST names.
@@ -30,6 +33,21 @@ class CheeseBenchError(Exception):
     def of_command(self) -> str:
         """The message for a command line."""
         return str(self) if self.typed is None else self.typed
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows: the user's own line, and the message."""
+        return [*_callers_line(self.__traceback__), f"{type(self).__name__}: {self}"]
+
+
+def _callers_line(trace: TracebackType | None) -> Iterator[str]:
+    """Yield the line of code from which this package was called, with its number."""
+    ours, last = str(Path(__file__).parent), None
+    for one in traceback.extract_tb(trace):
+        if one.filename.startswith(ours):
+            break
+        last = one
+    if last is not None and last.line:
+        yield f"----> {last.lineno} {last.line}\n"
 
 
 #: Exceptions that JSON, conversions or the types of records raise for values that no

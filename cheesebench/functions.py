@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from html import escape
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cheesebench import api, arguments, tables
 from cheesebench.auditing import audit_specification
 from cheesebench.baselines import compare_files, locate_counted
+from cheesebench.commands import listing
 from cheesebench.commands.common import (
     find_protocol,
     installed_catalogue,
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
     from cheesebench.statistics.comparison import RunComparison
 
 
-@arguments.named()
+@arguments.checked(models=arguments.MODELS)
 def compare(
     first: str | os.PathLike[str],
     second: str | os.PathLike[str],
@@ -93,6 +94,7 @@ class Figures(dict[str, bytes]):
     draw best.
     """
 
+    @arguments.checked()
     def save(self, directory: str | os.PathLike[str] = "figures") -> list[Path]:
         """Write all files into a directory, which is created if necessary, and return
         their paths.
@@ -155,7 +157,7 @@ def _check_drawing(formats: Sequence[str], width: float | None, dpi: int) -> Non
         raise OptionError(f"--dpi {dpi}: give 10 to 1200 dots per inch.")
 
 
-@arguments.named()
+@arguments.checked()
 def figures(
     runs: api.Names,
     *,
@@ -229,7 +231,7 @@ def check_same_protocols(summaries: Sequence[RunSummary]) -> None:
                 )
 
 
-@arguments.named()
+@arguments.checked()
 def lint(files: api.Names) -> Findings:
     """Return the errors, warnings and notes of every protocol file; directories are
     searched recursively.
@@ -261,6 +263,44 @@ def protocol_files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]
                 yield path
 
 
+class Installed(tables.Tabular, list[dict[str, object]]):
+    """What is installed: a row for each, with its kind, name and description."""
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return a row for each: ``kind``, ``name``, ``about``."""
+        return list(self)
+
+
+@arguments.checked()
+def catalogue(kind: str = "") -> Installed:
+    """Return the protocols, agents, models, views, report formats, backends and
+    executors that are installed, or only those of a ``kind`` (such as ``"models"``).
+    """
+    plugins = installed_plugins()
+    sections, families = listing.collect(plugins, installed_catalogue())
+    sections["models"] = [
+        {"name": entry.name, "summary": f"{entry.backend}/{entry.id}"}
+        for entry in known_models(plugins, user_models()).values()
+    ]
+    kinds = [*families, "agents", "models", *_OTHER_KINDS]
+    if kind and kind not in kinds:
+        raise UnknownNameError("kind", kind, kinds)
+    return Installed(
+        {"kind": one, **_described(found)}
+        for one in ([kind] if kind else kinds)
+        for found in sections[one]
+    )
+
+
+_OTHER_KINDS = ("views", "report_formats", "backends", "executors")
+
+
+def _described(found: str | Mapping[str, object]) -> dict[str, object]:
+    if isinstance(found, str):
+        return {"name": found, "about": ""}
+    return {"name": found["name"], "about": found.get("title") or found.get("summary")}
+
+
 def _check_positive(**numbers: float) -> None:
     for name, number in numbers.items():
         if not number > 0:
@@ -273,7 +313,15 @@ def _parts(names: Sequence[str]) -> tuple[AuditPart, ...] | None:
     return tuple(part for part in AUDIT_PARTS if part in names) or None
 
 
-@arguments.named()
+@arguments.checked(
+    protocol=arguments.Kind(
+        "a name, a file or a specification",
+        lambda value: (
+            value if isinstance(value, BaseSpecification) else os.fspath(value)
+        ),
+    ),
+    progress=arguments.CALLED,
+)
 def audit(
     protocol: str | os.PathLike[str] | BaseSpecification,
     *,
@@ -317,7 +365,7 @@ def audit(
     )
 
 
-@arguments.named()
+@arguments.checked()
 def plan(
     models: api.Names | api.Run,
     protocols: api.Names = (),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from cheesebench import arguments
 from cheesebench.chat import BackendSpec, ModelEntry, Price
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.protocol.documents import checked
@@ -106,11 +107,11 @@ def _entry(name: str, model: ListedModel) -> ModelEntry:
 VARIABLE = "CHEESEBENCH_MODELS"
 
 
+@arguments.checked()
 def load_models(path: str | Path) -> tuple[ModelEntry, ...]:
-    """Return the models that a YAML file lists; raises FileError with ``file:line:col``
-    for each error.
+    """Return the models that a YAML file lists (``catalogue`` has those that are
+    installed); raises FileError with ``file:line:col`` for each error.
     """
-
     return read_models(Path(path))
 
 

@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from cheesebench.canary import CANARY, HIDDEN, QUESTION, recalled
+from cheesebench import canary
 from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import add_json, add_option, add_options, describe
 from cheesebench.errors import OptionError
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     values = given.resolve()
     names = values.model
     if not names:
-        print(json.dumps({"canary": CANARY}) if options.json else CANARY)
+        print(json.dumps({"canary": canary.CANARY}) if options.json else canary.CANARY)
         return 0
     given.check()
     plugins = installed_plugins()
@@ -60,9 +60,10 @@ def run(options: argparse.Namespace) -> int:
             raise OptionError(
                 f"'{name}' is no language model, and can complete nothing. Name one."
             )
-    told = answers(models, QUESTION, lambda line: print(line, file=sys.stderr))
+    told = answers(models, canary.QUESTION, lambda line: print(line, file=sys.stderr))
     found = [
-        (name, recalled(text), redact(text)[:SHOWN]) for name, text in told.items()
+        (name, canary.recalled(text), redact(text)[:SHOWN])
+        for name, text in told.items()
     ]
     _print(found, options.json)
     return FINDINGS if any(characters for _, characters, _ in found) else 0
@@ -82,7 +83,7 @@ def _print(found: Sequence[tuple[str, int, str]], as_json: bool) -> None:
 
 def _said(characters: int) -> str:
     return (
-        f"completes {characters} of {len(HIDDEN)} characters: it has read our files."
+        f"completes {characters} of {len(canary.HIDDEN)} characters: it has read our files."
         if characters
         else "does not complete it."
     )

@@ -6,16 +6,12 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cheesebench.amounts import dollars
 from cheesebench.commands import common
 from cheesebench.errors import OptionError
-from cheesebench.server.watch import Overview, line_to_json
+from cheesebench.server import watch
 from cheesebench.terminal import coloured
-
-if TYPE_CHECKING:
-    from cheesebench.server.watch import RunLine
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,11 +35,11 @@ def run(options: argparse.Namespace) -> int:
         )
     matching = [
         line
-        for line in Overview(results).lines()
+        for line in watch.Overview(results).lines()
         if options.model is None or options.model in line.models
     ]
     if options.json:
-        print(json.dumps([line_to_json(line) for line in matching], indent=2))
+        print(json.dumps([watch.line_to_json(line) for line in matching], indent=2))
         return 0
     if not matching:
         whose = "" if options.model is None else f" of '{options.model}'"
@@ -54,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _text(lines: Sequence[RunLine]) -> str:
+def _text(lines: Sequence[watch.RunLine]) -> str:
     """Return a table of runs, or paragraphs if the terminal is too narrow for it,
     followed by their problems.
     """
@@ -71,7 +67,7 @@ def _text(lines: Sequence[RunLine]) -> str:
     return "\n".join([text, *map(common.paragraph, problems)])
 
 
-def _row(line: RunLine) -> list[str]:
+def _row(line: watch.RunLine) -> list[str]:
     if line.problem:
         return [line.run_id, "", "", "unreadable", "", "", ""]
     cost = dollars(line.cost) if line.cost else ""
@@ -86,11 +82,11 @@ def _row(line: RunLine) -> list[str]:
     ]
 
 
-def _date(line: RunLine) -> str:
+def _date(line: watch.RunLine) -> str:
     return line.created[:16].replace("T", " ")
 
 
-def _trials(line: RunLine) -> str:
+def _trials(line: watch.RunLine) -> str:
     return (
         f"{line.done:,}"
         if not line.left or line.status != "running"
@@ -98,7 +94,7 @@ def _trials(line: RunLine) -> str:
     )
 
 
-def _paragraphs(line: RunLine) -> str:
+def _paragraphs(line: watch.RunLine) -> str:
     if line.problem:
         return f"{common.one_line(line.run_id)}  unreadable"
     trials = (

@@ -698,6 +698,8 @@ def locate(results: Path, run: str, *, exact: bool = False) -> Path:
             candidate = candidate / FILE_NAME
         if candidate.is_file():
             return candidate.absolute()
+    if Path(run).is_absolute():
+        raise RunLogError(f"There is no run at {run}. Check the path.")
     runs = find_runs(results)
     if run == LATEST and runs and not exact:
         return next(iter(runs.values()))

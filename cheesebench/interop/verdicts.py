@@ -92,7 +92,7 @@ class ScoreVerdict(tables.Tabular):
         )
 
 
-@arguments.named()
+@arguments.checked()
 def verdict(
     first: str | PathLike[str],
     second: str | PathLike[str] | None = None,
