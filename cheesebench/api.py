@@ -272,11 +272,14 @@ class Run:
 
     def trials(self) -> pandas.DataFrame:
         """Return one row for each trial, including missing ones: the table ``trials``
-        of docs/run-log.md, but ``success`` is NA for a trial that is not judged
-        (``table("trials")`` has the recorded value).
+        of docs/run-log.md, but ``success`` is NA where a trial is not judged;
+        ``recorded_success`` beside it, for learning curves, is not.
         """
         frame = self.table("trials")
-        frame["success"] = frame["success"].where(frame["judged"])
+        recorded = frame["success"].copy()
+        frame["success"] = recorded.where(frame["judged"])
+        place = frame.columns.get_loc("success") + 1
+        frame.insert(place, "recorded_success", recorded)
         return frame
 
     def calls(self) -> pandas.DataFrame:
@@ -326,13 +329,10 @@ class Run:
             ]
             record = next((one for one in life if one.trial == trial - 1), None)
             if record is None:
-                said = (
-                    f"its trials are {life[0].trial + 1} to {life[-1].trial + 1}"
-                    if life
-                    else f"the cell has subjects 0 to {plan.subjects - 1}"
-                )
+                whole = subject in log.completed_subjects(plan)
                 raise OptionError(
-                    f"There is no trial {trial} of subject {subject} in {plan.label}: {said}."
+                    f"There is no trial {trial} of subject {subject} in {plan.label}: "
+                    f"{_why_none(plan, subject, trial, len(life), whole, self.id)}."
                 )
         return PlayedTrial(self._path, self._plugins, plan, record)
 
@@ -381,6 +381,20 @@ def open_run(
     It may still be running. Raises RunLogError, with a suggestion, if there is none.
     """
     return Run(locate(Path(results or str(BY_KEY["results"].default)), os.fspath(run)))
+
+
+def _why_none(
+    plan: CellPlan, subject: int, trial: int, run: int, whole: bool, run_id: str
+) -> str:
+    """Say why a subject, of which ``run`` trials were run, lacks a trial."""
+    if subject not in range(plan.subjects):
+        return f"the cell has subjects 0 to {plan.subjects - 1}"
+    if whole or trial not in range(1, plan.trials + 1):
+        return f"its trials are 1 to {run if whole else plan.trials}"
+    return (
+        f"it was not run. An unfinished run goes on with cheesebench.run(..., "
+        f"resume='{run_id}')"
+    )
 
 
 def _cell(plans: list[CellPlan], wanted: dict[str, str]) -> CellPlan:
@@ -549,6 +563,13 @@ class _Work:
                 driver.connect()
             driver.start()
             self._wait(work, cells)
+        except KeyboardInterrupt:
+            if work.log is None:
+                raise
+            raise KeyboardInterrupt(
+                f"Run '{work.log.directory.name}' was interrupted; finished trials are kept. "
+                f"cheesebench.run(..., resume='{work.log.directory.name}') continues it."
+            ) from None
         finally:
             work.close()
         found = Run(path, plugins)

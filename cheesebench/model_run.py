@@ -311,6 +311,7 @@ class ModelRun:
             language=self.language,
             judge=judge_set,
             ahead=settings.ahead,
+            minutes=settings.calls.limits.minutes,
         )
         return self._runner
 

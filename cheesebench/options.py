@@ -378,7 +378,8 @@ OPTIONS = (
     ),
     Option(
         name="max-minutes",
-        help="Stop calling models after this many minutes; undecided verdicts are then inconclusive.",
+        help="Stop calling models, and begin no subject of an agent, after this many minutes; undecided verdicts are then "
+        "inconclusive.",
         metavar="MINUTES",
         type=float,
         positive=True,

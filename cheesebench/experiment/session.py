@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -14,6 +16,7 @@ from cheesebench import interrupts
 from cheesebench.errors import PluginError, RunLogError, cause_of
 from cheesebench.executor import Job, Report, WorkerDiedError
 from cheesebench.experiment import executors, recorder, scheduler, unfinished
+from cheesebench.experiment.calling import BudgetSpentError
 from cheesebench.experiment.controls import yokes_of
 from cheesebench.experiment.observers import Observers
 from cheesebench.experiment.subjects import stopped
@@ -99,7 +102,8 @@ class RunSession:
     without it, cells that need one cannot be run. ``judge`` decides whether a
     sequential cell needs another set; without it, all subjects are run. ``ahead`` lets
     subjects of the next set run early if a model's server is free of charge and has
-    spare capacity.
+    spare capacity. After ``minutes`` no subject of an agent begins; calls to models
+    have limits of their own.
 
     The log's contents already count: complete lives are skipped; others are replayed
     from their first trial and compared with the record. A finished trial is written
@@ -121,6 +125,7 @@ class RunSession:
         language: LanguageModels | None = None,
         judge: unfinished.JudgeSet | None = None,
         ahead: bool = False,
+        minutes: float | None = None,
     ) -> None:
         pairs = cells.items() if isinstance(cells, Mapping) else cells
         self._cells: dict[CellKey, CellRun] = {
@@ -130,6 +135,8 @@ class RunSession:
         self._seed = seed
         self._language = language
         self._judge = judge
+        self._minutes = minutes
+        self._ends = math.inf if minutes is None else time.monotonic() + 60 * minutes
         self._admission = self._admission_within_budget()
         self._places = executors.Workplaces(
             plugins,
@@ -441,10 +448,11 @@ class RunSession:
         reports = _Reports(job, cell.schedule, self._places.executor, self._on_report)
         try:
             try:
+                self._check_time(cell.plan)
                 await place.runner.run(job, reports.take)
                 reports.check_ended()
-            except WorkerDiedError as death:
-                reports.take(stopped(reports.trials, death))
+            except (WorkerDiedError, BudgetSpentError) as end:
+                reports.take(stopped(reports.trials, end))
         except Exception as error:
             # Raise a bug in the test that waits for this cell, not in this background
             # thread.
@@ -456,6 +464,11 @@ class RunSession:
                 self._recorder.flush()
                 self._recorder.drop(job)
                 self._end_subject(cell, subject)
+
+    def _check_time(self, plan: CellPlan) -> None:
+        """Raise BudgetSpentError if no further subject of an agent may begin."""
+        if not plan.agent and time.monotonic() >= self._ends:
+            raise BudgetSpentError(f"--max-minutes {self._minutes:g} is reached")
 
     def _job(self, cell: CellRun, subject: int) -> Job:
         return Job(

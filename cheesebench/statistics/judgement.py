@@ -173,7 +173,7 @@ def _describe(plan: CellPlan, sample: Sample) -> CellResult:
         verdict=Verdict.ERROR,
         reason="",
         n_text=wording.sample_size(sample),
-        subjects=sample.seen,
+        subjects=sample.begun,
         planned=sample.entered + not_run,
         ability=ability(plan, None),
         valid=sample.entered - sample.missing,

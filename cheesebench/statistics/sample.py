@@ -178,6 +178,8 @@ class SubjectCount:
     """Success in the first trial of life, if the reference concerns this trial."""
     answers: tuple[Value, ...] = ()
     """The subject's value for each of the plan's ``answers``."""
+    begun: bool = True
+    """False if the run ended before the subject's first trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,11 @@ class Sample:
     def seen(self) -> int:
         """Subjects with a record, copies included."""
         return len(self.per_subject)
+
+    @property
+    def begun(self) -> int:
+        """Subjects of which a trial was run, or tried, copies included."""
+        return sum(one.begun for one in self.per_subject)
 
     @property
     def copies(self) -> int:
@@ -345,7 +352,12 @@ def _count(
         outside=sum(map(scale.is_outside, entering)),
         first=scored[0].success if scored and scored[0].trial == 0 else None,
         answers=tuple(drawn.get(name) for name in plan.answers),
+        begun=_has_begun(records),
     )
+
+
+def _has_begun(records: SubjectRecords) -> bool:
+    return any(record.missing != "not run" for record in records)
 
 
 def trials_by_subject(

@@ -52,8 +52,8 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"
     """The data do not decide, or no claim is made."""
     ERROR = "ERROR"
-    """Nothing could be measured, or trials were lost to infrastructure: says nothing
-    about the model.
+    """Nothing could be measured, or trials were lost to infrastructure, or the run was
+    interrupted before a trial that counts: says nothing about the model.
     """
 
 

@@ -158,7 +158,10 @@ def nothing_measured(cell: CellResult) -> str:
     if not cell.planned:
         return "No trial was run. This says nothing about the model."
     if not_started(cell):
-        return "Interrupted, not run: the run ended before its first trial that counts. This says nothing about the model."
+        return (
+            "Interrupted, not run: the run ended before its first trial that counts. This says nothing about the model. "
+            "Resume the run."
+        )
     causes = [
         f"{name} {cell.outcomes[name]}" for name in cell.outcomes if cell.outcomes[name]
     ]

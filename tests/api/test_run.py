@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,10 @@ from cheesebench.errors import (
 )
 from cheesebench.experiment.log import RunLog
 from cheesebench.extras import install_command
+from cheesebench.model_run import ModelRun
 from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.records import CellPlan
 from cheesebench.testing.fake_server import Answer, FakeServer
 from fuzz.run_logs import rewritten
 
@@ -88,7 +91,12 @@ def test_tables_are_data_frames_with_types(made: cheesebench.Run) -> None:
     assert not trials["judged"].all()
     unknown = trials["success"].isna().tolist()
     assert unknown == (~trials["judged"]).tolist()
-    assert made.table("trials")["success"].notna().all()
+    recorded = made.table("trials")["success"]
+    assert recorded.notna().all()
+    assert trials["recorded_success"].equals(recorded)
+    assert trials.columns.get_loc("recorded_success") == (
+        trials.columns.get_loc("success") + 1
+    )
     assert trials["subject"].unique().tolist() == list(range(6))
     assert made.calls().empty
     assert list(made.calls().columns)[:2] == ["model", "protocol"]
@@ -110,8 +118,14 @@ def test_a_trial_shows_itself(made: cheesebench.Run) -> None:
         made.trial()
     with pytest.raises(UnknownNameError, match="Did you mean 't_maze'"):
         made.trial("tmaze")
-    with pytest.raises(OptionError, match="no trial 99 of subject 0"):
-        made.trial("t_maze", trial=99)
+    numbers: list[tuple[dict[str, Any], str]] = [
+        ({"trial": 99}, "no trial 99 of subject 0 in t_maze: its trials are 1 to 22"),
+        ({"trial": 0}, "its trials are 1 to 22"),
+        ({"subject": 6}, "the cell has subjects 0 to 5"),
+    ]
+    for wrong, said in numbers:
+        with pytest.raises(OptionError, match=said):
+            made.trial("t_maze", **wrong)
 
 
 def test_names_of_a_strangers_run_are_printable(
@@ -263,6 +277,41 @@ def test_what_is_stopped_goes_on_with_resume(tmp_path: Path) -> None:
         (), resume="cut", protocols=("t_maze", "dnms"), results=tmp_path, progress=False
     )
     assert whole.verdicts()["valid"].tolist() == whole.verdicts()["planned"].tolist()
+
+
+def test_after_ctrl_c_the_run_says_what_was_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(work: ModelRun, plan: CellPlan, waiting: object) -> None:
+        while not work.progress(plan).done:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ModelRun, "wait", interrupted)
+    options: dict[str, Any] = FEW | {"subjects": 40, "processes": 1, "seed": 1}
+    with pytest.raises(KeyboardInterrupt, match=r"run\(\.\.\., resume='cut'\)"):
+        cheesebench.run("random", "t_maze", results=tmp_path, run_id="cut", **options)
+    run = cheesebench.open_run("cut", tmp_path)
+    [cell] = run.summary.cells
+    with RunLog.open_read_only(Path(run)) as log:
+        begun = {one[0].subject for one in log.recorded_subjects(cell.plan)}
+    assert cell.subjects == len(begun) < 40
+    with pytest.raises(OptionError, match=r"it was not run.*resume='cut'"):
+        run.trial("t_maze", subject=39)
+
+
+def test_the_time_of_a_run_ends_agents_too(tmp_path: Path) -> None:
+    options: dict[str, Any] = FEW | {"subjects": 3, "results": tmp_path, "seed": 1}
+    cut = cheesebench.run("random", "t_maze", max_minutes=1e-9, run_id="cut", **options)
+    [cell] = cut.summary.cells
+    assert (cell.verdict, cell.valid, cell.outcomes["budget"]) == (
+        "INCONCLUSIVE",
+        0,
+        cell.missing,
+    )
+    assert any("--max-minutes 1e-09 is reached" in cause for cause in cell.causes)
+    whole = cheesebench.run("random", "t_maze", resume="cut", **options)
+    assert whole.summary.cells[0].valid == whole.summary.cells[0].planned
 
 
 def test_without_pandas_the_remedy_is_one_line(
