@@ -274,7 +274,8 @@ class Construct(tables.Brief):
     lesions, ``"searched"`` if the audit has neither proved nor refuted them,
     ``"failed"`` if it has refuted them, and ``"declared"`` without an audit. ``doubt``:
     the reason why no audit could validate it. ``leaves``: the unnamed lesion with the
-    highest remaining rate, and the audit's finding about it. ``passed_by``: the subject
+    highest remaining rate, and the rate that the audit proved it not to exceed
+    (``leaves_at_most``), or else found. ``passed_by``: the subject
     with least memory that the audit found to pass, in words, and its rate.
     """
 
@@ -283,6 +284,7 @@ class Construct(tables.Brief):
     status: Literal["validated", "searched", "failed", "declared"] = "declared"
     doubt: str = ""
     leaves: tuple[str, float] | None = None
+    leaves_at_most: bool = False
     passed_by: tuple[str, float] | None = None
 
 

@@ -167,21 +167,14 @@ HOW_TO_READ_CHANCE = (
 )
 
 
-def standard_error(overall: Average) -> str:
-    """Return a mean's standard error; empty if all trials ended alike.
-
-    It comes from the width of the intervals, which lie on one side of such a mean:
-    beside 100 % it would look like a mistake.
-    """
-    return percent(overall.standard_error) if 0 < overall.mean < 1 else ""
+def limits(overall: Average) -> str:
+    """Return the 95 % interval of a mean over protocols: ``95 %: 76–88 %``."""
+    return f"95 %: {_range(overall.interval)}"
 
 
 def mean(overall: Average) -> str:
-    """Return ``82 % ± 3 %``: a mean over protocols, and its standard error if that can
-    be shown.
-    """
-    error = standard_error(overall)
-    return f"{percent(overall.mean)} ± {error}" if error else percent(overall.mean)
+    """Return a mean over protocols with its interval: ``82 % (95 %: 76–88 %)``."""
+    return f"{percent(overall.mean)} ({limits(overall)})"
 
 
 def marked(verdict: Verdict) -> str:
@@ -634,9 +627,8 @@ def validity_in_full(cell: CellResult) -> str:
     )
     if construct.leaves is not None:
         lesion, rate = construct.leaves
-        lesions += (
-            f"; of the lesions that it does not name, {lesion} leaves {percent(rate)}"
-        )
+        left = f"{'at most ' if construct.leaves_at_most else ''}{percent(rate)}"
+        lesions += f"; of the lesions that it does not name, {lesion} leaves {left}"
     reasons = [construct.doubt.removesuffix("."), passed_by(cell).removesuffix(".")]
     reason = "".join(f". {one}" for one in reasons if one)
     return (
@@ -1041,7 +1033,7 @@ def leaderboard_lists(board: Leaderboard) -> str:
 PUBLISHED = "published (Qwen2.5-VL-7B, 15 trials)"
 #: The same for a study that varies the model.
 PUBLISHED_MODEL = "published (15 trials)"
-HOW = "Mean pass rate over the protocols with its standard error, and the pass rate of each."
+HOW = "Mean pass rate over the protocols with its 95 % interval, and the pass rate of each."
 
 
 def study_name(summary: RunSummary) -> str:

@@ -45,12 +45,12 @@ class Group:
     cells: Sequence[CellResult]
 
     @property
-    def mean(self) -> tuple[float, float] | None:
-        """Mean pass rate over the protocols, and its standard error; None without a
+    def mean(self) -> tuple[float, float, float] | None:
+        """Mean pass rate over the protocols, and its 95 % limits; None without a
         rate.
         """
         overall = self.model.overall
-        return None if overall is None else (overall.mean, overall.standard_error)
+        return None if overall is None else (overall.mean, *overall.interval)
 
 
 def new(width: float = WIDTH, height: float = HEIGHT) -> Figure:

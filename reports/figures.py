@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, RunSummary
 
 DOTS_PER_INCH = 150
-Z95 = 1.959964
 
 
 def render(summary: RunSummary) -> str:
@@ -405,11 +404,11 @@ def scaling(
         return None
     figure = drawing.new(7.0)
     axes = figure.add_subplot()
-    lines: dict[str, list[tuple[float, float, float]]] = {}
-    for size, mean, error, group in points:
+    lines: dict[str, list[tuple[float, float, float, float]]] = {}
+    for size, mean, low, high, group in points:
         lines.setdefault(
             ", ".join(filter(None, (group.model.view, group.model.variant))), []
-        ).append((size, mean, error))
+        ).append((size, mean, low, high))
     for number, (label, line) in enumerate(lines.items()):
         _line(
             axes,
@@ -419,7 +418,7 @@ def scaling(
             [size for size, *_ in line],
             [point[1:] for point in line],
         )
-    for size, mean, _, group in points:
+    for size, mean, _, _, group in points:
         axes.annotate(
             drawing.plain(group.model.model),
             (size, mean),
@@ -436,7 +435,7 @@ def scaling(
     axes.set_xlabel("parameters (billions)")
     said = "; ".join(
         f"{group.model.model} ({size:g} billion) {percent(mean)}"
-        for size, mean, _, group in points
+        for size, mean, _, _, group in points
     )
     return figure, f"Mean pass rate by number of parameters. {said}."
 
@@ -445,7 +444,7 @@ def settings(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
     """Draw one panel for each setting that was varied: mean pass rate with 95 %
     intervals at every level.
     """
-    panels: dict[str, dict[str, list[tuple[str, float, float]]]] = {}
+    panels: dict[str, dict[str, list[tuple[str, float, float, float]]]] = {}
     for group in groups:
         levels = dict(Variant.parse(group.model.variant).settings)
         for axis, level in levels.items():
@@ -472,7 +471,7 @@ def settings(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
             _line(axes, number, len(lines), label, x, [point[1:] for point in line])
             said.append(
                 f"{axis} ({label}): "
-                + ", ".join(f"{level} {percent(mean)}" for level, mean, _ in line)
+                + ", ".join(f"{level} {percent(mean)}" for level, mean, *_ in line)
             )
         _reference_lines(axes, groups)
         axes.set_xticks(range(len(names)), [drawing.plain(name) for name in names])
@@ -487,15 +486,18 @@ def _line(
     count: int,
     label: str,
     x: Sequence[float],
-    means: Sequence[tuple[float, float]],
+    means: Sequence[tuple[float, float, float]],
 ) -> None:
-    """Draw means with 95 % intervals; ``means`` are pairs of mean and standard error,
-    of one of ``count`` lines.
+    """Draw means with 95 % intervals; ``means`` are mean, lower and upper limit, of one
+    of ``count`` lines.
     """
     axes.errorbar(
         x,
-        [mean for mean, _ in means],
-        [Z95 * error for _, error in means],
+        [mean for mean, *_ in means],
+        [
+            [mean - low for mean, low, _ in means],
+            [high - mean for mean, _, high in means],
+        ],
         color=drawing.colour(number, count),
         marker=drawing.MARKS[number % len(drawing.MARKS)],
         capsize=3,
@@ -542,7 +544,7 @@ def _page(groups: Sequence[drawing.Group], shown: Mapping[str, str]) -> str:
         ("rodent", mean, *(words.reference(cell) for cell in protocols.values()))
     )
     blocks += [
-        "Pass rates with 95 % intervals; the mean is over the protocols, with its standard error.",
+        "Pass rates with 95 % intervals; the mean is over the protocols.",
         table(("", "mean ± se", *map(words.escape, protocols)), rows),
         *(
             words.escape(note)

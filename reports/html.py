@@ -64,7 +64,7 @@ def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
         "kind": "radar" if len(names) >= LEAST_DIMENSIONS else "bars",
         "labels": [words.clean(name) or "(no dimension)" for name in names],
         "model": [_percent(one.mean) for one in means],
-        "errors": [_percent(one.standard_error) for one in means],
+        "limits": [words.limits(one) for one in means],
         "rodent": list(map(rodent, names)),
     }
 
@@ -114,14 +114,20 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
         "rodent_low": _edge(animals, spread, sessions, -1),
         "rodent_high": _edge(animals, spread, sessions, 1),
         "reference": None if rodents is None else _percent(rodents.value),
-        "without": _without(cell),
+        "without": _without(cell, sessions),
         "subjects": [] if lived is None else _lines(lived, "pass rate", sessions, 100),
     }
 
 
-def _without(cell: CellResult) -> float | None:
-    """Return the highest rate of a subject without the ability, in percent."""
-    return None if cell.plan.ability is None else _percent(cell.plan.ability.without)
+def _without(cell: CellResult, points: Iterable[int]) -> list[float | None]:
+    """Return the highest rate of a subject without the ability, in percent, at each
+    point with judged trials, to which its proof is confined; empty without a proof.
+    """
+    scale = cell.plan.ability
+    if scale is None:
+        return []
+    judged = {point.session for point in cell.curve if point.judged}
+    return [_percent(scale.without) if n in judged else None for n in points]
 
 
 #: Maximum number of subjects drawn one by one, because more would blur.
@@ -264,7 +270,7 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
         "models": sets,
         "rodent": [_percent(rate) for rate in animals],
         "reference": None if reference is None else _percent(reference.value),
-        "without": _without(first),
+        "without": _without(first, range(1, last + 1)),
         "text": words.clean("; ".join(said)),
     }
 
@@ -275,8 +281,7 @@ def _mean_with_ends(
     """Return a mean and the ends of its 95 % interval, in percent."""
     if mean is None:
         return None, None, None
-    half = 1.96 * mean.standard_error
-    low, high = max(0.0, mean.mean - half), min(1.0, mean.mean + half)
+    low, high = mean.interval
     return _percent(mean.mean), _percent(low), _percent(high)
 
 

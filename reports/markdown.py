@@ -85,12 +85,8 @@ def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
         for name, value in rows:
             if value is None:
                 continue
-            error = (
-                f" ± {percent(average.standard_error)} (SE)" if name == "model" else ""
-            )
-            lines.append(
-                f"{label}  {name:<6}  {bar(value, 25)}  {percent(value):>6}{error}"
-            )
+            shown = words.mean(average) if name == "model" else percent(value)
+            lines.append(f"{label}  {name:<6}  {bar(value, 25)}  {shown:>6}")
             label = " " * _LABEL
         lines.append("")
     return ["### By dimension", words.HOW_TO_READ_PROFILE, _block(lines)]
@@ -417,10 +413,8 @@ def _model(
 def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
     sentences = [f"**{words.escape(model.gate_reason)}**"]
     if model.overall is not None:
-        error = words.standard_error(model.overall)
         over = words.averaged_over(cells)
-        mean = f"Mean pass rate {over}{' ' if over else ''}**{percent(model.overall.mean)}**"
-        mean += f" (standard error {error})" if error else ""
+        mean = f"Mean pass rate {over}{' ' if over else ''}**{percent(model.overall.mean)}** ({words.limits(model.overall)})"
         rodent = words.rodent_mean(cells)
         against = "" if rodent is None else f"; rodent {percent(rodent)}"
         sentences.append(f"{mean}{against}.")

@@ -201,7 +201,7 @@ def classics() -> str:
         status = SAID[construct_status(one)] if one.construct else "not validated"
         judged = "no reference" if one.judged is None else ""
         leaves = most_left(one) if one.construct else None
-        other = "" if leaves is None else f"{leaves[0]} {leaves[1]:.2f}"
+        other = "" if leaves is None else _unnamed(*leaves)
         rows.append([code(one.name), status, judged, other, WHY.get(one.name, "")])
     return table(
         [
@@ -213,6 +213,10 @@ def classics() -> str:
         ],
         rows,
     )
+
+
+def _unnamed(lesion: str, rate: float, is_bound: bool) -> str:
+    return f"{lesion} {'at most ' if is_bound else ''}{rate:.2f}"
 
 
 def _left(row: Mapping[str, Any]) -> str:

@@ -476,12 +476,14 @@ def _construct(specification: Specification) -> Construct | None:
         (str(lesion), at_most) for lesion, at_most in construct.abolished_by
     )
     doubt = next((one.sentence for one in validation.doubts(specification)), "")
+    left = validation.most_left(specification)
     return Construct(
         name=construct.name,
         abolished_by=abolished,
         status=validation.construct_status(specification),
         doubt=doubt,
-        leaves=validation.most_left(specification),
+        leaves=left and left[:2],
+        leaves_at_most=left is not None and left[2],
         passed_by=validation.passed_by(specification),
     )
 

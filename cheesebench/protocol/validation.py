@@ -259,9 +259,10 @@ def _rows(report: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
     ]
 
 
-def most_left(specification: Specification) -> tuple[str, float] | None:
+def most_left(specification: Specification) -> tuple[str, float, bool] | None:
     """Return the lesion with the highest remaining rate, among those not named in the
-    construct, by a stored audit.
+    construct, by a stored audit; and whether it is the proved bound. Where there is
+    one, the adversary's own rate may be above it by the luck of its trials.
     """
     construct = specification.construct
     named = (
@@ -269,19 +270,25 @@ def most_left(specification: Specification) -> tuple[str, float] | None:
         if construct
         else {INTACT}
     )
-    left: dict[str, float] = {}
+    left: dict[str, tuple[float, bool]] = {}
     for report in _reports(real_path(Path(specification.path)).parent, specification):
         for finding in report.get("findings", ()):
             with suppress(
                 TypeError, LookupError, ValueError, AttributeError, OptionError
             ):
-                lesion, rate = (
+                lesion, numbers = (
                     Lesion.parse(finding["rule"].removeprefix(RULE)),
-                    finding["numbers"]["found"]["rate"],
+                    finding["numbers"],
                 )
+                proven = numbers.get("proven")
+                rate = numbers["found"]["rate"] if proven is None else proven
                 if lesion not in named and 0 <= rate <= 1:
-                    left[str(lesion)] = float(rate)
-    return max(left.items(), key=lambda one: one[1], default=None)
+                    left[str(lesion)] = float(rate), proven is not None
+    return max(
+        ((lesion, *one) for lesion, one in left.items()),
+        key=lambda one: one[1],
+        default=None,
+    )
 
 
 def _reports(folder: Path, specification: Specification) -> Iterator[Mapping[str, Any]]:

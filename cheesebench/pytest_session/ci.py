@@ -204,9 +204,7 @@ def suite_properties(summary: RunSummary) -> Properties:
         pairs.append((f"{where}.gate_reason", model.gate_reason))
         if model.overall is not None:
             pairs.append((f"{where}.mean_rate", model.overall.mean))
-            pairs.append(
-                (f"{where}.mean_rate_standard_error", model.overall.standard_error)
-            )
+            pairs.append((f"{where}.mean_rate_interval", model.overall.interval))
     return _properties(pairs)
 
 

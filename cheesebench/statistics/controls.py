@@ -47,7 +47,8 @@ def compare_with_control(
     second = {one.subject: one for one in sample.per_subject}
     subjects = sorted(first.keys() & second.keys())
     unit, numbered = points_of(
-        [*(first[s] for s in subjects), *(second[s] for s in subjects)]
+        [*(first[s] for s in subjects), *(second[s] for s in subjects)],
+        plain.plan.idle,
     )
     curves = (
         [*map(_curve, numbered[: len(subjects)])],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import stdev
 from typing import TYPE_CHECKING
@@ -229,10 +229,9 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
     contradicted = plan.memory == "none" and contradict_no_memory(icc, p_value)
     distinct = sum(one.distinct for one in counted) or 1
     low, high = _limits(sample, scores, LIMIT, PASS_RATE)
-    curve_unit, curve = learning_curve(sample.per_subject)
-    hidden = plan.idle if curve_unit == "session" else ()
-    curve = tuple(one for one in curve if one.session not in hidden)
-    rate = sum(one.rate() for one in counted) / len(counted)
+    curve_unit, curve = learning_curve(sample.per_subject, plan.idle)
+    rates = [one.rate() for one in counted]
+    rate = sum(rates) / len(rates)
     return replace(
         described,
         valid=sum(one.scored for one in counted),
@@ -241,7 +240,7 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
         interval=(low, high),
         ability=ability(plan, rate, (low, high)),
         interval_method=wording.interval_method(distinct),
-        standard_error=(high - low) / 2 / quantile(1 / LIMIT, None),
+        standard_error=_standard_error(rates),
         icc=icc if len(counted) > 1 else None,
         curve=() if plan.items else curve,
         curve_unit=curve_unit,
@@ -251,6 +250,10 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
             memory_contradicted=contradicted,
         ),
     )
+
+
+def _standard_error(rates: Sequence[float]) -> float | None:
+    return stdev(rates) / len(rates) ** 0.5 if len(rates) > 1 else None
 
 
 def _limits(

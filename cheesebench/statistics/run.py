@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -316,21 +317,25 @@ def average(cells: Sequence[CellResult]) -> Average | None:
     """Return the unweighted mean of the cells' rates; None if no cell's verdict
     concerns a rate.
 
-    The protocols are fixed and their subjects independent, so the squared standard
-    errors add up.
+    The protocols are fixed and their subjects independent, so the squared distances
+    from rate to limit add up on either side (MOVER: Zou and Donner 2008, Stat Med
+    27:1693). The interval of one protocol is its cell's.
     """
     rated = [cell for cell in cells if cell.plan.measured is None]
     estimates = [
-        (c.rate, c.standard_error)
+        (c.rate, *c.interval)
         for c in rated
-        if c.rate is not None and c.standard_error is not None
+        if c.rate is not None and c.interval is not None
     ]
     if not estimates:
         return None
     count = len(estimates)
+    mean = sum(rate for rate, _, _ in estimates) / count
+    below = math.hypot(*(rate - low for rate, low, _ in estimates)) / count
+    above = math.hypot(*(high - rate for rate, _, high in estimates)) / count
     return Average(
-        mean=sum(rate for rate, _ in estimates) / count,
-        standard_error=sum(error**2 for _, error in estimates) ** 0.5 / count,
+        mean=mean,
+        interval=(max(0.0, mean - below), min(1.0, mean + above)),
         protocols=count,
     )
 

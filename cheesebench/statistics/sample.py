@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from statistics import fmean
@@ -23,57 +23,83 @@ from cheesebench.statistics.summary import CurvePoint
 #: Number of groups into which the trials of a one-session schedule are cut for the
 #: learning curve.
 CURVE_PARTS = 5
-#: One subject: for each scored trial, its point on the curve, and 1 or 0.
-Numbered = tuple[Sequence[int], Sequence[int]]
+
+
+class Numbered(NamedTuple):
+    """One subject: for each scored trial, its point on the curve, and 1 or 0 for its
+    success and for whether it enters the estimand.
+    """
+
+    points: Sequence[int]
+    passes: Sequence[int]
+    enters: Sequence[int]
 
 
 def learning_curve(
-    subjects: Iterable[SubjectCount],
+    subjects: Iterable[SubjectCount], idle: Collection[int]
 ) -> tuple[str, tuple[CurvePoint, ...]]:
     """Return the unit of the curve and its points: by session, or by groups of trials
     in a schedule of one session.
 
-    All scored trials that the reference covers enter, for any estimand.
+    All scored trials that the reference covers enter, for any estimand, except those of
+    the ``idle`` sessions.
     """
-    name, numbered = points_of(subjects)
+    name, numbered = points_of(subjects, idle)
     counts: dict[int, list[tuple[int, int]]] = {}
+    judged = set[int]()
     for one in numbered:
+        judged.update(
+            at for at, enters in zip(one.points, one.enters, strict=True) if enters
+        )
         for number, passes in passes_by_point(one).items():
             counts.setdefault(number, []).append((sum(passes), len(passes)))
-    return name, tuple(_point(number, counts[number]) for number in sorted(counts))
+    return name, tuple(
+        _point(number, counts[number], number in judged) for number in sorted(counts)
+    )
 
 
-def points_of(subjects: Iterable[SubjectCount]) -> tuple[str, list[Numbered]]:
+def points_of(
+    subjects: Iterable[SubjectCount], idle: Collection[int]
+) -> tuple[str, list[Numbered]]:
     """Return the unit of the curve and, for each subject, the points of its scored
-    trials.
+    trials, without the sessions in which nothing can succeed.
     """
-    scored: list[Numbered] = [(one.sessions, one.passes) for one in subjects]
-    longest = max((len(passes) for _, passes in scored), default=0)
-    if (
-        len({session for sessions, _ in scored for session in sessions}) > 1
-        or longest <= 1
-    ):
-        return "session", scored
+    scored = [Numbered(one.sessions, one.passes, one.enters) for one in subjects]
+    longest = max((len(one.passes) for one in scored), default=0)
+    if longest <= 1 or _has_sessions(scored):
+        return "session", [_without(idle, one) for one in scored]
     size = math.ceil(longest / CURVE_PARTS)
     return ("1 trial" if size == 1 else f"{size} trials"), [
-        ([k // size + 1 for k in range(len(passes))], passes) for _, passes in scored
+        one._replace(points=[k // size + 1 for k in range(len(one.passes))])
+        for one in scored
     ]
+
+
+def _has_sessions(scored: Iterable[Numbered]) -> bool:
+    return len({session for one in scored for session in one.points}) > 1
+
+
+def _without(idle: Collection[int], one: Numbered) -> Numbered:
+    kept = [row for row in zip(*one, strict=True) if row[0] not in idle]
+    return Numbered(*zip(*kept, strict=True)) if kept else Numbered((), (), ())
 
 
 def passes_by_point(one: Numbered) -> dict[int, list[int]]:
     """Return 1 or 0 for each scored trial of a subject, by the number of its point."""
     found: dict[int, list[int]] = {}
-    for number, success in zip(*one, strict=True):
+    for number, success in zip(one.points, one.passes, strict=True):
         found.setdefault(number, []).append(success)
     return found
 
 
-def _point(number: int, subjects: Sequence[tuple[int, int]]) -> CurvePoint:
+def _point(
+    number: int, subjects: Sequence[tuple[int, int]], judged: bool
+) -> CurvePoint:
     """Return a point from each subject's passed trials and trials."""
     passed, sizes = zip(*subjects, strict=True)
     low, high = rate_limits(passed, sizes)
     rate = fmean(own / size for own, size in subjects)
-    return CurvePoint(number, rate, low, high, sum(sizes))
+    return CurvePoint(number, rate, low, high, sum(sizes), judged)
 
 
 #: The trials of one subject in order.
@@ -168,6 +194,8 @@ class SubjectCount:
     """
     passes: bytes
     """1 or 0 for each trial of ``sessions``."""
+    enters: bytes = b""
+    """1 or 0 for each trial of ``sessions``: whether it enters the estimand."""
     scores: tuple[float, ...] = ()
     """Score of every trial that enters the estimand and has one, if the verdict
     concerns a measure.
@@ -331,12 +359,13 @@ def _count(
     digest: str,
     distinct: bool,
 ) -> SubjectCount:
-    scores = [scale.score_of(r) for r in entering] if scale.measured is not None else []
+    scores = map(scale.score_of, entering if scale.measured is not None else ())
     scored = [
         r for r in records if r.compared and not r.missing and r.success is not None
     ]
     # A value for life is in the record of every trial, so one record suffices.
     drawn = next((r.variables for r in records if r.variables), {})
+    judged = {r.trial for r in entering}
     return SubjectCount(
         subject=records[0].subject,
         distinct=distinct,
@@ -348,6 +377,7 @@ def _count(
         ),
         sessions=tuple(r.session for r in scored),
         passes=bytes(bool(r.success) for r in scored),
+        enters=bytes(r.trial in judged for r in scored),
         scores=tuple(score for score in scores if score is not None),
         outside=sum(map(scale.is_outside, entering)),
         first=scored[0].success if scored and scored[0].trial == 0 else None,

@@ -71,6 +71,8 @@ class CurvePoint:
     low: float
     high: float
     trials: int
+    judged: bool = True
+    """Whether any trial of the point enters the verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +253,9 @@ class CellResult(tables.Brief):
     interval_method: str = ""
     """The method of the interval."""
     standard_error: float | None = None
-    """Half width of ``interval`` over its quantile: not zero at a rate of 0 or 1."""
+    """Standard deviation of the subjects' pass rates over the root of their number;
+    None for one. ``interval`` is wider: it holds at any number of subjects.
+    """
     icc: float | None = None
     """Intraclass correlation observed between subjects (one-way ANOVA, in 0-1); None
     with one subject.
@@ -336,12 +340,12 @@ class CellResult(tables.Brief):
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """Mean pass rate over ``protocols`` fixed protocols; the standard error combines
-    the cells'.
+    """Mean pass rate over ``protocols`` fixed protocols, with a two-sided 95 % interval
+    that combines the cells' own.
     """
 
     mean: float
-    standard_error: float
+    interval: tuple[float, float]
     protocols: int
 
 

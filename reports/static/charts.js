@@ -21,6 +21,12 @@
     );
   }
 
+  // Proved for the judged points only, so the line has gaps; a single point is a dot.
+  function without(chart, c) {
+    const single = chart.without.filter((value) => value !== null).length === 1;
+    return line("without the ability", chart.without, c.random, { borderDash: [2, 4], borderWidth: 1.5, spanGaps: false, pointRadius: single ? 2.5 : 0 });
+  }
+
   function curve(chart, c) {
     const all = (value) => chart.labels.map(() => value);
     const edge = { borderWidth: 0, backgroundColor: c.band, pointHitRadius: 0 };
@@ -28,7 +34,7 @@
       line("lower bound", chart.low, c.band, edge),
       line("upper bound", chart.high, c.band, Object.assign({}, edge, { fill: "-1" })),
     ];
-    if (chart.without !== null) sets.push(line("without the ability", all(chart.without), c.random, { borderDash: [2, 4] }));
+    if (chart.without.length) sets.push(without(chart, c));
     if (chart.rodent_low.length) {
       const faint = { borderWidth: 0, backgroundColor: c.animals, pointHitRadius: 0 };
       sets.push(line("rodent, lower bound", chart.rodent_low, c.animals, faint));
@@ -90,7 +96,7 @@
       const all = (value) => chart.labels.map(() => value);
       if (chart.rodent.length) sets.push(line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], borderWidth: 1.5, pointRadius: 2, pointStyle: "rect" }));
       else if (chart.reference !== null) sets.push(line("rodent", all(chart.reference), c.rodent, { borderDash: [7, 4], borderWidth: 1.5 }));
-      if (chart.without !== null) sets.push(line("without the ability", all(chart.without), c.random, { borderDash: [2, 4], borderWidth: 1.5 }));
+      if (chart.without.length) sets.push(without(chart, c));
     }
     const made = lines(chart.labels, sets, c);
     made.options.legend = true;

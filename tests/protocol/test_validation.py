@@ -92,7 +92,12 @@ def test_the_worst_lesion_that_was_not_named_is_known(tmp_path: Path) -> None:
     (tmp_path / "maze.audit.json").write_text(
         json.dumps([content, "findings"]), encoding="utf-8"
     )
-    assert most_left(specification) == ("amnesia=trial", 0.7)
+    assert most_left(specification) == ("amnesia=trial", 0.7, False)
+    proven = {"lesion: pose-only": 0.35, "lesion: amnesia=trial": 0.3}
+    for finding in content["findings"]:
+        finding["numbers"]["proven"] = proven.get(finding["rule"])
+    (tmp_path / "maze.audit.json").write_text(json.dumps(content), encoding="utf-8")
+    assert most_left(specification) == ("pose-only", 0.35, True)
 
 
 def test_an_audit_of_another_protocol_says_nothing(tmp_path: Path) -> None:

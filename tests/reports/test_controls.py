@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 from cheesebench.experiment.controls import control_cell
@@ -14,8 +15,6 @@ MakeTrials = Callable[..., list[TrialRecord]]
 
 
 def summary(make_plan: MakePlan, make_trials: MakeTrials) -> RunSummary:
-    import dataclasses
-
     plain = make_plan("pool")
     control = control_cell(plain, "cue-off\x1b|")
     trials = make_trials(plain, 0.9) + [
@@ -42,6 +41,29 @@ def test_the_paired_curve_is_in_text_and_markdown(
         "\\|"
         in reporters["markdown"].render(run).split("## Controls")[1].splitlines()[4]
     )
+
+
+def test_a_session_in_which_nothing_succeeds_ends_no_gain(
+    make_plan: MakePlan, make_trials: MakeTrials
+) -> None:
+    """The same sessions as in the curves count: a probe is no last session."""
+    plain = make_plan("pool", idle=(5,), estimand="last:8")
+    control = control_cell(plain, "cue-off")
+    trials = [
+        dataclasses.replace(
+            record,
+            variant=str(cell.variant),
+            success=record.session < (4 if cell is control else 5),
+        )
+        for cell in (plain, control)
+        for record in make_trials(cell, 0.5)
+    ]
+    [result] = summarise_run({"options": {}}, [plain, control], trials).controls
+    gains = [result.gain_plain, result.gain_control, result.gain_difference]
+    assert [gain and gain.mean for gain in gains] == [0, -1, 1]
+    assert [point.session for point in result.points] == [1, 2, 3, 4]
+    judged = {point.session: point.judged for point in result.plain.curve}
+    assert judged == {1: False, 2: False, 3: False, 4: True}, "8 of 20 trials"
 
 
 def test_no_gate_and_no_profile_has_controls(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from cheesebench.records import CellPlan, ReferenceValue
-from cheesebench.reports.cells import settings_table
+from cheesebench.reports.cells import interval, settings_table
 from cheesebench.reports.markdown import render
 from cheesebench.statistics import RunSummary
 
@@ -328,13 +328,14 @@ def test_items_have_no_learning_curve(make_plan: MakePlan, make_run: MakeRun) ->
     assert "### Learning curves" in render(make_run([(make_plan("maze"), 0.5)]))
 
 
-@pytest.mark.parametrize(
-    ("rate", "has_error"), [(1.0, False), (0.0, False), (0.8, True)]
-)
-def test_a_mean_without_spread_has_no_standard_error(
-    rate: float, has_error: bool, make_plan: MakePlan, make_run: MakeRun
+@pytest.mark.parametrize("rate", [0.0, 0.8, 1.0])
+def test_the_mean_over_one_protocol_has_the_interval_of_its_cell(
+    rate: float, make_plan: MakePlan, make_run: MakeRun
 ) -> None:
     run = make_run([(make_plan("pool"), rate)])
     (line,) = [line for line in render(run).split("\n") if "Mean pass rate" in line]
-    assert ("standard error" in line) == has_error
-    assert ("±" in str(settings_table(run)[1])) == has_error
+    (cell,) = run.cells
+    own = f"95 %: {interval(cell)}"
+    assert f"({own})" in line
+    assert own in section(render(run), "By dimension")
+    assert own in str(settings_table(run)[1])

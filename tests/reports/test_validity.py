@@ -44,7 +44,14 @@ def run_of(make_plan: MakePlan, make_trials: MakeTrials) -> RunSummary:
     control = dataclasses.replace(
         plain, variant=Variant(control="hide=landmarks"), claims=False, lesion=claim
     )
-    others = [make_plan("ring", construct=CONSTRUCT), make_plan("cage")]
+    bounded = dataclasses.replace(
+        CONSTRUCT, leaves=("pose-only", 0.5), leaves_at_most=True
+    )
+    others = [
+        make_plan("ring", construct=CONSTRUCT),
+        make_plan("cage"),
+        make_plan("well", construct=bounded),
+    ]
     plans = [plain, control, *others]
     trials = [
         dataclasses.replace(record, variant=str(plan.variant))
@@ -77,6 +84,7 @@ def test_reports_say_what_was_validated(
         assert (
             "of the lesions that it does not name, amnesia=trial leaves 100 %" in report
         )
+        assert "it does not name, pose-only leaves at most 50 %" in report
         assert "does not name the lesions that would show what it measures" in report
 
 
@@ -122,7 +130,7 @@ def test_the_json_report_has_it_too(
     make_plan: MakePlan, make_trials: MakeTrials
 ) -> None:
     cells: Any = run_of(make_plan, make_trials).to_dict()["cells"]
-    first, control, declared, bare = cells
+    first, control, declared, bare, _ = cells
     assert first["plan"]["construct"]["status"] == "validated"
     assert first["contradicted"] == control["contradicted"]
     assert declared["plan"]["construct"]["status"] == "declared"
@@ -132,7 +140,7 @@ def test_the_json_report_has_it_too(
 def test_junit_has_properties_for_programs(
     make_plan: MakePlan, make_trials: MakeTrials
 ) -> None:
-    first, control, declared, bare = (
+    first, control, declared, bare, _ = (
         {
             name.removeprefix("cheesebench."): value
             for name, value in case_properties(cell)

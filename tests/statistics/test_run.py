@@ -67,16 +67,18 @@ Run = Callable[..., RunSummary]
 def test_overall_and_profile_by_hand(run: Run) -> None:
     summary = run(a=GOOD, b=FAIR, c=POOR)
     (model,) = summary.models
-    errors = [cell.standard_error or 0 for cell in summary.cells]
+    ends = [(cell.rate, *cell.interval) for cell in summary.cells]
+    below = sum((rate - low) ** 2 for rate, low, _ in ends) ** 0.5 / 3
+    above = sum((high - rate) ** 2 for rate, _, high in ends) ** 0.5 / 3
     assert model.overall is not None
     assert model.overall.mean == pytest.approx((0.8 + 0.65 + 0.3) / 3)
-    assert model.overall.standard_error == pytest.approx(
-        sum(error**2 for error in errors) ** 0.5 / 3
-    )
+    mean = model.overall.mean
+    assert model.overall.interval == pytest.approx((mean - below, mean + above))
+    assert below != pytest.approx(above)
     assert list(model.profile) == ["spatial learning", "working memory"]
     assert model.profile["spatial learning"].mean == pytest.approx(0.725)
     assert model.profile["spatial learning"].protocols == 2
-    assert model.profile["working memory"].standard_error == pytest.approx(errors[2])
+    assert model.profile["working memory"].interval == pytest.approx(ends[2][1:])
 
 
 def test_gate_passes_when_all_pass(run: Run) -> None:

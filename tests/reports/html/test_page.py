@@ -17,8 +17,8 @@ import pytest
 from cheesebench.experiment.log import RunLog
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.published import PublishedRow
-from cheesebench.records import CellPlan
-from cheesebench.reports.html import entry, render, render_run, together
+from cheesebench.records import AbilityScale, CellPlan
+from cheesebench.reports.html import curve, entry, render, render_run, together
 from cheesebench.reports.player import Shelf
 from cheesebench.statistics import RunSummary, summarise_subjects
 
@@ -101,6 +101,20 @@ def test_models_side_by_side_are_beside_the_animals_curve(run: Run) -> None:
     assert chart is not None
     assert [one["rates"] for one in chart["models"]] == [[75.0, 75.0]] * 2
     assert chart["rodent"] == [50.0, 75.0]
+
+
+def test_the_line_of_a_subject_without_the_ability_spans_what_it_is_proved_for(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    plan = make_plan(
+        "pool", ability=AbilityScale(without=0.25, ideal=1.0), estimand="last:8"
+    )
+    (cell,) = make_run([(plan, 0.6)]).cells
+    own, shared = curve(cell), together([cell, cell], ["one", "other"])
+    assert own is not None
+    assert shared is not None
+    judged = [None, None, None, 25.0, 25.0]
+    assert (own["without"], shared["without"]) == (judged, judged)
 
 
 def test_a_summary_alone_has_a_page_without_player(
