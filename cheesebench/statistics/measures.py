@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import math
 from collections import ChainMap, Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,6 +16,7 @@ from cheesebench.records import TrialRecord, is_measurement
 from cheesebench.statistics import summary
 
 T = TypeVar("T")
+M = TypeVar("M", summary.Measure, summary.ClassShares)
 #: Maximum number of values of a variable for a curve of a measure; more would be
 #: unreadable. Tables have them all.
 MOST_POINTS = 50
@@ -116,13 +118,31 @@ class Tally:
             name: {} for name in split
         }
         self._by = tuple(by)
+        #: Blocks of trials counted here, and the tally of each other block.
+        self._blocks: set[str] = set()
+        self._others: dict[str, Tally] = {}
         self._agent: Counter[str] = Counter()
         self._strategy: dict[str, Moments] = {}
         for record in records:
             self.add(record)
 
+    def add_life(
+        self, records: Iterable[TrialRecord], judged: Sequence[TrialRecord]
+    ) -> None:
+        """Count the judged trials of a life, and the measures of its other trials by
+        their block.
+        """
+        for record in judged:
+            self.add(record)
+        entered = {record.trial for record in judged}
+        for record in records:
+            if record.trial not in entered:
+                new = Tally(by=self._by)
+                self._others.setdefault(record.block, new).add(record)
+
     def add(self, record: TrialRecord) -> None:
         """Count one trial; a missing trial has no measures."""
+        self._blocks.add(record.block)
         self._classes[_class_of(record)] += 1
         if record.outcome is not None:
             self._outcomes[record.outcome] += 1
@@ -164,10 +184,10 @@ class Tally:
         return dict(self._agent)
 
     def own_measures(self) -> tuple[summary.Measure, ...]:
-        """Return the protocol's numeric and yes/no measures, in
-        the protocol's order.
+        """Return the protocol's numeric and yes/no measures, in the protocol's order;
+        then those in blocks without a judged trial, such as a probe.
         """
-        return _measures(_in_order(self._own))
+        return (*_measures(_in_order(self._own)), *self._elsewhere(Tally.own_measures))
 
     def condition_curves(self) -> tuple[summary.ConditionCurve, ...]:
         """Return the measures that are reported by a variable with at least two, but
@@ -185,10 +205,17 @@ class Tally:
         )
 
     def class_shares(self) -> tuple[summary.ClassShares, ...]:
-        return tuple(
+        own = (
             summary.ClassShares(str(key), _by_count(counts))
             for key, counts in _in_order(self._names).items()
         )
+        return (*own, *self._elsewhere(Tally.class_shares))
+
+    def _elsewhere(self, found: Callable[[Tally], Iterable[M]]) -> Iterator[M]:
+        for block, tally in self._others.items():
+            if block and block not in self._blocks:
+                for one in found(tally):
+                    yield replace(one, name=f"{one.name} in {block}")
 
     def split_rates(self) -> tuple[summary.SplitRate, ...]:
         """Return the pass rate for each value of the variables in ``split``."""

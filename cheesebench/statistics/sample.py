@@ -327,8 +327,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
             if one <= records[0].subject and one not in tallies
         }
         entering = enter_estimand(plan.estimand, records)
-        for record in entering:
-            tally.add(record)
+        tally.add_life(records, entering)
         whole = not any(record.missing for record in records)
         digests = (
             prefixes(records) if kept else list(filter(None, [signature(records)]))

@@ -299,7 +299,9 @@ class CellResult(tables.Brief):
     raw_outcomes: Mapping[str, int] = field(default_factory=dict)
     """The protocol's own outcome names, by falling count."""
     measures: tuple[Measure, ...] = ()
-    """The protocol's own numeric measures."""
+    """The protocol's own numeric measures; those in blocks without a judged trial are
+    named by the block, such as ``latency in probe``.
+    """
     conditions: tuple[ConditionCurve, ...] = ()
     """Measures that the protocol reports ``by`` a variable, if it took at least two
     values.

@@ -167,7 +167,7 @@ def test_curve_by_session_counts_what_the_reference_is_about(
     records = [
         replace(r, compared=not (r.subject == 0 and r.trial == 3)) for r in records
     ]
-    unit, points = learning_curve(condensed(plan(), records))
+    unit, points = learning_curve(condensed(plan(), records), ())
     assert unit == "session"
     assert [(point.session, point.rate, point.trials) for point in points] == [
         (1, 0.25, 4),
@@ -179,10 +179,38 @@ def test_curve_by_session_counts_what_the_reference_is_about(
 def test_curve_of_a_single_session_goes_by_trials(
     plan: MakePlan, life: MakeLife
 ) -> None:
-    unit, points = learning_curve(condensed(plan(), life(0, "----+-+-++")))
+    unit, points = learning_curve(condensed(plan(), life(0, "----+-+-++")), ())
     assert unit == "2 trials"
     assert [point.rate for point in points] == [0, 0, 0.5, 0.5, 1]
 
 
 def test_no_curve_without_scored_trials(plan: MakePlan, life: MakeLife) -> None:
-    assert learning_curve(condensed(plan(), life(0, "!!"))) == ("session", ())
+    assert learning_curve(condensed(plan(), life(0, "!!")), ()) == ("session", ())
+
+
+def test_measures_outside_the_judged_trials_are_named_by_their_block(
+    plan: MakePlan, life: MakeLife
+) -> None:
+    """A probe of the memory has no part in the pass rate, and must not be lost."""
+    blocks = ["training", "training", "test", "test", "probe", "probe"]
+    measures: list[dict[str, Value]] = [
+        {"latency": float(number)} for number in range(6)
+    ]
+    measures[5] |= {"place": 1, "kind": "place"}
+    records = [
+        replace(record, block=block, measures=own)
+        for record, block, own in zip(life(0, "++++--"), blocks, measures, strict=True)
+    ]
+    tally = draw_sample(plan(estimand="block:test"), [records]).tally
+    assert [(one.name, one.mean, one.n) for one in tally.own_measures()] == [
+        ("latency", 2.5, 2),
+        ("latency in training", 0.5, 2),
+        ("latency in probe", 4.5, 2),
+        ("place in probe", 1.0, 1),
+    ]
+    (kinds,) = tally.class_shares()
+    assert (kinds.name, dict(kinds.counts)) == ("kind in probe", {"place": 1})
+    assert tally.taxonomy(0)["success"] == 2
+    late = draw_sample(plan(estimand="last:3"), [records]).tally
+    named = [one.name for one in late.own_measures()]
+    assert named == ["latency", "place", "latency in training"], "a part is no block"

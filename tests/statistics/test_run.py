@@ -67,7 +67,7 @@ Run = Callable[..., RunSummary]
 def test_overall_and_profile_by_hand(run: Run) -> None:
     summary = run(a=GOOD, b=FAIR, c=POOR)
     (model,) = summary.models
-    ends = [(cell.rate, *cell.interval) for cell in summary.cells]
+    ends = [(cell.rate or 0, *(cell.interval or ())) for cell in summary.cells]
     below = sum((rate - low) ** 2 for rate, low, _ in ends) ** 0.5 / 3
     above = sum((high - rate) ** 2 for rate, _, high in ends) ** 0.5 / 3
     assert model.overall is not None
