@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,8 @@ from cheesebench.files import read_bytes
 if TYPE_CHECKING:
     from yaml.nodes import Node as YamlNode
 
+#: Begins the remedy that is about the line above the one where the parser stopped.
+_ABOVE = "The line above is"
 _BLOCK = re.compile(r"( *)(?:- +)?([\w-]+): +[|>][-+]? *(?:#.*)?")
 
 
@@ -65,16 +67,19 @@ def _between_levels(lines: Sequence[str], row: int) -> str | None:
         return None
     below = [_indent(line) for line in _with_content(lines[row + 1 :])]
     before = _indent(above[-2]) if len(above) > 1 else None
-    if indent in (before, *below[:1]):
-        if before != last:  # no other line is indented like the one above
-            return f"The line above is indented by {last}, this line and others by {indent}: indent that one by {indent}."
+    if indent in (before, *below[:1]) and before == last:
         return f"This line is indented by {indent}, the line above by {last}: one of the two is indented wrongly."
-    nearest = (
-        last
-        if last in below[:1]
-        else min(levels, key=lambda level: (abs(level - indent), level))
-    )
-    return f"This line is indented by {indent}, the line above by {last}: indent it by {nearest}."
+    siblings = set(_open_levels(above[:-1], len(lines[row]) + 1))
+    if indent in (before, *below[:1], *siblings):
+        # No other line is indented like the one above.
+        return f"{_ABOVE} indented by {last}, the next line and others by {indent}: indent it by {indent}."
+    right = last if last in below[:1] else _nearest(levels, indent, below[:1])
+    return f"This line is indented by {indent}, the line above by {last}: indent it by {right}."
+
+
+def _nearest(levels: Collection[int], indent: int, below: Collection[int]) -> int:
+    """Return the nearest of the levels; of two, that of the line below."""
+    return min(levels, key=lambda at: (abs(at - indent), at not in below, at))
 
 
 def _with_content(lines: Sequence[str]) -> list[str]:
@@ -446,6 +451,11 @@ def _report_syntax(
         or "it cannot be parsed"
     )
     remedy = remedy_for(problem, lines, place.line - 1, place.column - 1)
+    if remedy.startswith(_ABOVE):
+        # The parser notices this only in the next line.
+        above = max(n for n in range(place.line - 1) if _with_content([lines[n]]))
+        place = Position(file, above + 1, _indent(lines[above]) + 1)
+        remedy = remedy.replace(_ABOVE, "This line is", 1)
     diagnostics.error(104, place, f"This is not valid YAML: {problem}.", remedy)
 
 

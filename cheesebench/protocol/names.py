@@ -698,9 +698,8 @@ class Lookup:
                 )
             return spec.Place(name, variable=True)
         if name not in self.names.places:
-            self.unknown(
-                "zone", name, [*self.names.places, *self._place_variables()], path
-            )
+            known = [*self.names.places, *self.place_variables()]
+            self.unknown("zone or variable", name, known, path)
             return spec.Place(name)
         self._check_ground(name, position, solid, f"'{name}'", placing)
         return spec.Place(name)
@@ -785,9 +784,10 @@ class Lookup:
             if value is not None and doc.is_name(value) and value not in read:
                 yield value
 
-    def _place_variables(self) -> list[str]:
+    def place_variables(self) -> list[str]:
+        """Return the variables and columns that may hold a place."""
         return [
             name
             for name, kind in self.names.variables.items()
-            if "place" in kind.domains
+            if kind.kind in ("name", "set") and kind.domains & {"place", "any"}
         ]

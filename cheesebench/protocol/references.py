@@ -512,10 +512,11 @@ class _Resolver:
         """Warn (325) of a value over other trials than the pass rate."""
         own = tuple(self.judged)
         differs = computed is not None and abs(value - computed) > ROUNDING
-        remedy = "Remove 'value' and 'over' to compute the value from the curve, or set the trials that count in 'estimand'."
+        written = self._written("value", "over")
+        remedy = f"Remove {written} to compute the value from the curve, or set the trials that count in 'estimand'."
         place = self._place("over" if over and over != own else "value")
         if over and over != own:
-            sentence = f"The animals' value covers {in_words(over)}, the pass rate {in_words(own)}."
+            sentence = f"The animals' value covers {in_words(over)}, the pass rate {in_words(own)}{self._absent(over)}."
             self.diagnostics.warning(325, place, sentence, remedy)
         elif differs:
             assert computed is not None
@@ -524,6 +525,15 @@ class _Resolver:
                 f"not {value:g}."
             )
             self.diagnostics.warning(325, place, sentence, remedy)
+
+    def _written(self, *keys: str) -> str:
+        """Return those keys that the file has, in words."""
+        found = [key for key in keys if getattr(self.written, key) is not None]
+        return " and ".join(f"'{key}'" for key in found)
+
+    def _absent(self, over: Sequence[int]) -> str:
+        absent = [n for n in over if n > len(self.spec.sessions)]
+        return f"; the schedule has no {in_words(absent)}" if absent else ""
 
     def _check_curve(self, given: _Given) -> None:
         """Warn (326) of a curve with other sessions than the life. Animals in a file

@@ -211,14 +211,23 @@ class TrialBuilder(Lookup):
         if place in self.names.places or place in self.names.variables:
             return self.place(place, path)
         if place not in landmarks:
-            known = [*self.names.places, *landmarks, *self._place_variables()]
+            known = [*self.names.places, *landmarks, *self._shown_variables(landmarks)]
             self.diagnostics.error(
                 201,
                 self._key_position(path),
-                f"There is no zone, solid or landmark '{place}' to show.",
+                f"There is no zone, solid, landmark or variable '{place}' to show.",
                 did_you_mean(place, known).strip() or f"Known: {listed(known)}.",
             )
         return spec.Place(place)
+
+    def _shown_variables(self, landmarks: Sequence[str]) -> list[str]:
+        """Return the variables that hold a place or a landmark."""
+        held = [
+            name
+            for name in self.names.variables
+            if not set(landmarks).isdisjoint(map(str, self.values(name)))
+        ]
+        return [*dict.fromkeys([*self.place_variables(), *held])]
 
     def _only_landmarks(
         self, place: str, landmarks: Sequence[str], path: Sequence[str | int]
@@ -266,21 +275,12 @@ class TrialBuilder(Lookup):
                     "Name a door.",
                 )
             held = (value for value in self.values(name) if isinstance(value, str))
-            odd = next(
-                (
-                    value
-                    for value in held
-                    if not set(arena.members(value)) <= set(arena.doors)
-                ),
-                None,
-            )
+            odd = next((value for value in held if not self._is_door(value)), None)
             if odd is not None:
                 sentence = f"'{name}' can hold '{odd}', which is not a door."
                 self.diagnostics.error(211, position, sentence, "Name doors only.")
             return spec.Place(name, variable=True)
-        if name in self.names.places and not set(arena.members(name)) <= set(
-            arena.doors
-        ):
+        if name in self.names.places and not self._is_door(name):
             self.diagnostics.error(
                 211,
                 position,
@@ -288,13 +288,19 @@ class TrialBuilder(Lookup):
                 f"Make it one in the legend: '{{door: {name}}}'.",
             )
         elif name not in self.names.places:
-            groups = [
-                group
-                for group, members in arena.groups.items()
-                if set(members) <= set(arena.doors)
-            ]
-            self.unknown("door", name, [*arena.doors, *groups], path)
+            groups = filter(self._is_door, arena.groups)
+            holders = filter(self._holds_doors, self.place_variables())
+            known = [*arena.doors, *groups, *holders]
+            self.unknown("door or variable", name, known, path)
         return spec.Place(name)
+
+    def _holds_doors(self, variable: str) -> bool:
+        """Return whether a variable holds doors, as far as the file determines it."""
+        return all(map(self._is_door, self.held(variable)))
+
+    def _is_door(self, place: str) -> bool:
+        arena = self.names.arena
+        return set(arena.members(place)) <= set(arena.doors)
 
     def _left_open(
         self, state: doc.State, path: Sequence[str | int]

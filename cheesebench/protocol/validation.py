@@ -21,7 +21,7 @@ from cheesebench.errors import OptionError
 from cheesebench.files import read_bytes
 from cheesebench.lesions import INTACT, Lesion
 from cheesebench.protocol.resolve import protocol_hash
-from cheesebench.protocol.specification import Specification
+from cheesebench.protocol.specification import ReferenceSpec, Specification
 from cheesebench.source import real_path
 
 #: Suffix of stored audits.
@@ -114,15 +114,26 @@ def doubts(specification: Specification) -> Iterator[Doubt]:
     for number, (lesion, at_most) in enumerate(construct.abolished_by):
         room = judged.value - at_most
         if room < margin - 1e-9:
-            lower = math.floor(room * 1000 + 1e-6) / 1000
             yield Doubt(
                 329,
                 ("construct", "abolished_by", number),
                 f"'{lesion}' may leave {at_most:g}, which is more than {judged.value:g} less the margin of {margin:g}.",
-                f"Lower 'margin' to {lower:g}."
-                if lower > 0
-                else "Change the task so that the lesion leaves less.",
+                _remedy_of_room(specification, judged, room),
             )
+
+
+def _remedy_of_room(
+    specification: Specification, judged: ReferenceSpec, room: float
+) -> str:
+    """Return the remedy for a lesion that leaves more than the animals' value less the
+    margin.
+    """
+    if judged.over and judged.over != tuple(specification.judged_sessions):
+        return "Correct 'over' first: the animals' value is of other sessions than the pass rate."
+    lower = math.floor(room * 1000 + 1e-6) / 1000
+    if lower > 0:
+        return f"Lower 'margin' to {lower:g}."
+    return "Change the task so that the lesion leaves less."
 
 
 def life_hash(specification: Specification) -> str:

@@ -359,11 +359,7 @@ def _count(
     distinct: bool,
 ) -> SubjectCount:
     scores = map(scale.score_of, entering if scale.measured is not None else ())
-    scored = [
-        r for r in records if r.compared and not r.missing and r.success is not None
-    ]
-    # A value for life is in the record of every trial, so one record suffices.
-    drawn = next((r.variables for r in records if r.variables), {})
+    scored = [r for r in _scored(records) if r.compared]
     judged = {r.trial for r in entering}
     return SubjectCount(
         subject=records[0].subject,
@@ -371,22 +367,30 @@ def _count(
         digest=digest,
         entered=len(entering),
         missing=sum(bool(r.missing) for r in entering),
-        results=bytes(
-            r.success for r in entering if not r.missing and r.success is not None
-        ),
+        results=bytes(bool(r.success) for r in _scored(entering)),
         sessions=tuple(r.session for r in scored),
         passes=bytes(bool(r.success) for r in scored),
         enters=bytes(r.trial in judged for r in scored),
         scores=tuple(score for score in scores if score is not None),
         outside=sum(map(scale.is_outside, entering)),
         first=scored[0].success if scored and scored[0].trial == 0 else None,
-        answers=tuple(drawn.get(name) for name in plan.answers),
+        answers=_answers(plan, records),
         begun=_has_begun(records),
     )
 
 
 def _has_begun(records: SubjectRecords) -> bool:
     return any(record.missing != "not run" for record in records)
+
+
+def _scored(records: SubjectRecords) -> list[TrialRecord]:
+    return [r for r in records if not r.missing and r.success is not None]
+
+
+def _answers(plan: CellPlan, records: SubjectRecords) -> tuple[Value, ...]:
+    # A value for life is in the record of every trial, so one record suffices.
+    drawn = next((r.variables for r in records if r.variables), {})
+    return tuple(drawn.get(name) for name in plan.answers)
 
 
 def trials_by_subject(

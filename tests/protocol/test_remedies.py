@@ -57,6 +57,26 @@ CONSTRUCT = "success: last == correct\nconstruct: {name: x, kind: strategy, abol
 
 #: Old text, new text, and the finding.
 MISTAKES = {
+    "enter: a misspelt variable": (
+        "{enter: arm, if",
+        "{enter: gaol, if",
+        "There is no zone or variable 'gaol'. Did you mean 'goal'?",
+    ),
+    "place: a misspelt variable": (
+        "    rest:\n",
+        "    rest:\n      place: hmoe\n",
+        "There is no zone or variable 'hmoe'. Did you mean 'home'?",
+    ),
+    "close: a misspelt variable": (
+        "    rest:\n",
+        "    rest:\n      close: hmoe\n",
+        "There is no door or variable 'hmoe'. Did you mean 'home'?",
+    ),
+    "show: a misspelt variable": (
+        'show: {lamp: "*"}',
+        'show: {gaol: "*"}',
+        "There is no zone, solid, landmark or variable 'gaol' to show. Did you mean 'goal'?",
+    ),
     "by: forgotten": (
         "steps, by: [sort]",
         "steps",
@@ -315,6 +335,13 @@ def test_a_mistake_is_one_error_with_its_remedy(mistake: str, examine: Examine) 
     assert specification is None
     (error,) = [str(one) for one in found if one.severity != "info"]
     assert expected in error
+
+
+def test_sessions_that_the_schedule_lacks_are_named(examine: Examine) -> None:
+    curve = "curve: [0.1, 0.2, 0.3, 0.4, 0.5, 0.9]"
+    reference = f"reference: [{{measure: success, over: [1, 6], {curve}, status: x}}]"
+    (warning,) = [str(one) for one in examine(RIGHT + reference)[1] if one.code == 325]
+    assert "; the schedule has no session 6. Remove 'over' to compute" in warning
 
 
 @pytest.mark.parametrize(

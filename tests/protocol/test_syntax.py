@@ -68,7 +68,7 @@ def remedies(text: str) -> list[str]:
         # worse.
         (
             "states:\n  run:\n    say: a\n      freeze: true\n      show: b\n",
-            "The line above is indented by 4, this line and others by 6: indent that one by 6.",
+            "This line is indented by 4, the next line and others by 6: indent it by 6.",
         ),
         (
             "states:\n  run:\n      say: a\n    freeze: true\n      show: b\n",
@@ -76,11 +76,24 @@ def remedies(text: str) -> list[str]:
         ),
         (
             "trial:\n    limit: 9\n  start: run\n  finish: []\n",
-            "The line above is indented by 4, this line and others by 2: indent that one by 2.",
+            "This line is indented by 4, the next line and others by 2: indent it by 2.",
         ),
         (
             "trial:\n  limit: 9\n  start: run\n   finish: []\n   show: b\n",
             "This line is indented by 3, the line above by 2: one of the two is indented wrongly.",
+        ),
+        # A key among its siblings, of which one has keys of its own above it.
+        (
+            "run:\n  freeze: true\n  set:\n    a: 1\n   place: b\n  rules:\n    - c: d\n",
+            "This line is indented by 3, the line above by 4: indent it by 2.",
+        ),
+        (
+            "x:\n   freeze: true\n   set:\n       a: 1\n     place: b\n   rules:\n    - c: d\n",
+            "This line is indented by 5, the line above by 7: indent it by 3.",
+        ),
+        (
+            "run:\n    freeze: true\n    set:\n      a: 1\n  place: b\n    rules:\n      - c: d\n",
+            "This line is indented by 2, the line above by 6: indent it by 4.",
         ),
         ("a: {b: 1,\n   c: 2,\n d}\n }", "Check quotes, colons and indentation."),
         ("arena:\n  map: |\n    ###\n  x: [1", "Check quotes, colons and indentation."),
@@ -125,6 +138,18 @@ def test_a_map_that_is_no_text_is_read() -> None:
         is not None
     )
     assert not diagnostics.found
+
+
+@pytest.mark.parametrize("by", [4, 5, 7])
+def test_a_key_beside_its_siblings_is_reported_in_its_own_line(by: int) -> None:
+    """Obeying the remedy makes it YAML."""
+    lines = ["run:", "  two:", "      set:", "        a: 1", "", " " * by + "place: b"]
+    lines += ["      rules:", "        - c: d", "      say: e", ""]
+    diagnostics = Diagnostics()
+    read_text("\n".join(lines), "mine.protocol.yaml", diagnostics)
+    [found] = diagnostics.found
+    assert found.position.line == 6
+    assert found.remedy.endswith("indent it by 6.")
 
 
 def test_the_remedy_for_a_map_is_right() -> None:
