@@ -52,6 +52,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.timeout = TIMEOUT
 
 
+@pytest.hookimpl(tryfirst=True)  # before ``-m`` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that were measured to be long (``benchmarks/long_tests.py``)."""
+    names = Path(__file__).with_name("tests") / "long.txt"
+    measured = set(names.read_text(encoding="utf-8").splitlines())
+    for item in items:
+        if item.nodeid in measured:
+            item.add_marker(pytest.mark.long)
+
+
 def pytest_collection_finish() -> None:
     """Look for garbage among what tests make only: all that is loaded by now stays, and
     is a million objects.

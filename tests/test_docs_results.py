@@ -38,10 +38,9 @@ def test_the_readme_says_how_many_are_passed(results: Any) -> None:
     }
     words = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight")
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert (
-        f"moving at random passes {words[passed['random']]}, and the learner of the "
-        f"picture, `place-learner`, {words[passed['place-learner']]} "
-    ) in readme
+    assert f"moves at random passes {words[passed['random']]} of the nine; " in readme
+    learner = "`place-learner`, a small learner without a language model, passes "
+    assert f"{learner}{words[passed['place-learner']]} " in readme
 
 
 def test_a_part_is_kept_taken_up_and_told(

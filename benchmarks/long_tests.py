@@ -1,0 +1,83 @@
+"""The tests that take more than a second of CPU: ``tests/long.txt``.
+
+    python benchmarks/long_tests.py            # measures for an hour, writes the list
+    python benchmarks/long_tests.py TABLE...   # writes it from measured tables
+
+They are a twentieth of the suite, take four fifths of its time, and carry the marker
+``long``: ``pytest`` leaves them out, ``pytest -m long`` and ``.ci/run`` run them. CPU
+is counted, children included, because seconds by the clock depend on what else a
+machine does.
+
+This module is also the plugin that measures: each process appends to a table of its own
+the seconds and the id of every test, separated by a tab.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Iterable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = ROOT / "tests" / "long.txt"
+#: Seconds of CPU from which on a test is long.
+LONG = 1.0
+#: Environment variable that names the directory of the tables.
+TABLES = "CHEESEBENCH_TEST_TIMES"
+
+
+def cpu() -> float:
+    """Return the seconds of CPU of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    begun = cpu()
+    outcome = yield
+    table = Path(os.environ[TABLES]) / f"{os.getpid()}.tsv"
+    with table.open("a", encoding="utf-8") as file:
+        file.write(f"{cpu() - begun:.2f}\t{item.nodeid}\n")
+    return outcome
+
+
+def measure() -> list[Path]:
+    """Run the short and the long tests; return the tables of all processes."""
+    directory = Path(tempfile.mkdtemp())
+    for chosen in ([], ["-m", "long"]):
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "long_tests", *chosen],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                TABLES: str(directory),
+                "PYTHONPATH": str(Path(__file__).parent),
+            },
+            check=False,  # a test that fails has a time as well
+        )
+    return sorted(directory.glob("*.tsv"))
+
+
+def long_ones(tables: Iterable[Path]) -> dict[str, float]:
+    """Return the seconds of the tests that are long, by id."""
+    lines = [line for table in tables for line in table.read_text("utf-8").splitlines()]
+    times = {
+        name: float(seconds) for seconds, name in (one.split("\t") for one in lines)
+    }
+    return {name: times[name] for name in sorted(times) if times[name] >= LONG}
+
+
+def main() -> None:
+    found = long_ones(map(Path, sys.argv[1:]) if len(sys.argv) > 1 else measure())
+    LIST.write_text("".join(f"{name}\n" for name in found), encoding="utf-8")
+    print(f"{len(found)} long tests take {sum(found.values()):.0f} s of CPU: {LIST}")
+
+
+if __name__ == "__main__":
+    main()
