@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import os
 import shlex
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -130,6 +130,10 @@ _RUNS_MODELS = {
 }
 
 
+def _runs_models(words: Iterable[str]) -> bool:
+    return any(word.partition("=")[0] in _RUNS_MODELS for word in words)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
@@ -142,7 +146,7 @@ def pytest_load_initial_conftests(
         yield
     except SystemExit as error:
         # Otherwise nothing would run, without a message and perhaps with exit status 0.
-        if any(word.partition("=")[0] in _RUNS_MODELS for word in args):
+        if _runs_models(args):
             raise ended(error) from None
         raise
     taken = _taken(parser, [option.short for option in OPTIONS])
@@ -162,8 +166,16 @@ def pytest_load_initial_conftests(
             *spellings[option.key], dest=option.destination, **option.arguments()
         )
     early_config.stash[SPELLINGS] = spellings
-    _take_profile(early_config, args, spellings["profile"])
-    _refuse_unknown(parser, args)
+    try:
+        _take_profile(early_config, args, spellings["profile"])
+        _refuse_unknown(parser, args)
+        if _runs_models(args):
+            parser.parse_known_and_unknown_args(args)
+    except pytest.UsageError as error:
+        if not _runs_models(args):
+            raise
+        refusals = _session().refusals
+        raise refusals.refused_early(early_config, args, error) from None
 
 
 def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
@@ -245,14 +257,20 @@ def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
             raise pytest.UsageError(f"There is no option '{name}'.{hint}")
 
 
+def _session() -> Any:
+    """Return the package that runs models, which is imported here, because pytest
+    imports this module in every project.
+    """
+    from cheesebench import pytest_session
+
+    return pytest_session
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Start the session's own plugin when a model is given."""
     if _is_given(config, "model") or _is_given(config, "study"):
-        # Imported here, because pytest imports this module in every project.
-        from cheesebench.pytest_session import start
-
         _refuse_others(config, _typed(config))
-        start(config)
+        _session().start(config)
         return
     # Options that a project sets in addopts apply only to runs with a model.
     typed = _typed(config)

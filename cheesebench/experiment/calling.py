@@ -474,10 +474,15 @@ class Hope:
     #: Number of recorded replies that will be replayed, in any order. One of them may
     #: be readable.
     to_repeat: int = 0
+    #: Whether an earlier session gave the cell up. Its replies are kept, and would be
+    #: mixed with those to new calls.
+    given_up: bool = False
     #: Whether the journal already names the first unreadable reply.
     noted: bool = False
 
     def see(self, subject: int, unread: bool) -> None:
+        if self.given_up:
+            return  # a reply that was counted before
         self.was_read = self.was_read or not unread
         if not self.was_read:
             self.unread += 1
@@ -485,7 +490,7 @@ class Hope:
 
     @property
     def gone(self) -> bool:
-        return (
+        return self.given_up or (
             not self.was_read
             and self.to_repeat <= 0
             and self.unread >= HOPELESS_REPLIES
@@ -656,18 +661,43 @@ def _said_in(reply: ChatReply) -> str:
     return reply.text.strip() or reply.reasoning.strip()
 
 
+#: Why no more calls are made for a subject.
+_DECIDED = "the cell is decided"
+
+
 def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
-    """Return the evidence in a log that a cell's replies can be read. Finished subjects
-    count, because they are not replayed.
+    """Return the evidence in a log that a cell's replies can be read. Only finished
+    subjects count, because the others are replayed, unless all recorded replies say
+    together that the cell was given up.
     """
-    hope = Hope(to_repeat=log.calls.to_repeat(plan))
+    to_repeat = log.calls.to_repeat(plan)
     finished = log.completed_subjects(plan)
+    hope = _evidence(log, plan, lambda subject: subject in finished)
+    everyone = _evidence(log, plan, lambda subject: True)
+    # A recorded reply outside of any trial may be readable.
+    everyone.to_repeat = to_repeat - sum(
+        record.tally.get("calls", 0)
+        for record in log.trials(plan)
+        if record.subject not in finished
+    )
+    if everyone.gone:
+        everyone.given_up = everyone.noted = True
+        return everyone
+    hope.to_repeat = to_repeat
+    return hope
+
+
+def _evidence(log: RunLog, plan: CellPlan, counts: Callable[[int], bool]) -> Hope:
+    """Return the evidence of the trials in a log; ``counts`` says of which subjects
+    replies that could not be read count.
+    """
+    hope = Hope()
     for record in log.trials(plan):
         asked = record.tally.get("calls", 0) - record.tally.get("notes", 0)
         hope.was_read |= asked > record.tally.get("unparsed", 0)
         # Empty replies are counted by ``SilenceWatch``.
         said = asked - record.tally.get("empty", 0)
-        if said > 0 and record.subject in finished:
+        if said > 0 and counts(record.subject):
             hope.unread += said
             hope.subjects.add(record.subject)
     return hope
@@ -743,12 +773,14 @@ class Caller:
             self._seconds_in_flight = 0.0
         call, self._call = self._call, self._call + 1
         request_digest = digest(request)
-        self._check_stopped()
+        if self.stopped:
+            raise SubjectStoppedError(_DECIDED)
         self._refused = known = self._find(trial, call, request_digest)
         if known is not None and known.fault is None:
             self._hope.to_repeat -= 1
             self._said = _said_in(known.reply)
             return known.reply
+        self._check_stopped()
         with self.channel.asks():
             reply, how = await self._answered(request, trial, call, request_digest)
         cost = (
@@ -767,7 +799,7 @@ class Caller:
 
     def _check_stopped(self) -> None:
         if self.stopped:
-            raise SubjectStoppedError("the cell is decided")
+            raise SubjectStoppedError(_DECIDED)
         if self._hope.gone and not self.channel.replaying:
             raise SubjectStoppedError(
                 f"none of {self._hope.unread} replies of {len(self._hope.subjects)} "

@@ -17,8 +17,8 @@ from cheesebench.errors import (
     said_of_logs,
 )
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.pytest_session import refusals
 from cheesebench.pytest_session.cells import Cells
-from cheesebench.pytest_session.ci import refused
 from cheesebench.pytest_session.collection import Collection
 from cheesebench.pytest_session.outcomes import Outcomes
 from cheesebench.pytest_session.reporting import Reporting
@@ -61,11 +61,11 @@ def start(config: pytest.Config) -> None:
         run = PytestRun(config, plugins)
         collection = Collection(run)
     except CheeseBenchError as error:
-        raise refused(config, error) from error
+        raise refusals.refused(config, error) from error
     except NOT_AS_WRITTEN as error:
         if (said := said_of_logs(error)) is None:
             raise
-        raise refused(config, OptionError(said)) from error
+        raise refusals.refused(config, OptionError(said)) from error
     glyphs = contextlib.ExitStack()
     glyphs.enter_context(unprintable_replaced(sys.stdout))
     config.add_cleanup(glyphs.close)

@@ -12,8 +12,8 @@ import pytest
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.interfaces import BaseSpecification
-from cheesebench.pytest_session import exit_status, explanations
-from cheesebench.pytest_session.ci import case_properties, refused
+from cheesebench.pytest_session import exit_status, explanations, refusals
+from cheesebench.pytest_session.ci import case_properties
 from cheesebench.pytest_session.reporting import Reporting
 from cheesebench.pytest_session.run import PytestRun, progress_line
 from cheesebench.records import CellPlan
@@ -161,7 +161,8 @@ class Cells:
                 driver.connect()
         except CheeseBenchError as error:
             if not run.is_worker:
-                raise refused(run.config, error) from error
+                run.close()  # nothing was run, so the old run is not reported again
+                raise refusals.refused(run.config, error) from error
             # An error here would kill the worker, which pytest reports as an internal
             # error. Items can report it properly.
             for item in items:

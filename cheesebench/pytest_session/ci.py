@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 from _pytest.junitxml import LogXML, xml_key
 
-from cheesebench.redaction import redact
+from cheesebench.pytest_session import exit_status
 from cheesebench.statistics import RunSummary, Verdict
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.question import animals_interval
@@ -370,6 +370,13 @@ def _annotate_doubts(found: RunComparison, known: Set[str]) -> Iterator[str]:
                 yield command("warning", title, line)
 
 
+def annotate_broken(broken: Sequence[exit_status.Broken], root: Path) -> Iterator[str]:
+    """Yield commands of GitHub Actions for protocols that could not be loaded."""
+    for one in broken[:MOST] if is_github() else ():
+        title = f"{one.name} could not be loaded"
+        yield command("error", title, one.text, Path(one.path), root, one.line)
+
+
 def is_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
@@ -387,7 +394,12 @@ def job_address() -> str:
 
 
 def command(
-    kind: str, title: str, text: str, path: Path | None = None, root: Path = Path()
+    kind: str,
+    title: str,
+    text: str,
+    path: Path | None = None,
+    root: Path = Path(),
+    line: int = 1,
 ) -> str:
     """Return the command for one annotation, at a file if it is inside ``root``."""
     properties = {"title": title}
@@ -395,7 +407,7 @@ def command(
         # GitHub knows only files of the repository.
         properties = {
             "file": path.absolute().relative_to(root).as_posix(),
-            "line": "1",
+            "line": str(line),
             **properties,
         }
     shown = ",".join(
@@ -414,33 +426,6 @@ def _escaped(text: str, more: str = "") -> str:
 
 #: Class name of JUnit cases that do not belong to a test.
 _CLASS = "cheesebench"
-
-
-def refused(config: pytest.Config, error: Exception) -> pytest.UsageError:
-    """Return the error that ends a session (exit code 4), after reporting it everywhere
-    a pipeline is read.
-    """
-    text = printable(redact(str(error)))
-    tell_refusal(config, text)
-    return pytest.UsageError(text)
-
-
-def tell_refusal(
-    config: pytest.Config,
-    text: str,
-    what: str = "could not run, so nothing was tested",
-) -> None:
-    """Report to GitHub, to the job's summary page, and to the JUnit file, which would
-    look green without a case.
-    """
-    if is_github():
-        print(command("error", "cheesebench", text), flush=True)
-    with contextlib.suppress(OSError):  # the terminal shows the error itself
-        quoted = text.replace("`", "'")  # the text must not end the block
-        append_step_summary(
-            f"**Exit code 4: CheeseBench {what}.**\n\n```text\n{quoted}\n```\n"
-        )
-    add_case(config, "start", f"CheeseBench {what}. {text}", when="setup")
 
 
 def add_failure(config: pytest.Config, name: str, reason: str, decision: str) -> None:

@@ -19,8 +19,8 @@ from cheesebench.experiment.cells import Broken, Selected, load_shortly_named
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.protocol import SUFFIX
 from cheesebench.pytest_options import ended
+from cheesebench.pytest_session import refusals
 from cheesebench.pytest_session.cells import PREFIX, CellItem, NotMeasuredError
-from cheesebench.pytest_session.ci import refused
 from cheesebench.pytest_session.run import PytestRun
 from cheesebench.records import CellKey, CellPlan
 from cheesebench.source import real_path
@@ -271,7 +271,7 @@ def _keep_named(
     }
     known = sorted(set().union(*names.values()))
     for wrong in (one for one in ids if one not in known):
-        raise refused(config, UnknownNameError("test called", wrong, known))
+        raise refusals.refused(config, UnknownNameError("test called", wrong, known))
     others = [item for item, own in names.items() if own.isdisjoint(ids)]
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in others]

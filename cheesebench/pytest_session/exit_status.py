@@ -8,12 +8,37 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pytest
 
 from cheesebench.statistics import CellResult, Verdict
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.wording import NEVER_ACTED, plural
+
+
+class Broken(NamedTuple):
+    """A protocol that cannot be run, and why, with the remedy."""
+
+    name: str
+    path: str
+    text: str
+
+    @property
+    def error(self) -> tuple[str, str]:
+        """The place and the code of its first error, and what that says."""
+        first = self.text.partition("\n")[0]
+        found = _ERROR.match(first)
+        return (found[1], found[3]) if found else (self.name, first)
+
+    @property
+    def line(self) -> int:
+        found = _ERROR.match(self.text)
+        return int(found[2]) if found else 1
+
+
+#: An error in a file: the place and the code, the line, the text.
+_ERROR = re.compile(r"(.*?:(\d+):\d+: error \w+): (.*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +52,8 @@ class Findings:
     """Cells that could not be measured, including controls."""
     stopped: int
     """Cells that another plugin has ended (pytest-timeout)."""
+    broken: Sequence[Broken]
+    """Protocols that could not be loaded, or not for these models."""
     other_failures: int
     """Failures and errors other than the verdict FAIL."""
     exit_zero: bool
@@ -44,6 +71,13 @@ class Findings:
         return sum(
             one.verdict is verdict and not one.plan.control for one in self.cells
         )
+
+    @property
+    def not_run(self) -> list[str]:
+        """What only the baseline has; nothing that is broken."""
+        known = {one.name for one in self.broken}
+        found = self.compared.not_run if self.compared else ()
+        return [what for what in found if what.partition(" ")[0] not in known]
 
     @property
     def failed(self) -> int:
@@ -85,6 +119,10 @@ class Findings:
         return [f"{plural(self.failed, 'cell')} failed, which --exit-zero ignores"]
 
 
+#: Why a session ends before it runs anything, and why after a run that cannot be
+#: compared. The error follows.
+REFUSED = "Exit code 4, CheeseBench could not run, so nothing was tested"
+NOT_COMPARED = "Exit code 4, CheeseBench could not compare this run"
 #: The part of a cause that names the trial.
 _STOPPED = re.compile(r"^stopped in trial \d+: ")
 
@@ -116,6 +154,8 @@ def remedy(status: int | pytest.ExitCode, found: Findings) -> str:
     """
     if status != pytest.ExitCode.TESTS_FAILED:
         return ""
+    if found.broken:
+        return found.broken[0].error[1]
     if found.mute:
         return how_to_act(found.run_id, found.mute[0])
     if found.compared is None:
@@ -148,8 +188,9 @@ def _after_comparing(found: Findings, compared: RunComparison, resume: str) -> s
 def how_to_act(run_id: str, cell: CellResult) -> str:
     """Return the remedy for a cell in which no reply named an action."""
     return (
-        f"Read a reply (cheesebench show {run_id} --protocol {cell.plan.protocol} --call 1), then start a new run with "
-        "another --prompt, --agent llm-tools, or a larger model; --resume would not ask anew."
+        f"Read a reply (cheesebench show {run_id} --protocol {cell.plan.protocol} --call 1), then start a new run (in CI: push "
+        "a commit) with another --prompt, --agent llm-tools, or a larger model. Neither --resume nor a job that is run "
+        "again would ask anew."
     )
 
 
@@ -162,8 +203,7 @@ def _nothing_failed(found: Findings) -> Iterator[str]:
     compared = found.compared
     if compared is not None:
         yield _compared(compared, found.gates)
-        if compared.not_run:
-            yield f"not run of {compared.second}: {', '.join(compared.not_run)}"
+        yield from _not_run(found, compared.second)
     yield from found.forgiven or ["nothing failed"] * (compared is None)
     if found.undecided:
         yield f"{found.undecided} inconclusive (to count them as failures: --inconclusive=fail)"
@@ -181,17 +221,23 @@ def _compared(compared: RunComparison, gates: bool) -> str:
 def _something_failed(found: Findings) -> list[str]:
     parts = list(_failures(found))
     counted = found.undecided if found.inconclusive_fails else 0
-    known = found.unmeasured + found.stopped + counted
+    known = found.unmeasured + found.stopped + counted + len(found.broken)
     if found.other_failures > known or not parts:
         parts.append("another test failed")
-    compared = found.compared
-    if compared is not None and compared.not_run:
-        parts.append(f"not run of {compared.second}: {', '.join(compared.not_run)}")
+    if found.compared is not None:
+        parts += _not_run(found, found.compared.second)
     return parts + [f"not the cause: {text}" for text in found.forgiven]
+
+
+def _not_run(found: Findings, baseline: str) -> list[str]:
+    return [f"not run of {baseline}: {', '.join(found.not_run)}"] * bool(found.not_run)
 
 
 def _failures(found: Findings) -> Iterator[str]:
     cause = found.cause
+    if found.broken:
+        are = plural(len(found.broken), "protocol")
+        yield f"{are} could not be loaded ({found.broken[0].error[0]})"
     if found.failed and not found.exit_zero:
         yield f"{plural(found.failed, 'cell')} failed"
     if found.unmeasured:

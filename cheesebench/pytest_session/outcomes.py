@@ -51,6 +51,10 @@ class Outcomes:
             report.longrepr = _without_traceback(ours, item)
         if isinstance(item, cells.CellItem):
             _attach_verdict(report, item, unmeasured=ours is not None)
+        elif ours is not None:
+            # Like a verdict, for the controller of pytest-xdist.
+            broken = item.name.partition("[")[0], str(item.path), str(ours.value)
+            report.cheesebench_broken = broken  # type: ignore[attr-defined]
         return report
 
     @pytest.hookimpl(tryfirst=True)

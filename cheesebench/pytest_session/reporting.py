@@ -17,11 +17,11 @@ from cheesebench.experiment.observers import Observers
 from cheesebench.experiment.unfinished import is_finished
 from cheesebench.files import write_whole
 from cheesebench.options import BY_KEY
-from cheesebench.pytest_session import ci, exit_status, resuming
+from cheesebench.pytest_session import ci, exit_status, refusals, resuming
 from cheesebench.pytest_session.run import PytestRun, shown
 from cheesebench.records import CellPlan
 from cheesebench.statistics import RunSummary, Verdict
-from cheesebench.statistics.comparison import RunComparison
+from cheesebench.statistics.comparison import THIS_RUN, RunComparison
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import plural
 from cheesebench.terminal import printable
@@ -44,6 +44,8 @@ class Reporting:
         self._other_failures = 0
         #: Number of these that are cells without a measurement, including controls.
         self._unmeasured = 0
+        #: These that are protocols that could not be loaded.
+        self._broken: list[exit_status.Broken] = []
         #: Number of these that are cells ended by another plugin.
         self._stopped = 0
         self._lines: list[str] = []
@@ -58,7 +60,8 @@ class Reporting:
         self._annotations: list[str] = []
         #: The comparison with the baseline, and whether one was requested.
         self._compared: RunComparison | None = None
-        self._refused = False
+        #: Why the run cannot be compared.
+        self._refused = ""
 
     def pytest_report_header(self) -> list[str]:
         settings = self._run.settings
@@ -95,6 +98,8 @@ class Reporting:
         verdict = getattr(report, "cheesebench_verdict", None)
         if report.failed and verdict != Verdict.FAIL:
             self._other_failures += 1
+            if broken := getattr(report, "cheesebench_broken", ()):
+                self._broken.append(exit_status.Broken(*map(printable, broken)))
             unmeasured = getattr(report, "cheesebench_unmeasured", None)
             self._unmeasured += bool(unmeasured)
             # A cell that is neither measured nor judged was ended by another plugin
@@ -143,11 +148,11 @@ class Reporting:
             try:
                 self._compared = run.comparing.compare(run.log)
             except CheeseBenchError as error:
-                self._refused = True
-                self._lines.append(str(error))
-                ci.tell_refusal(
-                    run.config, printable(str(error)), "could not compare this run"
+                self._refused = printable(str(error))
+                self._compared = RunComparison(
+                    first=THIS_RUN, second=run.comparing.name, models=(), changed=()
                 )
+                refusals.tell(run.config, self._refused, exit_status.NOT_COMPARED)
         self._decide(session, exitstatus)
         if self._compared is not None:
             self._compared = replace(
@@ -259,6 +264,7 @@ class Reporting:
                     root,
                 )
             )
+        self._annotations += ci.annotate_broken(self._broken, root)
         self._annotations += ci.annotate(
             summary, self._paths, root, not run.settings.exit_zero
         )
@@ -300,6 +306,7 @@ class Reporting:
             cells=() if self._summary is None else self._summary.cells,
             unmeasured=self._unmeasured,
             stopped=self._stopped,
+            broken=self._broken,
             other_failures=self._other_failures,
             exit_zero=run.settings.exit_zero,
             inconclusive_fails=run.settings.inconclusive_fails,
@@ -311,6 +318,8 @@ class Reporting:
             ),
         )
         self._decision = exit_status.reason(session.exitstatus, found)
+        if self._refused:
+            self._decision = f"{exit_status.NOT_COMPARED}: {self._refused}"
         self._remedy = exit_status.remedy(session.exitstatus, found)
 
     def _table_has_all_failures(self, session: pytest.Session) -> bool:

@@ -100,6 +100,10 @@ class Comparing:
         self._fails_if = fails_if.split(",")
 
     @property
+    def name(self) -> str:
+        return self._baseline.name
+
+    @property
     def run_id(self) -> str | None:
         """The id of the baseline's run; None for a baseline in a file."""
         return self.path.parent.name if self.path.name == FILE_NAME else None

@@ -10,9 +10,8 @@ import pytest
 from cheesebench import interrupts
 from cheesebench.errors import CheeseBenchError
 from cheesebench.options import BY_KEY
-from cheesebench.pytest_session import resuming
+from cheesebench.pytest_session import refusals, resuming
 from cheesebench.pytest_session.cells import PREFIX, CellItem
-from cheesebench.pytest_session.ci import refused
 from cheesebench.pytest_session.run import WORKER_INPUT, PytestRun, progress_line
 from cheesebench.redaction import redact
 
@@ -84,7 +83,8 @@ class Running:
             try:
                 self._run.open([])
             except CheeseBenchError as error:
-                raise refused(self._run.config, error) from error
+                self._run.close()
+                raise refusals.refused(self._run.config, error) from error
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

@@ -15,6 +15,7 @@ from cheesebench.cli import main
 from cheesebench.experiment.cells import COHORT
 from cheesebench.experiment.log import RunLog
 from cheesebench.pytest_session.ci import append_step_summary, cut
+from cheesebench.pytest_session.exit_status import REFUSED
 from cheesebench.statistics.comparison import LOSS, excludes_loss
 from cheesebench.testing.fake_server import Call, FakeServer
 
@@ -268,7 +269,34 @@ def test_of_a_model_that_never_acts_the_first_sentence_says_so(
     assert re.search(why, said)
     # The same again would not help, so nothing says how to continue.
     assert "To continue" not in said
-    assert "then start a new run with another --prompt, --agent llm-tools" in said
+    assert "start a new run (in CI: push a commit) with another --prompt" in said
+
+
+def test_a_protocol_that_is_broken_is_named_with_its_remedy(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    both = (*RUN[:4], "-k", "east or west")
+    assert project.runpytest_inprocess(*both, "--run-id=old").ret == 0
+    assert main(["bless", "old", "main"]) == 0
+    broken = project.path / "lab" / "west.protocol.yaml"
+    text = broken.read_text(encoding="utf-8").replace("start: {at", "strat: {at")
+    broken.write_text(text, encoding="utf-8")
+    result = project.runpytest_inprocess(
+        *both, "--compare=main", "--compare-fail=worse,undecided", "--run-id=new"
+    )
+    assert result.ret == 1
+    line = text[: text.index("strat")].count("\n") + 1
+    place = rf"lab/west\.protocol\.yaml:{line}:1: error E\d+"
+    said = " ".join(" ".join(result.outlines).split())
+    why = rf"Exit code 1, the gate is red: 1 protocol could not be loaded \({place}\)\. .*'start'"
+    assert re.search(why, said)
+    assert "not run of main" not in said
+    assert "another test failed" not in said
+    comment = (project.path / "results/new/comment.md").read_text(encoding="utf-8")
+    assert re.search(why, re.sub(r"\*\*|\\|<!--.*?-->", "", comment))
+    title = f"::error file=lab/west.protocol.yaml,line={line},title=west could not be loaded::"
+    assert any(one.startswith(title) for one in result.outlines)
 
 
 def test_without_a_terminal_a_line_now_and_then_says_how_far_it_is(
@@ -310,6 +338,52 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_run(
     assert not (project.path / "results" / "new").exists()
 
 
+def test_a_refused_attempt_replaces_what_the_last_one_reported(
+    project: pytest.Pytester, baseline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache of a job that is run again has restored its reports. Also where
+    pytest's own parser refuses an option.
+    """
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path / "summary.md"))
+    results = project.path / "results" / "new"
+    gate = ("--cheese-compare=main", "--compare-fail=worse", "--cheese-html=page.html")
+    run = (*RUN, *gate, "--junitxml=junit.xml")
+    assert project.runpytest_inprocess(*run, "--run-id=new").ret == 0
+    green = (results / "comment.md").read_text(encoding="utf-8")
+    assert "**Exit code 0, the gate is green: " in green
+    for wrong, why in [
+        ("--subjects=13", "--resume new: that run was made with --subjects 12"),
+        ("--max-cots=1", "There is no option '--max-cots'. Did you mean '--max-cost'?"),
+        ("--compare-fail=worst", "argument --compare-fail/--cheese-compare-fail: "),
+    ]:
+        for name in ("summary.md", "junit.xml"):
+            (project.path / name).unlink(missing_ok=True)
+        result = project.runpytest_inprocess(*run, "--resume=new", wrong)
+        assert result.ret == 4
+        assert why in result.stderr.str()
+        assert result.errlines[-1 - (not result.errlines[-1])] == f"{REFUSED}."
+        comment = (results / "comment.md").read_text(encoding="utf-8")
+        assert comment.startswith(
+            f"<!-- cheesebench -->\n**{REFUSED}:**\n\n```text\n{why}"
+        )
+        report = (results / "report.md").read_text(encoding="utf-8")
+        summary = (project.path / "summary.md").read_text(encoding="utf-8")
+        assert report.startswith(f"**{REFUSED}:**\n\n```text\n{why}")
+        assert "`cheesebench report new`" in report
+        assert summary.startswith(f"**{REFUSED}:**\n\n```text\n{why}")
+        assert not (project.path / "page.html").exists()
+        annotation = f"::error title=cheesebench::{REFUSED}: {why}"
+        assert any(line.startswith(annotation) for line in result.outlines)
+        suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
+        assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
+        told = suite.findtext("testcase/error") or ""
+        assert told.startswith(f"{REFUSED}: {why}")
+    assert project.runpytest_inprocess(*run, "--resume=new").ret == 0
+    assert (results / "comment.md").read_text(encoding="utf-8") == green
+    assert (project.path / "page.html").exists()
+
+
 def test_with_xdist_the_refusal_comes_at_the_end(
     project: pytest.Pytester, baseline: Path
 ) -> None:
@@ -317,8 +391,11 @@ def test_with_xdist_the_refusal_comes_at_the_end(
         *RUN, "--seed=5", "-n1", "--cheese-compare=main"
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stdout.fnmatch_lines(
-        ["*cannot be compared*the seed of * is 5, that of main is 0*"]
+    said = " ".join(" ".join(result.outlines).split())
+    assert re.search(
+        "Exit code 4, CheeseBench could not compare this run: .* cannot be compared, .*"
+        "the seed of .* is 5, that of main is 0",
+        said,
     )
 
 

@@ -17,6 +17,7 @@ from junitparser import JUnitXml
 
 from cheesebench import installed_plugins
 from cheesebench.cli import main
+from cheesebench.pytest_session.exit_status import REFUSED
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
@@ -264,16 +265,17 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
     assert result.ret == 4
     result.stderr.fnmatch_lines(["*does not answer*"])
     result.stdout.fnmatch_lines(
-        ["::error title=cheesebench::The model 'openai/tiny' does not answer*"]
+        [
+            f"::error title=cheesebench::{REFUSED}: The model 'openai/tiny' does not answer*"
+        ]
     )
-    nothing = "CheeseBench could not run, so nothing was tested."
     assert page.read_text(encoding="utf-8").startswith(
-        f"**Exit code 4: {nothing}**\n\n```text\nThe model"
+        f"**{REFUSED}:**\n\n```text\nThe model"
     )
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
     told = suite.findtext("testcase/error") or ""
-    assert told.startswith(f"{nothing} The model 'openai/tiny' does not answer")
+    assert told.startswith(f"{REFUSED}: The model 'openai/tiny' does not answer")
     assert told.rstrip().endswith("Check the key of this server in the environment.")
     absent = project.runpytest(
         *given[:1], "--base-url=http://127.0.0.1:9/v1", *given[3:]

@@ -286,6 +286,26 @@ def test_a_resumed_run_gives_up_a_mute_model_where_it_would_have_been(
                 assert "could be read" in errors(log)[-1]
 
 
+def test_a_cell_that_was_given_up_stays_given_up_when_its_server_is_mended(
+    laboratory: Laboratory,
+) -> None:
+    """Its replies are kept, and must not be mixed with later ones."""
+    mended = threading.Event()
+    with FakeServer(lambda call: "F" if mended.is_set() else "no") as server:
+        model = laboratory.model(server)
+        cells = laboratory.cells(model, subjects=12, names=("corridor",))
+        laboratory.options = CallOptions(concurrency=8)
+        with laboratory.log("mute", cells) as log:
+            laboratory.run(log, model, cells)
+            asked, told = server.count, errors(log)[-1]
+            assert "could be read" in told
+            mended.set()
+            for _ in range(2):
+                laboratory.run(log, model, cells)
+                assert server.count == asked
+                assert errors(log)[-1].partition("none of")[2] == told.partition("none of")[2]  # fmt: skip
+
+
 def test_a_fault_of_the_account_stops_everybody_at_once(laboratory: Laboratory) -> None:
     with FakeServer(walk, key="right") as server:
         model = laboratory.model(server)

@@ -1,0 +1,101 @@
+"""What ends a session before anything is run (exit code 4), told wherever a pipeline is
+read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from cheesebench.errors import CheeseBenchError
+from cheesebench.experiment import log_file
+from cheesebench.files import write_whole
+from cheesebench.options import BY_KEY
+from cheesebench.pytest_options import SPELLINGS
+from cheesebench.pytest_session import ci, exit_status
+from cheesebench.redaction import redact
+from cheesebench.terminal import printable
+
+#: Options that name what an earlier attempt may have left.
+_LEFT = ("results", "resume", "html", "markdown")
+
+
+def refused(config: pytest.Config, error: Exception | str) -> pytest.UsageError:
+    """Return the error that ends a session, after reporting it to every reader."""
+    text = printable(redact(str(error)))
+    tell(config, text)
+    return pytest.UsageError(f"{text}\n\n{exit_status.REFUSED}.")
+
+
+def refused_early(
+    config: pytest.Config, words: Sequence[str], error: pytest.UsageError
+) -> pytest.UsageError:
+    """Return the error that ends a session whose options cannot be read."""
+    config.option = _readable(config, words)
+    usage, found, said = str(error).rpartition(": error: ")
+    return pytest.UsageError(f"{usage}{found}{refused(config, said)}")
+
+
+def _readable(config: pytest.Config, words: Sequence[str]) -> argparse.Namespace:
+    """Return the options that can be read where others cannot."""
+    options = copy.copy(config.known_args_namespace)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for key in _LEFT:
+        option = BY_KEY[key]
+        names = config.stash[SPELLINGS][key]
+        parser.add_argument(*names, dest=option.destination, nargs="?")
+    return parser.parse_known_args(words, options)[0]
+
+
+def tell(config: pytest.Config, text: str, refusal: str = exit_status.REFUSED) -> None:
+    """Report to GitHub, to the job's summary page, to the JUnit file, which would look
+    green without a case, and in place of an earlier attempt's reports.
+    """
+    decision = f"{refusal}: {text}"
+    if ci.is_github():
+        print(ci.command("error", "cheesebench", decision), flush=True)
+    quoted = text.replace("`", "'")  # the text must not end the block
+    page = f"**{refusal}:**\n\n```text\n{quoted}\n```\n"
+    with contextlib.suppress(OSError):  # the terminal shows the error itself
+        ci.append_step_summary(page)
+    ci.add_case(config, "start", decision, when="setup")
+    if not hasattr(config, "workerinput"):
+        with contextlib.suppress(OSError, CheeseBenchError):
+            _replace_reports(config, page)
+
+
+def _replace_reports(config: pytest.Config, page: str) -> None:
+    """Say it also in the reports that an earlier attempt of the run has left, where
+    its verdict would be read as this session's.
+    """
+    left = {key: config.getoption(BY_KEY[key].destination, None) for key in _LEFT}
+    if not left["resume"]:
+        return
+    here = config.invocation_params.dir
+    results = here / (left["results"] or str(BY_KEY["results"].default))
+    log = log_file.locate(results, left["resume"])
+    if log_file.is_claimed(log):
+        return  # another session is running it, and will report it
+    directory = log.parent
+    kept = f"What an earlier attempt measured is kept: `cheesebench report {directory.name}`.\n"
+    targets = [directory / "report.md", *_given(here, left["markdown"])]
+    for path in filter(Path.is_file, targets):
+        write_whole(path, f"{page}\n{kept}")
+    for path in _given(here, left["html"]):
+        path.unlink(missing_ok=True)
+    comment = directory / "comment.md"
+    if comment.is_file():
+        marker = comment.read_text(encoding="utf-8").partition("\n")[0]
+        job = ci.job_address()
+        where = f"\n[The job]({job}) says the same.\n" if job else ""
+        write_whole(comment, f"{marker}\n{page}{where}")
+
+
+def _given(here: Path, name: str | None) -> Iterator[Path]:
+    if name:
+        yield here / name
