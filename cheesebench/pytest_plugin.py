@@ -166,8 +166,17 @@ def pytest_load_initial_conftests(
             *spellings[option.key], dest=option.destination, **option.arguments()
         )
     early_config.stash[SPELLINGS] = spellings
+    _check_options(early_config, parser, args)
+
+
+def _check_options(
+    config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> None:
+    """Raise UsageError for options that cannot be read; of a session that runs models,
+    every reader of a pipeline is told.
+    """
     try:
-        _take_profile(early_config, args, spellings["profile"])
+        _take_profile(config, args, config.stash[SPELLINGS]["profile"])
         _refuse_unknown(parser, args)
         if _runs_models(args):
             parser.parse_known_and_unknown_args(args)
@@ -175,7 +184,7 @@ def pytest_load_initial_conftests(
         if not _runs_models(args):
             raise
         refusals = _session().refusals
-        raise refusals.refused_early(early_config, args, error) from None
+        raise refusals.refused_early(config, args, error) from None
 
 
 def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
@@ -261,9 +270,9 @@ def _session() -> Any:
     """Return the package that runs models, which is imported here, because pytest
     imports this module in every project.
     """
-    from cheesebench import pytest_session
+    import cheesebench.pytest_session
 
-    return pytest_session
+    return cheesebench.pytest_session
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -317,10 +317,15 @@ class Reporting:
                 f"{BY_KEY[key].short} {value}" for key, value in self._larger[0].items()
             ),
         )
-        self._decision = exit_status.reason(session.exitstatus, found)
-        if self._refused:
-            self._decision = f"{exit_status.NOT_COMPARED}: {self._refused}"
+        self._decision = self._reason(session.exitstatus, found)
         self._remedy = exit_status.remedy(session.exitstatus, found)
+
+    def _reason(
+        self, status: int | pytest.ExitCode, found: exit_status.Findings
+    ) -> str:
+        if self._refused:
+            return f"{exit_status.NOT_COMPARED}: {self._refused}"
+        return exit_status.reason(status, found)
 
     def _table_has_all_failures(self, session: pytest.Session) -> bool:
         """Whether there are too many failures to list, so that the terminal shows only
