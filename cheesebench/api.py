@@ -136,8 +136,14 @@ def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame
     )
 
 
-#: Height of the player in a notebook, in pixels.
-HEIGHT = 720
+#: Height of the player in a notebook, in pixels, until its page has told its own.
+HEIGHT = 900
+#: Gives a frame the height that its page tells; the frame itself cannot be looked into.
+_FIT = """<script>addEventListener("message", ({source, data}) => {
+  for (const frame of document.querySelectorAll("iframe.cheesebench-trial"))
+    if (frame.contentWindow === source && data?.cheesebenchHeight > 0)
+      frame.style.height = `${Math.min(data.cheesebenchHeight, 5000)}px`;
+})</script>"""
 
 
 @runtime_checkable
@@ -211,7 +217,7 @@ class PlayedTrial:
         """Show the player in a frame that may run only its own script."""
         return (
             f'<iframe srcdoc="{html.escape(self.html())}" sandbox="allow-scripts" title="{html.escape(self._title())}" '
-            f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+            f'class="cheesebench-trial" style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>{_FIT}'
         )
 
     def __repr__(self) -> str:
@@ -698,7 +704,7 @@ class _Line:
         self._said = ""
 
     def __call__(self, line: str) -> None:
-        text = printable(redact(line))
+        text = printable(redact(arguments.in_python(line)))
         if text != self._said:
             print(
                 f"\r{text}{' ' * (len(self._said) - len(text))}",

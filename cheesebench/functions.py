@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,10 +90,21 @@ def compare(
     )
 
 
+#: The page with all figures and their captions.
+PAGE = "figures.md"
+
+
 class Figures(dict[str, bytes]):
-    """Files by name. A notebook shows each picture once, in the format that browsers
-    draw best.
+    """Files by name. A notebook shows each picture once with its caption, in the format
+    that browsers draw best; ``figures["forest"]`` are the files of one figure.
     """
+
+    def __missing__(self, name: str) -> Figures:
+        found = {one: self[one] for one in self if one.rpartition(".")[0] == name}
+        if not found:
+            stems = {one.rpartition(".")[0] for one in self}
+            raise UnknownNameError("figure", name, stems)
+        return Figures(found | {PAGE: self[PAGE]} if PAGE in self else found)
 
     @arguments.checked()
     def save(self, directory: str | os.PathLike[str] = "figures") -> list[Path]:
@@ -115,14 +127,28 @@ class Figures(dict[str, bytes]):
 
     def _repr_html_(self) -> str:
         kinds = {"svg": "image/svg+xml", "png": "image/png"}
-        shown = {}
+        shown, captions = {}, self._captions()
         for name in sorted(self, key=lambda name: name.endswith(".svg")):
             stem, _, suffix = name.rpartition(".")
             if suffix in kinds:
                 packed = base64.b64encode(self[name]).decode("ascii")
                 source = f"data:{kinds[suffix]};base64,{packed}"
-                shown[stem] = f'<p><img alt="{escape(stem)}" src="{source}"></p>'
+                alt = escape(captions.get(stem, stem))
+                caption = alt.partition(". ")[0].removesuffix(".")
+                shown[stem] = (
+                    f"<figure><figcaption>{caption}</figcaption>"
+                    f'<img alt="{alt}" src="{source}" style="max-width: 100%"></figure>'
+                )
         return "".join(shown[stem] for stem in sorted(shown))
+
+    def _captions(self) -> dict[str, str]:
+        """Return the captions of the pictures, by name without suffix."""
+        page = self.get(PAGE, b"").decode()
+        found = re.findall(r"^!\[(.*)\]\((.*)\.\w+\)$", page, re.MULTILINE)
+        return {
+            stem: unescape(re.sub(r"<!-- -->|\\(?=[^\w\s])", "", caption))
+            for caption, stem in found
+        }
 
 
 class Findings(tables.Tabular, dict[Path, Sequence["Diagnostic"]]):

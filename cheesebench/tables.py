@@ -5,10 +5,12 @@ frames, and parts of results with a short ``repr``.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
 from html import escape
+from pathlib import Path
 from reprlib import Repr
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tabulate import tabulate
 
@@ -45,6 +47,8 @@ class Tabular:
     """A result with rows."""
 
     __slots__ = ()
+    #: How the numbers of a column are shown, if not with three digits.
+    units: ClassVar[Mapping[str, Callable[[float], str]]] = {}
 
     def rows(self) -> list[dict[str, object]]:
         """Return the rows: column -> value. Every row has the same columns."""
@@ -59,23 +63,36 @@ class Tabular:
 
     def __repr__(self) -> str:
         rows = [
-            {name: _cut(value) for name, value in row.items()} for row in self.rows()
+            {name: _cut(self._shown(name, value)) for name, value in row.items()}
+            for row in self.rows()
         ]
         text: str = tabulate(rows, headers="keys", disable_numparse=True)
         return text or f"<{type(self).__name__}: nothing>"
 
     def _repr_html_(self) -> str:
         rows = self.rows()
-        head = "".join(f"<th>{escape(name)}</th>" for name in (rows[0] if rows else ()))
-        body = "".join(
-            f"<tr>{''.join(f'<td>{_shown(value)}</td>' for value in row.values())}</tr>"
+        head = "".join(
+            f"<th{_side(next((row[name] for row in rows if row[name]), None))}>{escape(name)}</th>"
+            for name in (rows[0] if rows else ())
+        )
+        cells = (
+            "".join(self._cell(name, value) for name, value in row.items())
             for row in rows
         )
+        body = "".join(f"<tr>{one}</tr>" for one in cells)
         return (
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
             if rows
             else "<p>nothing</p>"
         )
+
+    def _shown(self, name: str, value: object) -> str:
+        if isinstance(value, float) and name in self.units:
+            return self.units[name](value)
+        return _text(value)
+
+    def _cell(self, name: str, value: object) -> str:
+        return f"<td{_side(value)}>{escape(self._shown(name, value))}</td>"
 
 
 class Brief:
@@ -104,12 +121,13 @@ class BriefDict(dict[str, object]):
         return f"{{{said}}}"
 
 
-def _shown(value: object) -> str:
-    return escape(_text(value))
+def _side(value: object) -> str:
+    """Align text to the left: notebooks align all to the right, as suits numbers."""
+    return ' style="text-align: left"' if isinstance(value, str | Path) else ""
 
 
-def _cut(value: object) -> str:
-    text = shorten(_text(value), WIDEST, placeholder=" ...")
+def _cut(text: str) -> str:
+    text = shorten(text, WIDEST, placeholder=" ...")
     return text if text.isprintable() else repr(text)[1:-1]
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 VALID_SECONDS = 1.0
 #: Seconds of running before an estimate is shown.
 EARLY_SECONDS = 5.0
+#: Finished part of the trials before an estimate is shown: it would be a guess.
+EARLY_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,8 @@ class Tally:
         self, done: int, planned: int, spent: float
     ) -> tuple[float, float] | None:
         gained = done - (self._first or 0)
-        if gained <= 0 or spent <= EARLY_SECONDS or not self._waiting:
+        is_early = spent <= EARLY_SECONDS or done < EARLY_SHARE * planned
+        if gained <= 0 or is_early or not self._waiting:
             return None
         pace = spent / gained
         to_come = sum(self._run.progress(plan).to_come for plan in self._waiting)

@@ -516,6 +516,7 @@ def render_trial(
     """Return a page with the player and one trial, for a notebook."""
     shelf = player.one_trial(log, plugins, plan, subject, trial)
     about = entry(shelf, plan.protocol)
+    about["title"] += f", subject {subject}, trial {trial + 1}"
     return _player(
         "trial.html.jinja", shelf, about, shelves=[], title=about["title"], alone=True
     )
@@ -526,7 +527,7 @@ def _player(
 ) -> str:
     """Return a page with the player and one cell's trials."""
     scripts, style = (
-        [Markup(_TEMPLATES.static(name)) for name in PLAYER],
+        [Markup(_TEMPLATES.static(name)) for name in (*PLAYER, "height.js")],
         Markup(_TEMPLATES.static("page.css")),
     )
     return _TEMPLATES.render(

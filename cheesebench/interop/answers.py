@@ -33,6 +33,10 @@ class TaskVerdict:
     """The difference of two models that this number of pairs would show with a power of
     80 %.
     """
+    model: str | None = None
+    """The model of a run; None for other logs."""
+    protocol: str | None = None
+    """The protocol of a run; None for other logs."""
 
 
 def answer_of(cell: CellResult, task: str) -> TaskVerdict:
@@ -47,4 +51,6 @@ def answer_of(cell: CellResult, task: str) -> TaskVerdict:
         against=None if reference is None else reference.value,
         interval=cell.interval if judged is None else judged.interval,
         p_value=None if cell.game is None else cell.game.p_value,
+        model=cell.plan.model,
+        protocol=cell.plan.label,
     )

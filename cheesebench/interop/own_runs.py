@@ -80,4 +80,6 @@ def _compared(found: RunComparison) -> Iterator[answers.TaskVerdict]:
             against=cell.second_rate,
             interval=cell.paired.interval,
             p_value=cell.adjusted_p,
+            model=model.first_model,
+            protocol=cell.protocol,
         )

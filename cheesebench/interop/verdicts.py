@@ -55,10 +55,14 @@ class ScoreVerdict(tables.Tabular):
     notes: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each task; ``low`` and ``high`` are its interval."""
+        """Return a row for each task; ``low`` and ``high`` are its interval. ``model``
+        and ``protocol`` are those of a run.
+        """
         return [
             {
                 "task": one.task,
+                "model": one.model,
+                "protocol": one.protocol,
                 "answer": one.answer,
                 "subjects": one.subjects,
                 "rate": one.rate,

@@ -24,9 +24,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from cheesebench import tables
+from cheesebench import amounts, tables
 from cheesebench.chat import (
     ChatReply,
     ChatRequest,
@@ -218,6 +218,10 @@ class Needs:
 class Forecast(tables.Tabular):
     """A whole run; ``needs`` are by player."""
 
+    units: ClassVar[Mapping[str, Callable[[float], str]]] = {
+        **dict.fromkeys(("passes", "fails", "disagree"), amounts.percent),
+        **dict.fromkeys(("dollars", "dollars_95"), amounts.dollars),
+    }
     cells: tuple[CellForecast, ...]
     needs: Mapping[str, Needs]
     all_pass: Mapping[str, float]

@@ -910,7 +910,7 @@ def _are_identical(pairs: Sequence[Pair]) -> bool:
 def _unpaired(cells: tuple[CellCounts, CellCounts], runs: tuple[str, str]) -> str:
     """Return which of two runs has no subject to compare, and why."""
     found = [
-        f"{run[:1].upper()}{run[1:]} has no result. {cell.nothing}"
+        f"There is no result of {run}. {cell.nothing}"
         for run, cell in zip(runs, cells, strict=True)
         if cell.nothing
     ]

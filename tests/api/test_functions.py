@@ -15,6 +15,7 @@ import pytest
 import cheesebench
 import cheesebench.errors
 from cheesebench import arguments, tables
+from cheesebench.amounts import dollars
 from cheesebench.cli import main
 from tests.pytest_plugin.conftest import corridor
 
@@ -64,11 +65,14 @@ def test_a_run_is_planned_compared_and_drawn(
     assert (own.answer, own.reason) == (cell.verdict.value, cell.reason)
     assert cheesebench.verdict(*runs).tasks[0].answer == "indistinguishable"
     assert cheesebench.verdict("one").tasks == (own,)
+    for judged in (cheesebench.verdict("one"), cheesebench.verdict(*runs)):
+        [row] = judged.rows()
+        assert (row["model"], row["protocol"]) == ("random", "east")
     assert cheesebench.verdict("one", "two").tasks[0].answer == "indistinguishable"
     assert cheesebench.plan(runs[0], lab, **SMALL).rows() == forecast.rows()
     shown = found._repr_html_()
-    assert "<th>answer</th>" in shown
-    assert f"<td>{found.rows()[0]['reason']}</td>" in shown
+    assert ">answer</th>" in shown
+    assert f">{found.rows()[0]['reason']}</td>" in shown
     head, _, line, whole = repr(found).splitlines()
     assert head.split() == list(found.rows()[0])
     assert line.startswith(str(found.rows()[0]["model"]))
@@ -77,7 +81,14 @@ def test_a_run_is_planned_compared_and_drawn(
     assert list(found.frame()["protocol"]) == ["east", "all"]
     pytest.importorskip("matplotlib")
     files = cheesebench.figures(runs, formats="svg")
-    assert 'src="data:image/svg+xml;base64,' in files._repr_html_()
+    shown = files._repr_html_()
+    assert 'src="data:image/svg+xml;base64,' in shown
+    assert "<figcaption>Results by paradigm</figcaption>" in shown
+    alone: Any = files["paradigms"]
+    assert list(alone) == ["paradigms.svg", "figures.md"]
+    assert shown.count("<img") > 1 == alone._repr_html_().count("<img")
+    with pytest.raises(cheesebench.UnknownNameError, match="Did you mean 'paradigms'"):
+        files["paradigm"]
     assert repr(files) == f"<Figures: {', '.join(files)}>"
     assert main(["figures", "one", "two", "--format=svg"]) == 0
     assert set(files) == {path.name for path in Path("figures").iterdir()}
@@ -211,6 +222,11 @@ def test_a_plan_has_the_dollars_of_each_row_and_of_the_whole_run(lab: Path) -> N
         for row in cheesebench.plan("unpriced", lab, models_file=models, **SMALL).rows()
     }
     assert alone is None
+    cell, numeric = f">{dollars(float(str(rows[0]['dollars'])))}<", "<th>dollars</th>"
+    assert cell in plan._repr_html_()
+    assert cell.strip("<>") in repr(plan)
+    assert numeric in plan._repr_html_()
+    assert '<th style="text-align: left">model</th>' in plan._repr_html_()
 
 
 #: Mistakes, each with its message.

@@ -111,6 +111,7 @@ def test_a_trial_shows_itself(made: cheesebench.Run) -> None:
     shown = trial._repr_html_()
     assert shown.startswith("<iframe srcdoc=")
     assert 'sandbox="allow-scripts"' in shown
+    assert "subject 1, trial 2" in shown.partition("</h2>")[0]
     assert "subject 1, trial 2" in str(trial)
     with pytest.raises(
         OptionError, match="Give protocol= as well, one of t_maze, shuttle_box"

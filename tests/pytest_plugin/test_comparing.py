@@ -253,7 +253,7 @@ def test_of_a_model_that_never_acts_the_first_sentence_says_so(
             *("--cheese-run-id=new", "--cheese-html=page.html"),
         )
     assert result.ret == 1
-    why = r"\? This run has no result\. No reply named an action \(\d+ calls\)"
+    why = r"\? There is no result of this run\. No reply named an action \(\d+ calls\)"
     directory = project.path / "results" / "new"
     for text in (directory / "report.md", directory / "comment.md"):
         first, second = re.findall(

@@ -515,3 +515,28 @@ def test_two_models_on_nine_paradigms_are_whole_and_short(
     assert len(names) == len(set(names))
     assert page.locator(".forest:visible").count() == 18
     page.close()
+
+
+@pytest.mark.parametrize("width", [434, 1058])
+def test_a_trial_in_a_notebook_has_all_of_its_height(
+    run: Run, browser: playwright.Browser, width: int
+) -> None:
+    log, plugins = run
+    plan = next(one for one in log.plans() if next(log.trials_by_subject(one)))
+    shown = cheesebench.Run(log.path, plugins).trial(
+        plan.protocol, model=plan.model, view=plan.view, variant=str(plan.variant)
+    )
+    page = browser.new_page(viewport={"width": width, "height": 700})
+    page.set_content(f'<body style="margin: 0">{shown._repr_html_()}</body>')
+    inside = page.frame_locator("iframe")
+    playwright.expect(inside.locator("#sentence")).to_contain_text("Step 0")
+    playwright.expect(inside.locator("#link")).to_be_hidden()
+    [frame] = page.frames[1:]
+    page.wait_for_function(
+        "parseInt(document.querySelector('iframe').style.height) != 900"
+    )
+    page.wait_for_timeout(300)
+    height = page.locator("iframe").evaluate("frame => frame.clientHeight")
+    assert frame.evaluate("document.documentElement.offsetHeight") == height
+    assert frame.evaluate("document.documentElement.scrollHeight") == height
+    page.close()
