@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from cheesebench.diagnostics import Position
@@ -26,6 +27,7 @@ from cheesebench.paradigms.arena.tables import (
 )
 from cheesebench.protocol import Arena
 from cheesebench.protocol.documents import Test
+from cheesebench.protocol.names import TIMEOUT
 
 #: Absolute and relative tolerance between expected and actual numbers.
 TOLERANCE = 1e-9
@@ -38,7 +40,9 @@ class TestReport:
     ``index`` counts from 0 in the order of the file. ``position`` is where the test
     stands (in the parent's file if it is inherited). ``actions`` has one letter
     (``FLRS``) for each step of the tested trial. ``differences`` are sentences such as
-    ``outcome: expected correct, was timeout``; a test that passed has none.
+    ``outcome: expected correct, was timeout``; a test that passed has none. ``ended``
+    says where the subject was after the last step, and ``trace`` is the command that
+    shows the steps; both are empty if no step was played.
     """
 
     __test__: ClassVar[bool] = False  # pytest must not collect this class
@@ -47,6 +51,8 @@ class TestReport:
     position: Position
     actions: str
     differences: tuple[str, ...]
+    ended: str = ""
+    trace: str = ""
 
     @property
     def passed(self) -> bool:
@@ -54,11 +60,10 @@ class TestReport:
 
     def __str__(self) -> str:
         number = f"{self.position}: test {self.index + 1}"
-        return (
-            f"{number} passed"
-            if self.passed
-            else f"{number} failed: {'; '.join(self.differences)}"
-        )
+        if self.passed:
+            return f"{number} passed"
+        parts = [f"{'; '.join(self.differences)}", self.ended, self.trace]
+        return f"{number} failed: {'. '.join(filter(None, parts))}"
 
 
 def run_tests(paradigm: CompiledArena, view: View) -> list[TestReport]:
@@ -72,8 +77,9 @@ def run_tests(paradigm: CompiledArena, view: View) -> list[TestReport]:
     and while the subject walks to it. The path is the shortest with the present doors,
     and is found again when they change; while nothing moves or no way is open, the
     subject waits with STAY. After the list it waits until the trial ends. If the trial
-    ends earlier, the rest of the list is dropped. Rewards of all steps of the trial
-    count.
+    ends earlier, the rest of the list is dropped. But a trial that ends by its limit
+    while no way is open fails the test, unless it expects an ``outcome``. Rewards of
+    all steps of the trial count.
     """
     specification = paradigm.specification
     pairs = zip(specification.document.tests, specification.test_positions, strict=True)
@@ -95,7 +101,24 @@ def _run(
         # of the test.
         differences = [str(error)]
     letters = "".join(ACTION_LETTERS[action] for action in played)
-    return TestReport(index, position, letters, tuple(differences))
+    report = TestReport(index, position, letters, tuple(differences))
+    if report.passed or not played:
+        return report
+    command = [
+        *("cheesebench", "trace", paradigm.specification.path),
+        *("--seed", str(test.seed), "--subject", str(test.subject)),
+        *("--trial", str(test.trial), "--actions", letters),
+    ]
+    ended = _where(life, paradigm.program.geometry)
+    return replace(report, ended=ended, trace=f"See '{shlex.join(command)}'")
+
+
+def _where(life: ArenaSubject, geometry: Geometry) -> str:
+    cell = geometry.cell(life.pose)
+    zones = [name for name, own in geometry.arena.zones.items() if cell in own]
+    inside = f" in {', '.join(zones)}" if zones else ""
+    facing = f"facing {life.heading} degrees"
+    return f"The subject ended{inside} at ({life.x}, {life.y}), {facing}, in the state '{life.state}'"
 
 
 def _play(
@@ -113,13 +136,21 @@ def _play(
             _wait_out(life)
     reward, status = 0.0, RUNNING
     visits, actions = test.visit or (), _read_actions(test.actions or "")
-    plan = itertools.chain(actions, *(_go(life, geometry, name) for name in visits))
+    stuck = set[str]()
+    walks = (_go(life, geometry, name, stuck) for name in visits)
+    plan = itertools.chain(actions, *walks)
     while status == RUNNING:
         action = next(plan, STAY)
         _, gained, status = life.step(action)
         played.append(action)
         reward += gained
-    return list(_differences(life, test, reward))
+    return [*_unreached(life, test, stuck), *_differences(life, test, reward)]
+
+
+def _unreached(life: ArenaSubject, test: Test, stuck: Iterable[str]) -> Iterator[str]:
+    if test.expect.outcome is None and life.result().outcome == TIMEOUT:
+        for name in stuck:
+            yield f"visit: no way to '{name}' was open when the trial ended"
 
 
 def _wait_out(life: ArenaSubject) -> None:
@@ -141,7 +172,10 @@ def _read_actions(actions: Sequence[str] | str) -> list[int]:
 # -- visits
 
 
-def _go(life: ArenaSubject, geometry: Geometry, name: str) -> Iterator[int]:
+def _go(
+    life: ArenaSubject, geometry: Geometry, name: str, stuck: set[str]
+) -> Iterator[int]:
+    """Yield the actions of a visit. ``stuck`` has its name while no way is open."""
     path: Iterator[int] = iter(())
     planned: tuple[Destination, Tables, int] | None = None
     while True:
@@ -154,7 +188,9 @@ def _go(life: ArenaSubject, geometry: Geometry, name: str) -> Iterator[int]:
             or tables is not planned[1]
             or pose != planned[2]
         ):
-            path = iter(shortest_path(geometry, tables, pose, goal) or ())
+            way = shortest_path(geometry, tables, pose, goal)
+            (stuck.add if way is None else stuck.discard)(name)
+            path = iter(way or ())
         index = pose + next(path, STAY)
         planned = (goal, tables, tables.moves[index])
         yield index & 3

@@ -132,9 +132,21 @@ def test_all_differences_are_told_with_the_place_of_the_test() -> None:
     assert not report.passed
     line = MAZE.count("\n") + 1
     assert str(report) == (
-        f"maze.yaml:{line}:5: test 1 failed: outcome: expected correct, was timeout; steps: expected 3, was 60"
+        f"maze.yaml:{line}:5: test 1 failed: outcome: expected correct, was timeout; steps: expected 3, was 60. "
+        "The subject ended in box at (3, 3), facing 90 degrees, in the state 'sample'. "
+        f"See 'cheesebench trace maze.yaml --seed 0 --subject 0 --trial 1 --actions {report.actions}'"
     )
     assert report.actions == "RRF" + "S" * 57
+
+
+def test_a_visit_without_a_way_is_no_silent_failure() -> None:
+    """The doors are closed until the lever is pressed."""
+    report = report_of("{visit: left, expect: {success: false}}")
+    assert report.differences == (
+        "visit: no way to 'left' was open when the trial ended",
+    )
+    assert report_of("{visit: left, expect: {outcome: timeout}}").passed
+    assert report_of("{visit: lever, expect: {success: false}}").passed
 
 
 def test_a_trial_that_the_schedule_does_not_have() -> None:
