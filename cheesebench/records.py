@@ -245,7 +245,8 @@ class ReferenceValue(tables.Brief):
     ``sd`` is the standard deviation between animals of each animal's own rate over the
     sessions ``over``: with ``n_animals``, two groups of subjects are compared. Without
     it and without an interval the value is used as a constant. ``kind`` is
-    ``"analogy"`` if the source measured a different event from ``success``.
+    ``"analogy"`` if the source measured a different event from ``success``, and
+    ``"invented"`` if no animal was observed.
     ``training``: trials before the judged part and in it, of an animal and of a
     subject.
     """
@@ -254,7 +255,7 @@ class ReferenceValue(tables.Brief):
     interval: tuple[float, float] | None = None
     n_animals: int | None = None
     sd: float | None = None
-    kind: Literal["measured", "declared", "analogy"] = "declared"
+    kind: Literal["measured", "declared", "analogy", "invented"] = "declared"
     curve: tuple[float, ...] = ()
     curve_sd: tuple[float, ...] = ()
     over: tuple[int, ...] = ()

@@ -49,7 +49,9 @@ _MARKUP = re.compile(r"[\\`*\[\]|~$]")
 #: them.
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 #: Characters that GitHub turns into a mention or a link.
-_LIVE = re.compile(r"@(?=\w)|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
+_LIVE = re.compile(
+    r"(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)|:(?=//)|(?<=\bwww)\.", re.IGNORECASE
+)
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _IN_CODE = str.maketrans("`<>", "'‹›")
 #: Unicode categories of unprintable characters: control, format (direction marks),
@@ -327,7 +329,9 @@ def reference(cell: CellResult) -> str:
     animals = cell.plan.reference
     if animals is None:
         return NOTHING
-    details = ["analogy"] if animals.kind == "analogy" else []
+    details: list[str] = (
+        [animals.kind] if animals.kind in ("analogy", "invented") else []
+    )
     if limits := animals_interval(animals):
         details.append(
             _range(limits)
@@ -488,6 +492,11 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
         if any(cell.plan.measured is not None for cell in cells)
         else []
     )
+    invented = dict.fromkeys(one.plan.label for one in cells if is_invented(one))
+    if invented:
+        measured += [
+            f"The rodents of {', '.join(invented)} are invented: {MEANINGS[INVENTED]}."
+        ]
     measured += undecidable(cells)
     if compared == {"chance"}:
         return list(HOW_TO_READ_CHANCE)
@@ -504,11 +513,11 @@ def undecidable(cells: Iterable[CellResult]) -> list[str]:
     """Return the rates that no number of subjects can decide, because the animals are a
     sample.
     """
-    zones = [
+    zones = dict.fromkeys(
         f"{cell.plan.label} {zone}"
         for cell in cells
         if (zone := wording.undecidable(cell))
-    ]
+    )
     if not zones:
         return []
     return [
@@ -524,6 +533,15 @@ def margin(cell: CellResult) -> str:
     return wording.margin(cell.plan)
 
 
+#: Remark on a reference that no animal stands behind.
+INVENTED = "rodent invented"
+
+
+def is_invented(cell: CellResult) -> bool:
+    animals = cell.plan.reference
+    return animals is not None and animals.kind == "invented"
+
+
 def remarks(cell: CellResult) -> list[str]:
     """Return the remarks that a reader must know before believing the number."""
     flags = cell.flags
@@ -533,6 +551,7 @@ def remarks(cell: CellResult) -> list[str]:
         ("contradicted by a lesion", bool(cell.contradicted)),
         (how_it_was_run(cell), bool(cell.remarks)),
         ("better than the rodent", cell.superior),
+        (INVENTED, is_invented(cell)),
         ("analogy", flags.analogy),
         ("rodent declared", flags.reference_declared),
         ("not diagnostic", flags.not_diagnostic),
@@ -688,6 +707,8 @@ MEANINGS = {
     ]: "in the audit, a lesioned subject did better than the protocol allows",
     UNEVEN: "the subjects' success depends on which answer was right for them, as with a rule that prefers one",
     "contradicted by a lesion": "the model succeeds without what the protocol measures",
+    INVENTED: "no animal was observed: the rodents' number is there to try out the protocol, and a verdict says nothing "
+    "about animals",
     "analogy": "the rodents' number is that of a different event than the success compared with it",
     "rodent declared": "the rodents' number stands in the protocol without animals one by one: its error is not known",
     "not diagnostic": "random moves come within the margin of the rodent, so a PASS says little",

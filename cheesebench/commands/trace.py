@@ -5,9 +5,11 @@ the rules that fired.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import Protocol, runtime_checkable
 
+from cheesebench import interfaces
 from cheesebench.chat import Picture
 from cheesebench.commands import play
 from cheesebench.commands.common import (
@@ -21,25 +23,25 @@ from cheesebench.commands.common import (
     wait_for_trial,
 )
 from cheesebench.errors import OptionError
-from cheesebench.interfaces import (
-    ACTIONS,
-    RUNNING,
-    ObservableSubject,
-    SubjectEnvironment,
-    TrialResult,
-)
 from cheesebench.plugin_manager import installed_plugins
 
 #: Maximum number of changed squares of one step that are listed one by one.
 MOST_CHANGES = 4
-_HEADERS = ("step", "action", "what changed", "reward", "state", "what fired")
+_HEADERS = (
+    "step",
+    "action",
+    "what changed",
+    "reward",
+    "state",
+    "what fired and was set",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Prints for each step the action, changes in the picture, reward, state, and the rules that fired with "
-        "their lines.",
+        "Prints the first picture, and for each step the action, changes in the picture, reward, state, and the "
+        "rules that fired with their lines, and the variables that they set.",
         "my_maze --actions FFFRFF",
         "my_maze.protocol.yaml --actions 'F F L' --seed 3 --subject 1 --trial 2",
     )
@@ -79,6 +81,7 @@ def run(options: argparse.Namespace) -> int:
                 f"{specification.name}: trial {number} of subject {options.subject}, seed {options.seed}"
             )
         )
+        print(f"\n{observation.rstrip()}")
         trace = Trace(life, observation)
         result = trace.play(actions)
         print(f"\n{table(_HEADERS, trace.rows)}\n\n{_end(result)}\n")
@@ -93,27 +96,43 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+@runtime_checkable
+class _Valued(Protocol):
+    """A subject whose variables can be read at any time."""
+
+    values: Mapping[str, object]
+
+
 class Trace:
     """The rows of one trial: one for each step, and one more for each further rule that
     fired in it.
     """
 
-    def __init__(self, life: SubjectEnvironment, observation: str) -> None:
+    def __init__(self, life: interfaces.SubjectEnvironment, observation: str) -> None:
         self._life, self._seen = life, observation
         self._state = self._now()
-        self._shown = len(life.events) if isinstance(life, ObservableSubject) else 0
-        self.rows: list[Sequence[object]] = [(0, "", "", "", self._state, "")]
+        self._shown = (
+            len(life.events) if isinstance(life, interfaces.ObservableSubject) else 0
+        )
+        self._values = self._held()
+        self._at = self._pose()
+        held, *others = [*self._set({})] or [""]
+        at = "at ({}, {}), facing {}".format(*self._at) if self._at else ""
+        self.rows: list[Sequence[object]] = [(0, "", at, "", self._state, held)]
+        self.rows += [("", "", "", "", "", other) for other in others]
 
-    def play(self, actions: list[int]) -> TrialResult | None:
+    def play(self, actions: list[int]) -> interfaces.TrialResult | None:
         """Consume actions until the trial ends and return its result; None if the
         actions run out first.
         """
         step = 0
         while actions:
             action, step = actions.pop(0), step + 1
+            frozen = self._life.waiting
             observation, reward, status = self._life.step(action)
-            result = None if status == RUNNING else self._life.result()
-            fired = list(self._fired(result))
+            vain = self._in_vain(action, frozen)
+            result = None if status == interfaces.RUNNING else self._life.result()
+            fired = [*self._fired(result), *self._set(self._values)]
             change = changes(self._seen, observation)
             state = self._now()
             moved = state if state == self._state else f"{self._state} -> {state}"
@@ -121,7 +140,7 @@ class Trace:
             self.rows.append(
                 (
                     step,
-                    ACTIONS[action],
+                    interfaces.ACTIONS[action] + vain,
                     change,
                     f"{reward:+g}" if reward else "",
                     moved,
@@ -130,19 +149,46 @@ class Trace:
             )
             self.rows += [("", "", "", "", "", other) for other in others]
             self._seen, self._state = observation, state
+            self._values, self._at = self._held(), self._pose()
             if result is not None:
                 return result
         return None
 
-    def _now(self) -> str:
-        return self._life.state if isinstance(self._life, ObservableSubject) else ""
+    def _held(self) -> dict[str, object]:
+        return {**self._life.values} if isinstance(self._life, _Valued) else {}
 
-    def _fired(self, result: TrialResult | None) -> Iterator[str]:
+    def _pose(self) -> tuple[int, int, int] | None:
+        """Return column, row and heading."""
+        where = (
+            self._life.location if isinstance(self._life, interfaces.Located) else None
+        )
+        return None if where is None else where[:3]
+
+    def _set(self, before: Mapping[str, object]) -> Iterator[str]:
+        """Yield the variables, columns and counters that differ from before."""
+        for name, value in self._held().items():
+            if name not in before or before[name] != value:
+                yield f"{name} = {_value(value)}"
+
+    def _in_vain(self, action: int, frozen: bool) -> str:
+        """Return why a movement had no effect, if it had none."""
+        if self._at is None or action == interfaces.STAY or self._pose() != self._at:
+            return ""
+        return " (frozen)" if frozen else " (blocked)"
+
+    def _now(self) -> str:
+        return (
+            self._life.state
+            if isinstance(self._life, interfaces.ObservableSubject)
+            else ""
+        )
+
+    def _fired(self, result: interfaces.TrialResult | None) -> Iterator[str]:
         """Yield the rules that fired since the last call, each with its place in the
         file.
         """
         events = result.events if result is not None else ()
-        if result is None and isinstance(self._life, ObservableSubject):
+        if result is None and isinstance(self._life, interfaces.ObservableSubject):
             events = self._life.events
         for event in events[self._shown :]:
             yield f"{event.source}: {event.event}"
@@ -187,11 +233,17 @@ def _changes_of_line(row: int, old: str | None, new: str | None) -> list[str]:
     ]
 
 
+def _value(value: object) -> str:
+    if isinstance(value, frozenset):
+        return f"[{', '.join(sorted(map(str, value)))}]"
+    return "none" if value is None else f"{value}"
+
+
 def _glyph(glyph: str) -> str:
     return "blank" if glyph == " " else glyph
 
 
-def _end(result: TrialResult | None) -> str:
+def _end(result: interfaces.TrialResult | None) -> str:
     if result is None:
         return "No actions are left; the trial has not ended."
     judgement = {True: ", success", False: ", no success", None: ""}[result.success]

@@ -446,6 +446,8 @@ def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
 def _no_number(cell: str, whole: bool) -> str:
     if whole and re.fullmatch(r"0?\.\d+", cell):
         return "a share, not a whole number"
+    if re.fullmatch(r"-[0-9.]+", cell):
+        return "below 0"
     return "no whole number" if whole else "not a number"
 
 

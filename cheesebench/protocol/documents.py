@@ -907,9 +907,10 @@ class Reference(DocumentModel):
         None,
         description="Sessions that the value covers: `all`, `last`, `last:K`, or their numbers.",
     )
-    kind: Literal["measured", "declared", "analogy"] | None = Field(
+    kind: Literal["measured", "declared", "analogy", "invented"] | None = Field(
         None,
-        description="`analogy`: the source measured a different event than `success`.",
+        description="`analogy`: the source measured a different event than `success`. `invented`: no animal did this; "
+        "the numbers are there to try out a protocol.",
     )
     animals: (
         Annotated[str, Field(max_length=200)] | list[list[int | float | str]] | None

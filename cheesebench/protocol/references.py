@@ -208,7 +208,7 @@ class _Resolver:
 
     def _kind(
         self, sd: float | None, n: int | None
-    ) -> Literal["measured", "declared", "analogy"]:
+    ) -> Literal["measured", "declared", "analogy", "invented"]:
         """Return the kind as written; by default, a value with a spread is measured."""
         if self.written.kind is not None:
             return self.written.kind

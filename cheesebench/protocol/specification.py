@@ -273,7 +273,7 @@ class ReferenceSpec:
     interval: tuple[float, float] | None
     n_animals: int | None
     sd: float | None
-    kind: Literal["measured", "declared", "analogy"]
+    kind: Literal["measured", "declared", "analogy", "invented"]
     curve: tuple[float, ...]
     curve_sd: tuple[float, ...]
     over: tuple[int, ...]

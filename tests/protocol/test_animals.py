@@ -247,6 +247,10 @@ def test_minus_one_is_no_count(tmp_path: Path) -> None:
             "'m,0,10,1' is not a valid row: '0' (session) is below 1.",
         ),
         (
+            f"{HEADER}\nm,1,10,-2\n",
+            "'m,1,10,-2' is not a valid row: '-2' (passed) is below 0.",
+        ),
+        (
             f"{HEADER}\nm,x,10,1\n",
             "'m,x,10,1' is not a valid row: 'x' (session) is no whole number.",
         ),

@@ -98,6 +98,11 @@ def test_visible_keeps_lines_and_spells_out_what_cannot_be_seen(
     assert visible(text, 100) == shown
 
 
+def test_a_twin_is_no_mention() -> None:
+    assert escape("maze@twin_a9") == "maze@twin_a9"
+    assert escape("@maze, a@b.example") == "@<!-- -->maze, a@<!-- -->b.example"
+
+
 def test_visible_says_how_much_it_leaves_out() -> None:
     assert (
         visible("abc" * 1000, 5)

@@ -322,6 +322,25 @@ def test_cells_compared_with_chance_speak_of_chance(
     assert "Without an animal: PASS: the model does better than chance" in mixed
 
 
+def test_an_invented_rodent_is_called_so(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    animals = ReferenceValue(value=0.8, sd=0.1, n_animals=16, kind="invented")
+    report = render(make_run([(make_plan("pool", reference=animals), 0.5)]))
+    assert "> The rodents of pool are invented: no animal was observed" in report
+    (row,) = table(section(report, "Verdicts"))
+    assert row["rodent"].startswith("80.0 % (invented, ")
+    assert "rodent invented" in row["remarks"]
+    zone = "No number of subjects decides at these rates"
+    two = [make_plan("pool", reference=animals, model=name) for name in ("a", "b")]
+    (line,) = [
+        line
+        for line in render(make_run([(one, 0.5) for one in two])).split("\n")
+        if zone in line
+    ]
+    assert line.count("pool") == 1, "the zone is that of the animals, not of a model"
+
+
 def test_items_have_no_learning_curve(make_plan: MakePlan, make_run: MakeRun) -> None:
     text = render(make_run([(make_plan("words", items=True), 0.5)]))
     assert "### Learning curves" not in text
