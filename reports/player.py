@@ -152,11 +152,10 @@ def one_trial(
         for one in log.trials(plan, subject)
         if one.trial == trial and not one.missing
     )
-    shelf = Shelf(plan, 1, int(record.success is False))
+    success = _success(plan, record.session, record.success)
+    shelf = Shelf(plan, 1, int(success is False))
     shelf.trials = list(
-        _replayed(
-            log, plugins, shelf, [Sketch(subject, trial, record.steps, record.success)]
-        )
+        _replayed(log, plugins, shelf, [Sketch(subject, trial, record.steps, success)])
     )
     shelf.shown, shelf.packed = len(shelf.trials), pack(shelf.trials)
     return shelf
@@ -220,16 +219,23 @@ class _Subjects:
 
     def __iter__(self) -> Iterator[list[Sketch]]:
         found = self.log.stream(
-            "SELECT subject, trial, steps, success FROM trials WHERE model = ? AND protocol = ? AND view = ? AND "
+            "SELECT subject, trial, steps, success, session FROM trials WHERE model = ? AND protocol = ? AND view = ? AND "
             "variant = ? AND subject >= ? AND subject < ? AND missing = '' ORDER BY subject, trial",
             (*self.plan.key, self.numbers.start, self.numbers.stop),
         )
         sketches = (
-            Sketch(subject, trial, steps, None if success is None else bool(success))
-            for subject, trial, steps, success in found
+            Sketch(subject, trial, steps, _success(self.plan, session, success))
+            for subject, trial, steps, success, session in found
         )
         for _, subjects in groupby(sketches, lambda sketch: sketch.subject):
             yield list(subjects)
+
+
+def _success(plan: CellPlan, session: int, success: int | None) -> bool | None:
+    """Return whether a trial is a success; None in a session in which nothing can
+    succeed, because a probe is no failure.
+    """
+    return None if success is None or session in plan.idle else bool(success)
 
 
 def choose(subjects: Iterable[Sequence[Sketch]], budget: int) -> list[Sketch]:
@@ -302,8 +308,11 @@ def _replayed(
         shelf.note = shelf.note or trial.note
         calls = [call_of(one) for one in trial.calls]
         enters = trial.record.trial in judged[trial.record.subject]
-        yield _trial(log, trial.record, trial.frames, known, enters) | (
-            {"calls": calls} if calls else {}
+        success = _success(plan, trial.record.session, trial.record.success)
+        yield (
+            _trial(log, trial.record, trial.frames, known, enters)
+            | {"success": success}
+            | ({"calls": calls} if calls else {})
         )
 
 
@@ -376,7 +385,6 @@ def _trial(
         "block": clean(record.block),
         "session": record.session,
         "outcome": clean(record.outcome),
-        "success": record.success,
         "compared": enters,
         "actions": "".join(frame.action for frame in frames),
         "observations": [_observation(frame.observation, known) for frame in frames],

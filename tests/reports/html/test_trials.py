@@ -111,6 +111,18 @@ def test_a_trial_says_whether_the_pass_rate_is_taken_over_it(
         )
 
 
+def test_a_trial_of_a_session_in_which_nothing_succeeds_is_no_failure(run: Run) -> None:
+    log, plugins = run
+    plans = log.plans()
+    probed = [dataclasses.replace(plan, idle=(1,)) for plan in plans]
+    (plain, *_), (shelf, *_) = shelves(log, plugins, plans), shelves(*run, probed)
+    assert plain.failed > shelf.failed
+    assert shelf.failed == sum(one["success"] is False for one in shelf.trials)
+    known = {one["session"]: one["success"] for one in shelf.trials}
+    assert known.pop(1) is None
+    assert None not in known.values()
+
+
 def test_where_there_is_no_room_failed_trials_come_first(run: Run) -> None:
     room = sum(len(shelf.packed) for shelf in packed(run, 10**7)) * 4 // 5
     cut = packed(run, room)
