@@ -214,7 +214,7 @@ def _calls(
     for call in source.log.calls.of_life(plan, records[0].subject):
         reply, usage = call.reply, call.reply.usage
         yield [
-            *key, call.trial + 1, call.call, call.asked, reply.text, reply.reasoning, reply.finish, call.fault or "",
+            *key, call.trial + 1, call.call + 1, call.asked, reply.text, reply.reasoning, reply.finish, call.fault or "",
             reply.model, usage.prompt, usage.completion, usage.cached, usage.reasoning, call.cost, call.seconds,
             call.attempts, call.digest, usage.written, call.malformed,
         ]  # fmt: skip
@@ -283,8 +283,9 @@ TABLES = {
 }  # fmt: skip
 
 
-#: Rows of a group in a Parquet file, and characters of its texts: large enough to
-#: compress well, small enough for any memory (pyarrow holds two copies, Python one).
+#: A row group of a Parquet file is written when it has this many rows, or this many
+#: characters of text: large enough to compress well, and small enough for the memory of
+#: any machine (pyarrow holds two copies, Python one).
 GROUP, GROUP_TEXT = 50_000, 8_000_000
 
 

@@ -836,7 +836,7 @@ class Caller:
             if self.recorded
             else None
         )
-        where = f"call {call} of trial {trial + 1} of subject {self.subject} ({self.plan.model} on {self.plan.protocol})"
+        where = f"call {call + 1} of trial {trial + 1} of subject {self.subject} ({self.plan.model} on {self.plan.protocol})"
         if known is None:
             if self.channel.replaying:
                 raise self._absence(where)

@@ -322,7 +322,7 @@ def _different(record: CallRecord | None) -> RunLogError:
     where = (
         "a trial without calls"
         if record is None
-        else f"call {record.call} of trial {record.trial + 1}"
+        else f"call {record.call + 1} of trial {record.trial + 1}"
     )
     return RunLogError(
         f"After {where}, the agent acts differently than in the run. Use the version of CheeseBench, and the plugins, "
@@ -433,7 +433,9 @@ class _Memory:
         self.calls: list[RebuiltCall] = []
         self.reached = False
         if wanted not in self._records:
-            raise RunLogError(f"{self.where(*wanted)} is not in the run.")
+            raise RunLogError(
+                f"{self.where(*wanted)} is not in this run's log. List its calls with `cheesebench show RUN`."
+            )
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
         if self.reached:
@@ -472,7 +474,9 @@ class _Memory:
     def where(self, trial: int, call: int) -> str:
         plan = self.plan
         cell = f"{plan.model} on {plan.protocol}, {plan.view}"
-        return f"Call {call} of trial {trial + 1} of subject {self._subject} ({cell})"
+        return (
+            f"Call {call + 1} of trial {trial + 1} of subject {self._subject} ({cell})"
+        )
 
 
 def check_resumable(

@@ -143,6 +143,7 @@ def test_calls_are_harmless_to_a_spreadsheet(run: Run, asked: Path) -> None:
             sum(int(row["prompt_tokens"]) for row in calls) == log.calls.totals().prompt
         )
     assert "\x1b" not in (asked / "export" / "calls.csv").read_text(encoding="utf-8")
+    assert (calls[0]["trial"], calls[0]["call"]) == ("1", "1")
     assert calls[0]["reply"].startswith("LEARNINGS: =1+1 <script>")
 
 

@@ -1,5 +1,5 @@
-"""``cheesebench show``: calls of a run against a real server, read back
-from its log.
+"""``cheesebench show``: the calls that a run made to a real server, read from its
+log.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from cheesebench.chat import ModelEntry
+from cheesebench.errors import RunLogError
 from cheesebench.experiment.cells import find_design, language_model, plan_cell
 from cheesebench.experiment.controls import control_cell
 from cheesebench.experiment.language_models import LanguageModels
 from cheesebench.experiment.log import RunLog
+from cheesebench.experiment.replay import rebuild_call
 from cheesebench.experiment.session import RunSession
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.views.ascii_2d import Ascii2D
@@ -243,9 +245,19 @@ def test_a_prompt_that_is_not_the_recorded_one(run: Run, talked: Path) -> None:
     result = run("show", RUN, "--call", 5)
     assert result.code == 2
     assert result.err == (
-        "cheesebench: Call 1 of trial 1 of subject 0 (tiny on little, ascii_2d) cannot be rebuilt as recorded. "
+        "cheesebench: Call 2 of trial 1 of subject 0 (tiny on little, ascii_2d) cannot be rebuilt as recorded. "
         "Use the version of CheeseBench, and the plugins, that the run was made with.\n"
     )
+
+
+def test_a_call_that_no_log_has_is_counted_from_1(talked: Path) -> None:
+    with RunLog.open_read_only(talked / RUN) as log:
+        (plan,) = log.plans()
+        with pytest.raises(
+            RunLogError,
+            match=r"^Call 9 of trial 2 of subject 0 .* is not in this run's log\. List its calls with `cheesebench show ",
+        ):
+            rebuild_call(log, installed_plugins(), plan, 0, trial=1, call=8)
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,7 @@ def test_replies_that_the_agent_reads_otherwise_are_not_shown(talk: Run) -> None
     (shelf,) = shelves(log, changed, log.plans())
     assert (shelf.shown, shelf.problem) == (8, "")
     assert (
-        "After call 0 of trial 1, the agent acts differently than in the run"
+        "After call 1 of trial 1, the agent acts differently than in the run"
         in shelf.note
     )
     assert not any("calls" in trial for trial in shelf.trials)
@@ -315,6 +315,9 @@ def test_no_more_calls_are_read_than_a_trial_has_room_for(
     monkeypatch.setattr(CallLog, "find", counted)
     with RunLog.open_read_only(tmp_path / "run") as stranger:
         shelf = subject_shelf(stranger, plugins, plan, 0)
-    assert f"After call {len(own)} of trial 1, the agent acts differently" in shelf.note
+    assert (
+        f"After call {len(own) + 1} of trial 1, the agent acts differently"
+        in shelf.note
+    )
     assert max(read) == len(own)
     assert shelf.shown == len({call.trial for call in known})
