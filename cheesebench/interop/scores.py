@@ -36,8 +36,8 @@ from cheesebench.redaction import quoted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Maxima, more than any evaluation has: bytes of a table, of a line, or of a member of
-#: an Inspect log; bytes of all JSON of such a log; characters of a name; scores.
+#: Maxima, which no real log should reach: bytes of a table, of a line, or of a member
+#: of an Inspect log; bytes of all JSON of such a log; characters of a name; scores.
 LONGEST, LONGEST_JSON, LONGEST_NAME, MOST = 32 * 2**20, 64 * 2**20, 500, 1_000_000
 #: Number of rows processed together.
 AT_ONCE = 300
@@ -173,6 +173,11 @@ def read_scores(
         ) from None
     except UnicodeDecodeError:
         raise OptionError(f"{path} is not UTF-8. Save it as text in UTF-8.") from None
+    except _TooLargeError as error:
+        raise OptionError(
+            f"{path} is too large: {error}. Write its scores to CSV files of at most {LONGEST:,} bytes each, "
+            "with the columns subject, item and score."
+        ) from None
     except (
         OSError,
         ValueError,
@@ -186,6 +191,10 @@ def read_scores(
             f"{path} is no log that can be read ({quoted(str(error), 200)}). Give {FORMATS}."
         ) from None
     return reading.chosen()
+
+
+class _TooLargeError(Exception):
+    """A file that could fill the memory, or take minutes to read."""
 
 
 class _Reading:
@@ -337,7 +346,7 @@ def _rows(
 def _of_csv(path: Path) -> Iterator[Row]:
     content = read_bytes(path, LONGEST + 1)
     if len(content) > LONGEST:
-        raise ValueError(f"it has more than {LONGEST:,} bytes")
+        raise _TooLargeError(f"it has more than {LONGEST:,} bytes")
     (_, header), blocks = read_columns(content.decode("utf-8-sig"))
     _check_names(header)
     for lines, columns in blocks:
@@ -372,11 +381,13 @@ def _regular(path: Path) -> IO[bytes]:
 
 
 def _loads(content: bytes) -> Any:
-    """Return the value in JSON; ValueError for a value that would fill the memory."""
+    """Return the value in JSON; _TooLargeError if it would fill the memory."""
     if len(content) > MOST_OBJECTS:
         objects, commas = _objects_and_commas(content)
         if objects > MOST_OBJECTS or objects + commas > MOST_VALUES:
-            raise ValueError("it takes more memory than any evaluation's")
+            raise _TooLargeError(
+                f"one piece of its JSON has more than {MOST_OBJECTS:,} objects and lists, or {MOST_VALUES:,} values"
+            )
     try:
         # The fast parser takes half of the time.
         return from_json(content, cache_strings="keys")
@@ -395,13 +406,15 @@ def _objects_and_commas(content: bytes) -> tuple[int, int]:
 
 
 def _check_amount(lines: IO[bytes]) -> None:
-    """Raise ValueError for JSON lines that together would take minutes to read."""
+    """Raise _TooLargeError for JSON lines that together would take minutes to read."""
     size = objects = commas = 0
     while piece := lines.read(2**20):
         more = _objects_and_commas(piece)
         size, objects, commas = size + len(piece), objects + more[0], commas + more[1]
         if size > ALL_BYTES or objects > ALL_OBJECTS or commas > ALL_VALUES:
-            raise ValueError("it is larger than any evaluation's")
+            raise _TooLargeError(
+                f"it has more than {ALL_BYTES:,} bytes, {ALL_OBJECTS:,} objects and lists, or {ALL_VALUES:,} values"
+            )
     lines.seek(0)
 
 
@@ -414,7 +427,7 @@ def _of_lines(path: Path, lines: IO[bytes], cluster: str | None) -> Iterator[Row
     _check_amount(lines)
     for number, line in enumerate(iter(partial(lines.readline, LONGEST), b""), 1):
         if len(line) == LONGEST and not line.endswith(b"\n"):
-            raise ValueError(f"a line has more than {LONGEST:,} bytes")
+            raise _TooLargeError(f"line {number} has more than {LONGEST:,} bytes")
         row = _loads(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line)
         if "doc_id" in row:
             item, fields, own_task = row["doc_id"], "doc", task
@@ -466,7 +479,9 @@ def _of_inspect(
                 content = member.read(most + 1)
             left -= len(content)
             if len(content) > most:
-                raise ValueError("its samples take more memory than any evaluation's")
+                raise _TooLargeError(
+                    f"its header and samples have more than {LONGEST:,} bytes, or {LONGEST_JSON:,} together"
+                )
             return _loads(content)
 
         try:
