@@ -40,7 +40,7 @@ def parts(specification: Specification) -> Iterator[Path]:
 
 
 def defaults() -> list[Specification]:
-    """Return the protocols that run if none are named."""
+    """Return the protocols that run if none are given."""
     found = Catalogue([PROTOCOLS]).select()
     return [with_arena(one) for one in found if one.edition == "default"]
 

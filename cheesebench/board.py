@@ -75,7 +75,7 @@ class BoardRefusedError(CheeseBenchError):
 
     def __init__(self, refusals: Sequence[Refusal]) -> None:
         lines = [str(one) for one in refusals]
-        remedy = "Leave the run out, or mend what is said; docs/leaderboard.md has the rules by name."
+        remedy = "Leave the run out, or correct its entry; docs/leaderboard.md has the rules by name."
         super().__init__("\n".join(["No board is made.", *lines, remedy]))
 
 
@@ -230,10 +230,10 @@ def _hidden_runs(
             ran = own and _ran(path, models, own.frozen.name)
         except CheeseBenchError:
             # An unreadable run may be the one that was left out.
-            yield f"{name} stands beside it, cannot be read, and is not told"
+            yield f"{name} stands beside it, cannot be read, and is not in its failed_runs"
         else:
             if ran:
-                yield f"{name} is another run of its model on the set, and is not told"
+                yield f"{name} is another run of its model on the set, and is not in its failed_runs"
 
 
 def _ran(path: Path, models: set[str], name: str) -> bool:

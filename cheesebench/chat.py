@@ -67,7 +67,7 @@ class Picture(str):
     def __sizeof__(self) -> int:
         return str.__sizeof__(self) + len(self.png)
 
-    def __getnewargs__(self) -> tuple[bytes, str]:  # type: ignore[override]  # for copying and pickling
+    def __getnewargs__(self) -> tuple[bytes, str]:  # type: ignore[override]  # copy and pickle need both arguments
         return self.png, str(self)
 
 

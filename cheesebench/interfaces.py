@@ -286,7 +286,7 @@ class SubjectEnvironment(Protocol):
         ...
 
 
-#: The default edition, if none is named.
+#: The edition that is used if none is given.
 DEFAULT_EDITION = "default"
 
 
@@ -558,7 +558,9 @@ class Paradigm:
 
     def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
         """Return the environment of ``subject`` (from 0) under ``seed``."""
-        raise self._lacks("are not run step by step")
+        raise self._lacks(
+            "are not run step by step; run them with `pytest --model NAME --protocols NAME`"
+        )
 
     def still(
         self,

@@ -49,8 +49,8 @@ def read_profile(name: str, path: Path | None) -> dict[str, Any]:
                 str(spelling), [option.name for option in BY_KEY.values()]
             )
             raise OptionError(
-                f"{place} is not an option of a run.{hint} Options of pytest itself, and of its other plugins, belong "
-                "into addopts or on the command line."
+                f"{place} is not a CheeseBench run option.{hint} Options for pytest itself and for other plugins belong "
+                "in addopts or on the command line."
             )
         found[option.key] = _checked(option, value, place)
     return found

@@ -110,8 +110,7 @@ def escape(text: object) -> str:
     """Return Markdown (GitHub's) that shows exactly ``clean(text)``, in a table cell or
     inside a line.
 
-    It is not for the beginning of a line, where ``#`` or ``-`` would still have a
-    meaning.
+    Not safe at the start of a line, where ``#`` or ``-`` would still have a meaning.
     """
     line = _MARKUP.sub(r"\\\g<0>", clean(text))
     line = _UNDERSCORE.sub(r"\_", line)
@@ -144,7 +143,7 @@ HOW_TO_READ = (
 )
 #: Note below verdicts on a measure.
 HOW_TO_READ_MEASURE = (
-    "Where a measure is named instead of a rate, the verdict is about its mean over subjects, and all numbers are in "
+    "Where a measure is shown instead of a rate, the verdict is about its mean over subjects, and all numbers are in "
     "its unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the "
     "lower bound above it. A margin with ± means neither more nor less: PASS then needs both bounds inside it."
 )
@@ -208,8 +207,8 @@ def interval(cell: CellResult) -> str:
 
 
 def floor(cell: CellResult) -> str:
-    """Return the rate of guessing, or of random moves, as the protocol declares it;
-    empty for a measure, for which none is declared.
+    """Return the chance level that the protocol declares (the success rate of guessing
+    or of random moves); ``–`` if there is none, or for a measure.
     """
     return (
         NOTHING
@@ -219,7 +218,7 @@ def floor(cell: CellResult) -> str:
 
 
 def ability(cell: CellResult) -> str:
-    """Return the model's index on the ability scale; ``–`` if no zero is proved."""
+    """Return the model's index on the ability scale; ``–`` without one."""
     return on_scale(None if cell.ability is None else cell.ability.model)
 
 
@@ -346,7 +345,9 @@ def reference(cell: CellResult) -> str:
 
 
 def rodent_rate(cell: CellResult) -> ReferenceValue | None:
-    """Return the animals' pass rate; None if their number is a measure."""
+    """Return the animals' pass rate; None without a reference, or if it is a
+    measure.
+    """
     return None if cell.plan.measured is not None else cell.plan.reference
 
 
@@ -793,8 +794,8 @@ def averaged_over(cells: Sequence[CellResult]) -> str:
 
 
 def complete_mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean; None if a value is missing, because means are only compared over
-    the same protocols.
+    """Return the mean; None without values, or if one is missing, because means are
+    only compared over the same protocols.
     """
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
@@ -841,7 +842,7 @@ def call_totals(cells: Iterable[CellResult]) -> CallTotals:
 
 def connected(cells: Iterable[CellResult]) -> str:
     """Return the number of answered calls, for runs that only check the wiring; empty
-    for runs with a claim.
+    without a call, and for runs with a claim or a control.
     """
     cells = list(cells)
     calls, unparsed = _asked(cells)

@@ -89,7 +89,7 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
     """Return the learning curve with its interval, and the animals' curve with its
     spread.
 
-    ``lived`` adds the curves of single subjects. None for a single point.
+    ``lived`` adds the curves of single subjects. None for fewer than two points.
     """
     if len(cell.curve) < 2:
         return None
@@ -146,7 +146,7 @@ def _lines(
 
 def took(lived: Behaviour, name: str) -> Chart | None:
     """Return latency or path length by session: the mean over subjects, and each
-    subject. None for a single point.
+    subject. None for fewer than two points.
     """
     points, mean = lived.points, lived.mean(name)
     if len(mean) < 2:
@@ -235,7 +235,7 @@ def pair(result: ControlResult) -> Chart | None:
 
 def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
     """Return the learning curves of several models on one protocol; ``names`` are the
-    models'. None for fewer than two.
+    models'. None for fewer than two, or if their units differ.
     """
     curves = [
         (cell, name)

@@ -178,7 +178,7 @@ def _with_short_form(inside: str, wide: Any, has_models: bool) -> str:
         for one in get_args(wide)
         if not any(_models_in(one)) and get_origin(one) is not dict
     ]
-    return f"{_kind(Union[tuple(short)])} or {inside}" if short else inside  # noqa: UP007  # of a tuple
+    return f"{_kind(Union[tuple(short)])} or {inside}" if short else inside  # noqa: UP007  # `|` does not take a tuple
 
 
 def _bounds(field: FieldInfo | None) -> str:

@@ -152,7 +152,10 @@ def _list(
     except RunLogError as error:
         if options.unparsed:
             raise
-        calls, why = [None] * len(records), f"\n\nNothing is said to be read: {error}"
+        calls, why = (
+            [None] * len(records),
+            f"\n\nWhat the agent read from each reply is not known: {error}",
+        )
     shown = [
         _row(number, record, call)
         for number, (record, call) in enumerate(zip(records, calls, strict=True), 1)

@@ -672,8 +672,8 @@ def _last_entry(path: Path) -> str:
 
 @lru_cache(maxsize=1000)
 def _read_last_entry(path: Path, stamps: tuple[tuple[int, int], ...]) -> str:
-    """Return the UTC time of the last journal entry, empty if there is none. ``stamps``
-    invalidate the cache.
+    """Return the UTC time of the last journal entry; empty if there is none, or the log
+    cannot be read. ``stamps`` invalidate the cache.
     """
     try:
         with closing(connect(path, "ro")) as log:

@@ -137,7 +137,7 @@ def versions() -> dict[str, str]:
 
 def git_state(directory: Path) -> dict[str, Any] | None:
     """Return ``revision`` and ``dirty`` of the work tree around ``directory``; None
-    outside a work tree.
+    outside a work tree, or if git cannot tell.
 
     The work tree may be hostile: git would start programs named in its configuration,
     such as a file system monitor, content filters, and fetchers of missing objects.
@@ -281,7 +281,9 @@ def _make(path: Path) -> None:
 
 
 def _read(path: Path) -> bytes | None:
-    """Return the key; None if it may be another user's, or others can read it."""
+    """Return the key; None if it may be another user's, if others can read it, or if
+    it has the wrong length.
+    """
     descriptor = os.open(
         path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     )

@@ -308,7 +308,9 @@ class Admission:
             self._own[cell] = spent / cell.done
 
     def take(self) -> CellSchedule | None:
-        """Return the cell to begin its next set now; None if there is none."""
+        """Return the cell to begin its next set now; None if none waits, or if the rest
+        of the budget may not suffice for it and those that have begun.
+        """
         self._waiting = [cell for cell in self._waiting if not cell.decided]
         if not self._waiting:
             return None

@@ -1,9 +1,10 @@
 """Every protocol as a task of Inspect AI: ``inspect eval cheesebench/t_maze --model
 openai/gpt-4o``.
 
-A sample is one subject with all its trials, or one conversation. Its score is the share
-of its judged trials that succeeded, or of the judged measure; the metrics ``PASS`` and
-``FAIL`` are the shares of cells with these verdicts.
+A sample is one subject with all its trials, or one conversation. Its score is the
+proportion of its judged trials that succeeded or, if a measure is judged, the mean of
+that measure. The metrics ``PASS`` and ``FAIL`` are the proportions of cells with these
+verdicts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Forecast of a run's cost and verdicts, simulated before any call is made.
+"""Forecast of a run's cost and verdicts, simulated before the run makes any call.
 
 Every cell is simulated a thousand times for three players: one that moves at random,
 one exactly as good as the animals (with their learning curve), and one that succeeds in
@@ -12,7 +12,8 @@ tokens. An earlier run of the same cell with the same settings (``earlier.py``) 
 precedence over both.
 
 The manner of a model's replies (their length, and whether they act) comes from its runs
-on other protocols, or from a few questions (``asking.py``).
+on other protocols, or from a few questions that ``--ask`` puts to it now
+(``asking.py``).
 """
 
 from __future__ import annotations

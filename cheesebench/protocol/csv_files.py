@@ -422,7 +422,7 @@ def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
     if not name.isprintable() or why_not(cells, columns):
         return None
     session, *numbers = map(_number, columns[1:], given)
-    return (name, session, *numbers)  # type: ignore[return-value]  # by the columns
+    return (name, session, *numbers)  # type: ignore[return-value]  # the columns decide the length
 
 
 def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:

@@ -622,8 +622,8 @@ class _Resolver:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """The written values of the animals: their rows, if any, and the curve, which
-    follows from the rows.
+    """The animals' data as the protocol gives them. The curve and its SD are computed
+    from the rows if there are any; otherwise they are as written.
     """
 
     rows: Sequence[_Counted]

@@ -61,7 +61,9 @@ def index(scale: AbilityScale, rate: float) -> float:
 def ability(
     plan: CellPlan, rate: float | None, interval: tuple[float, float] | None = None
 ) -> Ability | None:
-    """Return a cell's index on its protocol's scale; None if no zero is proved."""
+    """Return a cell's index on its protocol's scale; None if no zero is
+    proved, or if the verdict is about a measure.
+    """
     scale, animals = plan.ability, plan.reference
     if scale is None or plan.measured is not None:
         return None

@@ -744,7 +744,7 @@ def match_runs(
 
 
 def _choose(run: CountedRun, model: str | None, protocols: Sequence[str]) -> CountedRun:
-    """Return a run with only this model and these protocols (all, if none is named)."""
+    """Return a run with only this model and these protocols (all, if none is given)."""
     known = {
         "model": run.models,
         "protocol": list(dict.fromkeys(cell.protocol for cell in run.cells)),

@@ -213,8 +213,9 @@ def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
 def lesion_sentence(
     cell: CellResult, comparison: PairedComparison | None = None
 ) -> str:
-    """Return a sentence on what a lesioned control says about the construct; empty if
-    the construct makes no claim about the lesion.
+    """Return a sentence on what a lesioned control says about the construct; empty
+    without a lesion, a construct or a result, and for a spared ability that is as
+    before.
 
     ``comparison`` is that of the plain cell (first) with the control.
     """

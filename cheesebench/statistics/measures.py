@@ -73,7 +73,7 @@ def by_condition(
     """Yield each condition of a trial with the measured values; sets are not
     conditions.
     """
-    held = ChainMap[str, Any](record.variables, record.counters, record.measures)  # type: ignore[arg-type]  # read only
+    held = ChainMap[str, Any](record.variables, record.counters, record.measures)  # type: ignore[arg-type]  # the maps are never written
     for measure, variable in by:
         measured = record.measures.get(measure)
         value = held.get(variable)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Probability of a verdict with the recommended number of subjects.
 POWER = 0.8
-#: Largest number of subjects that is named.
+#: Largest number of subjects that we recommend; the search stops here.
 MOST_NEEDED = 1000
 #: Number of possible future means that are tried, all equally probable.
 _FUTURES = 200
@@ -37,7 +37,9 @@ class Outlook:
 
 
 def outlook(question: Question, scores: Scores, goal: float) -> Outlook | None:
-    """Return the effect of more subjects; None if there are no more, or none so far."""
+    """Return the effect of more subjects; None for fewer than ``LEAST_SUBJECTS`` or at
+    least ``MOST_NEEDED`` so far, or if none of them is distinct.
+    """
     numbers = [one for one in sets_until(MOST_NEEDED) if one > len(scores.low)]
     if len(scores.low) < LEAST_SUBJECTS or not numbers or not scores.distinct[-1]:
         return None

@@ -292,7 +292,9 @@ class Question:
 
 
 def question_of(plan: records.CellPlan) -> Question | None:
-    """Return the question of a verdict on this cell; None without a claim."""
+    """Return the question of a verdict on this cell; None if it makes no claim, or
+    has nothing to be compared with.
+    """
     if not (plan.comparable and plan.claims):
         return None
     if plan.against == "chance":

@@ -314,8 +314,8 @@ def _with_lists(board: Leaderboard, cells: Iterable[CellResult]) -> Leaderboard:
 
 
 def average(cells: Sequence[CellResult]) -> Average | None:
-    """Return the unweighted mean of the cells' rates; None if no cell's verdict
-    concerns a rate.
+    """Return the unweighted mean of the cells' rates, without cells judged by a
+    measure; None if there is no rate.
 
     The protocols are fixed and their subjects independent, so the squared distances
     from rate to limit add up on either side (MOVER: Zou and Donner 2008, Stat Med

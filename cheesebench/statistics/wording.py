@@ -79,7 +79,7 @@ def gap(plan: CellPlan, difference: float) -> str:
 
 def on_scale(index: float | None) -> str:
     """Return an index of the ability scale as text: ``0.58``, ``< 0`` below the scale,
-    at most ``1.00``; ``–`` if no zero is proved.
+    at most ``1.00``; ``–`` for None.
     """
     if index is None:
         return "–"
@@ -331,7 +331,7 @@ def _outlook(cell: CellResult) -> str:
 
 def undecidable(cell: CellResult) -> str:
     """Return the range in which no number of subjects decides: ``41 % to 59.5 %``;
-    empty if the reference is a constant.
+    empty if the reference is a constant, or nothing is claimed.
     """
     zones = [
         " to ".join(amount(cell.plan, end) for end in zone) for zone in cell.open_zones

@@ -710,8 +710,8 @@ def add_last(rules: Rules[BackendCase]) -> None:
 
 
 def _met(case: BackendCase, mishap: Mishap) -> tuple[Outcome | BreachError, int]:
-    """Return the result of a call whose first attempt meets this mishap, and the number
-    of attempts.
+    """Make a call whose first attempt fails in this way (once per case; cached). Return
+    its outcome and how many requests reached the server (0 if there is none).
     """
     if mishap.name not in case.kept:
         request = case.request(

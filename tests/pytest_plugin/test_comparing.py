@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.cli import main
 from cheesebench.experiment.cells import COHORT
 from cheesebench.experiment.log import RunLog

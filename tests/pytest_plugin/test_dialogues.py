@@ -8,7 +8,6 @@ import os
 
 import pytest
 
-from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.cli import main
 from cheesebench.experiment.log import RunLog
 from cheesebench.testing.fake_server import Call, FakeServer

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.experiment import calling
 from cheesebench.experiment.log import RunLog
 from cheesebench.plugin_manager import installed_plugins

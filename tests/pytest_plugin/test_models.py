@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.cli import main
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog

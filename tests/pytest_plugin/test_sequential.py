@@ -13,7 +13,6 @@ import time
 
 import pytest
 
-from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.cli import main
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.cells import COHORT

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.errors import OptionError
 from cheesebench.experiment import calling
 from cheesebench.experiment.settings import Given, language_models

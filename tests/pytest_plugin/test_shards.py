@@ -406,8 +406,8 @@ def test_calls_are_merged_and_not_made_again(
 def test_a_strangers_shard_makes_a_strangers_run(
     project: pytest.Pytester, shards: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is started or called, only the target is written, and resuming takes no
-    address from it.
+    """Merging starts no process, calls no server and writes only the target. Resuming
+    the merged run refuses to use the addresses it recorded.
     """
     with FakeServer("ACTIONS: FORWARD, FORWARD") as server:
         given = (

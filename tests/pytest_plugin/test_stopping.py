@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.testing.fake_server import Call, FakeServer
 from tests.pytest_plugin.conftest import corridor
 from tests.pytest_plugin.test_models import walk

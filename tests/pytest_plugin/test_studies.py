@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from cheesebench.chat import ModelAgent  # noqa: F401 - kept loaded, see conftest.py
 from cheesebench.experiment.log import RunLog
 from cheesebench.testing.fake_server import FakeServer
 

@@ -476,7 +476,7 @@ def test_two_tabs_of_one_person_are_one_person(
     second.press("STAY")
     second.press("ROTATE_LEFT")
     before = first.ready()
-    # The action was chosen in view of a past moment, so it must not count.
+    # This tab shows a stale state, so its action must be ignored.
     first.page.keyboard.press("ArrowUp")
     assert first.ready(before) == second.ready()
     assert first.sees == second.sees

@@ -800,8 +800,8 @@ class Experience:
         return state, found.score
 
     def _zeroed(self, found: Root, automaton: Automaton) -> list[dict[str, int]]:
-        """Return the ranks in each group, counted from the automaton's zero in this
-        trial.
+        """Return each group's ranks as seen at this moment, counted from the
+        automaton's zero; none if the trial is already over.
         """
         if isinstance(found, aims.Edge):
             return []

@@ -264,11 +264,11 @@ def _play(life: ArenaSubject, lives_by: policies.Policy) -> float:
 def lives_for(
     specification: Specification, trials: int, seed: int, *, judged: bool = False
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield seed, subject and number of trials of lives, in balanced groups, until they
-    hold at least ``trials``.
+    """Yield the lives (seed, subject, number of trials) of as many balanced groups as
+    hold ``trials`` trials.
 
-    With ``judged``, only trials of judged blocks count, and each life is played until
-    it reaches them.
+    With ``judged``, only trials of judged blocks are counted; the caller has to play
+    those before them, too.
     """
     group, planned = subjects(specification), specification.planned_trials
     if judged:

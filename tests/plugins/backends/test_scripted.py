@@ -144,8 +144,8 @@ def test_no_line_fits(tmp_path: Path) -> None:
             "replies: [{when: '(', say: x}]",
             "1:18: error E123: The value of 'when' does not fit: '('. Expected a regular",
         ),
-        ("replies: [{say: 3}]", "Expected a text, or a list of texts."),
-        ("replies: [{say: []}]", "Expected a text, or a list of texts."),
+        ("replies: [{say: 3}]", "Expected a string or a non-empty list of strings."),
+        ("replies: [{say: []}]", "Expected a string or a non-empty list of strings."),
         ("replies: [{say: x, latency: [2, 1]}]", "the smaller number first"),
         (
             "replies: [{say: x, latency: soon}]",
