@@ -20,7 +20,6 @@ from website.lesions import (
 #: measured*.
 UNMEASURED = {
     "morris_water_maze@rodent",
-    "radial_arm_maze@rodent",
     "novel_object",
     "temporal_order",
 }
