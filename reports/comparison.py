@@ -12,7 +12,6 @@ from tabulate import tabulate
 from cheesebench.amounts import (
     level,
     number,
-    per_hundred,
     percent,
     points,
     rounded,
@@ -202,7 +201,8 @@ def _reservations(model: ModelComparison) -> str:
         # They could have made the p value large.
         said += " That depends on missing trials."
     if overall.interval is not None and overall.interval[0] < 0:
-        said += f" A loss of up to {per_hundred(-overall.interval[0])} points is not excluded."
+        ends = " to ".join(map(points, overall.interval))
+        said += f" The mean's 95 % interval is {ends}; it decides nothing."
     return said
 
 
@@ -286,7 +286,11 @@ def reasons(model: ModelComparison) -> dict[str, list[str]]:
     found = dict[str, list[str]]()
     for cell in model.cells:
         if _needs_reason(cell) and cell.reason != model.overall.reason:
-            found.setdefault(cell.reason, []).append(cell.protocol)
+            found.setdefault(cell.why, []).append(cell.protocol)
+        elif cell.rule:
+            found.setdefault(f"Undecided, because {cell.rule}.", []).append(
+                cell.protocol
+            )
     return found
 
 

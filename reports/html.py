@@ -649,19 +649,29 @@ def _page(
     )
 
 
+#: The colour of what a gate says.
+_GATES = {"GREEN": "pass", "RED": "fail", "COULD NOT RUN": "error"}
+
+
 def _compared(found: RunComparison) -> dict[str, Any]:
     """Return the first section on the page of a run with a baseline."""
     return {
         "title": comparison.title(found, words.clean),
         "headers": comparison.headers(found),
         "decision": found.decision,
+        "gate": found.gate,
+        "gate_kind": _GATES.get(found.gate, ""),
         "remedy": found.remedy,
         "models": [
             {
                 "heading": comparison.heading(model, words.clean),
                 "answer": comparison.answer(found, model, words.clean),
                 "kind": next(
-                    (one for one in ("worse", "undecided") if one in model.answers),
+                    (
+                        one
+                        for one in ("worse", "undecided")
+                        if one in (model.said, *(cell.answer for cell in model.cells))
+                    ),
                     "kept",
                 ),
                 "rows": comparison.rows(found, model),

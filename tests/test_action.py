@@ -34,7 +34,7 @@ printf '%s\\n' "$*" >> "$ASKED"
 case "$*" in *--paginate*) printf '%s' "$OWN";; esac
 """
 #: Runs the main job in seconds.
-QUICK = "--design=smoke\n--protocols=t_maze\n--exit-zero"
+QUICK = "--design smoke --protocols=t_maze\n-k 't_maze or nothing'\n--exit-zero"
 
 
 def test_no_value_of_others_becomes_code() -> None:
@@ -50,6 +50,14 @@ def test_the_page_shows_the_same_comment() -> None:
     for line in comment.splitlines():
         known = line.strip().replace("$DIRECTORY/", "results/$RUN/")
         assert known in page, line
+
+
+def test_uses_of_one_workflow_do_not_meet_and_forks_do_not_comment() -> None:
+    for word in ("key", "restore-keys", "name"):
+        for step in STEPS:
+            assert step.get("with", {}).get(word, "${{ inputs.name }}").startswith("${{ inputs.name }}")  # fmt: skip
+    [comment] = [step for step in STEPS if step.get("name") == "Comment"]
+    assert "!github.event.pull_request.head.repo.fork" in comment["if"]
 
 
 def expressions(text: str, values: Mapping[str, str]) -> str:
@@ -115,12 +123,12 @@ class Job:
 
 
 def test_the_action_runs_resumes_and_comments(tmp_path: Path) -> None:
-    job = Job(tmp_path, Path(sys.executable), model="random", options=QUICK)
+    job = Job(tmp_path, Path(sys.executable), model="random", options=QUICK, name="one")
     ran = job.step("Run", PYTHONPATH=str(ROOT))
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert job.output.read_text() == "directory=results/ci-77\n"
+    assert job.output.read_text() == "directory=results/one-77\n"
     for name in ("run.sqlite", "report.md", "comment.md"):
-        assert (tmp_path / "results" / "ci-77" / name).is_file()
+        assert (tmp_path / "results" / "one-77" / name).is_file()
     assert (tmp_path / "report.html").is_file()
     assert (tmp_path / "junit.xml").is_file()
     assert job.step("Run", PYTHONPATH=str(ROOT)).returncode == 0, "it is resumed"
@@ -129,8 +137,11 @@ def test_the_action_runs_resumes_and_comments(tmp_path: Path) -> None:
     first, posted, second, patched = job.asked.read_text().splitlines()
     assert first == second
     assert first.startswith("api repos/lab/model/issues/5/comments --paginate")
-    assert posted == "api repos/lab/model/issues/5/comments --field body=@results/ci-77/comment.md"  # fmt: skip
-    assert patched == "api --method PATCH repos/lab/model/issues/comments/11 --field body=@results/ci-77/comment.md"  # fmt: skip
+    assert posted == "api repos/lab/model/issues/5/comments --field body=@marked.md"  # fmt: skip
+    assert patched == "api --method PATCH repos/lab/model/issues/comments/11 --field body=@marked.md"  # fmt: skip
+    own = (tmp_path / "results" / "one-77" / "comment.md").read_text(encoding="utf-8")
+    marked = (tmp_path / "marked.md").read_text(encoding="utf-8")
+    assert marked == own.replace("<!-- cheesebench -->", "<!-- one -->", 1) != own
 
 
 def test_a_run_that_never_began_leaves_no_old_comment(tmp_path: Path) -> None:
@@ -139,8 +150,8 @@ def test_a_run_that_never_began_leaves_no_old_comment(tmp_path: Path) -> None:
     ran = job.step("Run", PYTHONPATH=str(ROOT), OPENAI_API_KEY="none")
     assert ran.returncode == 4, ran.stdout + ran.stderr
     assert job.step("Comment", OWN="11\n").returncode == 0
-    assert job.asked.read_text().endswith("/comments/11 --field body=@refused.md\n")
-    assert (tmp_path / "refused.md").read_text() == (
+    assert job.asked.read_text().endswith("/comments/11 --field body=@marked.md\n")
+    assert (tmp_path / "marked.md").read_text() == (
         "<!-- cheesebench -->\n**CheeseBench could not run**, so nothing was tested: "
         "[the job says why](https://forge.example/lab/model/actions/runs/77).\n"
     )
@@ -148,7 +159,7 @@ def test_a_run_that_never_began_leaves_no_old_comment(tmp_path: Path) -> None:
 
 def test_a_value_with_code_in_it_is_only_a_value(tmp_path: Path) -> None:
     code = "$(touch caught); `touch caught`"
-    options = "--design=smoke\n-k $(touch caught)"
+    options = "--design=smoke\n-k '$(touch caught)' `touch caught`"
     job = Job(tmp_path, Path(sys.executable), model=code, options=options)
     assert job.step("Run", PYTHONPATH=str(ROOT)).returncode != 0
     assert not (tmp_path / "caught").exists()

@@ -21,6 +21,7 @@ from cheesebench.commands.common import (
     shown_path,
 )
 from cheesebench.errors import OptionError
+from cheesebench.experiment import cells
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.provenance import check_name
@@ -133,5 +134,5 @@ def _misleading(run: CountedRun) -> Iterator[str]:
     if few:
         yield (
             f"too few subjects to exclude a loss, even if nothing changes: {', '.join(sorted(few))}. Comparisons would "
-            "stay undecided; bless a run with more --subjects."
+            f"stay undecided; bless a run with more --subjects ({cells.COHORT} for a usual model)."
         )

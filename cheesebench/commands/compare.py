@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from cheesebench.commands import FINDINGS, common
 from cheesebench.errors import OptionError
 from cheesebench.functions import compare
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.statistics.comparison import ComparisonReporter
+from cheesebench.statistics import gate
+from cheesebench.statistics.comparison import ComparisonReporter, RunComparison
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,10 +98,20 @@ def run(options: argparse.Namespace) -> int:
         tell=lambda line: print(line, file=sys.stderr),
     )
     common.write_output(reporter.render_comparison(found), options.output)
-    fails = (options.compare_fail or "").split(",")
-    return (
-        FINDINGS
-        if ("worse" in fails and found.worse)
-        or ("undecided" in fails and found.undecided)
-        else 0
+    return _exit_status(found, (options.compare_fail or "").split(","))
+
+
+def _exit_status(found: RunComparison, fails: Sequence[str]) -> int:
+    """Return the exit status, after the sentence that says why; none without
+    ``--compare-fail``.
+    """
+    is_red = ("worse" in fails and found.worse) or (
+        "undecided" in fails and found.undecided
     )
+    code = FINDINGS if is_red else 0
+    if {"worse", "undecided"}.intersection(fails):
+        said = gate.loss(found, "") if is_red else gate.kept(found, gates=True)
+        more = gate.MORE_SUBJECTS if is_red and not found.worse else ""
+        line = f"{gate.sentence(code, True, [said])} {more}".rstrip()
+        print(common.paragraph(line), file=sys.stderr)
+    return code

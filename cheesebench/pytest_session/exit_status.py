@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cheesebench.statistics import CellResult, Verdict
+from cheesebench.statistics import CellResult, Verdict, gate
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.wording import NEVER_ACTED, plural
 
@@ -144,8 +144,13 @@ def reason(status: int | pytest.ExitCode, found: Findings) -> str:
         parts = _something_failed(found)
     else:
         return ""
-    gate = f", the gate is {'red' if status else 'green'}" if found.gates else ""
-    return f"Exit code {int(status)}{gate}: {'; '.join(parts)}."
+    return gate.sentence(int(status), found.gates, parts)
+
+
+def badge(status: int | pytest.ExitCode, found: Findings) -> str:
+    """Return what the gate says, in a word or three; empty without a gate."""
+    words = {0: "GREEN", 1: "RED", 4: "COULD NOT RUN"}
+    return words.get(int(status), "") if found.gates else ""
 
 
 def remedy(status: int | pytest.ExitCode, found: Findings) -> str:
@@ -180,9 +185,7 @@ def _after_comparing(found: Findings, compared: RunComparison, resume: str) -> s
         )
     if any(model.missing for model in compared.models):
         return f"Continue the run with {resume}."
-    return (
-        "More subjects decide: bless a run with more --subjects, and compare with that."
-    )
+    return gate.MORE_SUBJECTS
 
 
 def how_to_act(run_id: str, cell: CellResult) -> str:
@@ -202,20 +205,11 @@ def filled(text: str) -> str:
 def _nothing_failed(found: Findings) -> Iterator[str]:
     compared = found.compared
     if compared is not None:
-        yield _compared(compared, found.gates)
+        yield gate.kept(compared, found.gates)
         yield from _not_run(found, compared.second)
     yield from found.forgiven or ["nothing failed"] * (compared is None)
     if found.undecided:
         yield f"{found.undecided} inconclusive (to count them as failures: --inconclusive=fail)"
-
-
-def _compared(compared: RunComparison, gates: bool) -> str:
-    """Return the result of a comparison that does not fail the session."""
-    if not (compared.worse or compared.undecided):
-        cells = sum(len(model.cells) for model in compared.models)
-        return f"no loss against {compared.second} on {plural(cells, 'protocol')}"
-    option = "this --compare-fail" if gates else "no --compare-fail"
-    return f"{_loss(compared, '')}, which {option} counts as a failure"
 
 
 def _something_failed(found: Findings) -> list[str]:
@@ -246,26 +240,6 @@ def _failures(found: Findings) -> Iterator[str]:
     if found.undecided and found.inconclusive_fails:
         yield f"{found.undecided} inconclusive, which --inconclusive=fail counts"
     if found.compared is not None and found.fails_comparison:
-        yield _loss(found.compared, cause)
+        yield gate.loss(found.compared, cause)
     if found.stopped:
         yield f"{plural(found.stopped, 'cell')} stopped by another plugin"
-
-
-def _loss(compared: RunComparison, cause: str) -> str:
-    where = [name or "all protocols together" for _, name, _ in compared.losses]
-    if where:
-        return f"worse than {compared.second} on {', '.join(dict.fromkeys(where))}"
-    return f"undecided whether it is worse than {compared.second}{_undecided(compared, cause)}"
-
-
-def _undecided(compared: RunComparison, cause: str) -> str:
-    cells = [
-        one
-        for model in compared.models
-        for one in model.cells
-        if one.answer == "undecided"
-    ]
-    where = f" on {', '.join(one.protocol for one in cells)}" if cells else ""
-    gone = sum(one.missing[0] for one in cells)
-    lost = f", where {plural(gone, 'trial')} could not be run{cause}" if gone else ""
-    return f"{where}{lost}"

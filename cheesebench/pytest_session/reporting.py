@@ -55,6 +55,8 @@ class Reporting:
         self._larger: tuple[dict[str, str], str] = ({}, "")
         #: Why the session ends with its exit status, and one remedy.
         self._decision, self._remedy = "", ""
+        #: What the gate says.
+        self._gate = ""
         #: Files of the protocols that are run.
         self._paths: dict[str, Path] = {}
         self._annotations: list[str] = []
@@ -156,7 +158,10 @@ class Reporting:
         self._decide(session, exitstatus)
         if self._compared is not None:
             self._compared = replace(
-                self._compared, decision=self._decision, remedy=self._remedy
+                self._compared,
+                decision=self._decision,
+                gate=self._gate,
+                remedy=self._remedy,
             )
         self._summary = replace(summary, compared=self._compared)
 
@@ -319,6 +324,7 @@ class Reporting:
         )
         self._decision = self._reason(session.exitstatus, found)
         self._remedy = exit_status.remedy(session.exitstatus, found)
+        self._gate = exit_status.badge(session.exitstatus, found)
 
     def _reason(
         self, status: int | pytest.ExitCode, found: exit_status.Findings

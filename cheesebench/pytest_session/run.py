@@ -24,6 +24,7 @@ from cheesebench.baselines import (
     replay_counted,
 )
 from cheesebench.errors import ComparisonError, OptionError
+from cheesebench.experiment import cells
 from cheesebench.experiment.earlier import read_earlier
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
@@ -161,13 +162,14 @@ class Comparing:
         if known < least:
             are = f"{known} of its subjects are in {self._baseline.name}"
             remedy = (
-                f"add --subjects {least}"
+                f"add --subjects {max(least, cells.COHORT)}"
                 if planned < least
-                else f"bless a run of at least {least} subjects"
+                else f"bless a run of {max(least, cells.COHORT)} subjects"
             )
             raise ComparisonError(
                 f"{theirs.protocol} would be undecided even if nothing has changed, which fails this run: {are}, and "
-                f"it takes {least} to exclude a loss. To compare, {remedy}."
+                f"it takes {least} to exclude a loss if nothing differs at all, {cells.COHORT} for a usual model. To "
+                f"compare, {remedy}."
             )
 
     def blamed(self, found: RunComparison) -> list[tuple[str, str, str]]:

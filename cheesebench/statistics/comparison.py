@@ -36,7 +36,7 @@ from cheesebench.statistics.summary import (
     PairedComparison,
     Ranked,
 )
-from cheesebench.statistics.wording import doubts, plural, untested
+from cheesebench.statistics.wording import doubts, odds, plural, untested
 
 if TYPE_CHECKING:
     import numpy as np
@@ -331,14 +331,21 @@ def _tail_of_flips(sizes: NDArray[np.float64], reached: float, seed: int) -> flo
     return float((1 + (np.abs(sums) >= reached).sum()) / (1 + MOST_FLIPS))
 
 
-def excludes_loss(differences: Sequence[float], loss: float) -> bool:
-    """Return whether the wealth of bets on "the mean difference is above -loss" grew to
-    the goal, with missing trials counted as lost.
+def loss_evidence(differences: Sequence[float], loss: float) -> float:
+    """Return how far the wealth of bets on "the mean difference is above -loss" grew,
+    with missing trials counted as lost.
     """
     import numpy as np
 
     halves = (1 + np.asarray(differences, dtype=float)) / 2
-    return len(halves) > 1 and bool(wealth(bets(halves, (1 - loss) / 2)).max() >= GOAL)
+    if len(halves) < 2:
+        return 1.0
+    return float(wealth(bets(halves, (1 - loss) / 2)).max())
+
+
+def excludes_loss(differences: Sequence[float], loss: float) -> bool:
+    """Return whether the evidence against a loss reached the goal."""
+    return loss_evidence(differences, loss) >= GOAL
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -399,6 +406,10 @@ class CellComparison(tables.Brief):
     """The loss that ``no loss`` excludes; in the unit of the measure, if
     there is one.
     """
+    evidence: float | None = None
+    """The evidence against that loss, which decides between ``no loss`` and
+    ``undecided``; None for other answers, and without a pair.
+    """
     doubts: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """Doubts about the numbers of the first run, and of the second."""
     identical: bool
@@ -411,9 +422,24 @@ class CellComparison(tables.Brief):
     @property
     def said(self) -> str:
         """The answer in words: ``no loss of 30 points``."""
-        if self.answer != "no loss":
-            return self.answer
+        return self.excluded if self.answer == "no loss" else self.answer
+
+    @property
+    def excluded(self) -> str:
+        """The answer that excludes a loss."""
         return f"no loss of {number(self.loss) if self.measure else f'{per_hundred(self.loss)} points'}"
+
+    @property
+    def rule(self) -> str:
+        """The rule by which it is undecided, in a clause; empty for other answers."""
+        if self.answer != "undecided" or self.evidence is None:
+            return ""
+        return f"'{self.excluded}' takes evidence of {odds(GOAL)}, and it is {odds(self.evidence)}"
+
+    @property
+    def why(self) -> str:
+        """The reason, with the rule by which it is undecided."""
+        return f"{self.reason} {self.rule}." if self.rule else self.reason
 
     @property
     def has_little_to_lose(self) -> bool:
@@ -550,6 +576,8 @@ class RunComparison(tables.Tabular):
     """The effect on the session and its reason, in a sentence. Empty if there is none
     (``cheesebench compare``).
     """
+    gate: str = ""
+    """What the session's gate says: GREEN, RED or COULD NOT RUN; empty without one."""
     remedy: str = ""
     """The remedy, in a sentence or two; empty if none is needed."""
 
@@ -651,7 +679,7 @@ class RunComparison(tables.Tabular):
         title = f"not known to be as good as {self.second}"
         for model, who in self._who():
             yield from (
-                (f"{title}: {who} on {c.protocol}", c.protocol, c.reason)
+                (f"{title}: {who} on {c.protocol}", c.protocol, c.why)
                 for c in model.cells
                 if c.answer == "undecided"
             )
@@ -825,7 +853,8 @@ def _check(
         raise ComparisonError(
             f"{first.name} and {second.name} cannot be compared, because their subjects are not pairs: "
             f"{'; '.join(dict.fromkeys(differences))}. Run one of them again with the protocols, seed and design of "
-            "the other, or select shared protocols with --protocols."
+            "the other; if a protocol has changed on purpose, run it without --compare, bless that run, and commit the "
+            "baseline with the change; or select shared protocols with --protocols."
         )
 
 
@@ -882,13 +911,15 @@ def _cell(
     if answer != "undecided" and adjusted >= ALPHA:
         alone = f"Alone it would be {answer}, but not after correcting for {plural(protocols, 'protocol')}."
         answer = "undecided"
-    if answer == "undecided" and paired.pairs and _keeps(b, pairs):
+    kept = _evidence(b, pairs) if answer == "undecided" and paired.pairs else None
+    if kept is not None and kept >= GOAL:
         answer = "no loss"
     return CellComparison(
         protocol=a.protocol,
         title=a.title,
         answer=answer,
         reason=alone or paired.reason,
+        evidence=kept,
         first_rate=first,
         second_rate=second,
         paired=_in_unit(paired, b.scale),
@@ -926,8 +957,8 @@ def _nearer(
     return "better" if abs(first - b.animals) < abs(second - b.animals) else "worse"
 
 
-def _keeps(b: CellCounts, pairs: Sequence[Pair]) -> bool:
-    """Return whether the relevant loss is excluded, with missing trials counted as
+def _evidence(b: CellCounts, pairs: Sequence[Pair]) -> float:
+    """Return the evidence against the relevant loss, with missing trials counted as
     lost.
     """
     planned = [
@@ -936,7 +967,7 @@ def _keeps(b: CellCounts, pairs: Sequence[Pair]) -> bool:
     fallen = [x.rate(False) - y.rate(True) for x, y in planned]
     risen = [y.rate(False) - x.rate(True) for x, y in planned]
     # For ``alike``, a change in either direction is a loss.
-    return all(excludes_loss(one, b.loss) for one in (fallen, risen)[: 1 + b.alike])
+    return min(loss_evidence(one, b.loss) for one in (fallen, risen)[: 1 + b.alike])
 
 
 def _shown(b: CellCounts) -> Callable[[float], str]:

@@ -208,13 +208,30 @@ def test_fail_worse_is_exit_code_1(run: Run, here: Path, results: Path) -> None:
     own, better = (
         [[n, passed, 4, 0, f"{n}{passed}"] for n in range(8)] for passed in (0, 4)
     )
-    for name, subjects in (("low", own), ("high", better)):
+    for name, subjects in (("low", own), ("high", better), ("same", own)):
         baseline["cells"][0]["subjects"] = subjects
+        baseline["name"] = name
         (here / "baselines" / f"{name}.json").write_text(json.dumps(baseline))
     assert run("compare", "low", "high").code == 0
     failed = run("compare", "low", "high", "--compare-fail", "worse")
     assert (failed.code, "worse than" in failed.out) == (1, True)
-    assert run("compare", "high", "low", "--compare-fail", "worse").code == 0
+    red, green = "Exit code 1, the gate is red:", "Exit code 0, the gate is green:"
+    worse = f"{red} worse than high on little, all protocols together."
+    assert " ".join(failed.err.split()) == worse
+    kept = run("compare", "high", "low", "--compare-fail", "worse")
+    assert (kept.code, kept.err) == (0, f"{green} no loss against low on 1 protocol.\n")
+    few = run("compare", "low", "same", "--compare-fail", "worse,undecided", "--json")
+    [cell] = json.loads(few.out)["models"][0]["cells"]
+    evidence = f"{cell['evidence']:.2g} to 1"
+    assert (few.code, 1 < cell["evidence"] < 20) == (1, True)
+    assert " ".join(few.err.split()) == (
+        f"{red} undecided whether it is worse than same on little ('no loss of 30 points' "
+        f"takes evidence of 20 to 1, and it is {evidence}). More subjects decide: bless a "
+        "run with more --subjects, and compare with that."
+    )
+    shown = " ".join(run("compare", "low", "same").out.split())
+    rule = f"'no loss of 30 points' takes evidence of 20 to 1, and it is {evidence}."
+    assert f"Undecided, because {rule}" in shown
 
 
 def test_a_run_with_gaps_is_blessed_only_on_demand(

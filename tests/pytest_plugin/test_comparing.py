@@ -177,7 +177,11 @@ def test_too_few_subjects_to_exclude_a_loss_are_refused_before_they_are_run(
     least = re.search(r"it takes (\d+) to exclude a loss", said)
     assert least
     assert f"6 of its subjects are in main, and it takes {least[1]}" in said
-    assert f"add --subjects {least[1]}." in said
+    assert (
+        f"to exclude a loss if nothing differs at all, {COHORT} for a usual model"
+        in said
+    )
+    assert f"add --subjects {COHORT}." in said
     assert excludes_loss([0.0] * int(least[1]), LOSS)
     assert not excludes_loss([0.0] * (int(least[1]) - 1), LOSS)
     enough = [word.replace("=6", f"={least[1]}") for word in few]

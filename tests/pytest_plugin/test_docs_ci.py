@@ -164,7 +164,9 @@ def job(
         header = unescape(re.sub("<[^>]*>", " ", page[page.index("<header") :]))
         said = said[said.rindex("Exit code") :]
         [decision] = re.findall(r"^Exit code .*?\.(?= [A-Z=]| *$)", said)
-        told = f"CheeseBench This run against main {decision} "
+        badge = "RED" if done.ret else "GREEN"
+        told = f"CheeseBench This run against main {badge} {decision} "
+        assert f'<p class="gate-says {"fail" if done.ret else "pass"}">' in page
         assert " ".join(header.split()).startswith(told)
         run_id = next(
             one.removeprefix("--run-id=")

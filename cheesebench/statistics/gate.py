@@ -1,0 +1,49 @@
+"""The sentence on a comparison that decides an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cheesebench.statistics.comparison import RunComparison
+from cheesebench.statistics.wording import plural
+
+#: The remedy for a comparison that is undecided for no other reason.
+MORE_SUBJECTS = (
+    "More subjects decide: bless a run with more --subjects, and compare with that."
+)
+
+
+def sentence(status: int, gates: bool, parts: Iterable[str]) -> str:
+    """Return why a command ends with an exit status; ``gates``: a comparison decides
+    it.
+    """
+    gate = f", the gate is {'red' if status else 'green'}" if gates else ""
+    return f"Exit code {status}{gate}: {'; '.join(parts)}."
+
+
+def kept(compared: RunComparison, gates: bool) -> str:
+    """Return the result of a comparison that is not counted as a failure."""
+    if not (compared.worse or compared.undecided):
+        cells = sum(len(model.cells) for model in compared.models)
+        return f"no loss against {compared.second} on {plural(cells, 'protocol')}"
+    option = "this --compare-fail" if gates else "no --compare-fail"
+    return f"{loss(compared, '')}, which {option} counts as a failure"
+
+
+def loss(compared: RunComparison, cause: str) -> str:
+    """Return what was lost, or could not be decided; ``cause`` is that of missing
+    trials, in brackets.
+    """
+    where = [name or "all protocols together" for _, name, _ in compared.losses]
+    if where:
+        return f"worse than {compared.second} on {', '.join(dict.fromkeys(where))}"
+    return f"undecided whether it is worse than {compared.second}{_undecided(compared, cause)}"
+
+
+def _undecided(compared: RunComparison, cause: str) -> str:
+    cells = [cell for _, cell in compared.cells if cell.answer == "undecided"]
+    where = f" on {', '.join(one.protocol for one in cells)}" if cells else ""
+    gone = sum(one.missing[0] for one in cells)
+    if gone:
+        return f"{where}, where {plural(gone, 'trial')} could not be run{cause}"
+    return where + "".join(f" ({one.rule})" for one in cells[:1] if one.rule)
