@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench import files, pytest_options
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment import log_file
+from cheesebench.files import write_whole
 from cheesebench.options import BY_KEY
+from cheesebench.pytest_options import SPELLINGS
 from cheesebench.pytest_session import ci, exit_status
 from cheesebench.redaction import redact
 from cheesebench.terminal import printable
@@ -46,7 +47,7 @@ def _readable(config: pytest.Config, words: Sequence[str]) -> argparse.Namespace
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for key in _LEFT:
         option = BY_KEY[key]
-        names = config.stash[pytest_options.SPELLINGS][key]
+        names = config.stash[SPELLINGS][key]
         parser.add_argument(*names, dest=option.destination, nargs="?")
     return parser.parse_known_args(words, options)[0]
 
@@ -84,7 +85,7 @@ def _replace_reports(config: pytest.Config, page: str) -> None:
     kept = f"What an earlier attempt measured is kept: `cheesebench report {directory.name}`.\n"
     targets = [directory / "report.md", *_given(here, left["markdown"])]
     for path in filter(Path.is_file, targets):
-        files.write_whole(path, f"{page}\n{kept}")
+        write_whole(path, f"{page}\n{kept}")
     for path in _given(here, left["html"]):
         path.unlink(missing_ok=True)
     comment = directory / "comment.md"
@@ -92,7 +93,7 @@ def _replace_reports(config: pytest.Config, page: str) -> None:
         marker = comment.read_text(encoding="utf-8").partition("\n")[0]
         job = ci.job_address()
         where = f"\n[The job]({job}) says the same.\n" if job else ""
-        files.write_whole(comment, f"{marker}\n{page}{where}")
+        write_whole(comment, f"{marker}\n{page}{where}")
 
 
 def _given(here: Path, name: str | None) -> Iterator[Path]:
