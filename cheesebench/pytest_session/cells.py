@@ -12,8 +12,7 @@ import pytest
 
 from cheesebench.errors import CheeseBenchError
 from cheesebench.interfaces import BaseSpecification
-from cheesebench.pytest_session import exit_status, explanations, refusals
-from cheesebench.pytest_session.ci import case_properties
+from cheesebench.pytest_session import ci, exit_status, explanations, refusals
 from cheesebench.pytest_session.reporting import Reporting
 from cheesebench.pytest_session.run import PytestRun, progress_line
 from cheesebench.records import CellPlan
@@ -94,7 +93,7 @@ class CellItem(pytest.Item):
         self.result = with_causes(
             with_calls(result, self.run.calls(plan)), self.run.causes(plan)
         )
-        own = case_properties(self.result)
+        own = ci.case_properties(self.result)
         # A plugin that repeats a test sets it up again, but each property must occur
         # once.
         names = {name for name, _ in own}
