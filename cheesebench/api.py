@@ -81,7 +81,8 @@ def _verdict(cell: CellResult) -> list[Any]:
         cell.difference, cell.difference_low, cell.difference_high, game and game.p_value, game and game.passing,
         game and game.failing, cell.subjects,
         cell.planned, cell.valid, cell.passed, cell.missing, None if totals is None else totals.calls,
-        None if totals is None else totals.cost, "; ".join(cell.warnings), cell.reason, *_measure(cell),
+        None if totals is None else totals.cost, arguments.in_python("; ".join(cell.warnings)),
+        arguments.in_python(cell.reason), *_measure(cell),
         *_ability(cell),
     ]  # fmt: skip
 
