@@ -147,7 +147,7 @@ HOW_TO_READ_MEASURE = (
     "its unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the "
     "lower bound above it. A margin with ± means neither more nor less: PASS then needs both bounds inside it."
 )
-#: Heading of the rate that verdicts without an animal compare with.
+#: Heading of the rate with which verdicts without animals compare.
 CHANCE = "chance"
 #: Note above pass rates by dimension.
 HOW_TO_READ_PROFILE = (
@@ -534,7 +534,7 @@ def margin(cell: CellResult) -> str:
     return wording.margin(cell.plan)
 
 
-#: Remark on a reference that no animal stands behind.
+#: Remark on a reference that was not measured in animals.
 INVENTED = "rodent invented"
 
 
@@ -711,7 +711,7 @@ MEANINGS = {
     INVENTED: "no animal was observed: the rodents' number is there to try out the protocol, and a verdict says nothing "
     "about animals",
     "analogy": "the rodents' number is that of a different event than the success compared with it",
-    "rodent declared": "the rodents' number stands in the protocol without animals one by one: its error is not known",
+    "rodent declared": "the protocol declares the rodents' number without data of single animals, so its error is not known",
     "not diagnostic": "random moves come within the margin of the rodent, so a PASS says little",
     "goal visible": "the goal can be read from the observation",
     "trained on this protocol": "the model's entry says so: a rodent's score here is no sign of the ability in general",

@@ -58,7 +58,7 @@ def test_a_part_is_kept_taken_up_and_told(
     assert f"| `{found.digest[:16]}` " in text
     assert "| INCONCLUSIVE " in text
     assert "Of 128 steps: FORWARD " in text
-    # Resumed from the stored log, nothing is done twice.
+    # A run that is resumed from its stored log does nothing twice.
     results.measure(cell, 5.0, ["--design", "smoke"])
     again = results.read(cell)
     assert again.actions == found.actions

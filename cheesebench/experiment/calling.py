@@ -608,7 +608,7 @@ class ModelChannel:
     @property
     def silence(self) -> str:
         """Return the text of the last fault if this session has had no reply at all, or
-        none for a minute; else nothing.
+        none for a minute; otherwise an empty string.
         """
         since = self._silent_since
         if since is None or (self.has_replied and time.monotonic() - since < SILENCE):
@@ -688,8 +688,8 @@ def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
 
 
 def _evidence(log: RunLog, plan: CellPlan, counts: Callable[[int], bool]) -> Hope:
-    """Return the evidence of the trials in a log; ``counts`` says of which subjects
-    replies that could not be read count.
+    """Return the evidence of the trials in a log; unreadable replies are counted for
+    the subjects for which ``counts`` is true.
     """
     hope = Hope()
     for record in log.trials(plan):

@@ -254,7 +254,9 @@ def _takes_sight(lesion: Lesion, other: Lesion) -> bool:
 
 
 def _takes_memory(lesion: Lesion, other: Lesion) -> bool:
-    """Return whether ``lesion`` makes forget everything that ``other`` does."""
+    """Return whether a subject with ``lesion`` forgets everything that one with
+    ``other`` forgets.
+    """
     if lesion.memoryless:
         return True
     return not other.memoryless and other.amnesia <= lesion.amnesia

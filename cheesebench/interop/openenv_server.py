@@ -177,8 +177,8 @@ class CheeseBench(Environment):  # type: ignore[misc]
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **options: Any
     ) -> Prompt:
-        """Begin an episode. Without options, the next trial of this life if episodes
-        are trials, else the next life.
+        """Begin an episode. Without options, it is the next trial of this life if
+        episodes are trials; otherwise the next life.
 
         ``split`` is train or test; ``seed``, ``subject`` and ``protocol`` name a life.
         """
@@ -234,8 +234,8 @@ class CheeseBench(Environment):  # type: ignore[misc]
             if self._served.episode == "life":
                 turns.go_on()
         except CheeseBenchError as error:
-            # For example after ten empty replies in a row. A run would not have such a
-            # trial either.
+            # This happens after ten empty replies in a row, for example. A run would not
+            # have such a trial either.
             turns.request, turns.over = None, True
             return Prompt(done=True, reward=0.0, metadata={"stopped": str(error)})
         self._state.step_count += 1

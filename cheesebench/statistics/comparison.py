@@ -56,7 +56,7 @@ MOST_FLIPS = 9999
 #: Number of largest differences whose signs are flipped one by one; the sum of the
 #: others is normal.
 FLIPPED = 1000
-#: Agent of a program, which has none, and prefix of a setting.
+#: What stands for the agent if a program acts by itself; and the prefix of a setting.
 NO_AGENT, SETTING = "none: a program", "setting "
 UNMEASURED = "No trial that counts was measured."
 UNPAIRED = "No subject was measured in both runs."
@@ -495,8 +495,8 @@ class ModelComparison(tables.Brief):
     @property
     def rates(self) -> tuple[float | None, float | None]:
         """Mean pass rates of the first and of the second run over the protocols for
-        which both have results. If there are no such protocols, over those of either
-        run.
+        which both have results. If there are none, each mean is over the run's own
+        protocols.
         """
         own = [one for one in self.rated if one.paired.pairs] or self.rated
         first, second = (

@@ -50,8 +50,8 @@ ROUNDING = 1e-9
 
 
 def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
-    """Judge one cell against its reference; trials of other cells are ignored, their
-    order does not matter.
+    """Judge one cell against its reference. Trials of other cells are ignored, and the
+    order of trials does not matter.
 
     Raises:
         ValueError: If the plan's estimand is malformed.

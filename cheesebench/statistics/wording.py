@@ -478,8 +478,8 @@ def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
 
 
 def untested(counts: Mapping[str, int], calls: CellCalls | None) -> str:
-    """If there were replies but none named an action, say that the model has not been
-    tested; else return an empty string.
+    """Return a sentence that the model has not been tested if there were replies but
+    none named an action; otherwise an empty string.
     """
     asked = to_act(counts)
     if not 0 < asked <= counts.get("unparsed", 0):

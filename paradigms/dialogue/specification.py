@@ -43,7 +43,7 @@ Arc = tuple[str, str]
 
 @dataclass(frozen=True)
 class World:
-    """A graph at one moment: arcs in the order told (an undirected edge is two arcs),
+    """A graph at one moment: arcs as described (an undirected edge is two arcs),
     and rewards by node.
 
     ``chances``: nodes with random transitions, each with the probability of every
@@ -60,7 +60,7 @@ class World:
         return list(_nodes(self.arcs))
 
     def steps(self, node: str) -> list[str]:
-        """Return the successors of a node, in the order told."""
+        """Return the successors of a node, in the order of description."""
         return [after for before, after in self.arcs if before == node]
 
     def graph(self) -> Any:
@@ -103,7 +103,7 @@ def first_world(graph: Graph) -> World:
 
 
 def edges_of(world: World, directed: bool) -> list[Arc]:
-    """Return every edge once, in the order told."""
+    """Return every edge once, in the order of description."""
     return list(dict.fromkeys(as_told(world.arcs, directed)))
 
 

@@ -144,7 +144,7 @@ class PublishedTabularQL:
 STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
 #: Order in which the search tries these directions.
 TRIED = (0, 2, 3, 1)
-#: Direction that each arrow is taken for, because the oracle knows no diagonals.
+#: Direction as which each arrow is read, because the oracle knows no diagonals.
 TAKEN_FOR = dict(zip("↑→↗↓↘←↖↙^>v<", (0, 1, 1, 2, 2, 3, 3, 3, 0, 1, 2, 3), strict=True))
 #: Glyphs that mean a goal to the oracle, and the only one that it cannot pass.
 AIMS, WALL = frozenset("GP*+E"), "#"

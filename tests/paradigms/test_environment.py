@@ -66,7 +66,7 @@ def test_gymnasium_s_checker_has_nothing_to_say_of_the_registered_one(
     name: str,
 ) -> None:
     environment = gymnasium.make(name, render_mode="rgb_array")
-    # Warnings are errors; with rendering, in all of its modes.
+    # It raises for warnings, too (pytest makes them errors), and renders in all modes.
     check_env(environment.unwrapped)
     environment.close()
 

@@ -344,8 +344,8 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_run(
 def test_a_refused_attempt_replaces_what_the_last_one_reported(
     project: pytest.Pytester, baseline: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cache of a job that is run again has restored its reports. Also where
-    pytest's own parser refuses an option.
+    """The cache of a job that is run again has restored its reports. They are replaced
+    even if pytest's own parser refuses an option.
     """
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path / "summary.md"))

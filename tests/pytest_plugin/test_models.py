@@ -203,7 +203,7 @@ def _surfaces(project: pytest.Pytester) -> dict[str, str]:
 
 
 def _letters(text: str) -> str:
-    """A text however lines were broken and signs escaped."""
+    """Return the letters alone, so that line breaks and escapes make no difference."""
     return re.sub(r"[^a-z]", "", text)
 
 

@@ -139,7 +139,7 @@ def test_four_shards_in_any_order_are_one_run(
         assert main(["export", "whole", form]) == main(["export", "all", form]) == 0
         for table in (whole / "export").iterdir():
             assert (merged / "export" / table.name).read_bytes() == table.read_bytes()
-    # Resumed, it has nothing to do.
+    # Resuming the merged run finds nothing to do.
     again = project.runpytest_inprocess(*GIVEN, "--resume=all")
     assert again.ret == 0
     assert contents(merged) == contents(whole)

@@ -395,7 +395,7 @@ class Talker(Walker):
 
 
 class Answers(Walker):
-    """Answers always the same, action or not."""
+    """Always gives the same answer, whether or not it is an action."""
 
     answer: Any = (7,)
 

@@ -13,8 +13,8 @@ import pytest
 
 from website.attacks import FOUND, KEPT, attack, attacks
 
-#: Found less often than by hand, because that attack used the subject's number, which
-#: no adversary knows (see test_sensing).
+#: Attacks that the planner finds less often than we did by hand, because ours used the
+#: subject's number, which no adversary knows (see test_sensing).
 LESS = {("star_maze", "blind")}
 KNOWN = {
     (one["protocol"], one["lesion"]): one

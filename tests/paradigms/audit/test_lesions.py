@@ -136,7 +136,7 @@ def test_what_lasts_is_learnt_by_reward_and_forgotten(plant: Plant) -> None:
     assert intact.at_last.value == 1
     assert 0.2 <= statistics.mean(life[0].success for life in intact.lives) <= 0.8
     assert all(one.success for life in intact.lives for one in life[1:])
-    # For a subject that is told everything from earlier trials.
+    # The bound is for a subject that knows everything from earlier trials.
     assert bound(paradigm, "intact") == pytest.approx(1)
     assert bound(paradigm, "amnesia=trial") == pytest.approx(0.5)
     for lesion in ("amnesia=trial", "amnesia=choice"):

@@ -37,7 +37,7 @@ def asked(
 def test_a_conversation_can_be_read(garden: DialogueSpecification) -> None:
     first, second, third = asked(garden, "people", "gate")
     assert "Ada can put you in touch with Ben and Dan." in first
-    # The edge 3 - 4 is told from 3.
+    # The edge 3 - 4 is described from 3.
     assert "Dan can put you in touch with Finn." in first
     assert "Eve gives away 40 books. Finn gives away 10 books." in first
     assert first.endswith(

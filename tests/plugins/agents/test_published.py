@@ -80,9 +80,9 @@ def test_it_turns_when_the_same_picture_stays() -> None:
     [
         ("#####\n#→.G#\n#####", FORWARD),
         ("#####\n#↑.G#\n#####", ROTATE_RIGHT),
-        ("#####\n#←.G#\n#####", ROTATE_RIGHT),  # it turns round by the right
+        ("#####\n#←.G#\n#####", ROTATE_RIGHT),  # it turns round to the right
         ("#####\n#↓.P#\n#####", ROTATE_LEFT),
-        ("#####\n#↗.E#\n#####", FORWARD),  # a diagonal is taken for an axis
+        ("#####\n#↗.E#\n#####", FORWARD),  # a diagonal is read as an axis
         ("#####\n#→#G#\n#...#\n#####", ROTATE_RIGHT),
         ("#→#\n#4#\n#+#", ROTATE_RIGHT),  # only # is a wall
     ],
