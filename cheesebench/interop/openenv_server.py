@@ -234,8 +234,8 @@ class CheeseBench(Environment):  # type: ignore[misc]
             if self._served.episode == "life":
                 turns.go_on()
         except CheeseBenchError as error:
-            # This happens after ten empty replies in a row, for example. A run would not
-            # have such a trial either.
+            # This happens after ten empty replies in a row, for example. A run would
+            # not have such a trial either.
             turns.request, turns.over = None, True
             return Prompt(done=True, reward=0.0, metadata={"stopped": str(error)})
         self._state.step_count += 1

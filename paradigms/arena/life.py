@@ -593,7 +593,7 @@ class ArenaSubject:
         return self.it is not None and (rule.guard is None or bool(rule.guard(self)))
 
     def force(self, state: str) -> str:
-        """Enter a state by force, and return its picture."""
+        """Enter a state without an event, and return its picture."""
         self._enter(state)
         self._look_around()
         return self._observation()

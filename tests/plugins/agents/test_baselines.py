@@ -52,8 +52,8 @@ def test_random_is_uniform_and_comes_from_its_seed() -> None:
 def corridor(
     agent: Agent, trials: int, *, length: int = 6, limit: int = 200
 ) -> list[int]:
-    """Run an agent where FORWARD leads on, any other action leads back to the start, and
-    the end pays. Return the latencies.
+    """Run an agent where FORWARD leads on, any other action leads back to the start,
+    and the end pays. Return the latencies.
     """
     latencies = []
     for _ in range(trials):
