@@ -203,7 +203,7 @@ def test_what_cannot_be_meant_is_one_line_and_exit_4(
             [
                 text
                 for text in result.errlines
-                if text.strip() and not text.startswith("  ")
+                if text.strip() and not text.startswith(("  ", "Exit code 4"))
             ]
         )
         == 1
