@@ -51,7 +51,7 @@ class FrozenSet:
         for plan in plans:
             kept = self.protocols.get(plan.twin_of)
             if kept is None or plan.control:
-                yield f"{plan.label} is no twin of a protocol of {self.name}"
+                yield f"{plan.label} is not a twin of a protocol of {self.name}"
             else:
                 public = replace(plan, protocol=plan.twin_of, sha256=kept["sha256"])
                 yield from _differences(self, [public])

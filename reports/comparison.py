@@ -43,7 +43,7 @@ def plain_json(result: object) -> str:
 MARKS = {"better": "▲", "worse": "▼", "no loss": "=", "undecided": "?"}
 
 _HOW_TO_READ = (
-    "Every difference is {} minus {}, in points (or the unit of a measure that is named), over "
+    "Every difference is {} minus {}, in points (or in the unit of the measure shown), over "
     "subjects of the same seed. Answers are at the 5 % level; those of single protocols are corrected for testing "
     "several. Better and worse reject that nothing has changed (sign flips), and are no test of the mean. "
     "'No loss of 30 points' excludes a loss of that size, and no smaller one; undecided excludes nothing."

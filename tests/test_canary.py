@@ -119,7 +119,7 @@ def test_a_model_that_has_read_it_is_found_out(
     assert main(["canary"]) == 0
     assert capsys.readouterr().out == f"{CANARY}\n"
     assert main(["canary", "--model", "random"]) != 0
-    assert "is no language model" in capsys.readouterr().err
+    assert "is not a language model" in capsys.readouterr().err
 
 
 def test_no_twin_ships() -> None:

@@ -28,8 +28,8 @@ SHOWN = 200
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Prints the string that stands in every protocol, page and log. With --model, asks the model to complete it (one "
-        "call); exit code 1 if it can, which it has from our files. That it cannot proves nothing.",
+        "Prints the string that is in every protocol, page and log. With --model, asks the model to complete it (one "
+        "call); exit code 1 if it can, because it must then have read our files. A failure to complete it proves nothing.",
         "",
         "--model NAME",
         "--model openai/llama3.2 --base-url http://127.0.0.1:11434/v1 --json",
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     for name in names:
         if name not in models:
             raise OptionError(
-                f"'{name}' is no language model, and can complete nothing. Name one."
+                f"'{name}' is not a language model, so it cannot complete a text. Name a language model."
             )
     told = answers(models, canary.QUESTION, lambda line: print(line, file=sys.stderr))
     found = [

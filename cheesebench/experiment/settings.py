@@ -746,7 +746,7 @@ def _agent_settings(
     temperatures = values.temperatures
     if "none" in temperatures and len(temperatures) > 1:
         raise OptionError(
-            f"{given.spelling('temperature')} none: it cannot stand beside others."
+            f"{given.spelling('temperature')} none: give 'none' alone, without other temperatures."
         )
     # Each cell has one of several temperatures; checks look at the first.
     settings["temperature"] = next(iter(temperatures), None)

@@ -188,7 +188,7 @@ def read_scores(
         *_BAD_ZIP,
     ) as error:
         raise OptionError(
-            f"{path} is no log that can be read ({quoted(str(error), 200)}). Give {FORMATS}."
+            f"{path} cannot be read as a log ({quoted(str(error), 200)}). Give {FORMATS}."
         ) from None
     return reading.chosen()
 

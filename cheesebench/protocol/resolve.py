@@ -962,7 +962,7 @@ class EvidenceBuilder(Lookup):
                 known := [*self.names.variables, *self.document.measures]
             ):
                 if name in ex.BUILT_INS:
-                    sentence = f"'{name}' is no variable or measure."
+                    sentence = f"'{name}' is neither a variable nor a measure."
                     remedy = f"Add a measure, 'in_{name}: {name}', and name that."
                     self.diagnostics.error(
                         201, self.root.find(here).position, sentence, remedy

@@ -265,7 +265,7 @@ class ChatCompletions:
             if response.status < 300:
                 raise self._fault(
                     "malformed",
-                    f"answers {response.status}, which is no answer to a question",
+                    f"answers {response.status}, which does not answer a question",
                 )
             if response.status < 400:
                 place = quoted(response.headers.get("Location", "nowhere"), 100)
@@ -511,7 +511,7 @@ def variable_name(option: str, given: object) -> str:
     if not re.fullmatch("[A-Z_][A-Z0-9_]{0,99}", name):
         # The value may be the key itself, so it must not be shown.
         raise OptionError(
-            f"The option {option} is no name of an environment variable (capitals, digits and _). "
+            f"The option {option} is not the name of an environment variable (capitals, digits and _). "
             "Export the key under such a name, and give the name."
         )
     return name

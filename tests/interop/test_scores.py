@@ -363,7 +363,7 @@ def test_hostile_logs_are_bounded(
     for path, said in (
         (bomb, "is too large: its header and samples have more than 100,000 bytes"),
         (line, "is too large: line 1 has more than 100,000 bytes"),
-        (deep, "is no log that can be read"),
+        (deep, "cannot be read as a log"),
     ):
         with pytest.raises(CheeseBenchError, match=said):
             read_scores(path)
@@ -372,7 +372,7 @@ def test_hostile_logs_are_bounded(
         read_scores(csv(tmp_path / "many.csv", [("a", str(n), 1) for n in range(20)]))
     lives = {"a": {"value": 1, "metadata": {"plan": 1, "trials": 2}}}
     strange = inspect(tmp_path / "strange.eval", {"1": 1.0}, scores=lives)
-    with pytest.raises(CheeseBenchError, match="is no log"):
+    with pytest.raises(CheeseBenchError, match="cannot be read as a log"):
         cheesebench.verdict(strange)
 
 

@@ -131,7 +131,7 @@ MISTAKES = {
     "by: a word of the language": (
         "by: [sort]",
         "by: [block]",
-        "'block' is no variable or measure. Add a measure, 'in_block: block', and name that.",
+        "'block' is neither a variable nor a measure. Add a measure, 'in_block: block', and name that.",
     ),
     "draw: nothing but an odd key": (
         OF,

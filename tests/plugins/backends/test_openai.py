@@ -151,6 +151,8 @@ def test_served_settings_hold_no_key(served: dict[str, Any]) -> None:
 
 def test_a_key_in_place_of_a_variable_s_name_is_not_printed() -> None:
     for name in ("mk0123456789abcdef", "Correct-Horse"):
-        with pytest.raises(OptionError, match="no name of an environment") as caught:
+        with pytest.raises(
+            OptionError, match="not the name of an environment"
+        ) as caught:
             key_from_environment({"api_key_env": name}, "OPENAI_API_KEY", True)
         assert name not in str(caught.value)
