@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cheesebench import api, arguments, tables
 from cheesebench.auditing import audit_specification
 from cheesebench.baselines import compare_files, locate_counted
-from cheesebench.commands import listing
+from cheesebench.commands import installed
 from cheesebench.commands.common import (
     find_protocol,
     installed_catalogue,
@@ -303,7 +303,7 @@ def catalogue(kind: str = "") -> Installed:
     executors that are installed, or only those of a ``kind`` (such as ``"models"``).
     """
     plugins = installed_plugins()
-    sections, families = listing.collect(plugins, installed_catalogue())
+    sections, families = installed.collect(plugins, installed_catalogue())
     sections["models"] = [
         {"name": entry.name, "summary": f"{entry.backend}/{entry.id}"}
         for entry in known_models(plugins, user_models()).values()
