@@ -287,7 +287,8 @@ def test_of_many_known_names_the_nearest_are_listed(project: pytest.Pytester) ->
     result = project.runpytest("--model", "walker", "--protocols=dnm")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     lines = [line for line in result.stderr.lines if line]
-    [line] = lines
+    line, last = lines
+    assert last.startswith("Exit code 4, ")
     said, _, listed = line.partition(" Nearest of ")
     assert said == "ERROR: There is no protocol 'dnm'. Did you mean 'dnms'?"
     assert len(listed.rstrip(".").split(", ")) == 5
