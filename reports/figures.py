@@ -545,7 +545,7 @@ def _page(groups: Sequence[drawing.Group], shown: Mapping[str, str]) -> str:
     )
     blocks += [
         "Pass rates with 95 % intervals; the mean is over the protocols.",
-        table(("", "mean ± se", *map(words.escape, protocols)), rows),
+        table(("", "mean", *map(words.escape, protocols)), rows),
         *(
             words.escape(note)
             for note in words.ability_footnotes(list(protocols.values()))
