@@ -311,7 +311,7 @@ class ModelRun:
             language=self.language,
             judge=judge_set,
             ahead=settings.ahead,
-            minutes=settings.calls.limits.minutes,
+            budget=language_models.budget_of(self.log, settings.calls),
         )
         return self._runner
 

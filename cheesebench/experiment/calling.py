@@ -14,6 +14,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Iterable,
     Iterator,
     Mapping,
     Sequence,
@@ -42,7 +43,7 @@ from cheesebench.redaction import quoted
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
-    from cheesebench.records import CellPlan
+    from cheesebench.records import CellPlan, TrialRecord
 
 #: Initial limit of calls in flight.
 START = 16
@@ -352,10 +353,14 @@ class Budget:
             raise BudgetSpentError(
                 f"the run has used {tokens:,} tokens; --max-tokens {limits.tokens} is reached"
             )
-        minutes = (time.time() - self._began) / 60
-        if limits.minutes is not None and minutes >= limits.minutes:
+        self.check_time()
+
+    def check_time(self) -> None:
+        """Raise BudgetSpentError after the time limit, which agents have as well."""
+        most, minutes = self._limits.minutes, (time.time() - self._began) / 60
+        if most is not None and minutes >= most:
             raise BudgetSpentError(
-                f"the run has taken {rounded(minutes, 1)} minutes; --max-minutes {limits.minutes:g} is reached"
+                f"the run has taken {rounded(minutes, 1)} minutes; --max-minutes {most:g} is reached"
             )
 
 
@@ -670,14 +675,14 @@ def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
     subjects count, because the others are replayed, unless all recorded replies say
     together that the cell was given up.
     """
-    to_repeat = log.calls.to_repeat(plan)
+    to_repeat, records = log.calls.to_repeat(plan), list(log.trials(plan))
     finished = log.completed_subjects(plan)
-    hope = _evidence(log, plan, lambda subject: subject in finished)
-    everyone = _evidence(log, plan, lambda subject: True)
+    hope = _evidence(records, lambda subject: subject in finished)
+    everyone = _evidence(records, lambda subject: True)
     # A recorded reply outside of any trial may be readable.
     everyone.to_repeat = to_repeat - sum(
         record.tally.get("calls", 0)
-        for record in log.trials(plan)
+        for record in records
         if record.subject not in finished
     )
     if everyone.gone:
@@ -687,12 +692,12 @@ def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
     return hope
 
 
-def _evidence(log: RunLog, plan: CellPlan, counts: Callable[[int], bool]) -> Hope:
-    """Return the evidence of the trials in a log; unreadable replies are counted for
-    the subjects for which ``counts`` is true.
+def _evidence(records: Iterable[TrialRecord], counts: Callable[[int], bool]) -> Hope:
+    """Return the evidence of a cell's trials; unreadable replies are counted for the
+    subjects for which ``counts`` is true.
     """
     hope = Hope()
-    for record in log.trials(plan):
+    for record in records:
         asked = record.tally.get("calls", 0) - record.tally.get("notes", 0)
         hope.was_read |= asked > record.tally.get("unparsed", 0)
         # Empty replies are counted by ``SilenceWatch``.

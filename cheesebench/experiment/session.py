@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -15,8 +13,13 @@ from typing import TYPE_CHECKING, Self
 from cheesebench import interrupts
 from cheesebench.errors import PluginError, RunLogError, cause_of
 from cheesebench.executor import Job, Report, WorkerDiedError
-from cheesebench.experiment import executors, recorder, scheduler, unfinished
-from cheesebench.experiment.calling import BudgetSpentError
+from cheesebench.experiment import (
+    calling,
+    executors,
+    recorder,
+    scheduler,
+    unfinished,
+)
 from cheesebench.experiment.controls import yokes_of
 from cheesebench.experiment.observers import Observers
 from cheesebench.experiment.subjects import stopped
@@ -102,8 +105,7 @@ class RunSession:
     without it, cells that need one cannot be run. ``judge`` decides whether a
     sequential cell needs another set; without it, all subjects are run. ``ahead`` lets
     subjects of the next set run early if a model's server is free of charge and has
-    spare capacity. After ``minutes`` no subject of an agent begins; calls to models
-    have limits of their own.
+    spare capacity. After the time limit of ``budget`` no subject of an agent begins.
 
     The log's contents already count: complete lives are skipped; others are replayed
     from their first trial and compared with the record. A finished trial is written
@@ -125,7 +127,7 @@ class RunSession:
         language: LanguageModels | None = None,
         judge: unfinished.JudgeSet | None = None,
         ahead: bool = False,
-        minutes: float | None = None,
+        budget: calling.Budget | None = None,
     ) -> None:
         pairs = cells.items() if isinstance(cells, Mapping) else cells
         self._cells: dict[CellKey, CellRun] = {
@@ -135,8 +137,7 @@ class RunSession:
         self._seed = seed
         self._language = language
         self._judge = judge
-        self._minutes = minutes
-        self._ends = math.inf if minutes is None else time.monotonic() + 60 * minutes
+        self._budget = budget
         self._admission = self._admission_within_budget()
         self._places = executors.Workplaces(
             plugins,
@@ -451,7 +452,7 @@ class RunSession:
                 self._check_time(cell.plan)
                 await place.runner.run(job, reports.take)
                 reports.check_ended()
-            except (WorkerDiedError, BudgetSpentError) as end:
+            except (WorkerDiedError, calling.BudgetSpentError) as end:
                 reports.take(stopped(reports.trials, end))
         except Exception as error:
             # Raise a bug in the test that waits for this cell, not in this background
@@ -467,8 +468,8 @@ class RunSession:
 
     def _check_time(self, plan: CellPlan) -> None:
         """Raise BudgetSpentError if no further subject of an agent may begin."""
-        if not plan.agent and time.monotonic() >= self._ends:
-            raise BudgetSpentError(f"--max-minutes {self._minutes:g} is reached")
+        if self._budget is not None and not plan.agent:
+            self._budget.check_time()
 
     def _job(self, cell: CellRun, subject: int) -> Job:
         return Job(
