@@ -4,7 +4,7 @@ record.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from cheesebench import records
 from cheesebench.errors import RunLogError, UnknownNameError
@@ -42,25 +42,43 @@ def replay(
 
     Raises RunLogError for a trial that differs from its record.
     """
+    return sum(
+        _replay_cell(log, plugins, plan, acts=agents and _is_shipped(plan, plugins))
+        for plan in log.plans()
+        if cells is None or plan.key in cells
+    )
+
+
+def _replay_cell(
+    log: RunLog, plugins: PluginManager, plan: records.CellPlan, *, acts: bool
+) -> int:
+    """Replay a cell and return its number of trials; if it ``acts``, its agent acts
+    once more, too.
+    """
+    specification = replaying.recorded_protocol(log, plan, plugins)
+    family = plugins.family(specification)
+    _check_bar(plan, family.as_planned(specification, plan))
+    # Compiled once for all subjects.
+    paradigm = replaying.recorded_paradigm(log, plugins, plan) if acts else None
     replayed = 0
-    for plan in log.plans():
-        if cells is not None and plan.key not in cells:
-            continue
-        specification = replaying.recorded_protocol(log, plan, plugins)
-        family = plugins.family(specification)
-        _check_bar(plan, family.as_planned(specification, plan))
-        for life in log.trials_by_subject(plan):
-            subject = life[0].subject
-            wanted = {record.trial for record in life if not record.missing}
-            watched = family.watch(log, plugins, plan, {subject: wanted})
-            for trial in watched if wanted else ():
-                replayed += 1
-                if trial.differs:
-                    raise RunLogError(
-                        f"{_which(trial.record)} is not what the replies of the model led to. {trial.note}"
-                    )
-            if agents and _is_shipped(plan, plugins):
-                _check_agent(log, plugins, plan, life)
+    for life in log.trials_by_subject(plan):
+        subject = life[0].subject
+        wanted = {record.trial for record in life if not record.missing}
+        watched = family.watch(log, plugins, plan, {subject: wanted})
+        for trial in watched if wanted else ():
+            replayed += 1
+            if trial.differs:
+                raise RunLogError(
+                    f"{_which(trial.record)} is not what the replies of the model led to. {trial.note}"
+                )
+        if paradigm is not None:
+            context = SubjectContext(
+                plugins=plugins,
+                plan=plan,
+                seed=log.manifest["options"]["seed"],
+                subject=subject,
+            )
+            _check_agent(life, family.live(paradigm, context))
     return replayed
 
 
@@ -74,28 +92,18 @@ def _is_shipped(plan: records.CellPlan, plugins: PluginManager) -> bool:
 
 
 def _check_agent(
-    log: RunLog,
-    plugins: PluginManager,
-    plan: records.CellPlan,
     life: Sequence[records.TrialRecord],
+    lived: Iterable[tuple[records.TrialRecord, object]],
 ) -> None:
-    """Let an agent live a subject's trials once more, and raise RunLogError for a trial
-    in which its actions differ from the recorded ones.
+    """Raise RunLogError for a trial in which the actions of an agent that lives once
+    more differ from the recorded ones.
     """
-    context = SubjectContext(
-        plugins=plugins,
-        plan=plan,
-        seed=log.manifest["options"]["seed"],
-        subject=life[0].subject,
-    )
-    family = plugins.family(replaying.recorded_protocol(log, plan, plugins))
-    paradigm = replaying.recorded_paradigm(log, plugins, plan)
-    for record, (again, _) in zip(life, family.live(paradigm, context), strict=False):
+    for record, (again, _) in zip(life, lived, strict=False):
         if record.missing or record.tally.get(records.FAULTS):
             return
         if record.actions != again.actions:
             raise RunLogError(
-                f"{_which(record)} is not what {plan.model} does with the seed of the run. Use an undamaged copy."
+                f"{_which(record)} is not what {record.model} does with the seed of the run. Use an undamaged copy."
             )
 
 

@@ -50,6 +50,8 @@ class Reporting:
         self._stopped = 0
         self._lines: list[str] = []
         self._summary: RunSummary | None = None
+        #: Unfinished cells that a resumed run can continue.
+        self._unfinished: Sequence[CellPlan] = ()
         #: Options of larger budgets, and a line that explains them; empty if none was
         #: spent.
         self._larger: tuple[dict[str, str], str] = ({}, "")
@@ -145,7 +147,8 @@ class Reporting:
         run = self._run
         assert run.log is not None
         self._summary = summary
-        self._larger = self._larger_budgets(summary, self._unfinished(run.log))
+        self._unfinished = self._resumable(run.log)
+        self._larger = self._larger_budgets(summary, self._unfinished)
         if run.comparing is not None:
             try:
                 self._compared = run.comparing.compare(run.log)
@@ -186,7 +189,7 @@ class Reporting:
         self._lines += self._write_html(run.config, summary)
         self._say_failed_observers(log, summary)
 
-    def _unfinished(self, log: RunLog) -> list[CellPlan]:
+    def _resumable(self, log: RunLog) -> list[CellPlan]:
         """Return the unfinished cells that a resumed run can continue. A cell in which
         no reply named an action is not one of them.
         """
@@ -212,7 +215,7 @@ class Reporting:
         return f"The rest: {shown}{f', kept by [the job]({job})' if job else ''}.\n"
 
     def _say_unfinished(self, log: RunLog) -> None:
-        plans, unfinished = log.plans(), self._unfinished(log)
+        plans, unfinished = log.plans(), self._unfinished
         # Cells in which no reply named an action are not among the unfinished ones,
         # because resuming would not help.
         self._run.told_how_to_go_on = True

@@ -137,8 +137,12 @@ class Tally:
         entered = {record.trial for record in judged}
         for record in records:
             if record.trial not in entered:
-                new = Tally(by=self._by)
-                self._others.setdefault(record.block, new).add(record)
+                self._elsewhere_in(record.block).add(record)
+
+    def _elsewhere_in(self, block: str) -> Tally:
+        if block not in self._others:
+            self._others[block] = Tally(by=self._by)
+        return self._others[block]
 
     def add(self, record: TrialRecord) -> None:
         """Count one trial; a missing trial has no measures."""
