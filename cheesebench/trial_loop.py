@@ -208,7 +208,7 @@ class TrialLoop:
 
     def _foreseen(self, action: int) -> str | None:
         """Return the observation that the subject's own movement would give; None if
-        nobody needs it, or it is unknown.
+        the loop does not need it, or if it is unknown.
         """
         if self._interrupts == "never" or self._situated is None or self._life.waiting:
             return None

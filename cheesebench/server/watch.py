@@ -425,8 +425,8 @@ class RunLine:
     verdicts: Mapping[str, int] = field(default_factory=dict)
     """Numbers of plain cells by verdict; ``OPEN``: not decided yet."""
     doubtful: int = 0
-    """Number of plain cells with so many missing or unusable trials or replies that
-    their numbers are doubtful.
+    """Number of plain cells whose numbers are doubtful, because many of their trials or
+    replies are missing or unusable.
     """
     gates: tuple[tuple[str, str], ...] = ()
     """Each model (with its view), and its verdict over all protocols."""

@@ -372,8 +372,8 @@ def main() -> int:
 def _write(program: subprocess.Popen[str], sink: TextIO) -> None:
     assert program.stdout is not None
     for line in program.stdout:
-        # A full disk must not stop a program that only wants to log; after closing,
-        # nobody reads the rest.
+        # A full disk must not stop a program that only wants to log. Lines that come
+        # after the log is closed are dropped.
         with contextlib.suppress(OSError, ValueError):
             print(redact(line.rstrip("\n")), file=sink, flush=True)
 

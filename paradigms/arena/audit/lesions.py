@@ -507,7 +507,7 @@ def audit_lesions(
     if construct is None:
         yield AuditFinding("construct", "note", NOT_VALIDATED, {})
         if settings.parts is None:
-            return  # minutes of work that nobody asked for
+            return  # Searching takes minutes, and was not asked for.
     else:
         yield AuditFinding(
             "construct", "note", f"{construct.name}", {"name": construct.name}

@@ -130,7 +130,7 @@ class Search:
     def solve(
         self, life: ArenaSubject, effort: int = EFFORT, polish: int = POLISH
     ) -> Found:
-        """Search depth first for ever shorter successes, most promising moves first.
+        """Search depth first: each success found must be shorter than the last.
 
         Rewarded moves come first, then those that lead to another state, then near
         ones. If nothing succeeds, one action is repeated through the whole trial,
