@@ -28,7 +28,7 @@ _THRESHOLDS = (
         "statistics.comparison",
         ("ALPHA", "LOSS", "LOSS_IN_MARGINS"),
     ),
-    ("statistics.intervals", ("CONTRADICTING_ICC", "CONTRADICTING_P")),
+    ("statistics.judgement", ("CONTRADICTING_ICC", "CONTRADICTING_P")),
     ("planning.simulation", ("ICC_FLOOR",)),
     ("statistics.sample", ("CURVE_PARTS",)),
 )

@@ -22,7 +22,7 @@ from cheesebench.amounts import number, per_hundred, percent, points, signed
 from cheesebench.errors import ComparisonError
 from cheesebench.records import GOAL, CellCalls, CellKey, CellPlan, Measured
 from cheesebench.statistics.betting import bets, wealth
-from cheesebench.statistics.intervals import quantile, t_interval
+from cheesebench.statistics.intervals import mean_limits, quantile, t_interval
 from cheesebench.statistics.question import PASS_RATE, Scale, measured_scale
 from cheesebench.statistics.sample import (
     Sample,
@@ -1055,21 +1055,16 @@ def _weighted(cells: Sequence[Sequence[float]]) -> list[float]:
 def _with_interval(
     found: PairedComparison, cells: Sequence[Sequence[float]]
 ) -> PairedComparison:
-    mean, limits = found.difference, [t_interval(values) for values in cells]
-    if mean is None or None in limits:
+    if found.difference is None:
+        return found
+    estimates = [
+        (sum(values) / len(values), *limits)
+        for values in cells
+        if (limits := t_interval(values))
+    ]
+    if len(estimates) < len(cells):
         return replace(found, interval=None)
-    own = [sum(values) / len(values) for values in cells]
-    down, up = (
-        sum(
-            (one - ends[side]) ** 2
-            for one, ends in zip(own, limits, strict=True)
-            if ends
-        )
-        ** 0.5
-        / len(cells)
-        for side in (0, 1)
-    )
-    return replace(found, interval=(max(-1.0, mean - down), min(1.0, mean + up)))
+    return replace(found, interval=mean_limits(estimates))
 
 
 def _changes(

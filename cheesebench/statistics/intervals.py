@@ -4,6 +4,7 @@ of a subject's trials.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
-
-#: An observed ICC of at least this, with a p value below CONTRADICTING_P, contradicts
-#: an agent without memory.
-CONTRADICTING_ICC = 0.1
-#: Significance level of the F test that subjects differ.
-CONTRADICTING_P = 0.001
 
 
 def clustering(passed: Sequence[float], trials: Sequence[float]) -> tuple[float, float]:
@@ -59,13 +54,6 @@ def quantile(tail: float, degrees: int | None) -> float:
     from scipy.special import ndtri, stdtrit
 
     return float(-ndtri(tail) if degrees is None else -stdtrit(degrees, tail))
-
-
-def contradict_no_memory(icc: float, p_value: float) -> bool:
-    """Return whether this clustering of subjects is too strong for an agent without
-    memory.
-    """
-    return icc >= CONTRADICTING_ICC and p_value < CONTRADICTING_P
 
 
 def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
@@ -127,6 +115,24 @@ def t_interval(
         return float(taken.mean() + sign * half / len(taken) ** 0.5)
 
     return max(-most, end(-1)), min(most, end(1))
+
+
+def mean_limits(
+    estimates: Sequence[tuple[float, float, float]],
+) -> tuple[float, float]:
+    """Return the 95 % limits of the mean of independent estimates, each given with its
+    lower and upper limit.
+
+    The squared distances from estimate to limit add up (MOVER: Zou and Donner 2008,
+    Stat Med 27:1693). Of each estimate the larger distance counts on both sides: a rate
+    of 1 has none above, and with those on the side itself, many rates near 1 have too
+    high a mean too often. No limit is further than the mean of the estimates' own.
+    """
+    count = len(estimates)
+    mean, low, high = (math.fsum(side) / count for side in zip(*estimates, strict=True))
+    squares = (max(one - least, most - one) ** 2 for one, least, most in estimates)
+    half = math.fsum(squares) ** 0.5 / count
+    return max(mean - half, low), min(mean + half, high)
 
 
 def imagined_pair(differences: Sequence[float]) -> float:

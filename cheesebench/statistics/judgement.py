@@ -19,7 +19,6 @@ from cheesebench.statistics.betting import (
 from cheesebench.statistics.controls import contradiction, lesion_sentence
 from cheesebench.statistics.intervals import (
     clustering,
-    contradict_no_memory,
     quantile,
     wilson,
 )
@@ -47,6 +46,11 @@ if TYPE_CHECKING:
 
 #: Tolerance for rounding: .8 - .1 is slightly more than .7 in binary.
 ROUNDING = 1e-9
+#: An observed ICC of at least this, with a p value below CONTRADICTING_P, contradicts
+#: an agent without memory.
+CONTRADICTING_ICC = 0.1
+#: Significance level of the F test that subjects differ.
+CONTRADICTING_P = 0.001
 
 
 def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
@@ -226,7 +230,8 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
     icc, p_value = clustering(
         [one.total for one in counted], [one.scored for one in counted]
     )
-    contradicted = plan.memory == "none" and contradict_no_memory(icc, p_value)
+    # Too strong a clustering of subjects for an agent without memory.
+    clustered = icc >= CONTRADICTING_ICC and p_value < CONTRADICTING_P
     distinct = sum(one.distinct for one in counted) or 1
     low, high = _limits(sample, scores, LIMIT, PASS_RATE)
     curve_unit, curve = learning_curve(sample.per_subject, plan.idle)
@@ -247,7 +252,7 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
         flags=replace(
             described.flags,
             this_subject_only=distinct == 1,
-            memory_contradicted=contradicted,
+            memory_contradicted=plan.memory == "none" and clustered,
         ),
     )
 

@@ -17,6 +17,7 @@ from cheesebench.statistics.betting import LIMIT, limits
 from cheesebench.statistics.by_answer import ByAnswer, by_answer
 from cheesebench.statistics.comparison import rank_models
 from cheesebench.statistics.controls import compare_with_control
+from cheesebench.statistics.intervals import mean_limits
 from cheesebench.statistics.judgement import judge_sample
 from cheesebench.statistics.plausibility import drifting, implausible
 from cheesebench.statistics.sample import (
@@ -317,26 +318,22 @@ def average(cells: Sequence[CellResult]) -> Average | None:
     """Return the unweighted mean of the cells' rates, without cells judged by a
     measure; None if there is no rate.
 
-    The protocols are fixed and their subjects independent, so the squared distances
-    from rate to limit add up on either side (MOVER: Zou and Donner 2008, Stat Med
-    27:1693). The interval of one protocol is its cell's.
+    The protocols are fixed and their subjects independent. The interval of one protocol
+    is its cell's.
     """
-    rated = [cell for cell in cells if cell.plan.measured is None]
     estimates = [
-        (c.rate, *c.interval)
-        for c in rated
-        if c.rate is not None and c.interval is not None
+        (cell.rate, *cell.interval)
+        for cell in cells
+        if cell.plan.measured is None
+        and cell.rate is not None
+        and cell.interval is not None
     ]
     if not estimates:
         return None
-    count = len(estimates)
-    mean = sum(rate for rate, _, _ in estimates) / count
-    below = math.hypot(*(rate - low for rate, low, _ in estimates)) / count
-    above = math.hypot(*(high - rate for rate, _, high in estimates)) / count
     return Average(
-        mean=mean,
-        interval=(max(0.0, mean - below), min(1.0, mean + above)),
-        protocols=count,
+        mean=math.fsum(rate for rate, _, _ in estimates) / len(estimates),
+        interval=mean_limits(estimates),
+        protocols=len(estimates),
     )
 
 

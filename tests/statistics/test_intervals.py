@@ -4,6 +4,9 @@ of a rate.
 
 from __future__ import annotations
 
+from functools import cache
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +16,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from cheesebench.statistics.intervals import (
     clustering,
+    mean_limits,
     quantile,
     rate_limits,
     t_interval,
@@ -108,3 +112,47 @@ def test_one_more_pass_raises_both_limits_of_trials(
     )
     assert fewer[0] < more[0]
     assert fewer[1] < more[1]
+
+
+Estimate = tuple[float, float, float]
+shares = st.floats(0, 1)
+estimates = st.tuples(shares, shares, shares).map(
+    lambda three: (sorted(three)[1], min(three), max(three))
+)
+
+
+@given(st.lists(estimates, min_size=1, max_size=12), st.randoms())
+def test_a_mean_has_limits_within_those_of_its_estimates(
+    own: list[Estimate], random: Random
+) -> None:
+    mean, *ends = (sum(side) / len(own) for side in zip(*own, strict=True))
+    low, high = mean_limits(own)
+    tolerance = 1e-12
+    assert ends[0] - tolerance <= low <= mean + tolerance
+    assert mean - tolerance <= high <= ends[1] + tolerance
+    assert mean_limits([own[0]]) == pytest.approx(own[0][1:], abs=tolerance)
+    shuffled = random.sample(own, len(own))
+    assert mean_limits(shuffled) == (low, high), "names and order change nothing"
+    mirrored = [(1 - rate, 1 - most, 1 - least) for rate, least, most in own]
+    assert mean_limits(mirrored) == pytest.approx((1 - high, 1 - low))
+
+
+@pytest.mark.parametrize("passes", [0.95, 0.98, 0.9, 0.5])
+@pytest.mark.parametrize("subjects", [3, 6])
+def test_limits_of_a_mean_hold_near_a_rate_of_1(passes: float, subjects: int) -> None:
+    """Nine protocols, all near 1: a rate of 1 has no distance above, so limits of which
+    the sides add up apart are too low in one run of ten.
+    """
+
+    @cache
+    def limits_of(*own: int) -> tuple[float, float]:
+        return rate_limits(own, [1] * subjects)
+
+    random, missed = np.random.default_rng(4), 0
+    for _ in range(400):
+        drawn = (random.random((9, subjects)) < passes).astype(int).tolist()
+        low, high = mean_limits(
+            [(sum(own) / subjects, *limits_of(*own)) for own in drawn]
+        )
+        missed += not low <= passes <= high
+    assert missed <= 0.05 * 400

@@ -68,17 +68,22 @@ def test_overall_and_profile_by_hand(run: Run) -> None:
     summary = run(a=GOOD, b=FAIR, c=POOR)
     (model,) = summary.models
     ends = [(cell.rate or 0, *(cell.interval or ())) for cell in summary.cells]
-    below = sum((rate - low) ** 2 for rate, low, _ in ends) ** 0.5 / 3
-    above = sum((high - rate) ** 2 for rate, _, high in ends) ** 0.5 / 3
+    larger = [max(rate - low, high - rate) for rate, low, high in ends]
+    half = sum(one**2 for one in larger) ** 0.5 / 3
     assert model.overall is not None
     assert model.overall.mean == pytest.approx((0.8 + 0.65 + 0.3) / 3)
     mean = model.overall.mean
-    assert model.overall.interval == pytest.approx((mean - below, mean + above))
-    assert below != pytest.approx(above)
+    assert model.overall.interval == pytest.approx((mean - half, mean + half))
     assert list(model.profile) == ["spatial learning", "working memory"]
     assert model.profile["spatial learning"].mean == pytest.approx(0.725)
     assert model.profile["spatial learning"].protocols == 2
     assert model.profile["working memory"].interval == pytest.approx(ends[2][1:])
+
+
+def test_a_mean_of_perfect_cells_has_no_limit_above_1(run: Run) -> None:
+    overall = run(a="+" * 20, b="+" * 20).models[0].overall
+    assert overall is not None
+    assert (overall.mean, overall.interval[1]) == (1, 1)
 
 
 def test_gate_passes_when_all_pass(run: Run) -> None:
