@@ -1114,8 +1114,8 @@ def rank_models(cells: Iterable[tuple[CellPlan, Sample]]) -> tuple[Leaderboard, 
     """Return a ranking for every view and variant in which at least two models ran the
     same protocols.
 
-    Left out are cells without any result, and measures for which neither more nor less
-    is better.
+    Left out are cells without any result, measures for which neither more nor less is
+    better, and protocols of which some model has no result of the common subjects.
     """
     places: dict[tuple[str, str], dict[str, dict[str, Ratings]]] = {}
     doubted = set[str]()
@@ -1134,7 +1134,7 @@ def _boards(
     places: Mapping[tuple[str, str], dict[str, dict[str, Ratings]]], doubted: set[str]
 ) -> Iterator[Leaderboard]:
     for (view, variant), models in places.items():
-        shared = sorted(set.intersection(*map(set, models.values())))
+        shared = _shared([*models.values()])
         if len(models) > 1 and shared:
             scores = {
                 name: [own[one] for one in shared] for name, own in models.items()
@@ -1143,6 +1143,20 @@ def _boards(
                 _rank(view, variant, scores),
                 not_validated=tuple(name for name in shared if name in doubted),
             )
+
+
+def _shared(models: Sequence[dict[str, Ratings]]) -> list[str]:
+    """Return the protocols of which every model has a score among the subjects that all
+    of them have.
+    """
+    found = []
+    for name in sorted(set.intersection(*map(set, models))):
+        ratings = [own[name] for own in models]
+        common = set.intersection(*map(set, ratings))
+        scores = ([own[number][2] for number in common] for own in ratings)
+        if not any(all(map(math.isnan, own)) for own in scores):
+            found.append(name)
+    return found
 
 
 def _ratings(sample: Sample) -> Ratings:

@@ -74,6 +74,30 @@ def test_equal_models_are_rarely_told_apart(
     assert wrong <= 4
 
 
+@pytest.mark.parametrize("unvalued", [{0, 1}, {2}])
+def test_a_protocol_without_a_common_result_is_left_out(
+    plan: MakePlan, cohort: MakeTrials, unvalued: set[int]
+) -> None:
+    """A trial may end without a value, as a latency without a goal does."""
+    named = [("A", "a"), ("B", "a"), ("A", "b"), ("B", "b")]
+    plans = [
+        plan(design="leaderboard", subjects=3, trials=4, model=model, protocol=name)
+        for model, name in named
+    ]
+    trials = [
+        replace(record, success=None)
+        if name == "b" and (record.subject in unvalued) == (model == "A")
+        else record
+        for model, name in named
+        for record in cohort("+-+-", "++--", "+++-", model=model, protocol=name)
+    ]
+    (board,) = summarise_run({"seed": 0}, plans, trials).leaderboards
+    assert (board.protocols, [one.rate for one in board.models]) == (
+        1,
+        [0.75 - 1 / 6] * 2,
+    )
+
+
 def test_trials_that_a_server_lost_count_for_nobody(
     plan: MakePlan, cohort: MakeTrials
 ) -> None:
