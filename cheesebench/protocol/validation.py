@@ -436,15 +436,18 @@ def _of_lesions(
 def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
     """Return the status of the construct in one audit; none if the audit has not tried
     all of its lesions.
+
+    An intact subject that fails, and a lesion that should not matter but does, count as
+    well: they have no bound.
     """
     construct = specification.construct
     assert construct is not None
     if _is_passed_without(specification, report):
         return "failed"
+    if any(one.get("verdict") == "FAIL" for one in _rows(report, RULE)):
+        return "failed"
     named = {f"{RULE}{lesion}": most for lesion, most in construct.abolished_by}
     verdicts = _of_lesions(_tried(report), named)
-    if "FAIL" in verdicts:
-        return "failed"
     if verdicts == {"ok"}:
         return "validated"
     return "searched" if verdicts <= {"ok", "undecided"} else "declared"

@@ -112,6 +112,18 @@ def test_one_that_fails_decides(tmp_path: Path) -> None:
     assert status(tmp_path, specification, report(specification), [failed]) == "failed"
 
 
+@pytest.mark.parametrize("lesion", ["intact", "amnesia=start"])
+def test_a_row_without_a_bound_may_fail_it(tmp_path: Path, lesion: str) -> None:
+    """The intact subject, and a lesion that should not matter."""
+    specification = written(tmp_path)
+    content = report(specification)
+    row = {"rule": f"lesion: {lesion}", "verdict": "ok", "numbers": {"at_most": None}}
+    content["findings"].append(row)
+    assert status(tmp_path, specification, content) == "validated"
+    row["verdict"] = "FAIL"
+    assert status(tmp_path, specification, content) == "failed"
+
+
 def test_what_was_only_searched_is_not_validated(tmp_path: Path) -> None:
     specification = written(tmp_path)
     searched = report(specification, blind=("undecided", 0.25))

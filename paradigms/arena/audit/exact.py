@@ -355,11 +355,7 @@ def _hangs_on_the_past(world: beliefs.World) -> bool:
         one.order == "shuffle" and one.max_run
         for one in world.program.specification.draws
     )
-    # A subject that may choose which of several states to enter leaves itself a note by
-    # the choice.
-    outlasts = len(lesion.forgets_at) > 1 or (
-        bool(lesion.forgets_at) and relevance.outlasts(lesion.forgets_at)
-    )
+    outlasts = bool(lesion.forgets_at) and relevance.outlasts(lesion.forgets_at)
     return (
         outlasts
         or dealt
@@ -412,19 +408,38 @@ def _priors(adversary: Adversary) -> Iterator[beliefs.Rest]:
 
 
 def _entered(adversary: Adversary, parts: beliefs.Parts) -> beliefs.Parts:
-    """Return the entries into the state at which everything is forgotten, for trials
-    with these beginnings; without such a state, the beginnings.
+    """Return the first entries into the states at which everything is forgotten, for
+    trials with these beginnings; without such a state, the beginnings.
     """
-    for state in adversary.world.lesion.forgets_at:
-        parts = adversary.entries(parts, 0, frozenset({state}), state)
-    return parts
+    states = adversary.world.lesion.forgets_at
+    if not states:
+        return parts
+    entered: beliefs.Parts = defaultdict(dict)
+    for state in sorted(states):
+        for percept, part in adversary.entries(parts, 0, states, state).items():
+            for grain, weight in part.items():
+                together = entered[percept]
+                together[grain] = together.get(grain, 0.0) + weight
+    return dict(entered)
+
+
+def beginnings(adversary: Adversary) -> Iterator[beliefs.Parts]:
+    """Yield the different beginnings of the judged trials, for a subject that has been
+    told nothing.
+    """
+    seen = set[Hashable]()
+    for rest in _priors(adversary):
+        parts = begun(adversary.world.begin(rest))
+        if (key := _signature(parts)) not in seen:
+            seen.add(key)
+            yield parts
 
 
 def _beginnings(adversary: Adversary, effort: float) -> list[beliefs.Parts]:
     known: dict[Hashable, beliefs.Parts] = {}
     most = adversary.world.spent + BEGUN * effort
-    for rest in _priors(adversary):
-        parts = _entered(adversary, begun(adversary.world.begin(rest)))
+    for root in beginnings(adversary):
+        parts = _entered(adversary, root)
         known.setdefault(_signature(parts), parts)
         if len(known) > BEGINNINGS or adversary.world.spent > most:
             raise walks.TooManyError

@@ -5,37 +5,48 @@ be the item.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from itertools import islice
+from itertools import pairwise
 
 from cheesebench.lesions import TRIAL, Lesion
-from cheesebench.paradigms.arena.audit import beliefs
-from cheesebench.paradigms.arena.audit.adversary import Adversary, begun
-from cheesebench.paradigms.arena.audit.walks import shares
+from cheesebench.paradigms.arena.audit import beliefs, exact, runs, walks
+from cheesebench.paradigms.arena.audit.adversary import Adversary
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
+from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.specification import ConstructSpec, RuleSpec
 
-#: Number of trials of a life that are searched for information given before a state.
-TRIALS = 3
+#: Maximum number of different beginnings of a trial that are searched for information
+#: given before a state; with more, it counts as given.
+BEGINNINGS = 16
+#: Number of random trials that show which states follow which.
+WANDERED = 60
+#: The states that may follow each state.
+Following = Mapping[str, set[str]]
 
 
-def earlier_amnesias(paradigm: ArenaParadigm, effort: float) -> dict[Lesion, float]:
+def earlier_amnesias(
+    paradigm: ArenaParadigm, effort: float, seed: int = 0
+) -> dict[Lesion, float]:
     """Return the amnesias at earlier states under which more may succeed than the
     construct allows, each with its limit.
 
     In a memory task, an amnesia named at a state (of the choice, say) must hold at
-    every state after the one that first tells the item to remember. States at which the
-    construct itself names an amnesia, and those before them, are left out.
+    every state after the one that first tells the item to remember. States from which
+    every way to it passes another amnesia of the construct are left to that one.
     """
     construct = paradigm.specification.construct
     found: dict[Lesion, float] = {}
     if construct is None or construct.kind != "memory":
         return found
-    for lesion, at_most in construct.abolished_by:
-        for states in places_between(paradigm.specification, lesion):
+    named = [one for one in construct.abolished_by if one[0].forgets_at]
+    ways = [following(paradigm.specification)]
+    ways += [wandered(paradigm, seed)] if named else []
+    for lesion, at_most in named:
+        for states in places_between(paradigm.specification, lesion, ways):
             earlier = replace(lesion, amnesia=states | (lesion.amnesia & {TRIAL}))
             if is_told(paradigm, earlier, states, effort):
                 found[earlier] = min(at_most, found.get(earlier, 1.0))
@@ -43,19 +54,20 @@ def earlier_amnesias(paradigm: ArenaParadigm, effort: float) -> dict[Lesion, flo
 
 
 def places_between(
-    specification: Specification, lesion: Lesion
+    specification: Specification, lesion: Lesion, ways: Iterable[Following]
 ) -> list[frozenset[str]]:
     """Return each state between the first states of a trial and those of an amnesia,
     alone and together with its alternatives. Alternatives are included because the
     choice between them may reveal the item to remember.
+
+    ``ways`` has the states that may follow each other by the file, and those that do:
+    by a rule that never fires, alternatives seem to follow each other.
     """
-    between, following = (
-        states_between(specification, lesion),
-        _following(specification),
-    )
-    after = {one: _reached({one}, following, lesion.forgets_at) for one in between}
+    between = states_between(specification, lesion)
     places = [frozenset({one}) for one in between]
-    places += [frozenset({one, *_beside(one, after)}) for one in between]
+    for following in ways:
+        after = {one: _reached({one}, following, lesion.forgets_at) for one in between}
+        places += [frozenset({one, *_beside(one, after)}) for one in between]
     return [*dict.fromkeys(places)]
 
 
@@ -69,21 +81,26 @@ def _beside(state: str, after: Mapping[str, set[str]]) -> list[str]:
 
 def states_between(specification: Specification, lesion: Lesion) -> list[str]:
     """Return the states between the first ones of a trial and those of an amnesia, in
-    the order of the file. States that the construct names itself are left out.
+    the order of the file. Those that lead to another amnesia of the construct first are
+    left out; a first state is included if a trial may return to it.
     """
     if not lesion.forgets_at or specification.construct is None:
         return []
-    following = _following(specification)
-    begun_in = {one.name for one in specification.entry}
-    passed = _reached(begun_in, following, lesion.forgets_at)
+    ways = following(specification)
+    passed = _reached(_begun_in(specification), ways, lesion.forgets_at)
+    entered = set[str]().union(*(ways[one] for one in passed))
     named = _named(specification.construct) - lesion.forgets_at
     return [
         name
         for name in specification.states
-        if name in passed - begun_in
-        and _reached({name}, following, ()) & lesion.forgets_at
-        and not _reached({name}, following, ()) & named
+        if name in passed & entered
+        and _reached({name}, ways, ()) & lesion.forgets_at
+        and not _reached({name}, ways, lesion.forgets_at) & named
     ]
+
+
+def _begun_in(specification: Specification) -> set[str]:
+    return {one.name for one in specification.entry}
 
 
 def _named(construct: ConstructSpec) -> set[str]:
@@ -91,7 +108,8 @@ def _named(construct: ConstructSpec) -> set[str]:
     return {state for one in lesions for state in one.forgets_at}
 
 
-def _following(specification: Specification) -> dict[str, set[str]]:
+def following(specification: Specification) -> Following:
+    """Return the states that may follow each state by the file."""
     always = {rule.go for rule in specification.watch if rule.go}
     always |= {one.go for one in specification.finish if one.go}
     return {
@@ -100,16 +118,39 @@ def _following(specification: Specification) -> dict[str, set[str]]:
     }
 
 
-def _reached(
-    first: set[str], following: dict[str, set[str]], without: Collection[str]
-) -> set[str]:
+def wandered(paradigm: ArenaParadigm, seed: int) -> Following:
+    """Return the states that follow each state in trials of subjects that go from event
+    to event at random.
+    """
+    specification = paradigm.specification
+    found: dict[str, set[str]] = {name: set() for name in specification.states}
+    for own_seed, subject, count in runs.lives_for(specification, WANDERED, seed):
+        chance = random.Random(f"{own_seed}|{subject}|following")
+        walker = runs.Walker(paradigm.program, runs.event_random(chance))
+        life = ArenaSubject(paradigm.program, runs.DARKNESS, own_seed, subject)
+        seen: list[str] = []
+        for _ in runs.walk(
+            life,
+            walker,
+            specification,
+            count,
+            lambda one, _, seen=seen: seen.append(one.state),  # type: ignore[misc]
+            every_block=True,
+        ):
+            for one, other in pairwise(seen):
+                found[one].add(other)
+            seen.clear()
+    return found
+
+
+def _reached(first: set[str], ways: Following, without: Collection[str]) -> set[str]:
     """Return these states and all that may follow them, up to those in ``without``."""
     found, pending = set[str](), [one for one in first if one not in without]
     while pending:
         name = pending.pop()
         if name not in found:
             found.add(name)
-            pending += following[name] - set(without)
+            pending += ways[name] - set(without)
     return found
 
 
@@ -121,24 +162,26 @@ def is_told(
     before; otherwise from the pictures.
     """
     specification = paradigm.specification
-    following = _following(specification)
-    begun_in = {one.name for one in specification.entry}
+    ways, begun_in = following(specification), _begun_in(specification)
     earlier = [
         one
         for name, one in specification.states.items()
-        if name in _reached(begun_in, following, states)
-        and states & _reached({name}, following, ())
+        if name in _reached(begun_in, ways, states) | (begun_in & states)
+        and states & _reached({name}, ways, ())
     ]
-    if any(_answers(rule) for one in earlier for rule in one.rules):
+    if states & begun_in or any(
+        _answers(rule) for one in earlier for rule in one.rules
+    ):
         return True
     adversary = Adversary(paradigm, lesion, effort)
-    rest = adversary.world.prior()
-    for _ in islice(range(specification.planned_trials), TRIALS):
-        ensemble = adversary.world.begin(rest)
-        known = _known(adversary, begun(ensemble), states)
-        if len({shares(one.items()) for one in known if one}) != 1:
+    beginnings = exact.beginnings(adversary)
+    for number, root in enumerate(beginnings):
+        known = _known(adversary, root, states)
+        if (
+            number == BEGINNINGS
+            or len({walks.shares(one.items()) for one in known if one}) != 1
+        ):
             return True
-        rest = adversary.carried(ensemble)
     return False
 
 

@@ -513,7 +513,7 @@ def audit_lesions(
             "construct", "note", f"{construct.name}", {"name": construct.name}
         )
     named = dict(construct.abolished_by) if construct else {}
-    earlier = earlier_amnesias(paradigm, settings.effort)
+    earlier = earlier_amnesias(paradigm, settings.effort, settings.seed)
     at_most = earlier | named
     lesions = dict.fromkeys([*battery(paradigm.specification), *earlier])
     found = ceilings(list(lesions), at_most, settings, runner)

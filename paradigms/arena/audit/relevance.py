@@ -287,21 +287,20 @@ class Relevance:
 
     def outlasts(self, states: frozenset[str]) -> bool:
         """Return whether actions before these states may matter after them (as a note),
-        or in trials without them.
+        or in trials without them. By choosing which of them to enter, a subject may
+        leave a note, too.
         """
         judged = [self._flow[name] for name in self._specification.judged_blocks]
+        avoided = any(one.goes_round(states) for one in judged)
+        if not any(flow.acts_before(states) for flow in self._flow.values()):
+            return self.clock or avoided
         noted = (
             not flow.is_placed(one) or flow.is_written(one) or not flow.pays_alike(one)
             for flow in self._flow.values()
             for one in states
         )
         visits = self._visited or bool(self.timed_places)
-        return (
-            self.clock
-            or visits
-            or any(noted)
-            or any(one.goes_round(states) for one in judged)
-        )
+        return len(states) > 1 or self.clock or visits or any(noted) or avoided
 
     def _key(self, life: Any) -> Key:
         where = life.block, life.state
@@ -599,23 +598,25 @@ class Flow:
 
     def goes_round(self, states: frozenset[str]) -> bool:
         """Return whether a trial may succeed without entering any of these states."""
-        own, begun = (
-            self._specification,
-            [one for one in self._entered() if one not in states],
-        )
-        passed = {
-            *begun,
-            *self._reachable(
-                (there for one in begun for there in self._next[one]), states
-            ),
-        }
+        own, passed = self._specification, self._reachable(self._entered(), states)
         ends = {
             TIMEOUT,
             *(one.end for one in own.finish),
             *(rule.end for one in passed for rule in self._rules[one]),
         }
-        return bool(begun) and any(
+        return bool(passed) and any(
             holds_of(own.success, one) is not False for one in ends if one
+        )
+
+    def acts_before(self, states: frozenset[str]) -> bool:
+        """Return whether a subject may act in a trial before it enters one of these
+        states for the first time.
+        """
+        passed = self._reachable(self._entered(), states)
+        return any(
+            not self._program.states[one].waits
+            for one in passed
+            if not states.isdisjoint(self._behind(one))
         )
 
     def _only_begun(self) -> set[str]:

@@ -99,6 +99,95 @@ def test_which_of_two_states_a_trial_passes_may_tell(plant: Plant) -> None:
     assert earlier == {Lesion.parse("amnesia=wait+amnesia=other"): 0.5}
 
 
+#: After the cue one of two states, which differ only in what they say.
+BRANCHES = (
+    *WAIT,
+    (
+        "{after: 3, go: wait}",
+        "{after: 3, if: side == left, go: wait}, {after: 3, go: other}",
+    ),
+    (
+        "    wait:\n",
+        "    other: {freeze: true, rules: [{after: retention, go: choice}]}\n    wait:\n",
+    ),
+)
+BUZZ = ("other: {freeze: true, rules", "other: {freeze: true, say: buzz, rules")
+LONG = (
+    "other: {freeze: true, rules: [{after: retention",
+    "other: {freeze: true, rules: [{after: 5",
+)
+
+
+@pytest.mark.parametrize(
+    ("told", "most"), [((), 0.5), ((BUZZ,), 1.0), ((LONG,), 1.0)], ids=str
+)
+def test_an_amnesia_at_two_states_is_bounded_where_no_subject_can_choose(
+    told: tuple[tuple[str, str], ...], most: float, plant: Plant
+) -> None:
+    assert left(plant(*BRANCHES, *told, construct("choice"))) == {
+        "amnesia=choice": HALF,
+        "amnesia=other+amnesia=wait": pytest.approx(most),
+    }
+
+
+@pytest.mark.parametrize("there", ["wait", "other"])
+def test_a_rule_that_never_fires_hides_no_alternative(there: str, plant: Plant) -> None:
+    """By the file, each of the two states may follow the other."""
+    rule = "rules: [{after: retention"
+    back = "other" if there == "wait" else "wait"
+    at = f"    {there}:\n      freeze: true\n      " if there == "wait" else "buzz, "
+    dead = (
+        f"{at}{rule}",
+        f"{at}rules: [{{after: 9, if: trial > 99, go: {back}}}, {{after: retention",
+    )
+    most = left(plant(*BRANCHES, BUZZ, dead, construct("choice")))
+    assert most["amnesia=other+amnesia=wait"] == pytest.approx(1)
+
+
+def test_a_second_amnesia_in_the_construct_hides_no_earlier_one(plant: Plant) -> None:
+    flash = TOLD["a flash before the wait"]
+    asked = earlier_amnesias(plant(*WAIT, construct("wait", "choice"), *flash), 1.0)
+    assert asked == {Lesion.parse("amnesia=flash"): 0.5}
+
+
+def test_blocks_without_a_cue_come_before_those_that_are_judged(plant: Plant) -> None:
+    """In the first block, nothing is told before the wait."""
+    marks = ("draw:\n", "draw:\n  marks: {of: {blank: ['.'], lit: ['*']}}\n")
+    shown = (
+        ("vars: {", "vars: {mark: {init: '.', per: trial}, "),
+        ('show: {side: "*"}, rules', "show: {side: mark}, rules"),
+        ("    wait:\n", "    wait:\n      show: {side: mark}\n"),
+        ("start: cue", "start: [{if: block == early, go: dark}, light]"),
+        (
+            "    cue:",
+            "    dark: {freeze: true, set: {mark: blank}, rules: [{after: 1, go: cue}]}\n"
+            "    light: {freeze: true, set: {mark: lit}, rules: [{after: 1, go: cue}]}\n    cue:",
+        ),
+        ("schedule: {main", "schedule: {early: {sessions: 1, trials: 4}, main"),
+        ("success:", "estimand: {where: block == main}\nsuccess:"),
+    )
+    most = left(plant(*WAIT, marks, *shown, construct("choice")))
+    assert most["amnesia=wait"] is None or most["amnesia=wait"] > 0.9
+
+
+def test_a_first_state_may_come_back_with_a_hint(plant: Plant) -> None:
+    again = (
+        ("draw:\n", "draw:\n  marks: {of: {hint: ['+']}}\n"),
+        (
+            "start: {at: box",
+            "vars: {mark: {init: '*', per: trial}, shown: {init: 0, per: trial}}\nstart: {at: box",
+        ),
+        (
+            'show: {side: "*"}, rules: [',
+            "show: {side: mark}, rules: [{after: 2, if: shown < 2, set: {shown: shown + 1, mark: hint}, go: cue}, ",
+        ),
+        ("    choice:\n", "    choice:\n      place: box\n"),
+    )
+    most = left(plant(*again, construct("choice")))
+    assert most.keys() == {"amnesia=choice", "amnesia=cue"}
+    assert most["amnesia=cue"] is None or most["amnesia=cue"] > 0.9
+
+
 def test_an_audit_has_a_row_for_it(plant: Plant) -> None:
     told = plant(*WAIT, construct("choice"), *TOLD["a word during the wait"])
     settings = AuditSettings(trials=200, parts=("lesions",), effort=0.1)
