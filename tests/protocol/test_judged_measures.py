@@ -129,6 +129,45 @@ def test_what_is_judged(examine: Examine, complete: Callable[[str], str]) -> Non
     assert specification.reference is None, "there is no number for the pass rate"
 
 
+@pytest.mark.parametrize(
+    ("side", "value", "margin", "bar"),
+    [("lower", 5, 2, 7), ("higher", 5, 2, 3), ("higher", 1.5, 0.5, 1)],
+)
+def test_a_verdict_asks_for_the_animals_mean_less_the_margin(
+    side: str,
+    value: float,
+    margin: float,
+    bar: float,
+    examine: Examine,
+    complete: Callable[[str], str],
+) -> None:
+    keys = f"measure: latency, value: {value}, sd: 1, n_animals: 8, better: {side}"
+    text = reference(f"{keys}, margin: {margin}, range: [0, 9]")
+    specification, found = examine(complete(text))
+    assert specification is not None, found
+    assert specification.bar == bar
+
+
+@pytest.mark.parametrize(
+    ("spread", "known"),
+    [
+        ("", False),
+        (", n_animals: 8", False),
+        (", sd: 1, n_animals: 1", False),
+        (", sd: 1, n_animals: 2", True),
+    ],
+)
+def test_the_spread_between_animals_is_known_of_two_of_them(
+    spread: str, known: bool, examine: Examine, complete: Callable[[str], str]
+) -> None:
+    text = reference(f"measure: latency, value: 5, kind: analogy{spread}")
+    specification, found = examine(complete(text))
+    assert specification is not None, found
+    (only,) = specification.references
+    assert only.has_spread == known
+    assert only.nature == ("analogy" if known else "analogy, declared")
+
+
 def test_where_of_the_judged_reference_says_what_is_compared(
     examine: Examine, complete: Callable[[str], str]
 ) -> None:

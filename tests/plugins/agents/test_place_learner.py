@@ -21,6 +21,7 @@ from cheesebench.plugins.agents import PlaceLearner, place_learner
 from cheesebench.plugins.agents.grid import Grid
 from cheesebench.plugins.agents.place_learner import (
     FRESH,
+    IN_VAIN,
     REWARDED,
     Choice,
     Frame,
@@ -297,6 +298,25 @@ def test_outcomes_are_credited_to_places_and_looks_and_what_follows_fades() -> N
     assert worth.of_looks(right) > 0.5 > worth.of_looks(wrong)
     # A place's role in the trial makes it a different place.
     assert worth.of_place(wrong._replace(been=REWARDED)) > 0.5
+
+
+def test_entering_in_vain_says_more_of_the_place_than_of_its_looks() -> None:
+    vain, punished = Worth(), Worth()
+    choice = Choice(("", ()), 1, FRESH, "O", True)
+    vain.nothing(choice)
+    punished.credit(choice, 0.0)
+    assert vain.of_place(choice) == punished.of_place(choice) < 0.5
+    assert punished.of_looks(choice) < vain.of_looks(choice) < 0.5
+    vain.forget_looks(choice.moment)
+    assert vain.of_looks(choice) == 0.5 > vain.of_place(choice)
+
+
+def test_a_place_to_which_it_was_led_is_worth_most_until_it_has_been_there() -> None:
+    worth = Worth()
+    worth.shown = 1
+    shown, other = (Choice(("", ()), place, FRESH, "O", True) for place in (1, 2))
+    assert worth.of_place(shown) > 1 > worth.of_place(other)
+    assert worth.of_place(shown._replace(been=IN_VAIN)) < worth.of_place(other)
 
 
 def test_a_moment_that_always_lasts_as_long_passes_by_itself() -> None:
