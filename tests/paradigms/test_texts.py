@@ -14,6 +14,7 @@ from cheesebench.paradigms.arena.audit.adversary import Adversary
 from cheesebench.paradigms.arena.audit.exact import upper_bound
 from cheesebench.paradigms.arena.audit.lesions import Order, measure
 from cheesebench.paradigms.arena.controls import LabelsSwapped
+from cheesebench.paradigms.arena.environment import text_space
 from cheesebench.paradigms.arena.scenes import hidden_by
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Specification
@@ -67,6 +68,31 @@ def test_what_values_look_like() -> None:
         with pytest.raises(LoneBraceError) as caught:
             text_parts(text)
         assert caught.value.offset == offset
+
+
+#: A value drawn, one of a variable, one that a block sets, and sets that grow.
+LONG = CORRIDOR + (
+    "draw: {tone: {of: {tone: [high, a_tone_whose_name_is_longer_than_all_the_rest]}}, "
+    "pair: {pick: 2, of: {sign: [star, moon, sun]}}}\n"
+    "vars: {seen: [], level: 2.5}\n"
+    "trial: {limit: 4, start: run, states: {run: {say: '{tone} {sign} {level} {seen}', rules: ["
+    "{act: FORWARD, add: {seen: tone}}, {act: ROTATE_RIGHT, set: {level: level / 3}}]}}}\n"
+    "schedule: {one: {trials: 6, set: {level: 1234567}}}\n"
+)
+
+
+def test_every_text_fits_the_space_of_observations(
+    load: Callable[[str], Specification],
+) -> None:
+    paradigm = ArenaParadigm(load(LONG))
+    view = installed_plugins().view("ascii_2d")
+    space = text_space(paradigm, view)
+    life, read = paradigm.environment(view, 0, 0), []
+    while (observation := life.begin_trial()) is not None:
+        read += [observation, life.step(2)[0], life.step(0)[0]]
+    assert len(read) == 18
+    assert any("a_tone" in text for text in read)
+    assert all(text in space for text in read)
 
 
 TWO = CORRIDOR + (
