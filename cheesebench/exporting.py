@@ -144,7 +144,12 @@ def _trials(
         strategy = [
             None if record.missing else measure(record) for measure in _MOVES.values()
         ]
-        known = {"judged": record.trial in judged, "missing": record.missing}
+        known: dict[str, Any] = {
+            "judged": record.trial in judged,
+            "missing": record.missing,
+        }
+        if record.missing:  # a planned place, if it is known
+            known |= {"block": record.block or None, "session": record.session or None}
         fields = [
             known.get(name, None if record.missing else getattr(record, name, None))
             for name in _TRIAL

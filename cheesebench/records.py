@@ -67,10 +67,6 @@ class Variant:
 #: The variant of an unchanged cell.
 PLAIN = Variant()
 
-#: Counter in a record's tally: the agent raised or returned an invalid action, so the
-#: trial counts as failed.
-FAULTS = "faults"
-
 #: Largest measurement; fourth powers of such numbers, and their sums, are finite.
 LARGEST = 1e30
 
@@ -345,7 +341,9 @@ class CellPlan(tables.Brief):
     subject is one generation of answers to all of them. ``ability`` has the ends of the
     scale on which the pass rate is an ability (None: nothing is proved). ``idle`` are
     sessions in which nothing can succeed, by the audit: probes, and conditioning.
-    ``answers`` are draws that give each subject its right answer for life.
+    ``answers`` are draws that give each subject its right answer for life. ``blocks``
+    is the schedule, as if no criterion ended a block early: name, sessions, and trials
+    of a session (empty: unknown).
     """
 
     model: str
@@ -381,6 +379,18 @@ class CellPlan(tables.Brief):
     goal: float = GOAL
     twin_of: str = ""
     items: bool = False
+    blocks: tuple[tuple[str, int, int], ...] = ()
+
+    def place_of(self, trial: int) -> tuple[str, int]:
+        """Return block and session of a trial (from 0) by the schedule; ``("", 0)`` if
+        unknown.
+        """
+        before = 0
+        for name, sessions, trials in self.blocks:
+            if trial < sessions * trials:
+                return name, before + trial // trials + 1
+            trial, before = trial - sessions * trials, before + sessions
+        return "", 0
 
     @property
     def measured(self) -> Measured | None:

@@ -30,7 +30,7 @@ from cheesebench.experiment.subjects import (
 )
 from cheesebench.family import Family, P, S, WatchedTrial
 from cheesebench.interfaces import PictureView
-from cheesebench.records import FAULTS, CellPlan
+from cheesebench.records import CellPlan
 from cheesebench.terminal import film_strip
 
 if TYPE_CHECKING:
@@ -145,8 +145,7 @@ class _Conversation:
                 self._agent, frames, self._calls(record.trial), self._interrupts
             )
         except CheeseBenchError as error:
-            # An agent that fails ends its trial before all replies are used.
-            self.differs = not record.tally.get(FAULTS)
+            self.differs = True
             self.problem = f"The model's replies are not shown: {error}"
             return []
 

@@ -33,8 +33,8 @@ Interrupts = Literal["never", "boundary", "change"]
 
 
 class AgentFaultError(PluginError):
-    """An agent failed in a trial that had begun, which counts as behaviour. The cause,
-    if there is one, is the exception that it raised.
+    """An agent broke down in a trial, which has not been measured then. The cause, if
+    there is one, is the exception that it raised.
     """
 
 
@@ -111,12 +111,7 @@ class TrialLoop:
         self._carried = False
         #: The executed steps, one letter each.
         self.letters: list[str] = []
-        #: Fault of the agent before it could act; raised when it is asked to act.
-        self._fault: AgentFaultError | None = None
-        try:
-            self._wait()
-        except AgentFaultError as fault:
-            self._fault = fault
+        self._wait()
 
     @property
     def done(self) -> dict[str, Any]:
@@ -131,8 +126,6 @@ class TrialLoop:
         Raises AgentFaultError for an empty or invalid plan, an invalid action, and
         anything that the agent raises.
         """
-        if self._fault is not None:
-            raise self._fault
         try:
             chosen = iter(plan)
         except TypeError:
@@ -152,22 +145,6 @@ class TrialLoop:
                 f"The agent '{self._agent}' returned no action. To wait, return 3 (STAY)."
             )
         self._wait()
-
-    def give_up(self) -> None:
-        """Play the rest of the trial as STAY, unobserved, because the
-        agent has failed.
-        """
-        self._observe, self._drops, self._listener, self._fault = (
-            _ignore,
-            None,
-            None,
-            None,
-        )
-        while not self.ended:
-            self.letters.append(
-                WAITED_LETTER if self._life.waiting else ACTION_LETTERS[STAY]
-            )
-            self._step(STAY)
 
     def _wait(self) -> None:
         while not self.ended and self._life.waiting:
@@ -261,10 +238,6 @@ def foresight(life: Stepped, action: int) -> str | None:
     unknown.
     """
     return life.foreseen(action) if isinstance(life, Situated) else None
-
-
-def _ignore(action: int, reward: float, observation: str, ended: bool) -> None:
-    """Observe nothing."""
 
 
 def letter_of(agent: str, action: object) -> str:

@@ -5,6 +5,7 @@ record.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
+from itertools import takewhile
 
 from cheesebench import records
 from cheesebench.errors import RunLogError, UnknownNameError
@@ -98,9 +99,8 @@ def _check_agent(
     """Raise RunLogError for a trial in which the actions of an agent that lives once
     more differ from the recorded ones.
     """
-    for record, (again, _) in zip(life, lived, strict=False):
-        if record.missing or record.tally.get(records.FAULTS):
-            return
+    ran = takewhile(lambda record: not record.missing, life)
+    for record, (again, _) in zip(ran, lived, strict=False):
         if record.actions != again.actions:
             raise RunLogError(
                 f"{_which(record)} is not what {record.model} does with the seed of the run. Use an undamaged copy."
@@ -117,7 +117,8 @@ def _check_bar(plan: records.CellPlan, true: records.CellPlan) -> None:
     """
     recorded = _judged_by(plan)
     for name, value in _judged_by(true).items():
-        if recorded[name] != value:
+        # A log of an earlier version has no schedule.
+        if recorded[name] not in (value, ()):
             raise RunLogError(
                 f"The run judges {plan.label} by another {name} than its protocol: "
                 f"{quoted(str(recorded[name]), 60)}, not {quoted(str(value), 60)}. Use an undamaged copy."
@@ -132,6 +133,7 @@ def _judged_by(plan: records.CellPlan) -> dict[str, object]:
     animals = plan.reference
     return {
         "number of trials": plan.trials,
+        "schedule": plan.blocks,
         "way to stop": "sequential" if plan.sequential else "fixed",
         "estimand": plan.estimand,
         "margin": plan.margin,

@@ -346,7 +346,13 @@ def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
     if life and subject not in log.completed_subjects(plan):
         coming = range(life[-1].trial + 1, plan.trials)
         life += [
-            replace(life[-1], trial=trial, block="", missing="not run", compared=True)
+            replace(
+                life[-1],
+                trial=trial,
+                block=plan.place_of(trial)[0],
+                missing="not run",
+                compared=True,
+            )
             for trial in coming
         ]
     return {record.trial for record in enter_estimand(plan.estimand, life)}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cheesebench.errors import PluginError
-from cheesebench.interfaces import RUNNING, STAY
+from cheesebench.interfaces import RUNNING
 from cheesebench.trial_loop import AgentFaultError, Interrupts, TrialLoop
 
 FORWARD, LEFT = 0, 1
@@ -181,15 +181,6 @@ def test_a_plan_that_is_none_is_the_agents_fault(plan: Any, said: str) -> None:
     loop = TrialLoop(Script({}), "start", lambda *seen: None, agent="mine")
     with pytest.raises(AgentFaultError, match=f"'mine' {said}|'mine'.*{said}"):
         loop.act(plan)
-
-
-def test_who_gives_up_stays_until_the_end() -> None:
-    life = Script({"waits": True}, {}, {"ends": True})
-    loop = TrialLoop(
-        life, "start", lambda *seen: pytest.fail("it is not asked any more")
-    )
-    loop.give_up()
-    assert ("".join(loop.letters), life.taken) == ("S.S", [STAY] * 3)
 
 
 def test_an_environment_that_returns_something_else_is_named() -> None:

@@ -21,7 +21,6 @@ from cheesebench.errors import RunLogError
 from cheesebench.experiment import log_file, provenance, recorder
 from cheesebench.interfaces import TaskEvent
 from cheesebench.records import (
-    FAULTS,
     CallRecord,
     CallTotals,
     CellCalls,
@@ -457,12 +456,20 @@ class JournalEntry:
 #: The journal's note of the trial (from 1) in which a subject was stopped.
 _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
 #: Share of a cell's trials, and trials of one subject, that may be run anew; above
-#: either, all such trials count as failed.
+#: either, these subjects count as lost from the first such trial on.
 MOST_REDRAWN, MOST_OF_SUBJECT = 0.05, 2
+#: Cause of missing trials of such subjects.
+RUN_ANEW = "run anew"
 
 
-def _worst(record: TrialRecord) -> TrialRecord:
-    return replace(record, success=False) if record.success else record
+def _until(plan: CellPlan, life: list[TrialRecord], lost: int) -> list[TrialRecord]:
+    """Return a life whose trials from this one on are missing."""
+    return [
+        recorder.missing_trial(plan, one.subject, one.trial, one.missing or RUN_ANEW)
+        if one.trial >= lost
+        else one
+        for one in life
+    ]
 
 
 class RunLog(recorder.LogWriter):
@@ -663,10 +670,11 @@ class RunLog(recorder.LogWriter):
         reached, because an interrupted subject has not finished early. Verdicts are
         based on these records. In a sequential cell, subjects that have not begun are
         left out, because it may never need them. If too many trials were run anew
-        (``distrusts``), each of those counts as failed.
+        (``distrusts``), their subjects are lost from there on.
         """
-        redrawn = self.redrawn(plan)
-        distrusted = redrawn.keys() if self.distrusts(plan, redrawn) else ()
+        redrawn, lost = self.redrawn(plan), dict[int, int]()
+        if self.distrusts(plan, redrawn):
+            lost = dict(sorted(redrawn, reverse=True))
         complete, begun = (
             self.completed_subjects(plan),
             dict.fromkeys(self._begun(plan)),
@@ -682,18 +690,14 @@ class RunLog(recorder.LogWriter):
                     for trial in range(first, plan.trials)
                 ]
             if life:
-                yield [
-                    _worst(record) if (subject, record.trial) in distrusted else record
-                    for record in life
-                ]
+                yield _until(plan, life, lost[subject]) if subject in lost else life
 
     def redrawn(self, plan: CellPlan) -> dict[tuple[int, int], int]:
         """Return the trials (subject, trial) that were run anew after a stop, and how
         often.
 
-        A trial in which the agent failed is finished, so it does not count. A language
-        model's trial continues from its recorded replies, so it counts only if a
-        refused call was asked again; a trial cut off by a budget does not count.
+        A language model's trial continues from its recorded replies, so it counts only
+        if a refused call was asked again; a trial cut off by a budget does not count.
         """
         stopped = self._stopped(plan)
         if plan.agent:
@@ -703,7 +707,7 @@ class RunLog(recorder.LogWriter):
             (record.subject, record.trial)
             for subject in {subject for subject, _ in found}
             for record in self.trials(plan, subject)
-            if not record.missing and not record.tally.get(FAULTS)
+            if not record.missing
         }
         return {key: count for key, count in found.items() if key in done}
 
@@ -726,7 +730,8 @@ class RunLog(recorder.LogWriter):
 
     def distrusts(self, plan: CellPlan, redrawn: Mapping[tuple[int, int], int]) -> bool:
         """Return whether too many trials were run anew: a subject may have been stopped
-        whenever it was wrong.
+        whenever it was wrong. An exception stops a subject once without doubt, because
+        its cause is found and removed.
         """
         if not redrawn:
             return False
@@ -734,12 +739,14 @@ class RunLog(recorder.LogWriter):
         [(trials,)] = self.select(
             f"SELECT count(*) FROM trials{where} AND missing = ''", values
         )
-        by_subject: Counter[int] = Counter()
+        raised = {entry.subject for entry in self.journal(plan, "traceback")}
+        by_subject = Counter[int]({one: -1 for one in raised if one is not None})
         for (subject, _), times in redrawn.items():
             by_subject[subject] += times
+        by_subject = +by_subject
         return (
             by_subject.total() > MOST_REDRAWN * trials
-            or max(by_subject.values()) > MOST_OF_SUBJECT
+            or max(by_subject.values(), default=0) > MOST_OF_SUBJECT
         )
 
     def remarks(self, plan: CellPlan) -> tuple[str, ...]:
@@ -754,7 +761,9 @@ class RunLog(recorder.LogWriter):
             f"{'resume' if resumes == 1 else 'resumes'}"
         )
         if self.distrusts(plan, redrawn):
-            return (f"{said}: so many that each of them counts as failed.",)
+            return (
+                f"{said}: so many that their subjects count as lost from there on.",
+            )
         return (f"{said}.",)
 
     def note_killed(self, plan: CellPlan, wanted: Sequence[int]) -> None:

@@ -166,6 +166,7 @@ class LogWriter:
 
 def missing_trial(plan: CellPlan, subject: int, trial: int, cause: str) -> TrialRecord:
     model, protocol, view, variant = plan.key
+    block, session = plan.place_of(trial)
     return TrialRecord(
         model=model,
         protocol=protocol,
@@ -173,6 +174,8 @@ def missing_trial(plan: CellPlan, subject: int, trial: int, cause: str) -> Trial
         variant=variant,
         subject=subject,
         trial=trial,
+        block=block,
+        session=session,
         missing=cause,
     )
 
@@ -185,7 +188,7 @@ def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) ->
     ]
     if not names and same_events:
         return
-    where = f"trial {lived.trial} of subject {lived.subject} ({lived.model} on {lived.protocol}, {lived.view})"
+    where = f"trial {lived.trial + 1} of subject {lived.subject} ({lived.model} on {lived.protocol}, {lived.view})"
     if names:
         was, now = (quoted(repr(getattr(one, names[0]))) for one in (recorded, lived))
         seen = f"{names[0]} was {was} and is now {now}"
@@ -329,7 +332,7 @@ def _check_next(record: TrialRecord, job: Job, trials: int) -> None:
     is_own = (record.key, record.subject) == (plan.key, subject)
     if not is_own or record.trial > trials:
         raise PluginError(
-            f"The executor has reported trial {record.trial} of subject {record.subject} "
-            f"({record.model} on {record.protocol}) where trial {trials} of subject {subject} ({plan.model} on "
+            f"The executor has reported trial {record.trial + 1} of subject {record.subject} "
+            f"({record.model} on {record.protocol}) where trial {trials + 1} of subject {subject} ({plan.model} on "
             f"{plan.protocol}) was next. Report each trial of a job, in order."
         )

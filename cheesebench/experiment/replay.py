@@ -15,7 +15,7 @@ from cheesebench.errors import NOT_AS_WRITTEN, RunLogError
 from cheesebench.experiment.controls import controlled, yokes_of
 from cheesebench.experiment.language_models import run_blocking
 from cheesebench.experiment.log import digest
-from cheesebench.experiment.subjects import as_failed, read_result
+from cheesebench.experiment.subjects import read_result
 from cheesebench.family import SubjectContext
 from cheesebench.interfaces import (
     ACTION_OF_LETTER,
@@ -167,9 +167,7 @@ def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
     ]
     check_same(
         record,
-        as_failed(
-            dataclasses.replace(record, **loop.done, **read_result(life.result()))
-        ),
+        dataclasses.replace(record, **loop.done, **read_result(life.result())),
     )
     return frames
 
@@ -234,7 +232,7 @@ _REMEDY = (
 
 
 def _name(record: TrialRecord) -> str:
-    return f"Trial {record.trial} of subject {record.subject} ({record.model} on {record.protocol}, {record.view})"
+    return f"Trial {record.trial + 1} of subject {record.subject} ({record.model} on {record.protocol}, {record.view})"
 
 
 def replay_calls(

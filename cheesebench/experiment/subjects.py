@@ -17,7 +17,6 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -56,7 +55,7 @@ from cheesebench.interfaces import (
 )
 from cheesebench.lesions import Lesion
 from cheesebench.plugin_manager import installed_plugins
-from cheesebench.records import FAULTS, CellPlan, TrialRecord
+from cheesebench.records import CellPlan, TrialRecord
 from cheesebench.trial_loop import AgentFaultError, Interrupts, TrialLoop, agents_own
 
 if TYPE_CHECKING:
@@ -92,8 +91,8 @@ class LesionedAgent(Generic[A]):
 
     def begin_trial(
         self, life: SubjectEnvironment, trial: int, observation: str
-    ) -> AgentFaultError | None:
-        """Begin trial number ``trial`` (from 0); return the agent's fault, if any."""
+    ) -> None:
+        """Begin trial number ``trial`` (from 0)."""
         self._counted.clear()
         self._state = self._state_of(life) if self._forgetful else ""
         if trial and (self._lesion.forgets_trials or self._lesion.memoryless):
@@ -101,12 +100,8 @@ class LesionedAgent(Generic[A]):
         if self._lesion.forgets_at and not self._lesion.memoryless:
             self._left = {*self._lesion.forgets_at} - {self._state}
             self._kept = self._copied(self.agent)
-        try:
-            with agents_own():
-                self.agent.begin_trial(observation)
-        except AgentFaultError as fault:
-            return fault
-        return None
+        with agents_own():
+            self.agent.begin_trial(observation)
 
     def loop(
         self, life: SubjectEnvironment, observation: str, plan: CellPlan
@@ -221,9 +216,9 @@ def run_subject(
     """Run ``subject`` under the run's ``seed``, yielding each finished trial with its
     events.
 
-    It ends with the schedule, or after ``plan.trials`` trials. A trial counts as failed
-    if the agent raises, or returns something that is not an action; then
-    AgentFaultError is raised.
+    It ends with the schedule, or after ``plan.trials`` trials. Raises AgentFaultError
+    in a trial in which the agent raises, or returns something that is not an action:
+    that trial has not been measured, and has no record.
     """
     life = environment_of(paradigm, view, plan, seed, subject)
     who = f"The agent '{agent.name}': create returned"
@@ -238,25 +233,14 @@ def run_subject(
         observation = first_observation(life, plan, trial)
         if observation is None:
             return
-        fault = lesioned.begin_trial(life, trial, observation)
+        lesioned.begin_trial(life, trial, observation)
         loop = lesioned.loop(life, observation, plan)
-        try:
-            while not loop.ended and fault is None:
-                with agents_own():
-                    actions = lesioned.agent.act(loop.observation)
-                loop.act(actions)
-        except AgentFaultError as error:
-            fault = error
-        loop.give_up()
+        while not loop.ended:
+            with agents_own():
+                actions = lesioned.agent.act(loop.observation)
+            loop.act(actions)
         result = result_of(life, plan)
-        yield (
-            trial_record(
-                plan, subject, trial, result, **loop.done, tally=_failed(fault)
-            ),
-            result.events,
-        )
-        if fault is not None:
-            raise fault
+        yield trial_record(plan, subject, trial, result, **loop.done), result.events
 
 
 def environment_of(
@@ -277,7 +261,7 @@ def first_observation(
     if isinstance(observation, str) or (observation is None and trial):
         return observation
     raise PluginError(
-        f"The environment of {plan.protocol}: begin_trial returned {shown(observation)}, for trial {trial}. Return the "
+        f"The environment of {plan.protocol}: begin_trial returned {shown(observation)}, for trial {trial + 1}. Return the "
         "first observation, as text."
     )
 
@@ -297,7 +281,7 @@ def trial_record(
     """Return the record of a finished trial; ``done`` are the fields that depend on the
     agent's actions.
     """
-    record = TrialRecord(
+    return TrialRecord(
         model=plan.model,
         protocol=plan.protocol,
         view=plan.view,
@@ -307,20 +291,6 @@ def trial_record(
         **done,
         **read_result(result),
     )
-    return as_failed(record)
-
-
-def as_failed(record: TrialRecord) -> TrialRecord:
-    """Return the record, but without success if the agent failed in it (``FAULTS``)."""
-    return (
-        replace(record, success=False)
-        if record.success and record.tally.get(FAULTS)
-        else record
-    )
-
-
-def _failed(fault: AgentFaultError | None) -> dict[str, int]:
-    return {} if fault is None else {FAULTS: 1}
 
 
 def read_result(result: TrialResult) -> dict[str, Any]:
@@ -393,8 +363,8 @@ async def converse(
     """Run ``subject`` under the run's ``seed``, yielding each finished trial with its
     events.
 
-    Raises SubjectStoppedError if no reply can be obtained. Exceptions of the agent pass
-    through.
+    Raises SubjectStoppedError if no reply can be obtained, and AgentFaultError as
+    ``run_subject`` does.
     """
     life = environment_of(paradigm, view, plan, seed, subject)
     origin = agent_seed(plan, seed, subject)
@@ -408,25 +378,19 @@ async def converse(
         observation = first_observation(life, plan, trial)
         if observation is None:
             return
-        fault = lesioned.begin_trial(life, trial, observation)
+        lesioned.begin_trial(life, trial, observation)
         loop = lesioned.loop(life, observation, plan)
         try:
-            while not loop.ended and fault is None:
+            while not loop.ended:
                 loop.act(await conversation.actions(trial))
-        except AgentFaultError as error:
-            fault = error
         except UnansweredError as error:
             error.tally = lesioned.tally()
             raise
-        loop.give_up()
-        result = result_of(life, plan)
-        tally = {**lesioned.tally(), **_failed(fault)}
+        result, tally = result_of(life, plan), dict(lesioned.tally())
         yield (
             trial_record(plan, subject, trial, result, **loop.done, tally=tally),
             result.events,
         )
-        if fault is not None:
-            raise fault
 
 
 class _Conversation:
@@ -620,8 +584,7 @@ def stopped(trials: int, error: BaseException) -> Report:
     (from 0).
     """
     if isinstance(error, AgentFaultError):
-        # The failed trial itself is recorded, so one trial less is finished.
-        trials, error = (max(0, trials - 1), error.__cause__ or error)
+        error = error.__cause__ or error
     explained = isinstance(error, CheeseBenchError) and not isinstance(
         error, PluginError
     )

@@ -31,6 +31,7 @@ from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo, ToolParams
 from inspect_ai.util import JSONSchema
 
 from cheesebench.chat import ChatReply, ChatRequest, Message, Usage
+from cheesebench.experiment.calling import SubjectStoppedError
 from cheesebench.experiment.provenance import draw_seed
 from cheesebench.family import Asker
 from cheesebench.interop.hosted import (
@@ -116,6 +117,8 @@ class _Asker(Asker):
         )
         self._state.messages = [*messages, output.message]
         self._state.output = output
+        if output.stop_reason == "content_filter":
+            raise SubjectStoppedError("the content filter of the model's server")
         return _reply(output)
 
 
@@ -209,9 +212,9 @@ def success() -> Scorer:
             if one.scored
         ]
         ends = ", ".join(str(one.outcome) for one in records)
-        return Score(
-            value=counted[0] if counted else 0.0, explanation=ends, metadata=life
-        )
+        # Not 0: a subject without a trial that counts has not failed.
+        value = counted[0] if counted else float("nan")
+        return Score(value=value, explanation=ends, metadata=life)
 
     return score
 

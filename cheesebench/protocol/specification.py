@@ -4,7 +4,7 @@ data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -211,6 +211,17 @@ class BlockSpec:
         """Number of trials of the block if no criterion ends it."""
         whole = self.repeat * self.sessions * self.trials
         return whole if self.most is None else min(whole, self.most)
+
+    @property
+    def sittings(self) -> Iterator[tuple[str, int, int]]:
+        """Yield name, sessions, and trials of a session; a last session that ``most``
+        cuts off by itself.
+        """
+        whole, rest = divmod(self.planned, self.trials)
+        if whole:
+            yield self.name, whole, self.trials
+        if rest:
+            yield self.name, 1, rest
 
     @property
     def criteria(self) -> tuple[UntilSpec, ...]:

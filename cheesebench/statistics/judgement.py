@@ -217,7 +217,7 @@ def _unless_broken(judged: CellResult) -> CellResult:
     """Return an ERROR if a breakdown left the cell undecided. A verdict that missing
     trials cannot change remains.
     """
-    broken = judged.outcomes["infrastructure"]
+    broken = wording.broken_down(judged.outcomes)
     if not broken or judged.verdict is not Verdict.INCONCLUSIVE:
         return judged
     reason = wording.breakdown(judged, broken)

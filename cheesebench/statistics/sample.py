@@ -492,7 +492,7 @@ def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering
     if kind == "last" and argument.strip().isdecimal() and int(argument):
         return compared[-int(argument) :]
     if kind == "block" and argument.strip():
-        names = [name.strip() for name in argument.split(",")]
+        names = _named(argument)
         return tuple(
             r for r in compared if r.block in names or (r.missing and not r.block)
         )
@@ -503,4 +503,13 @@ def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering
 
 def _planned_trials(plan: CellPlan) -> int:
     kind, _, argument = plan.estimand.partition(":")
-    return min(plan.trials, int(argument)) if kind == "last" else plan.trials
+    if kind == "last":
+        return min(plan.trials, int(argument))
+    if kind == "block" and plan.blocks:
+        names = _named(argument)
+        return sum(plan.place_of(trial)[0] in names for trial in range(plan.trials))
+    return plan.trials
+
+
+def _named(argument: str) -> list[str]:
+    return [name.strip() for name in argument.split(",")]

@@ -180,14 +180,23 @@ def not_started(cell: CellResult) -> bool:
     return bool(cell.planned) and cell.outcomes.get("not run") == cell.planned
 
 
+def broken_down(outcomes: Mapping[str, int]) -> int:
+    """Return the number of trials lost to breakdowns, those run anew too often
+    included.
+    """
+    return outcomes["infrastructure"] + outcomes.get("run anew", 0)
+
+
 def breakdown(cell: CellResult, broken: int) -> str:
     """Return the reason of an ERROR for which some trials were run; ``cell`` is judged
     by these.
     """
     ran = plural(cell.valid, "trial")
+    anew = cell.outcomes.get("run anew")
+    remedy = "Start a new run" if anew else "Fix the cause and resume the run"
     return (
         f"{plural(broken, 'trial')} of {cell.planned} failed for technical reasons, which says nothing about the "
-        f"model, and the {ran} that were run decide nothing without them. Fix the cause and resume the run."
+        f"model, and the {ran} that were run decide nothing without them. {remedy}."
     )
 
 

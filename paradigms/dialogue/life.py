@@ -719,7 +719,7 @@ def _recorded(
         if turn < len(own):
             return own[turn]
         raise RunLogError(
-            f"Trial {trial} of subject {subject} ({plan.model} on {plan.label}) has "
+            f"Trial {trial + 1} of subject {subject} ({plan.model} on {plan.label}) has "
             f"{len(own)} of its answers in the log. Use an undamaged copy."
         )
 

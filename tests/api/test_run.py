@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import sys
 import time
 import types
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -32,6 +33,7 @@ from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import CellPlan
 from cheesebench.testing.fake_server import Answer, FakeServer
+from cheesebench.verification import verify
 from fuzz.run_logs import rewritten
 
 FEW: dict[str, Any] = {"design": "cohort", "subjects": 6, "progress": False}
@@ -226,6 +228,80 @@ def test_an_agent_of_the_notebook_is_a_model(tmp_path: Path) -> None:
     )
     assert found.verdicts()["verdict"].tolist() == ["FAIL"]
     assert "statue" in repr(found)
+
+
+class Breaks:
+    """Acts at random; in each of ``faults`` it gives that answer instead of an action,
+    or raises it.
+    """
+
+    faults: ClassVar[dict[int, object]] = {}
+
+    def __init__(self, context: cheesebench.AgentContext) -> None:
+        self.trial, self.random = 0, random.Random(context.seed)
+
+    def begin_trial(self, observation: str) -> None:
+        self.trial += 1
+
+    def act(self, observation: str) -> list[int]:
+        fault: Any = self.faults.get(self.trial, [self.random.randrange(4)])
+        if isinstance(fault, Exception):
+            raise fault
+        return fault  # type: ignore[no-any-return]
+
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None: ...
+
+
+BREAKS = types.SimpleNamespace(
+    cheesebench_agents=lambda: [cheesebench.AgentSpec("breaks", Breaks)]
+)
+
+
+@pytest.mark.parametrize(
+    ("trial", "fault"),
+    [
+        (1, ValueError("my bug")),
+        (15, None),
+        (15, [float("nan")]),
+        (22, ValueError("my bug")),
+    ],
+    ids=str,
+)
+def test_an_agent_that_breaks_down_is_lost_and_goes_on_once_it_is_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trial: int, fault: object
+) -> None:
+    options: dict[str, Any] = FEW | {
+        "plugins": [BREAKS],
+        "protocols": "t_maze",
+        "results": tmp_path,
+        "seed": 1,
+    }
+    monkeypatch.setattr(Breaks, "faults", {trial: fault})
+    broken = cheesebench.run("breaks", run_id="one", **options)
+    [cell] = broken.summary.cells
+    trials = broken.trials()
+    lost = [cause == "infrastructure" for cause in trials["missing"]]
+    assert lost == [number >= trial for number in trials["trial"]]
+    assert lost == trials["recorded_success"].isna().tolist()
+    # Ten of 22 trials are practice; what is missing of them was not judged either.
+    assert (cell.planned, cell.missing) == (72, 6 * min(12, 23 - trial))
+    assert trials["judged"].sum() == cell.planned
+    assert trials["block"].tolist() == (["acquisition"] * 10 + ["trained"] * 12) * 6
+    assert trials["session"].max() == 8
+    assert any(f"stopped in trial {trial}: " in cause for cause in cell.causes)
+    if trial < 22:  # six failures less cannot save this one
+        assert cell.verdict == "ERROR"
+    assert "rows that were written" in verify(RunLog.open_read_only(Path(broken)))
+
+    monkeypatch.setattr(Breaks, "faults", {})
+    mended = cheesebench.run("breaks", resume="one", **options)
+    whole = cheesebench.run("breaks", run_id="two", **options)
+    [cell] = mended.summary.cells
+    assert (cell.missing, cell.verdict) == (0, "FAIL")
+    assert "6 trials were run anew after a stop, over 1 resume." in cell.remarks
+    assert mended.trials().equals(whole.trials())
 
 
 @pytest.mark.parametrize(

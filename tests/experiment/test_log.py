@@ -100,7 +100,7 @@ def test_a_trial_that_comes_out_differently_is_refused_by_name(log: RunLog) -> N
     log.write_trial(record(plan, 1, 4), EVENTS)
     with pytest.raises(
         RunLogError,
-        match=r"trial 4 of subject 1 .* outcome was 'found' and is now 'timeout'",
+        match=r"trial 5 of subject 1 .* outcome was 'found' and is now 'timeout'",
     ):
         log.write_trial(record(plan, 1, 4, outcome="timeout"), EVENTS)
     with pytest.raises(RunLogError, match="different rules fired"):

@@ -33,7 +33,7 @@ def test_every_trial_of_a_run_can_be_filmed(
     [
         (
             {"reward": 5.0},
-            "Trial 1 of subject 0 .* differs from the record: reward was 5.0",
+            "Trial 2 of subject 0 .* differs from the record: reward was 5.0",
         ),
         ({"variables": {}}, "variables was {} and is now"),
         ({"actions": "FF"}, "it does not end with its last action"),

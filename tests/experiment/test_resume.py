@@ -144,7 +144,7 @@ def test_a_life_that_comes_out_differently_is_an_error(
         recorded = list(log.dump())
         # Pretend that the run was killed before its end.
         log._connection.execute("DELETE FROM lives")
-        message = r"cannot be continued: trial 0 of subject 0 .* came out differently"
+        message = r"cannot be continued: trial 1 of subject 0 .* came out differently"
         with (
             RunSession(log, plugins, cells, seed=1, processes=processes) as session,
             pytest.raises(RunLogError, match=message),

@@ -129,20 +129,13 @@ def test_an_agent_that_fails_is_not_a_model_that_fails(
     with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
         stranger.run(log, cells, processes=processes)
         missing = [
-            [
-                "" if trial <= trials else "infrastructure"
-                for trial in range(plan.trials)
-            ]
+            ["" if trial < trials else "infrastructure" for trial in range(plan.trials)]
         ] * 2
         assert [
             [r.missing for r in log.trials(plan, subject)] for subject in (0, 1)
         ] == missing
         assert all(
             r.success is None and r.outcome is None for r in log.trials() if r.missing
-        )
-        failed = [(r.trial, r.success) for r in log.trials() if r.tally.get("faults")]
-        assert failed == [(trials, False)] * 2, (
-            "the trial in which the agent failed is a failure, and stays one"
         )
         assert [(s, text[: len(cause)]) for s, text in errors(log, plan)] == [
             (0, cause),
@@ -327,7 +320,7 @@ def test_progress_counts_what_is_done_and_what_will_not_be(
             trials = len(log.trials(walker))
             assert trials < 18
             assert session.progress(walker) == Progress(trials, trials)
-            assert session.progress(raiser) == Progress(9, 18, to_come=9)
+            assert session.progress(raiser) == Progress(6, 18, to_come=12)
         assert [entry.kind for entry in log.journal(walker)] == ["started", "finished"]
         assert log.journal(kind="closed")[0].text == "2 of 2 cells are finished"
 

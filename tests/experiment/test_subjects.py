@@ -163,11 +163,11 @@ def test_the_agent_is_told_nothing_but_seed_and_view(stranger: ModuleType) -> No
         ),
         (
             {"begin_trial": lambda self: None},
-            "begin_trial returned None, for trial 0. Return the first observation, as",
+            "begin_trial returned None, for trial 1. Return the first observation, as",
         ),
         (
             {"begin_trial": lambda self: 3},
-            "begin_trial returned 3, an int, for trial 0.",
+            "begin_trial returned 3, an int, for trial 1.",
         ),
         (
             {"step": lambda self, action: ("", 0)},

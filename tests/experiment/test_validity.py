@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +15,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.provenance import draw_seed
 from cheesebench.experiment.subjects import agent_seed, call_seed
 from cheesebench.records import Ceilings, CellPlan, TrialRecord
-from cheesebench.statistics import summarise_run
+from cheesebench.statistics import judge, summarise_run
 from cheesebench.statistics.plausibility import tail
 
 
@@ -47,9 +48,9 @@ def test_a_drawn_seed_has_128_bits_and_no_small_seed_gives_its_agents(
     assert asked.isdisjoint({call_seed(one, 1) for one in sorted(looked_up)[:100]})
 
 
-@pytest.mark.parametrize(("stops", "failed"), [(1, 0), (2, 0), (3, 1)])
-def test_trials_that_were_run_anew_are_counted_and_count_as_failed_where_they_are_many(
-    stranger: ModuleType, tmp_path: Path, stops: int, failed: int
+@pytest.mark.parametrize(("stops", "lost"), [(1, 0), (2, 0), (3, 5)])
+def test_trials_that_were_run_anew_are_counted_and_are_lost_where_they_are_many(
+    stranger: ModuleType, tmp_path: Path, stops: int, lost: int
 ) -> None:
     cells = stranger.cells(["walker"], subjects=30, names=["corridor"])
     [plan] = cells
@@ -64,12 +65,36 @@ def test_trials_that_were_run_anew_are_counted_and_count_as_failed_where_they_ar
             log.write_life(plan, subject, plan.trials)
         assert log.redrawn(plan) == {(0, 1): stops}
         lives = list(log.trials_by_subject(plan))
-        assert sum(not record.success for life in lives for record in life) == failed
+        missing = [(r.subject, r.trial) for life in lives for r in life if r.missing]
+        assert missing == [(0, trial) for trial in range(1, 1 + lost)]
+        assert judge(plan, chain.from_iterable(lives)).missing == lost
         [said] = log.remarks(plan)
         assert said.startswith(
             f"{stops} trial{'s were' if stops > 1 else ' was'} run anew after a stop"
         )
-        assert ("counts as failed" in said) == bool(failed)
+        assert ("count as lost" in said) == bool(lost)
+
+
+def test_a_bug_that_stopped_every_subject_once_leaves_no_doubt(
+    stranger: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = stranger.cells(["raiser"], subjects=4)
+    [plan] = cells
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        stranger.run(log, cells, processes=0)
+        assert {record.trial for record in log.trials(plan) if record.missing} == {
+            *range(2, plan.trials)
+        }
+        monkeypatch.setattr(stranger.Raiser, "act", stranger.Walker.act)
+        stranger.run(log, cells, processes=0)
+        assert len(log.completed_subjects(plan)) == 4
+        assert log.redrawn(plan) == {(subject, 2): 1 for subject in range(4)}
+        assert not any(
+            one.missing for life in log.trials_by_subject(plan) for one in life
+        )
+        assert log.remarks(plan) == (
+            "4 trials were run anew after a stop, over 1 resume.",
+        )
 
 
 def test_an_agent_that_ends_its_process_until_it_is_right_is_found_out(
@@ -85,7 +110,7 @@ def test_an_agent_that_ends_its_process_until_it_is_right_is_found_out(
             stranger.run(log, cells, processes=1)
         assert log.redrawn(plan) == {(0, 1): 3}
         [life] = log.trials_by_subject(plan)
-        assert [record.trial for record in life if not record.success] == [1]
+        assert [record.missing for record in life[:2]] == ["", "run anew"]
         assert "3 trials were run anew" in log.remarks(plan)[0]
 
 
