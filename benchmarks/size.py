@@ -1,5 +1,5 @@
 """Size of the project, difficulty of reading it, and length of the path from ``pytest
---model`` to a step, a row and a line of the report.
+--model`` to a step, a row and a line of the report, and of an option to a cell.
 
 ``python benchmarks/size.py`` prints a table. The paths are read from the call stacks of
 one smoke run with the executor ``threads``: the files of ours that are on the stack
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import io
 import os
 import subprocess
@@ -19,7 +20,8 @@ import sys
 import tempfile
 import threading
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -35,6 +37,25 @@ ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ("tests", "docs", "benchmarks", "fuzz", "website")
 OURS = ("cheesebench", "paradigms", "plugins", "protocols", "reports")
 SMOKE = "--model random --design smoke --protocols t_maze --executor threads --processes 1 --exit-zero"
+#: Options of a run that is collected only, and the value that is followed.
+FOLLOWED = "41"
+COLLECTED = f"--model openai/tiny --history={FOLLOWED} --protocols t_maze --design smoke --collect-only"
+#: What carries options through the program.
+CARRIERS = frozenset(
+    {
+        *("Namespace", "Given", "OptionValues", "CellSettings", "Settings"),
+        *("LanguageModel", "CellRequest", "Collection", "PytestRun"),
+    }
+)
+#: Functions that keep the settings for other things than cells: the run that carries
+#: them out, the hooks of a session, and the manifest.
+ASIDE = frozenset(
+    {
+        *("PytestRun.__init__", "ModelRun.__init__", "_register"),
+        *("Reporting.__init__", "Running.__init__", "Outcomes.__init__"),
+        *("Cells.__init__", "_recorded", "recorded_options"),
+    }
+)
 #: Functions at which the ways end.
 STEP, ROW = "ArenaSubject.step", "write_trial"
 JUDGED, LINE = "cheesebench/statistics/judgement.py", "reports/text.py"
@@ -60,6 +81,19 @@ def lines(paths: Iterable[Path]) -> int:
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
 
 
+@functools.cache
+def ours(path: str) -> str:
+    """Return a file of ours relative to the project (through symbolic links), and an
+    empty string for any other.
+    """
+    real = Path(os.path.realpath(path))
+    ships = real.is_relative_to(ROOT) and real.relative_to(ROOT).parts[0] in (
+        *OURS,
+        "pytest_cheesebench.py",
+    )
+    return str(real.relative_to(ROOT)) if ships else ""
+
+
 class Trace:
     """Follows a run: which of our modules run a function, and the files on the ways."""
 
@@ -67,20 +101,6 @@ class Trace:
         self.running: set[str] = set()
         self.ways: dict[str, list[str]] = {}
         self._started: dict[int, list[str]] = {}
-        self._names: dict[str, str] = {}
-
-    def name(self, path: str) -> str:
-        """Return a file of ours relative to the project (through symbolic links), and
-        an empty string for any other.
-        """
-        if path not in self._names:
-            real = Path(os.path.realpath(path))
-            ours = real.is_relative_to(ROOT) and real.relative_to(ROOT).parts[0] in (
-                *OURS,
-                "pytest_cheesebench.py",
-            )
-            self._names[path] = str(real.relative_to(ROOT)) if ours else ""
-        return self._names[path]
 
     def stack(self, frame: FrameType | None) -> list[str]:
         """Return the files of a stack, each once and the outermost first. The files
@@ -88,7 +108,7 @@ class Trace:
         """
         files: list[str] = []
         while frame is not None:
-            if name := self.name(frame.f_code.co_filename):
+            if name := ours(frame.f_code.co_filename):
                 files.append(name)
             frame = frame.f_back
         with contextlib.suppress(RuntimeError):
@@ -98,7 +118,7 @@ class Trace:
         return list(dict.fromkeys(reversed(files)))
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        name = self.name(frame.f_code.co_filename) if event == "call" else ""
+        name = ours(frame.f_code.co_filename) if event == "call" else ""
         if not name or frame.f_code.co_name == "<module>":
             return
         self.running.add(name)
@@ -143,27 +163,139 @@ class Trace:
                 threading.setprofile(None)
 
 
-def traced() -> Trace:
-    """Return the trace of one smoke run in a directory of its own."""
-    trace, silent = Trace(), contextlib.redirect_stdout(io.StringIO())
+def carries(value: object, depth: int = 8) -> bool:
+    """Return whether a value is the followed one, or has it inside."""
+    if isinstance(value, str | int):
+        return str(value) == FOLLOWED
+    if isinstance(value, pytest.Config):
+        return carries(value.option)
+    inside: Iterable[object] = ()
+    if isinstance(value, Mapping):
+        inside = value.values()
+    elif isinstance(value, list | tuple):
+        inside = value
+    elif type(value).__name__ in CARRIERS:
+        names = getattr(value, "__slots__", None) or vars(value)
+        inside = [getattr(value, name, None) for name in names]
+    return depth > 0 and any(carries(one, depth - 1) for one in inside)
+
+
+@dataclass
+class Call:
+    """A running call of a function that is given the followed value."""
+
+    where: tuple[str, str]
+    """File, and name of the function."""
+    caller: Call | None
+    """The running call around it; None for the first."""
+    self_had_it: bool
+    passes_it_on: bool = False
+
+    @property
+    def is_on_the_way(self) -> bool:
+        above = self.caller
+        return self.passes_it_on and (above is None or above.is_on_the_way)
+
+    def hand_on(self) -> None:
+        """Note that this call, and those around it, hand the value on."""
+        call: Call | None = self
+        while call is not None:
+            call.passes_it_on, call = True, call.caller
+
+
+class Walk:
+    """Follows the value of an option from call to call until the first cell is
+    planned.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[FrameType, Call] = {}
+        #: All calls, in their order.
+        self._calls: list[Call] = []
+        self._over = False
+
+    @property
+    def way(self) -> list[tuple[str, str]]:
+        """The functions on the way, each once, with their files."""
+        return list(
+            dict.fromkeys(call.where for call in self._calls if call.is_on_the_way)
+        )
+
+    def __call__(self, frame: FrameType, event: str, result: Any) -> None:
+        if self._over:
+            return
+        if event == "call":
+            self._begin(frame)
+        elif event == "return" and frame in self._running:
+            self._end(frame, result)
+
+    def _begin(self, frame: FrameType) -> None:
+        code = frame.f_code
+        name, file = code.co_qualname, ours(code.co_filename)
+        # What an agent does with a setting of its own is no part of the way.
+        aside = name.endswith(">") or name in ASIDE or file.startswith("plugins/")
+        if not file or aside or frame in self._running:
+            return
+        taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        given = {one: frame.f_locals[one] for one in taken if one in frame.f_locals}
+        if any(map(carries, given.values())):
+            above = frame.f_back
+            while above is not None and above not in self._running:
+                above = above.f_back
+            caller = None if above is None else self._running[above]
+            call = Call((file, name), caller, carries(given.get("self")))
+            self._running[frame] = call
+            self._calls.append(call)
+
+    def _end(self, frame: FrameType, result: object) -> None:
+        call, mine = self._running.pop(frame), frame.f_locals.get("self")
+        kind = type(result).__name__
+        if kind == "CellPlan":
+            self._over = True
+            call.hand_on()
+        elif not call.self_had_it and carries(mine):
+            call.hand_on()
+        elif carries(result):
+            call.passes_it_on = True
+            if kind in CARRIERS:
+                call.hand_on()
+
+
+def run(words: str, follow: contextlib.AbstractContextManager[object]) -> None:
+    """Run pytest on the smoke run in a directory of its own, without its output."""
+    silent = contextlib.redirect_stdout(io.StringIO())
     with (
         tempfile.TemporaryDirectory() as folder,
         contextlib.chdir(folder),
         silent,
-        trace.following(),
+        follow,
     ):
-        code = pytest.main(
-            [
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                "-p",
-                "no:hypothesispytest",
-                *SMOKE.split(),
-            ]
-        )
+        plain = ("-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+        code = pytest.main([*plain, *words.split()])
     assert code == 0, "the smoke run fails"
+
+
+def traced() -> Trace:
+    """Return the trace of one smoke run."""
+    trace = Trace()
+    run(SMOKE, trace.following())
     return trace
+
+
+def walked() -> Walk:
+    """Return the walk of an option of a run that is collected only."""
+    walk = Walk()
+
+    @contextlib.contextmanager
+    def following() -> Iterator[None]:
+        sys.setprofile(walk)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
+
+    run(COLLECTED, following())
+    return walk
 
 
 def ways(trace: Trace) -> dict[str, list[str]]:
@@ -181,7 +313,7 @@ def ways(trace: Trace) -> dict[str, list[str]]:
     return {"a step": step, "the row in the log": row, "the line of the report": line}
 
 
-def table(trace: Trace) -> list[list[Any]]:
+def table(trace: Trace, walk: Walk) -> list[list[Any]]:
     """Return the measured quantities, their figures, and their maxima."""
     python = tracked("*.py")
     tests = [path for path in python if path.relative_to(ROOT).parts[0] == "tests"]
@@ -213,6 +345,9 @@ def table(trace: Trace) -> list[list[Any]]:
                 most,
             ]
         )
+    files = {file for file, _ in walk.way}
+    rows.append(["functions from an option to a cell", len(walk.way), 15])
+    rows.append(["files from an option to a cell", len(files), 6])
     return rows
 
 
@@ -237,10 +372,13 @@ def main() -> None:
         sys.exit(
             f"This measures {ROOT}, but Python imports {where}. Use the environment of this checkout."
         )
-    trace = traced()
-    print(tabulate(table(trace), ["", "now", "at most"], intfmt=","))
+    trace, walk = traced(), walked()
+    print(tabulate(table(trace, walk), ["", "now", "at most"], intfmt=","))
     for name, files in ways(trace).items():
         print(f"\nto {name}:", *files, sep="\n  ")
+    print("\nfrom an option to a cell:")
+    for file, name in walk.way:
+        print(f"  {name} of {file}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cheesebench import arguments, tables
 from cheesebench.errors import OptionError, PluginError, UnknownNameError, did_you_mean
-from cheesebench.experiment.cells import Broken
 from cheesebench.experiment.earlier import read_earlier
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import inside, locate
@@ -561,7 +560,7 @@ class _Work:
         settings = read_settings(given, plugins, here, earlier, _usual_protocols())
         work = ModelRun(settings, plugins, earlier, self._tell)
         try:
-            cells = work.of_shard(list(_cells(work)))
+            cells = work.of_shard(list(settings.planned(work.catalogue)))
             work.open(cells)
             assert work.log is not None
             path = work.log.path
@@ -673,21 +672,6 @@ def _usual_protocols() -> list[str]:
         for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep)
         if name
     ]
-
-
-def _cells(work: ModelRun) -> Iterator[Cell]:
-    """Yield every cell once, in the order of pytest. Raises the error of a protocol, or
-    of a model that does not suit it.
-    """
-    known = set()
-    for one in work.selected():
-        if isinstance(one, Broken):
-            raise one.error
-        for model in work.settings.models:
-            for plan in work.plans(one, model):
-                if plan.key not in known:
-                    known.add(plan.key)
-                    yield plan, one
 
 
 def _teller(progress: bool | Callable[[str], None] | None) -> Callable[[str], None]:

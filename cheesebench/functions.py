@@ -24,12 +24,7 @@ from cheesebench.commands.common import (
 )
 from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.experiment import settings as run_settings
-from cheesebench.experiment.cells import (
-    Broken,
-    cells_of,
-    familywise,
-    selected_protocols,
-)
+from cheesebench.experiment.cells import familywise
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.extras import install_command
@@ -56,8 +51,6 @@ if TYPE_CHECKING:
     from cheesebench.diagnostics import Diagnostic
     from cheesebench.experiment.settings import Given
     from cheesebench.planning import Forecast
-    from cheesebench.plugin_manager import PluginManager
-    from cheesebench.records import CellPlan
     from cheesebench.statistics import RunSummary
     from cheesebench.statistics.comparison import RunComparison
 
@@ -433,10 +426,11 @@ def forecast_of(
         raise OptionError(
             "Say which model: --model NAME, or --profile NAME (one that names a model)."
         )
-    settings = run_settings.cell_settings(given, plugins, Path.cwd())
+    settings, _ = run_settings.cell_settings(given, plugins, Path.cwd())
     for view in settings.views:
         plugins.view(view)
-    cells = list(_planned(plugins, settings))
+    catalogue = Catalogue(plugins.protocol_directories)
+    cells = list(settings.planned(catalogue))
     if settings.familywise:
         plans = familywise([plan for plan, _ in cells])
         cells = [
@@ -453,20 +447,3 @@ def forecast_of(
         earlier=EarlierRuns(Path(values.results)),
         asked=first_answers(plugins, cells, settings.language, tell) if ask else {},
     )
-
-
-def _planned(
-    plugins: PluginManager, settings: run_settings.CellSettings
-) -> Iterator[tuple[CellPlan, BaseSpecification]]:
-    for one in selected_protocols(
-        Catalogue(plugins.protocol_directories),
-        settings.protocols,
-        directory=settings.directory,
-        edition=settings.edition,
-        named_edition=settings.named_edition,
-    ):
-        if isinstance(one, Broken):
-            raise one.error
-        for model in settings.models:
-            for plan in cells_of(one, settings.request(plugins, model)):
-                yield plan, one

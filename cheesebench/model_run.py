@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from cheesebench.amounts import rounded
 from cheesebench.errors import CheeseBenchError, OptionError
 from cheesebench.experiment import language_models
-from cheesebench.experiment.cells import cells_of, familywise, selected_protocols
+from cheesebench.experiment.cells import familywise
 from cheesebench.experiment.earlier import Earlier
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import check_fits, claim
@@ -35,7 +35,6 @@ from cheesebench.statistics.judgement import judge_set
 
 if TYPE_CHECKING:
     from cheesebench.chat import Server
-    from cheesebench.experiment.cells import Selected
     from cheesebench.experiment.session import Progress
     from cheesebench.experiment.settings import Settings
     from cheesebench.family import LanguageModel
@@ -96,34 +95,6 @@ class ModelRun:
     def is_worker(self) -> bool:
         """Whether another process has opened the run, and reports it."""
         return self._shared is not None
-
-    def selected(self, names: Sequence[str] = ()) -> list[Selected]:
-        """Return the protocols of the settings; if these name none, those of ``names``.
-        Raises CheeseBenchError if one does not exist.
-        """
-        settings = self.settings
-        return selected_protocols(
-            self.catalogue,
-            settings.protocols or names,
-            directory=settings.directory,
-            edition=settings.edition,
-            named_edition=settings.named_edition,
-        )
-
-    def plans(
-        self,
-        specification: BaseSpecification,
-        model: str,
-        views: tuple[str, ...] | None = None,
-    ) -> list[CellPlan]:
-        """Return the plans of all cells of a model on a protocol, in the views of the
-        settings or in these.
-
-        Raises UnsuitableError if the model cannot be run on the protocol, PluginError
-        if its family is wrong.
-        """
-        request = self.settings.request(self.plugins, model, views)
-        return cells_of(specification, request)
 
     def of_shard(self, cells: Sequence[Cell]) -> list[Cell]:
         if self.settings.shard is None:

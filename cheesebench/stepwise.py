@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         SubjectContext,
         Trial,
     )
-    from cheesebench.interfaces import BaseSpecification, Paradigm, View
+    from cheesebench.interfaces import BaseSpecification, Memory, Paradigm, View
     from cheesebench.records import CallRecord, Frame, ReplayedCall, TrialRecord
 
 _INDENT = "  "
@@ -167,11 +167,6 @@ class StepwiseFamily(Family[S, P]):
         are other fields of the plan.
         """
         language, design = request.language, request.design
-        memory = (
-            language.agent.memory
-            if language
-            else request.plugins.agent(request.model, specification.name).memory
-        )
         fields = {
             "model": request.model,
             "protocol": specification.name,
@@ -183,12 +178,18 @@ class StepwiseFamily(Family[S, P]):
             "design": design.name,
             "subjects": design.subjects,
             "trials": trials if design.trials is None else min(trials, design.trials),
-            "memory": memory,
+            "memory": self._memory(specification, request),
             "claims": design.claims,
             "agent": language.agent.name if language else "",
             "settings": language.settings if language else {},
         }
         return CellPlan(**{**fields, **more})
+
+    def _memory(self, specification: BaseSpecification, request: CellRequest) -> Memory:
+        """Return how long the agent of a cell remembers."""
+        if request.language:
+            return request.language.agent.memory
+        return request.plugins.agent(request.model, specification.name).memory
 
     def with_controls(
         self, plain: CellPlan, specification: BaseSpecification, request: CellRequest

@@ -54,7 +54,7 @@ def figures(printed: str) -> dict[str, float]:
 
 
 def test_all_figures_are_printed(figures: dict[str, float]) -> None:
-    assert len(figures) == 17
+    assert len(figures) == 19
     assert figures["decisions"] > 5000 < figures["lines that ship"]
 
 
@@ -65,6 +65,20 @@ def test_one_trial_passes_through_the_files_that_contributing_names(
     section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = section.partition("## One trial")[2].partition("\n## ")[0]
     assert re.findall(r"^\d+\. `(\S+\.py)`", section, re.MULTILINE) == traced
+
+
+def test_an_option_passes_through_the_functions_that_contributing_names(
+    printed: str, figures: dict[str, float]
+) -> None:
+    traced = re.findall(r"^  (\S+) of (\S+\.py)$", printed, re.MULTILINE)
+    functions, files = [name for name, _ in traced], {file for _, file in traced}
+    section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = section.partition("## Settings")[2].partition("\n## ")[0]
+    named = dict.fromkeys(re.findall(r"`(\S+)`", section))
+    assert [name for name in named if name in functions] == functions
+    assert files == {*re.findall(r"^\d+\. `(\S+\.py)`", section, re.MULTILINE)}
+    assert figures["functions from an option to a cell"] <= 15
+    assert figures["files from an option to a cell"] <= 6
 
 
 def test_code_gets_simpler_only(figures: dict[str, float]) -> None:

@@ -8,13 +8,13 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from cheesebench import canary
 from cheesebench.commands import FINDINGS
 from cheesebench.commands.common import add_json, add_option, add_options, describe
 from cheesebench.errors import OptionError
 from cheesebench.experiment.settings import Given, language_models
-from cheesebench.models import user_models
 from cheesebench.options import OPTIONS
 from cheesebench.planning.recall import answers
 from cheesebench.plugin_manager import installed_plugins
@@ -53,8 +53,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     given.check()
     plugins = installed_plugins()
-    entries = user_models(values.models)
-    models = language_models(plugins, names, given, values, entries)
+    models = language_models(plugins, names, given, values, Path())
     for name in names:
         if name not in models:
             raise OptionError(

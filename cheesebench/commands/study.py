@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from cheesebench.commands.common import describe, one_line, table
-from cheesebench.experiment.cells import find_study, shipped_studies
+from cheesebench.experiment import cells
 from cheesebench.family import Study
 
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    studies = [find_study(name, Path()) for name in shipped_studies()]
+    studies = [cells.find_study(name, Path()) for name in cells.shipped_studies()]
     print(
         table(
             ("study", "what is varied", "title"),

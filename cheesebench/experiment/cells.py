@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -59,8 +60,7 @@ REASONING_TOKENS = 8192
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|endoftext|>")
 
 
-def _given(values: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {name: value for name, value in (values or {}).items() if value is not None}
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 def language_model(
@@ -68,10 +68,10 @@ def language_model(
     entry: ModelEntry,
     *,
     agent: str = "llm",
-    settings: Mapping[str, Any] | None = None,
-    served: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] = _EMPTY,
+    served: Mapping[str, Any] = _EMPTY,
     base_url: str | None = None,
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] = _EMPTY,
 ) -> LanguageModel:
     """Return a model with its agent.
 
@@ -81,15 +81,18 @@ def language_model(
     settings that the agent, the model or its backend does not have.
     """
     backend, asker = plugins.backend(entry.backend), plugins.model_agent(agent)
-    wanted = _given(settings)
+    wanted = dict(settings)
     dropped = _dropped(entry, backend, wanted)
     if wanted.get("temperature") == "none":
         del wanted["temperature"]
-    values = _own_settings(asker, entry, wanted)
+    own = {name: _typed(asker, name, value) for name, value in wanted.items()}
+    values = {**asker.settings, **own}
+    asker.check(values)
+    if "max_tokens" not in wanted:
+        values |= _reply_tokens(entry, asker, values)
     values |= {name: None for name in ("temperature", "max_tokens") if name in dropped}
-    given = dict(options or {})
-    _check_known(backend, given)
-    wishes = {**entry.options, **given}
+    _check_known(backend, options)
+    wishes = {**entry.options, **options}
     return LanguageModel(
         entry=entry,
         backend=backend,
@@ -98,7 +101,7 @@ def language_model(
             **values,
             "backend": entry.backend,
             "id": entry.id,
-            "served": {**entry.served, **(served or {})},
+            "served": {**entry.served, **served},
             "dropped": dropped,
             "stop": _stop(entry, backend),
             "reasoning": entry.reasoning,
@@ -112,11 +115,14 @@ def language_model(
 
 def _reply_tokens(
     entry: ModelEntry, asker: ModelAgentSpec, values: Mapping[str, Any]
-) -> int | None:
-    """Return the default limit of a reply; None: the agent's default."""
+) -> dict[str, int]:
+    """Return the default limit of a reply, as a setting; none if the agent has its
+    own.
+    """
     if entry.max_tokens or entry.reasoning:
-        return entry.max_tokens or REASONING_TOKENS
-    return asker.reply_tokens(values)
+        return {"max_tokens": entry.max_tokens or REASONING_TOKENS}
+    most = asker.reply_tokens(values)
+    return {"max_tokens": most} if most else {}
 
 
 def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
@@ -150,22 +156,6 @@ def _dropped(
             f"--temperature {temperature}: the model '{entry.name}' does not support it. Remove the option."
         )
     return dropped
-
-
-def _own_settings(
-    asker: ModelAgentSpec, entry: ModelEntry, wanted: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the agent's settings: the user's, completed with those that the model
-    needs.
-    """
-    values = {
-        **asker.settings,
-        **{name: _typed(asker, name, value) for name, value in wanted.items()},
-    }
-    asker.check(values)
-    if "max_tokens" not in wanted and (most := _reply_tokens(entry, asker, values)):
-        values["max_tokens"] = most
-    return values
 
 
 def _check_known(backend: BackendSpec, given: Mapping[str, Any]) -> None:
@@ -623,20 +613,30 @@ class Broken:
 Selected = BaseSpecification | Broken
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The choice of a run's protocols."""
+
+    names: tuple[str, ...]
+    """Names, files or directories, as given; empty for the edition's own protocols."""
+    edition: str
+    named_edition: str | None
+    """The edition that was given. Without one, a directory gives all its editions."""
+    directory: Path
+    """Directory that relative paths start from."""
+
+
 def selected_protocols(
-    catalogue: Catalogue,
-    names: Sequence[str],
-    *,
-    directory: Path,
-    edition: str,
-    named_edition: str | None,
+    catalogue: Catalogue, selection: Selection, names: Sequence[str] = ()
 ) -> list[Selected]:
-    """Return the protocols of a run: those in ``names``, or without names the defaults
-    of an edition. For ``named_edition`` see ``named_protocols``.
+    """Return the protocols of a run; if the selection names none, those of ``names``.
+    Raises CheeseBenchError if one does not exist.
     """
-    if names:
-        return named_protocols(catalogue, directory, names, named_edition)
-    return default_protocols(catalogue, edition)
+    if names := selection.names or names:
+        return named_protocols(
+            catalogue, selection.directory, names, selection.named_edition
+        )
+    return default_protocols(catalogue, selection.edition)
 
 
 def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:

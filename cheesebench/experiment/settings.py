@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -38,7 +38,10 @@ from cheesebench.redaction import quoted, redactor
 if TYPE_CHECKING:
     from cheesebench.chat import ModelEntry
     from cheesebench.experiment.earlier import Earlier
+    from cheesebench.interfaces import BaseSpecification
     from cheesebench.plugin_manager import PluginManager
+    from cheesebench.protocol import Catalogue
+    from cheesebench.records import CellPlan
 
 
 class Origin(StrEnum):
@@ -110,9 +113,12 @@ class OptionValues:
     exit_zero: bool
 
     @property
-    def temperatures(self) -> list[Any]:
-        """Temperatures, or ``"none"``, without duplicates."""
-        return list(dict.fromkeys(as_list(self.temperature)))
+    def temperatures(self) -> tuple[float, ...]:
+        """Temperatures without duplicates; without ``none``, which leaves the server
+        its own. Only dialogues use several.
+        """
+        given = dict.fromkeys(as_list(self.temperature))
+        return tuple(one for one in given if one != "none")
 
 
 @dataclass(frozen=True)
@@ -138,19 +144,17 @@ class Given:
         """Return the spelling of an option that the user used."""
         return self.spellings.get(key, BY_KEY[key].short)
 
-    def continuing(self, earlier: Earlier) -> Given:
-        """Return these options, completed with those of the resumed or replayed run,
-        which they must not contradict.
+    def continuing(self, earlier: Earlier, recorded: Mapping[str, Any]) -> Given:
+        """Return these options, completed with those ``recorded`` by the resumed or
+        replayed run, which they must not contradict.
         """
-        if earlier.recorded is None:
-            return self
         key = "resume" if earlier.replayed is None else "model"
         named = as_list(self.values.get(key))
         values = {**self.values, "model": None} if key == "model" else self.values
         return replace(
             self,
             values=values,
-            recorded=earlier.recorded,
+            recorded=recorded,
             origin=f"{self.spelling(key)} {_shown(named)}",
             made_here=earlier.made_here,
         )
@@ -192,22 +196,38 @@ class Given:
             _check_number(option, value, spelling)
 
     def resolve(self) -> OptionValues:
-        """Return the value of every option. Raises OptionError for one that contradicts
-        the resumed run.
+        """Return the value of every option: the given one, or that of the resumed run,
+        or the default. Raises OptionError for one that contradicts the resumed run.
         """
-        return OptionValues(**{option.key: self._value(option) for option in OPTIONS})
+        given = {
+            option.key: _names(self.values[option.key])
+            if option.commas
+            else self.values[option.key]
+            for option in OPTIONS
+            if self._is_given(option)
+        }
+        recorded = {
+            option.key: self.recorded[option.key]
+            for option in OPTIONS
+            if option.recorded and option.key in self.recorded
+        }
+        for key in given:
+            if key in recorded:
+                self._check_agrees(BY_KEY[key], given[key], recorded[key])
+        return OptionValues(**{**_DEFAULTS, **recorded, **given})
 
-    def _value(self, option: Option) -> Any:
-        given = self._given(option)
-        is_known = option.recorded and option.key in self.recorded
-        recorded = self.recorded[option.key] if is_known else None
-        if given is None:
-            return recorded if is_known else _default(option)
-        if not is_known or option.overridable or given == recorded:
-            return given
-        if isinstance(given, list) and set(given) <= set(as_list(recorded)):
-            return given
-        raise self._contradiction(self.spelling(option.key), given, recorded)
+    def _is_given(self, option: Option) -> bool:
+        value = self.values.get(option.key)
+        # pytest has False for a flag that is not there.
+        return value is not None and value is not False
+
+    def _check_agrees(self, option: Option, given: Any, recorded: Any) -> None:
+        """Raise OptionError for an option that contradicts the resumed run; a part of
+        its list is no contradiction.
+        """
+        is_part = isinstance(given, list) and set(given) <= set(as_list(recorded))
+        if not (option.overridable or given == recorded or is_part):
+            raise self._contradiction(self.spelling(option.key), given, recorded)
 
     def _contradiction(self, spelling: str, given: Any, recorded: Any) -> OptionError:
         made = f"with {spelling} {_shown(recorded)}"
@@ -218,18 +238,8 @@ class Given:
             f"{spelling}, or start a new run."
         )
 
-    def _given(self, option: Option) -> Any:
-        value = self.values.get(option.key)
-        if option.flag:
-            return value or None
-        if value is None or not option.commas:
-            return value
-        # Split at commas; drop duplicates, keep the order.
-        names = (name.strip() for part in value for name in part.split(","))
-        return list(dict.fromkeys(filter(None, names)))
-
     def origin_of(self, option: Option) -> Origin:
-        if self._given(option) is not None:
+        if self._is_given(option):
             return self.origins.get(option.key, Origin.GIVEN)
         is_known = option.recorded and self.recorded.get(option.key) is not None
         return Origin.MANIFEST if is_known else Origin.DEFAULT
@@ -251,8 +261,14 @@ class Given:
             )
 
 
-def _default(option: Option) -> Any:
-    return False if option.flag else option.default
+#: Value of each option that is neither given nor recorded.
+_DEFAULTS = {option.key: False if option.flag else option.default for option in OPTIONS}
+
+
+def _names(several: Iterable[str]) -> list[str]:
+    """Return the names of a repeatable option, split at commas, each once."""
+    names = (name.strip() for part in several for name in part.split(","))
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def _check_number(option: Option, value: Any, spelling: str) -> None:
@@ -278,51 +294,45 @@ def _shown(value: Any) -> str:
 class CellSettings:
     """The settings that determine the cells of a run."""
 
-    models: tuple[str, ...]
+    requests: Mapping[str, CellRequest]
+    """What the families are asked for, by model. Language models and agents may have
+    different designs.
+    """
     language: Mapping[str, LanguageModel]
-    """The language models among ``models``, by name."""
-    designs: Mapping[str, Design]
-    """By model, because language models and agents have different default designs."""
+    """The language models, by name."""
+    selection: cells.Selection
+    """The protocols."""
     views: tuple[str, ...]
-    protocols: tuple[str, ...]
-    """Names, files or directories, as given; empty for the default selection."""
-    edition: str
-    named_edition: str | None
-    """The edition that was given. Without one, a directory gives all its editions."""
-    directory: Path
-    """Directory that relative paths start from."""
     controls: tuple[str, ...]
     study: Study | None
-    temperatures: tuple[float, ...]
-    """As given; only dialogues use several."""
-    subjects: int | None
-    against: str | None
-    """Published model that the run is shown beside."""
     familywise: bool
     """Whether verdicts hold for all cells of a model together."""
 
     @property
-    def design(self) -> str:
-        return ", ".join(dict.fromkeys(design.name for design in self.designs.values()))
+    def models(self) -> tuple[str, ...]:
+        return tuple(self.requests)
 
-    def request(
-        self, plugins: PluginManager, model: str, views: tuple[str, ...] | None = None
-    ) -> CellRequest:
-        """Return the request for a model's cells, in these views or those of the
-        settings.
-        """
-        return CellRequest(
-            model=model,
-            plugins=plugins,
-            design=self.designs[model],
-            language=self.language.get(model),
-            views=self.views if views is None else views,
-            controls=self.controls,
-            study=self.study,
-            temperatures=self.temperatures,
-            subjects=self.subjects,
-            against=self.against,
+    @property
+    def design(self) -> str:
+        return ", ".join(
+            dict.fromkeys(one.design.name for one in self.requests.values())
         )
+
+    def planned(
+        self, catalogue: Catalogue
+    ) -> Iterator[tuple[CellPlan, BaseSpecification]]:
+        """Yield every cell of the run once, in the order of pytest. Raises the error of
+        a protocol, or of a model that does not suit it.
+        """
+        known = set()
+        for one in cells.selected_protocols(catalogue, self.selection):
+            if isinstance(one, cells.Broken):
+                raise one.error
+            for request in self.requests.values():
+                for plan in cells.cells_of(one, request):
+                    if plan.key not in known:
+                        known.add(plan.key)
+                        yield plan, one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -387,66 +397,69 @@ class Settings(CellSettings):
 
 
 def cell_settings(
-    given: Given, plugins: PluginManager, directory: Path
-) -> CellSettings:
-    """Return the settings for the cells of a run with these options; paths are relative
-    to ``directory``.
+    given: Given,
+    plugins: PluginManager,
+    directory: Path,
+    replayed: Mapping[str, LanguageModel] | None = None,
+    usual_protocols: Sequence[str] = (),
+) -> tuple[CellSettings, Given]:
+    """Return the settings for the cells of a run with these options, and the options,
+    completed with those of a frozen set and of a study.
+
+    Paths are relative to ``directory``. ``replayed`` are the models of a replayed run;
+    ``usual_protocols`` are run if none are given.
     """
     given.check()
-    given, study = _completed(given, plugins, directory)
-    return _cell_settings(given, given.resolve(), plugins, directory, study)
-
-
-def _completed(
-    given: Given, plugins: PluginManager, directory: Path
-) -> tuple[Given, Study | None]:
-    """Return the options, completed with those of a frozen set and of a study, and the
-    study.
-    """
     values = given.resolve()
     if values.set is not None:
         given = with_set(given, frozen_set(values.set), plugins, values.agent)
-    if not values.study:
-        return given, None
-    study = cells.find_study(values.study, directory)
-    return _with_study(given, study), study
-
-
-def _cell_settings(
-    given: Given,
-    values: OptionValues,
-    plugins: PluginManager,
-    directory: Path,
-    study: Study | None,
-    replayed: Mapping[str, LanguageModel] | None = None,
-    usual_protocols: Sequence[str] = (),
-) -> CellSettings:
+    study = cells.find_study(values.study, directory) if values.study else None
+    if study is not None:
+        given = _with_study(given, study)
+    values = given.resolve()
     models = _models(given, values, study, plugins)
     language = replayed
     if language is None:
-        file = directory / values.models if values.models else None
-        language = language_models(plugins, models, given, values, user_models(file))
-    if study:
+        language = language_models(plugins, models, given, values, directory)
+    if study is not None:
         cells.check_study(study, language, tuple(models))
     designs = _designs(values, models, language)
-    for control in values.control:
-        check_control(control, directory / values.results)
-    return CellSettings(
-        models=tuple(models),
+    views = tuple(dict.fromkeys(values.view or _views_of(designs.values())))
+    _check_controls(values, directory)
+    settings = CellSettings(
+        requests={
+            model: CellRequest(
+                model=model,
+                plugins=plugins,
+                design=design,
+                language=language.get(model),
+                views=views,
+                controls=tuple(values.control),
+                study=study,
+                temperatures=values.temperatures,
+                subjects=values.subjects,
+                against=values.against,
+            )
+            for model, design in designs.items()
+        },
         language=language,
-        designs=designs,
-        views=tuple(dict.fromkeys(values.view or _views_of(designs.values()))),
-        protocols=tuple(values.protocols or usual_protocols),
-        edition=values.edition,
-        named_edition=given.values.get("edition"),
-        directory=directory,
+        selection=cells.Selection(
+            names=tuple(values.protocols or usual_protocols),
+            edition=values.edition,
+            named_edition=given.values.get("edition"),
+            directory=directory,
+        ),
+        views=views,
         controls=tuple(values.control),
         study=study,
-        temperatures=tuple(t for t in values.temperatures if t != "none"),
-        subjects=values.subjects,
-        against=values.against,
         familywise=values.familywise,
     )
+    return settings, given
+
+
+def _check_controls(values: OptionValues, directory: Path) -> None:
+    for control in values.control:
+        check_control(control, directory / values.results)
 
 
 def _models(
@@ -546,7 +559,7 @@ def read_settings(
     given: Given,
     plugins: PluginManager,
     directory: Path,
-    earlier: Earlier | None = None,
+    earlier: Earlier,
     usual_protocols: Sequence[str] = (),
 ) -> Settings:
     """Return the settings; raises CheeseBenchError for contradictory or invalid
@@ -554,24 +567,21 @@ def read_settings(
 
     Paths are relative to ``directory``; ``usual_protocols`` are run if none are given.
     """
-    if earlier is not None:
-        given = given.continuing(earlier)
-    replayed = None if earlier is None else earlier.replayed
-    given.check()
-    given, study = _completed(given, plugins, directory)
-    values = given.resolve()
-    which = _cell_settings(
-        given, values, plugins, directory, study, replayed, usual_protocols
+    if earlier.recorded is not None:
+        given = given.continuing(earlier, earlier.recorded)
+    which, given = cell_settings(
+        given, plugins, directory, earlier.replayed, usual_protocols
     )
+    values = given.resolve()
     calls = call_options(values)
-    if replayed is None:  # a replay costs nothing
+    if earlier.replayed is None:  # a replay costs nothing
         check_prices(calls.limits, which.language.values())
     for model in which.models:
         cells.check_views(
             model, which.language.get(model), map(plugins.view, which.views)
         )
-    if which.against is not None:
-        check_against(which.against)
+    if values.against is not None:
+        check_against(values.against)
     _check_names(given, values)
     seed, seed_drawn = _seed(given, values)
     executor = plugins.executor(values.executor or executors.DEFAULT_EXECUTOR)
@@ -603,7 +613,7 @@ def read_settings(
 def _recorded(
     values: OptionValues, which: CellSettings, seed: int, seed_drawn: bool
 ) -> Mapping[str, Any]:
-    designs = {design.name for design in which.designs.values()}
+    designs = {one.design.name for one in which.requests.values()}
     resolved = replace(
         values,
         model=list(which.models),
@@ -658,32 +668,42 @@ def language_models(
     names: Sequence[str],
     given: Given,
     values: OptionValues,
-    entries: Iterable[ModelEntry] = (),
+    directory: Path,
 ) -> dict[str, LanguageModel]:
     """Return those of ``names`` that are language models, whose servers may be called.
+    The file of ``--models`` is relative to ``directory``.
 
     Raises CheeseBenchError for a name that is neither agent nor model, for options that
     have no meaning here, and for a stranger's run that would decide where calls go.
     """
-    settings = _agent_settings(plugins, given, values)
-    served = {"top_p": values.top_p, "reasoning_effort": values.reasoning_effort}
-    url = cells.one_address(values.base_url)
-    if url is not None:
-        check_address(url, query=True)
-    backend_options = _pairs(given, "backend_option", values.backend_option)
-    entries = tuple(entries)
+    entries = user_models(values.models and directory / values.models)
+    _check_temperature(given, values)
+    typed = {
+        option.setting: getattr(values, option.key)
+        for option in OPTIONS
+        if option.setting
+    }
+    # Each cell has one of several temperatures; checks look at the first.
+    typed["temperature"] = next(iter(as_list(values.temperature)), None)
+    typed["prompt"] = _prompt(values.prompt)
+    typed |= _pairs(given, "agent_option", values.agent_option)
+    own = {name: value for name, value in typed.items() if value is not None}
+    settings = {**_settings_of_design(plugins, values), **own}
+    url, served = _address(values), _served(values)
+    options = _pairs(given, "backend_option", values.backend_option)
+    others = {*plugins.agents, *plugins.respondents}
     models = {
         name: cells.language_model(
             plugins,
             _entry(plugins, name, entries),
             agent=values.agent,
             settings=settings,
-            served={key: value for key, value in served.items() if value is not None},
+            served=served,
             base_url=url,
-            options=backend_options,
+            options=options,
         )
         for name in names
-        if not (name in plugins.agents or name in plugins.respondents)
+        if name not in others
     }
     if url:
         _check_one_backend(url, models.values())
@@ -732,30 +752,26 @@ def _entry(
         raise
 
 
-def _agent_settings(
-    plugins: PluginManager, given: Given, values: OptionValues
-) -> dict[str, Any]:
-    """Return the settings of the agent that asks the models: the user's own, then the
-    design's.
-    """
-    settings: dict[str, Any] = {
-        option.setting: getattr(values, option.key)
-        for option in OPTIONS
-        if option.setting
-    }
-    temperatures = values.temperatures
-    if "none" in temperatures and len(temperatures) > 1:
+def _check_temperature(given: Given, values: OptionValues) -> None:
+    temperatures = as_list(values.temperature)
+    if "none" in temperatures and len({*temperatures}) > 1:
         raise OptionError(
             f"{given.spelling('temperature')} none: give 'none' alone, without other temperatures."
         )
-    # Each cell has one of several temperatures; checks look at the first.
-    settings["temperature"] = next(iter(temperatures), None)
-    if values.prompt is not None:
-        settings["prompt"] = _prompt(values.prompt)
-    settings |= _pairs(given, "agent_option", values.agent_option)
-    usual = _settings_of_design(plugins, values)
-    missing = [name for name in usual if settings.get(name) is None]
-    return settings | {name: usual[name] for name in missing}
+
+
+def _address(values: OptionValues) -> str | None:
+    """Return the address of the models' server."""
+    url = cells.one_address(values.base_url)
+    if url is not None:
+        check_address(url, query=True)
+    return url
+
+
+def _served(values: OptionValues) -> dict[str, Any]:
+    """Return the parameters of a request that the user gives."""
+    given = {"top_p": values.top_p, "reasoning_effort": values.reasoning_effort}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _settings_of_design(
@@ -773,10 +789,12 @@ def _settings_of_design(
 _PROMPT_BYTES = 64 * 1024
 
 
-def _prompt(name: str) -> str:
+def _prompt(name: str | None) -> str | None:
     """Return the name of a prompt unchanged, or the text of a file for what looks like
     one (``my.txt``, ``./mine``).
     """
+    if name is None:
+        return None
     path = Path(name)
     if not path.suffix and path.name == name:
         return name

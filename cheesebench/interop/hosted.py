@@ -74,7 +74,9 @@ def hosted(
         plugins,
         ModelEntry(name=model, backend="openai", id=model),
         agent=agent,
-        settings=settings,
+        settings={
+            name: value for name, value in (settings or {}).items() if value is not None
+        },
     )
     cells.check_views(model, language, [plugins.view(view)])
     wanted = replace(

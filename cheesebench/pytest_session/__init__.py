@@ -5,24 +5,31 @@ given.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
+from collections.abc import Iterator, Mapping
 
 import pluggy
 import pytest
 
+from cheesebench.baselines import DIRECTORY
 from cheesebench.errors import (
     NOT_AS_WRITTEN,
     CheeseBenchError,
     OptionError,
     said_of_logs,
 )
+from cheesebench.experiment.earlier import read_earlier
+from cheesebench.experiment.settings import Given, Origin, read_settings
+from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import PluginManager
+from cheesebench.pytest_options import PROFILED, SPELLINGS
 from cheesebench.pytest_session import refusals
 from cheesebench.pytest_session.cells import Cells
 from cheesebench.pytest_session.collection import Collection
 from cheesebench.pytest_session.outcomes import Outcomes
 from cheesebench.pytest_session.reporting import Reporting
-from cheesebench.pytest_session.run import PytestRun
+from cheesebench.pytest_session.run import Handed, PytestRun, read_comparing
 from cheesebench.pytest_session.running import Running
 from cheesebench.redaction import redact
 from cheesebench.terminal import printable, unprintable_replaced
@@ -52,20 +59,94 @@ class _Adopter:
 
 
 def start(config: pytest.Config) -> None:
-    """Check the options, and register the plugins that do the work; UsageError for a
+    """Read the options, and register the plugins that do the work; UsageError for a
     user's mistake.
     """
     plugins = PluginManager()
     config.pluginmanager.register(_Adopter(plugins), "cheesebench-adopter")
+    with _mistakes_refused(config):
+        given = Given(
+            {option.key: config.getoption(option.destination) for option in OPTIONS},
+            _spellings(config),
+            origins=dict.fromkeys(config.stash.get(PROFILED, ()), Origin.PROFILE),
+        )
+        values, directory = given.resolve(), config.invocation_params.dir
+        results, resume = directory / values.results, values.resume
+        handed = Handed.to(config)
+        if handed is not None:  # in a worker, `latest` may have changed its meaning
+            given = given.filled_in(Origin.GIVEN, seed=handed.seed)
+            resume = resume and handed.log
+        earlier = read_earlier(plugins, results, resume, values.model or ())
+        comparing = None
+        if handed is None:
+            blessed = config.rootpath / DIRECTORY
+            comparing = read_comparing(
+                given, values, results, blessed, earlier.existing
+            )
+        if comparing is not None and earlier.recorded is None:
+            given = given.filled_in(Origin.BASELINE, seed=comparing.seed)
+        settings = read_settings(
+            given, plugins, directory, earlier, usual_protocols(config)
+        )
+        if handed is not None:
+            settings = handed.of_worker(settings)
+        run = PytestRun(
+            config,
+            settings,
+            plugins,
+            earlier,
+            comparing=comparing,
+            handed=handed,
+            gates=bool(values.compare and values.compare_fail),
+        )
+        collection = Collection(run, settings)
+    _register(config, run, collection)
+
+
+@contextlib.contextmanager
+def _mistakes_refused(config: pytest.Config) -> Iterator[None]:
+    """End the session for a user's mistake, after telling every reader."""
     try:
-        run = PytestRun(config, plugins)
-        collection = Collection(run)
+        yield
     except CheeseBenchError as error:
         raise refusals.refused(config, error) from error
     except NOT_AS_WRITTEN as error:
         if (said := said_of_logs(error)) is None:
             raise
         raise refusals.refused(config, OptionError(said)) from error
+
+
+def _spellings(config: pytest.Config) -> Mapping[str, str]:
+    """Return the spelling of each option that the user used, or could use."""
+    typed = {
+        os.fspath(argument).partition("=")[0]
+        for argument in config.invocation_params.args
+    }
+    return {
+        key: next(filter(typed.__contains__, names), names[0])
+        for key, names in config.stash[SPELLINGS].items()
+    }
+
+
+def usual_protocols(config: pytest.Config) -> list[str]:
+    """Return the protocols named in the ini file or the environment; none if paths are
+    given.
+    """
+    if config.args_source is pytest.Config.ArgsSource.ARGS:
+        return []
+    named: list[str] = list(config.getini("cheese_protocols"))
+    if named and config.inipath is not None:
+        # Like all paths in an ini file, directories and files are relative to it.
+        beside = [(name, config.inipath.parent / name) for name in named]
+        return [str(path) if path.exists() else name for name, path in beside]
+    return [
+        name
+        for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep)
+        if name
+    ]
+
+
+def _register(config: pytest.Config, run: PytestRun, collection: Collection) -> None:
     glyphs = contextlib.ExitStack()
     glyphs.enter_context(unprintable_replaced(sys.stdout))
     config.add_cleanup(glyphs.close)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,15 @@ from cheesebench.errors import (
     UnknownNameError,
     UnsuitableError,
 )
-from cheesebench.experiment.cells import Broken, Selected, load_shortly_named
+from cheesebench.experiment.cells import (
+    Broken,
+    Selected,
+    cells_of,
+    load_shortly_named,
+    selected_protocols,
+)
+from cheesebench.experiment.settings import Settings
+from cheesebench.family import CellRequest
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.protocol import SUFFIX
 from cheesebench.pytest_options import ended
@@ -50,13 +59,12 @@ class ProtocolFile(pytest.File):
     """A ``*.protocol.yaml`` file among the paths of the command line."""
 
     run: PytestRun
+    settings: Settings
 
     def collect(self) -> Iterator[pytest.Item]:
+        protocol = load_shortly_named(self.run.catalogue, self.path)
         yield from cell_items(
-            self,
-            self.run,
-            load_shortly_named(self.run.catalogue, self.path),
-            f"{self.nodeid}::",
+            self, self.run, self.settings, protocol, f"{self.nodeid}::"
         )
 
     def repr_failure(
@@ -70,7 +78,8 @@ class ProtocolFile(pytest.File):
 def cell_items(
     parent: pytest.Collector,
     run: PytestRun,
-    specification: BaseSpecification,
+    settings: Settings,
+    protocol: Selected,
     prefix: str = PREFIX,
 ) -> Iterator[pytest.Item]:
     """Yield a protocol's items, named ``protocol[view-model]``, with ``@edition``
@@ -80,20 +89,20 @@ def cell_items(
     model is always in the name, so that ``--lf`` never takes one model's failure for
     another's.
     """
-    settings = run.settings
-    for model in settings.models:
-        plans, obstacles = _plans(run, specification, model)
+    if isinstance(protocol, Broken):
+        name = protocol.path.name.removesuffix(SUFFIX)
+        yield _broken(parent, prefix, name, protocol.path, protocol.error)
+        return
+    for model, request in settings.requests.items():
+        plans, obstacles = _plans(protocol, request)
         for view, obstacle in obstacles.items():
             shown = "-".join(filter(None, [view, model]))
-            name = printable(f"{specification.name}[{shown}]")
-            path = Path(specification.path)
-            yield BrokenProtocol.from_parent(
-                parent, name=name, nodeid=prefix + name, path=path, text=str(obstacle)
-            )
+            name = printable(f"{protocol.name}[{shown}]")
+            yield _broken(parent, prefix, name, Path(protocol.path), obstacle)
         for plan in plans:
             seen = "" if plan.variant.condition else plan.view
             within = [seen, str(plan.variant), model]
-            name = printable(f"{specification.name}[{'-'.join(filter(None, within))}]")
+            name = printable(f"{protocol.name}[{'-'.join(filter(None, within))}]")
             # The id is given explicitly, because pytest 9.2 would not find an id with
             # brackets again (--lf).
             yield CellItem.from_parent(
@@ -101,28 +110,41 @@ def cell_items(
                 name=name,
                 nodeid=prefix + name,
                 run=run,
-                specification=specification,
+                specification=protocol,
                 plan=plan,
             )
 
 
+def _broken(
+    parent: pytest.Collector,
+    prefix: str,
+    name: str,
+    path: Path,
+    error: CheeseBenchError,
+) -> BrokenProtocol:
+    item: BrokenProtocol = BrokenProtocol.from_parent(
+        parent, name=name, nodeid=prefix + name, path=path, text=str(error)
+    )
+    return item
+
+
 def _plans(
-    run: PytestRun, specification: BaseSpecification, model: str
+    specification: BaseSpecification, request: CellRequest
 ) -> tuple[list[CellPlan], dict[str, CheeseBenchError]]:
     """Return the planned cells, and why others cannot be run, by view (empty for all
     views). A view that does not suit the protocol does not affect the others.
     """
     try:
-        return run.plans(specification, model), {}
+        return cells_of(specification, request), {}
     except (UnsuitableError, PluginError) as obstacle:
-        views = run.settings.views
+        views = request.views
         if len(views) == 1 or isinstance(obstacle, PluginError):
             return [], {"": obstacle}
     plans: list[CellPlan] = []
     obstacles: dict[str, CheeseBenchError] = {}
     for view in views:
         try:
-            plans += run.plans(specification, model, (view,))
+            plans += cells_of(specification, replace(request, views=(view,)))
         except UnsuitableError as error:
             obstacles[view] = error
     reasons = {str(error): error for error in obstacles.values()}
@@ -136,8 +158,9 @@ class Collection:
     that does not exist.
     """
 
-    def __init__(self, run: PytestRun) -> None:
+    def __init__(self, run: PytestRun, settings: Settings) -> None:
         self._run = run
+        self._settings = settings
         self._has_paths = run.config.args_source is pytest.Config.ArgsSource.ARGS
         #: Ids of tests without a file, as printed. They are taken from the arguments,
         #: because pytest would look for files.
@@ -147,8 +170,10 @@ class Collection:
             self._hide_ids(run.config)
         named = [one.removeprefix(PREFIX).partition("[")[0] for one in self._ids]
         self._selected: list[Selected] = []
-        if run.settings.protocols or named or not self._has_paths:
-            self._selected = run.selected(list(dict.fromkeys(named)))
+        if settings.selection.names or named or not self._has_paths:
+            self._selected = selected_protocols(
+                run.catalogue, settings.selection, list(dict.fromkeys(named))
+            )
 
     def _hide_ids(self, config: pytest.Config) -> None:
         config.args = [one for one in config.args if one not in self._ids]
@@ -176,7 +201,11 @@ class Collection:
             return None
         if self._has_paths and not self._selected:
             return None
-        nodes: list[pytest.Item | pytest.Collector] = list(self._items(collector))
+        nodes: list[pytest.Item | pytest.Collector] = [
+            item
+            for protocol in self._selected
+            for item in cell_items(collector, self._run, self._settings, protocol)
+        ]
         if self._has_paths:
             nodes.extend(collector.collect())
         return pytest.CollectReport(collector.nodeid, "passed", None, nodes)
@@ -187,7 +216,7 @@ class Collection:
         if not file_path.name.endswith(SUFFIX):
             return None
         file: ProtocolFile = ProtocolFile.from_parent(parent, path=file_path)
-        file.run = self._run
+        file.run, file.settings = self._run, self._settings
         return file
 
     @pytest.hookimpl(wrapper=True)
@@ -242,20 +271,6 @@ class Collection:
         return (
             self._run.catalogue.shadowed if self._run.config.option.verbose >= 0 else []
         )
-
-    def _items(self, session: pytest.Session) -> Iterator[pytest.Item]:
-        for selected in self._selected:
-            if isinstance(selected, Broken):
-                name = selected.path.name.removesuffix(SUFFIX)
-                yield BrokenProtocol.from_parent(
-                    session,
-                    name=name,
-                    nodeid=PREFIX + name,
-                    path=selected.path,
-                    text=str(selected.error),
-                )
-            else:
-                yield from cell_items(session, self._run, selected)
 
 
 def _keep_named(

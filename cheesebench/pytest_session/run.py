@@ -17,7 +17,6 @@ import pytest
 
 from cheesebench.amounts import rounded
 from cheesebench.baselines import (
-    DIRECTORY,
     count_run,
     locate_counted,
     read_counted,
@@ -25,21 +24,14 @@ from cheesebench.baselines import (
 )
 from cheesebench.errors import ComparisonError, OptionError
 from cheesebench.experiment import cells
-from cheesebench.experiment.earlier import read_earlier
+from cheesebench.experiment.earlier import Earlier
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import FILE_NAME
 from cheesebench.experiment.session import Progress
-from cheesebench.experiment.settings import (
-    Given,
-    OptionValues,
-    Origin,
-    Settings,
-    read_settings,
-)
+from cheesebench.experiment.settings import Given, OptionValues, Settings
 from cheesebench.model_run import Cell, ModelRun
-from cheesebench.options import BY_KEY, OPTIONS
+from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.pytest_options import PROFILED, SPELLINGS
 from cheesebench.records import CellPlan
 from cheesebench.statistics.comparison import (
     THIS_RUN,
@@ -53,40 +45,6 @@ from cheesebench.statistics.comparison import (
 )
 from cheesebench.tally import Tally, time_left
 from cheesebench.terminal import printable
-
-
-def read_given(config: pytest.Config) -> Given:
-    """Return the options of a session as they were given."""
-    typed = {
-        os.fspath(argument).partition("=")[0]
-        for argument in config.invocation_params.args
-    }
-    return Given(
-        {option.key: config.getoption(option.destination) for option in OPTIONS},
-        {
-            key: next(filter(typed.__contains__, names), names[0])
-            for key, names in config.stash[SPELLINGS].items()
-        },
-        origins=dict.fromkeys(config.stash.get(PROFILED, ()), Origin.PROFILE),
-    )
-
-
-def usual_protocols(config: pytest.Config) -> list[str]:
-    """Return the protocols named in the ini file or the environment; none if paths are
-    given.
-    """
-    if config.args_source is pytest.Config.ArgsSource.ARGS:
-        return []
-    named: list[str] = list(config.getini("cheese_protocols"))
-    if named and config.inipath is not None:
-        # Like all paths in an ini file, directories and files are relative to it.
-        beside = [(name, config.inipath.parent / name) for name in named]
-        return [str(path) if path.exists() else name for name, path in beside]
-    return [
-        name
-        for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep)
-        if name
-    ]
 
 
 class Comparing:
@@ -115,15 +73,6 @@ class Comparing:
         subject.
         """
         return self._baseline.seed if isinstance(self._baseline.seed, int) else None
-
-    def check_other_than(
-        self, continued: Path | None, given: Given, values: OptionValues
-    ) -> None:
-        """Raise OptionError if the baseline is the run to resume."""
-        if continued is not None and self.path.samefile(continued):
-            raise OptionError(
-                f"{given.spelling('compare')} {values.compare}: that is the run that is continued. Name the baseline."
-            )
 
     def check(self, plans: Iterable[CellPlan], seed: int) -> None:
         """Raise ComparisonError, before anything is run, if the cells cannot be
@@ -190,10 +139,15 @@ class Comparing:
 
 
 def read_comparing(
-    given: Given, values: OptionValues, results: Path, blessed: Path
+    given: Given,
+    values: OptionValues,
+    results: Path,
+    blessed: Path,
+    continued: Path | None,
 ) -> Comparing | None:
     """Return the baseline named on the command line (a run in ``results``, or a file in
-    ``blessed``); None without one.
+    ``blessed``); None without one. Raises OptionError if it is the run to resume,
+    ``continued``.
     """
     if values.compare is None:
         if values.compare_fail is not None:
@@ -202,6 +156,10 @@ def read_comparing(
             )
         return None
     path = locate_counted(results, values.compare, blessed)
+    if continued is not None and path.samefile(continued):
+        raise OptionError(
+            f"{given.spelling('compare')} {values.compare}: that is the run that is continued. Name the baseline."
+        )
     return Comparing(path, fails_if=values.compare_fail or "")
 
 
@@ -374,6 +332,12 @@ class Handed:
     one_worker: bool
     """Whether all cells go to the same worker."""
 
+    @classmethod
+    def to(cls, config: pytest.Config) -> Handed | None:
+        """Return the data of this worker; None in a session that is no worker."""
+        data: Mapping[str, Any] = getattr(config, "workerinput", {})
+        return cls(**data[WORKER_INPUT]) if WORKER_INPUT in data else None
+
     def of_worker(self, settings: Settings) -> Settings:
         """Return the settings of a worker: its share of processors and calls."""
         # Workers share the account, so each gets its share of the calls in flight.
@@ -395,33 +359,19 @@ class PytestRun(ModelRun):
     it.
     """
 
-    def __init__(self, config: pytest.Config, plugins: PluginManager) -> None:
-        self.config = config
-        data: Mapping[str, Any] = getattr(config, "workerinput", {})
-        self._handed = handed = (
-            Handed(**data[WORKER_INPUT]) if WORKER_INPUT in data else None
-        )
-        directory, given = config.invocation_params.dir, read_given(config)
-        values = given.resolve()
-        results, resume = directory / values.results, values.resume
-        if handed is not None:  # in a worker, `latest` may have changed its meaning
-            given = given.filled_in(Origin.GIVEN, seed=handed.seed)
-            resume = resume and handed.log
-        earlier = read_earlier(plugins, results, resume, values.model or ())
-        #: The baseline; None in a worker, because the controller compares.
-        self.comparing = None
-        if handed is None:
-            blessed = config.rootpath / DIRECTORY
-            self.comparing = read_comparing(given, values, results, blessed)
-        if self.comparing is not None:
-            self.comparing.check_other_than(earlier.existing, given, values)
-            if earlier.recorded is None:
-                given = given.filled_in(Origin.BASELINE, seed=self.comparing.seed)
-        settings = read_settings(
-            given, plugins, directory, earlier, usual_protocols(config)
-        )
+    def __init__(
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        plugins: PluginManager,
+        earlier: Earlier,
+        *,
+        comparing: Comparing | None = None,
+        handed: Handed | None = None,
+        gates: bool = False,
+    ) -> None:
         super().__init__(
-            settings if handed is None else handed.of_worker(settings),
+            settings,
             plugins,
             earlier,
             teller(config),
@@ -429,8 +379,12 @@ class PytestRun(ModelRun):
             shared=None if handed is None else Path(handed.log),
             servers=None if handed is None else handed.base_urls,
         )
+        self.config = config
+        self._handed = handed
+        #: The baseline; None in a worker, because the controller compares.
+        self.comparing = comparing
         #: Whether a comparison decides if the session fails; workers know it, too.
-        self.gates = bool(values.compare and values.compare_fail)
+        self.gates = gates
         #: Progress of the whole run; None before the start, and when workers share the
         #: cells.
         self.tally: Tally | None = None
@@ -473,8 +427,8 @@ class PytestRun(ModelRun):
             self.comparing.check(plans, self.settings.seed)
 
     def hand_over(self, workers: int, one_worker: bool) -> dict[str, Any]:
-        """Return the data for a pytest-xdist worker; ``one_worker``: all cells go to
-        the same one.
+        """Return the data for a pytest-xdist worker, under its key; ``one_worker``: all
+        cells go to the same one.
         """
         assert self.log is not None
         self.call_off_halt()
@@ -486,7 +440,7 @@ class PytestRun(ModelRun):
             began=self.settings.calls.began,
             one_worker=one_worker,
         )
-        return vars(handed)
+        return {WORKER_INPUT: vars(handed)}
 
     @property
     def is_halted(self) -> bool:

@@ -12,7 +12,7 @@ from cheesebench.errors import CheeseBenchError
 from cheesebench.options import BY_KEY
 from cheesebench.pytest_session import refusals, resuming
 from cheesebench.pytest_session.cells import PREFIX, CellItem
-from cheesebench.pytest_session.run import WORKER_INPUT, PytestRun, progress_line
+from cheesebench.pytest_session.run import PytestRun, progress_line
 from cheesebench.redaction import redact
 
 #: Group of all cells, for pytest-xdist.
@@ -92,7 +92,7 @@ class Running:
         one_worker = (
             self._run.needs_one_worker and node.config.getoption("dist") != "each"
         )
-        node.workerinput[WORKER_INPUT] = self._run.hand_over(workers, one_worker)
+        node.workerinput.update(self._run.hand_over(workers, one_worker))
 
     @pytest.hookimpl(optionalhook=True, tryfirst=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:

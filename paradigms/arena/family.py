@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cheesebench.amounts import percent
@@ -150,34 +150,11 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         """Return the cells of a protocol or study, in every view, each followed by its
         controls.
         """
-        if request.model in request.plugins.respondents:
-            known = ", ".join(sorted(request.plugins.agents))
-            raise UnsuitableError(
-                f"The baseline '{request.model}' answers questions, but '{specification.name}' is an arena. "
-                f"Choose dialogues (--protocols cogeval), or one of the agents {known}."
-            )
-        if len(request.temperatures) > 1:
-            raise UnsuitableError(
-                f"Several temperatures work only with dialogues; '{specification.name}' is an arena. Give one."
-            )
-        cells = list(self._plan_cells(specification, request))
-        if request.against is not None:
-            # Protocols with the published rules never draw their limit.
-            most = specification.limit if isinstance(specification.limit, int) else 0
-            for cell in cells:
-                if reason := why_not(request.against, cell, most):
-                    raise UnsuitableError(reason)
-        return cells
-
-    def _plan_cells(
-        self, specification: Specification, request: CellRequest
-    ) -> Iterator[CellPlan]:
+        _check_request(specification, request)
         language = request.language
-        memory = (
-            language.agent.memory
-            if language
-            else request.plugins.agent(request.model, specification.name).memory
-        )
+        memory = self._memory(specification, request)
+        settings = language.settings if language else None
+        cells: list[CellPlan] = []
         for view in request.views:
             for changes in request.study.variants() if request.study else ({},):
                 plain = plan_cell(
@@ -187,12 +164,17 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                     request.design,
                     memory,
                     agent=language.agent.name if language else "",
-                    settings=varied(language, changes) if language else None,
+                    settings=varied(language, changes)
+                    if language and changes
+                    else settings,
                     variant=variant_of(changes),
                 )
                 if _must_show_cues(specification, plain):
                     self._check_view(specification, request.plugins.view(view))
-                yield from self.with_controls(plain, specification, request)
+                cells += self.with_controls(plain, specification, request)
+        if request.against is not None:
+            _check_published(request.against, cells, specification)
+        return cells
 
     def as_planned(self, specification: Specification, plan: CellPlan) -> CellPlan:
         design = find_design(plan.design, plan.subjects)
@@ -211,6 +193,31 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
                 f"'{specification.name}' cannot be judged in the view '{view.name}', which does not show: "
                 f"{hidden[0]}{more}. Choose another view, or --design smoke, which makes no claim."
             )
+
+
+def _check_request(specification: Specification, request: CellRequest) -> None:
+    """Raise UnsuitableError for a baseline, or an option, that only dialogues have."""
+    if request.model in request.plugins.respondents:
+        known = ", ".join(sorted(request.plugins.agents))
+        raise UnsuitableError(
+            f"The baseline '{request.model}' answers questions, but '{specification.name}' is an arena. "
+            f"Choose dialogues (--protocols cogeval), or one of the agents {known}."
+        )
+    if len(request.temperatures) > 1:
+        raise UnsuitableError(
+            f"Several temperatures work only with dialogues; '{specification.name}' is an arena. Give one."
+        )
+
+
+def _check_published(
+    model: str, cells: Iterable[CellPlan], specification: Specification
+) -> None:
+    """Raise UnsuitableError if a cell cannot be shown beside the published model."""
+    # Protocols with the published rules never draw their limit.
+    most = specification.limit if isinstance(specification.limit, int) else 0
+    for cell in cells:
+        if reason := why_not(model, cell, most):
+            raise UnsuitableError(reason)
 
 
 def _must_show_cues(specification: Specification, plan: CellPlan) -> bool:

@@ -44,9 +44,10 @@ def test_every_option_has_one_value_and_one_default() -> None:
 def test_what_is_typed_goes_before_a_profile_and_both_before_a_manifest() -> None:
     recorded = {"seed": 5, "seed_drawn": True, "subjects": 4, "edition": "rodent"}
     found = settings({"subjects": 4}, recorded, subjects=9, edition="rodent")
-    assert (found.subjects, found.edition, found.seed) == (4, "rodent", 5)
+    assert found.requests["random"].subjects == 4
+    assert (found.selection.edition, found.seed) == ("rodent", 5)
     assert found.seed_drawn
-    assert found.named_edition == "rodent"
+    assert found.selection.named_edition == "rodent"
     assert found.origins["subjects"] is Origin.GIVEN
     assert found.origins["results"] is Origin.DEFAULT
     assert found.origins_text == [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -83,11 +84,11 @@ def test_a_run_of_an_earlier_version_recorded_a_list() -> None:
     url = "http://127.0.0.1:9/v1"
     known = installed_plugins(), ["openai/tiny"]
     one = Given({}, recorded={"base_url": [url]})
-    found = language_models(*known, one, one.resolve())
+    found = language_models(*known, one, one.resolve(), Path())
     assert found["openai/tiny"].base_url == url
     two = Given({}, recorded={"base_url": [url, "http://127.0.0.1:8/v1"]})
     with pytest.raises(OptionError, match="load balancer"):
-        language_models(*known, two, two.resolve())
+        language_models(*known, two, two.resolve(), Path())
 
 
 def test_the_address_of_a_stranger_is_not_called(

@@ -938,7 +938,7 @@ def test_mistakes_are_explained(
 def test_pytest_says_how_people_are_run() -> None:
     given = Given({})
     with pytest.raises(OptionError, match="people are run by 'cheesebench people"):
-        language_models(PluginManager(), [PERSON], given, given.resolve())
+        language_models(PluginManager(), [PERSON], given, given.resolve(), Path())
 
 
 def test_people_are_told_what_a_model_is_told() -> None:
