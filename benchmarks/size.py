@@ -5,7 +5,7 @@
 one smoke run with the executor ``threads``: the files of ours that are on the stack
 when the first step is taken, when the first trial is written to the log, and when the
 first verdict is judged and rendered, each with the stacks of those that started its
-thread or task.
+thread or task, and those that made a generator on the stack.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import FrameType, GeneratorType
 from typing import Any
 
 import meter
@@ -101,15 +101,18 @@ class Trace:
         self.running: set[str] = set()
         self.ways: dict[str, list[str]] = {}
         self._started: dict[int, list[str]] = {}
+        #: The files that made a generator, by its frame; and the generators.
+        self._made: dict[FrameType, list[str]] = {}
 
     def stack(self, frame: FrameType | None) -> list[str]:
-        """Return the files of a stack, each once and the outermost first. The files
-        that started its thread or task come before them.
+        """Return the files of a stack, each once and the outermost first, with those
+        that made its generators. The files that started its thread or task come before
+        them.
         """
         files: list[str] = []
         while frame is not None:
             if name := ours(frame.f_code.co_filename):
-                files.append(name)
+                files += [name, *self._made.get(frame, ())]
             frame = frame.f_back
         with contextlib.suppress(RuntimeError):
             if task := asyncio.current_task():
@@ -117,8 +120,12 @@ class Trace:
         files += reversed(self._started.get(id(threading.current_thread()), []))
         return list(dict.fromkeys(reversed(files)))
 
-    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        name = ours(frame.f_code.co_filename) if event == "call" else ""
+    def __call__(self, frame: FrameType, event: str, result: Any) -> None:
+        name = ours(frame.f_code.co_filename)
+        if event == "return" and name and isinstance(result, GeneratorType):
+            self._made.setdefault(result.gi_frame, []).append(name)
+        if event != "call":
+            return
         if not name or frame.f_code.co_name == "<module>":
             return
         self.running.add(name)
@@ -345,6 +352,12 @@ def table(trace: Trace, walk: Walk) -> list[list[Any]]:
                 most,
             ]
         )
+    read = {name for names in ways(trace).values() for name in names}
+    decided = (one for one in code.functions if one.where.partition(":")[0] in read)
+    rows.append(["files to read a trial", len(read), 9])
+    rows.append(
+        ["decisions in these", sum(one.complexity - 1 for one in decided), 1000]
+    )
     files = {file for file, _ in walk.way}
     rows.append(["functions from an option to a cell", len(walk.way), 15])
     rows.append(["files from an option to a cell", len(files), 6])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +23,11 @@ from cheesebench.experiment.replay import (
     steppable,
 )
 from cheesebench.experiment.subjects import (
-    converse,
+    StepwiseSubjects,
     create_agent,
     interrupts_of,
-    run_subject,
 )
-from cheesebench.family import Family, P, S, WatchedTrial
+from cheesebench.family import P, S, WatchedTrial
 from cheesebench.interfaces import PictureView
 from cheesebench.records import CellPlan
 from cheesebench.terminal import film_strip
@@ -36,12 +35,9 @@ from cheesebench.terminal import film_strip
 if TYPE_CHECKING:
     from cheesebench.chat import ModelAgent
     from cheesebench.family import (
-        Asker,
         CellRequest,
         Plugins,
         RecordedRun,
-        SubjectContext,
-        Trial,
     )
     from cheesebench.interfaces import BaseSpecification, Memory, Paradigm, View
     from cheesebench.records import CallRecord, Frame, ReplayedCall, TrialRecord
@@ -150,7 +146,7 @@ class _Conversation:
             return []
 
 
-class StepwiseFamily(Family[S, P]):
+class StepwiseFamily(StepwiseSubjects[S, P]):
     """A family whose paradigms run step by step: how subjects are run, shown and
     explained.
     """
@@ -199,34 +195,6 @@ class StepwiseFamily(Family[S, P]):
         for control in request.controls:
             if has_control(specification, control):
                 yield control_cell(plain, control, specification)
-
-    def live(self, paradigm: P, context: SubjectContext) -> Iterator[Trial]:
-        """Run an agent without a language model."""
-        plan = context.plan
-        agent = context.plugins.agent(plan.model, plan.protocol)
-        return run_subject(
-            paradigm,
-            context.plugins.view(plan.view),
-            agent,
-            plan,
-            context.seed,
-            context.subject,
-        )
-
-    def converse(
-        self, paradigm: P, context: SubjectContext, asker: Asker
-    ) -> AsyncGenerator[Trial, None]:
-        """Run a language model with its agent."""
-        plan, agent = context.plan, context.plugins.model_agent(context.plan.agent)
-        return converse(
-            paradigm,
-            context.plugins.view(plan.view),
-            agent,
-            plan,
-            context.seed,
-            context.subject,
-            asker,
-        )
 
     def watch(
         self,

@@ -54,17 +54,21 @@ def figures(printed: str) -> dict[str, float]:
 
 
 def test_all_figures_are_printed(figures: dict[str, float]) -> None:
-    assert len(figures) == 19
+    assert len(figures) == 21
     assert figures["decisions"] > 5000 < figures["lines that ship"]
 
 
 def test_one_trial_passes_through_the_files_that_contributing_names(
-    printed: str,
+    printed: str, figures: dict[str, float]
 ) -> None:
     traced = re.findall(r"^  (\S+\.py)$", printed, re.MULTILINE)
     section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = section.partition("## One trial")[2].partition("\n## ")[0]
     assert re.findall(r"^\d+\. `(\S+\.py)`", section, re.MULTILINE) == traced
+    others = {*re.findall(r"`(\S+\.py)`", section)} - {*traced}
+    assert others == {"scheduler.py"}, "a trial can be read without these"
+    assert figures["files to read a trial"] == len(traced) <= 9
+    assert figures["decisions in these"] <= 1000
 
 
 def test_an_option_passes_through_the_functions_that_contributing_names(

@@ -39,7 +39,7 @@ from cheesebench.experiment.calling import (
     UnansweredError,
 )
 from cheesebench.experiment.controls import UnrewardedSubject, controlled, lesion_of
-from cheesebench.family import SubjectContext
+from cheesebench.family import Family, P, S, SubjectContext
 from cheesebench.interface_checks import checked, returned, returned_list, shown
 from cheesebench.interfaces import (
     Agent,
@@ -484,6 +484,38 @@ class SilenceWatch:
 def call_seed(origin: int, number: int) -> int:
     hashed = hashlib.blake2b(f"{origin}|{number}".encode(), digest_size=8).digest()
     return int.from_bytes(hashed, "big") >> (64 - _SEED_BITS)
+
+
+class StepwiseSubjects(Family[S, P]):
+    """The part of a family that runs its subjects step by step."""
+
+    def live(self, paradigm: P, context: SubjectContext) -> Iterator[Trial]:
+        """Run an agent without a language model."""
+        plan = context.plan
+        agent = context.plugins.agent(plan.model, plan.protocol)
+        return run_subject(
+            paradigm,
+            context.plugins.view(plan.view),
+            agent,
+            plan,
+            context.seed,
+            context.subject,
+        )
+
+    def converse(
+        self, paradigm: P, context: SubjectContext, asker: Asker
+    ) -> AsyncGenerator[Trial, None]:
+        """Run a language model with its agent."""
+        plan, agent = context.plan, context.plugins.model_agent(context.plan.agent)
+        return converse(
+            paradigm,
+            context.plugins.view(plan.view),
+            agent,
+            plan,
+            context.seed,
+            context.subject,
+            asker,
+        )
 
 
 # -- jobs: subjects that run on any processor
