@@ -40,8 +40,14 @@ _SIGNALS = _signals("INT", "TERM", "HUP", "QUIT", "XCPU", "ALRM", "USR1", "USR2"
 _FREE = _signals("USR1", "USR2")
 
 
+class Interrupted(KeyboardInterrupt):
+    """A signal of that name has come. pytest shows it without a traceback."""
+
+    __module__ = "builtins"
+
+
 def _interrupt(name: str) -> None:
-    raise KeyboardInterrupt(name)
+    raise Interrupted(name)
 
 
 def _interrupt_once(name: str) -> None:

@@ -35,7 +35,8 @@ def read_profile(name: str, path: Path | None) -> dict[str, Any]:
     """
     if path is None:
         raise OptionError(
-            f"--profile {name}: no {FILE} here has [tool.cheesebench.profiles.{name}]. Write one."
+            f"--profile {name}: no {FILE} here has [tool.cheesebench.profiles.{name}]. Start in the directory of the one "
+            "that has it, or write it there: a line for each option, such as subjects = 20."
         )
     profiles = _profiles(path)
     if name not in profiles:

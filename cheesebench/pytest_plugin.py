@@ -172,8 +172,8 @@ def pytest_load_initial_conftests(
 def _check_options(
     config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> None:
-    """Raise UsageError for options that cannot be read; of a session that runs models,
-    every reader of a pipeline is told.
+    """Raise UsageError for options that cannot be read, of which every reader of a
+    pipeline is told.
     """
     try:
         _take_profile(config, args, config.stash[SPELLINGS]["profile"])
@@ -181,10 +181,7 @@ def _check_options(
         if _runs_models(args):
             parser.parse_known_and_unknown_args(args)
     except pytest.UsageError as error:
-        if not _runs_models(args):
-            raise
-        refusals = _session().refusals
-        raise refusals.refused_early(config, args, error) from None
+        raise _session().refusals.refused_early(config, args, error) from None
 
 
 def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
@@ -277,12 +274,19 @@ def _session() -> Any:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start the session's own plugin when a model is given."""
-    if _is_given(config, "model") or _is_given(config, "study"):
-        _refuse_others(config, _typed(config))
+    runs_models = _is_given(config, "model") or _is_given(config, "study")
+    check = _refuse_others if runs_models else _refuse_without_model
+    try:
+        check(config, _typed(config))
+    except pytest.UsageError as error:
+        raise _session().refusals.refused(config, error) from None
+    if runs_models:
         _session().start(config)
-        return
+
+
+def _refuse_without_model(config: pytest.Config, typed: set[str]) -> None:
+    """Raise UsageError for what is typed and needs a model."""
     # Options that a project sets in addopts apply only to runs with a model.
-    typed = _typed(config)
     for option in OPTIONS:
         mine = typed.intersection(_spellings(config, option))
         if mine and _is_given(config, option.key):

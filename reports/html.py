@@ -650,7 +650,12 @@ def _page(
 
 
 #: The colour of what a gate says.
-_GATES = {"GREEN": "pass", "RED": "fail", "COULD NOT RUN": "error"}
+_GATES = {
+    "GREEN": "pass",
+    "RED": "fail",
+    "INTERRUPTED": "error",
+    "COULD NOT RUN": "error",
+}
 
 
 def _compared(found: RunComparison) -> dict[str, Any]:

@@ -190,7 +190,10 @@ class Cells:
         """Judge the whole run from its log, once, and write the reports."""
         run, reporting = self._run, self._reporting
         run.stop()
-        if run.is_worker or run.log is None:
+        if run.is_worker:
+            return
+        if run.log is None:
+            refusals.tell_interruption(run.config, run.interrupted)
             return
         with reporting.failures_said():
             reporting.say_shard()

@@ -213,8 +213,6 @@ def comparison_properties(found: RunComparison) -> Properties:
     run.
     """
     pairs: list[tuple[str, object]] = [
-        ("exit", found.decision),
-        ("remedy", found.remedy),
         ("compared_with", found.second),
         ("worse", found.worse),
     ]
@@ -230,6 +228,11 @@ def comparison_properties(found: RunComparison) -> Properties:
     pairs.append(("not_compared", list(found.unseen) or None))
     pairs.append(("comparison_warnings", " ".join(found.warnings)))
     return _properties(pairs)
+
+
+def exit_properties(decision: str, remedy: str) -> Properties:
+    """Return the properties that say what the session ends with."""
+    return _properties([("exit", decision), ("remedy", remedy)])
 
 
 def _properties(pairs: Iterable[tuple[str, object]]) -> Properties:
@@ -340,6 +343,12 @@ def _kind_of(cell: CellResult, fail_is_error: bool) -> str:
     return kind or ("warning" if cell.warnings else "")
 
 
+def annotate_exit(said: str) -> Iterator[str]:
+    """Yield the command of GitHub Actions for what the session ends with."""
+    if is_github():
+        yield command("error", "cheesebench", said)
+
+
 def annotate_comparison(
     found: RunComparison,
     blamed: Sequence[tuple[str, str, str]],
@@ -351,8 +360,6 @@ def annotate_comparison(
     """
     if not is_github():
         return
-    if blamed:
-        yield command("error", "cheesebench", f"{found.decision} {found.remedy}")
     losses = [one for one in found.losses if one not in blamed]
     for kind, shown in (("error", blamed), ("warning", losses)):
         for title, protocol, reason in shown[:MOST]:

@@ -8,6 +8,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from signal import Signals
 from typing import NamedTuple
 
 import pytest
@@ -65,6 +66,10 @@ class Findings:
     fails_comparison: bool
     budgets: str
     """Options of larger budgets, if a budget was spent."""
+    interrupted: str
+    """What has interrupted the session; empty if nothing has."""
+    unfinished: int
+    """Cells that a resumed run can continue."""
 
     def count(self, verdict: Verdict) -> int:
         """Return the number of cells with a verdict, without controls."""
@@ -135,21 +140,41 @@ def never_acted(cell: CellResult) -> bool:
 
 
 def reason(status: int | pytest.ExitCode, found: Findings) -> str:
-    """Return why the session ends with this exit status, in a sentence; empty for one
-    of pytest's own.
+    """Return why the session ends with this exit status, in a sentence; empty if pytest
+    says it.
     """
     if status == pytest.ExitCode.OK:
         parts = list(_nothing_failed(found))
     elif status == pytest.ExitCode.TESTS_FAILED:
         parts = _something_failed(found)
     else:
-        return ""
+        return _ended(int(status), found)
     return gate.sentence(int(status), found.gates, parts)
+
+
+def interrupted(by: str) -> str:
+    """Return what has interrupted a session, for a sentence."""
+    return (
+        f"interrupted by {by}" if by in Signals.__members__ else f"interrupted ({by})"
+    )
+
+
+def _ended(status: int, found: Findings) -> str:
+    if not found.interrupted:
+        return ""
+    are = "is" if found.unfinished == 1 else "are"
+    cells = f"{found.unfinished} of {plural(len(found.cells), 'cell')} {are} unfinished"
+    what = (
+        f"{cells}, so nothing is decided" if found.unfinished else "every cell was run"
+    )
+    if found.compared is not None and found.compared.worse:
+        what = f"{gate.loss(found.compared, '')}; {cells}"
+    return f"Exit code {status}, {interrupted(found.interrupted)}: {what}."
 
 
 def badge(status: int | pytest.ExitCode, found: Findings) -> str:
     """Return what the gate says, in a word or three; empty without a gate."""
-    words = {0: "GREEN", 1: "RED", 4: "COULD NOT RUN"}
+    words = {0: "GREEN", 1: "RED", 2: "INTERRUPTED", 4: "COULD NOT RUN"}
     return words.get(int(status), "") if found.gates else ""
 
 
@@ -157,24 +182,32 @@ def remedy(status: int | pytest.ExitCode, found: Findings) -> str:
     """Return the most useful remedy for a session that fails; empty if its results
     suggest none.
     """
-    if status != pytest.ExitCode.TESTS_FAILED:
-        return ""
+    if status == pytest.ExitCode.TESTS_FAILED:
+        return _of_failures(found)
+    if found.interrupted and found.unfinished:
+        return f"Continue the run with {_resume(found)}."
+    return ""
+
+
+def _resume(found: Findings) -> str:
+    return f"--resume {found.run_id}; a job that is run again does that by itself"
+
+
+def _of_failures(found: Findings) -> str:
     if found.broken:
         return found.broken[0].error[1]
     if found.mute:
         return how_to_act(found.run_id, found.mute[0])
     if found.compared is None:
         return ""  # the command that continues the run stands above
-    resume = f"--resume {found.run_id}"
-    by_itself = "a job that is run again does that by itself"
     if found.budgets:
-        return f"Continue the run with a larger budget: {found.budgets} {resume}."
+        return f"Continue the run with a larger budget: {found.budgets} --resume {found.run_id}."
     if found.unmeasured:
-        return f"Remove the cause, then continue the run with {resume}; {by_itself}."
-    return _after_comparing(found, found.compared, f"{resume}; {by_itself}")
+        return f"Remove the cause, then continue the run with {_resume(found)}."
+    return _after_comparing(found, found.compared)
 
 
-def _after_comparing(found: Findings, compared: RunComparison, resume: str) -> str:
+def _after_comparing(found: Findings, compared: RunComparison) -> str:
     """Return the remedy for a session that fails only because of its comparison."""
     if not found.fails_comparison:
         return ""
@@ -184,7 +217,7 @@ def _after_comparing(found: Findings, compared: RunComparison, resume: str) -> s
             f"baseline: cheesebench bless {found.run_id} {compared.second}."
         )
     if any(model.missing for model in compared.models):
-        return f"Continue the run with {resume}."
+        return f"Continue the run with {_resume(found)}."
     return gate.MORE_SUBJECTS
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import copy
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from cheesebench.errors import CheeseBenchError
+from cheesebench import errors
 from cheesebench.experiment import log_file
 from cheesebench.files import write_whole
 from cheesebench.options import BY_KEY
@@ -37,8 +38,32 @@ def refused_early(
 ) -> pytest.UsageError:
     """Return the error that ends a session whose options cannot be read."""
     config.option = _readable(config, words)
-    usage, found, said = str(error).rpartition(": error: ")
-    return pytest.UsageError(f"{usage}{found}{refused(config, said)}")
+    said = str(error).rpartition(": error: ")[2]
+    return refused(config, _worded(said.partition("\n  inifile: ")[0]))
+
+
+#: What argparse says of an option, of a value that is none of several, and of one that
+#: is no number.
+_ARGUMENT = re.compile(r"argument (?P<name>[^/:]+)[^:]*: (?P<why>.*)", re.DOTALL)
+_CHOICE = re.compile(r"invalid choice: '(?P<value>.*)' \(choose from (?P<known>.*)\)")
+_NUMBER = re.compile(r"invalid (?P<kind>int|float) value: '(?P<value>.*)'")
+
+
+def _worded(said: str) -> str:
+    """Return argparse's error in our words."""
+    if (argument := _ARGUMENT.fullmatch(said)) is None:
+        return said
+    name, why = argument["name"], argument["why"]
+    if choice := _CHOICE.fullmatch(why):
+        known = [one.strip("'") for one in choice["known"].split(", ")]
+        hint = errors.did_you_mean(choice["value"], known)
+        return (
+            f"{name}: there is no '{choice['value']}'.{hint} Known: {', '.join(known)}."
+        )
+    if number := _NUMBER.fullmatch(why):
+        kind = "a whole number" if number["kind"] == "int" else "a number"
+        return f"{name} {number['value']}: write {kind}."
+    return f"{name}: {why}."
 
 
 def _readable(config: pytest.Config, words: Sequence[str]) -> argparse.Namespace:
@@ -65,8 +90,15 @@ def tell(config: pytest.Config, text: str, refusal: str = exit_status.REFUSED) -
         ci.append_step_summary(page)
     ci.add_case(config, "start", decision, when="setup")
     if not hasattr(config, "workerinput"):
-        with contextlib.suppress(OSError, CheeseBenchError):
+        with contextlib.suppress(OSError, errors.CheeseBenchError):
             _replace_reports(config, page)
+
+
+def tell_interruption(config: pytest.Config, by: str) -> None:
+    """Report a session that was interrupted before its run began, if it was."""
+    if by:
+        why = f"Exit code 2, {exit_status.interrupted(by)} before the run began, so nothing was tested"
+        tell(config, "Run it again.", why)
 
 
 def _replace_reports(config: pytest.Config, page: str) -> None:

@@ -179,7 +179,14 @@ class Reporting:
         page = run.plugins.reporter("markdown").render(summary)
         self._say_unfinished(log)
         self._say_where(log)
-        ci.add_suite_properties(run.config, ci.suite_properties(summary))
+        ci.add_suite_properties(
+            run.config,
+            [
+                *ci.exit_properties(self._decision, self._remedy),
+                *ci.suite_properties(summary),
+            ],
+        )
+        self._add_interrupted()
         self._lines += _write_markdown(run, log.directory, compared, page)
         comment = _comment(
             run.plugins.reporter("comment").render(summary), compared, self._link(log)
@@ -260,17 +267,25 @@ class Reporting:
             lines.append("To print a failed trial step by step, add --film")
         self._lines.append("\n".join(lines))
 
+    def _add_interrupted(self) -> None:
+        """Add what was interrupted to the JUnit file, which would look green without
+        it.
+        """
+        if not self._run.interrupted:
+            return
+        cells = [f": {plan.model} on {plan.label}" for plan in self._unfinished]
+        for name in cells or [""]:
+            ci.add_case(
+                self._run.config, f"interrupted{name}", self._said, when="setup"
+            )
+
     def _annotate(self, summary: RunSummary) -> None:
         run, root = self._run, self._run.config.invocation_params.dir
+        if run.interrupted or self._fails_comparison:
+            self._annotations += ci.annotate_exit(self._said)
         if self._compared is not None:
-            assert run.comparing is not None
-            self._annotations = list(
-                ci.annotate_comparison(
-                    self._compared,
-                    run.comparing.blamed(self._compared),
-                    self._paths,
-                    root,
-                )
+            self._annotations += ci.annotate_comparison(
+                self._compared, self._blamed, self._paths, root
             )
         self._annotations += ci.annotate_broken(self._broken, root)
         self._annotations += ci.annotate(
@@ -293,10 +308,14 @@ class Reporting:
         """Set the exit status of the session, and say why it is that."""
         if not self._decision:
             self._decide(session, exitstatus)
-        said = f"{self._decision} {self._remedy}".strip()
-        self._lines.append(exit_status.filled(said))
+        self._lines.append(exit_status.filled(self._said))
         if self._table_has_all_failures(session):
             session.config.option.tbstyle = "no"
+
+    @property
+    def _said(self) -> str:
+        """What the session ends with, why, and one remedy."""
+        return f"{self._decision} {self._remedy}".strip()
 
     def _decide(
         self, session: pytest.Session, exitstatus: int | pytest.ExitCode
@@ -309,7 +328,14 @@ class Reporting:
             session.exitstatus = pytest.ExitCode.OK
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             session.exitstatus = self._after_comparing(session.exitstatus)
-        found = exit_status.Findings(
+        found = self._findings(session.exitstatus)
+        self._decision = self._reason(session.exitstatus, found)
+        self._remedy = exit_status.remedy(session.exitstatus, found)
+        self._gate = exit_status.badge(session.exitstatus, found)
+
+    def _findings(self, status: int | pytest.ExitCode) -> exit_status.Findings:
+        run, broke = self._run, status == pytest.ExitCode.INTERNAL_ERROR
+        return exit_status.Findings(
             run_id="" if run.log is None else run.log.run_id,
             cells=() if self._summary is None else self._summary.cells,
             unmeasured=self._unmeasured,
@@ -324,10 +350,9 @@ class Reporting:
             budgets=" ".join(
                 f"{BY_KEY[key].short} {value}" for key, value in self._larger[0].items()
             ),
+            interrupted=run.interrupted or "an internal error" * broke,
+            unfinished=len(self._unfinished),
         )
-        self._decision = self._reason(session.exitstatus, found)
-        self._remedy = exit_status.remedy(session.exitstatus, found)
-        self._gate = exit_status.badge(session.exitstatus, found)
 
     def _reason(
         self, status: int | pytest.ExitCode, found: exit_status.Findings
@@ -354,12 +379,19 @@ class Reporting:
 
     @property
     def _fails_comparison(self) -> bool:
+        return bool(self._blamed)
+
+    @property
+    def _blamed(self) -> list[tuple[str, str, str]]:
+        """What fails the session in its comparison; of an interrupted one, only what
+        cannot get better.
+        """
         comparing, found = self._run.comparing, self._compared
-        return (
-            comparing is not None
-            and found is not None
-            and bool(comparing.blamed(found))
-        )
+        if comparing is None or found is None:
+            return []
+        blamed = comparing.blamed(found)
+        losses = list(found.losses)
+        return [one for one in blamed if one in losses or not self._run.interrupted]
 
     def _tell_comparison(self) -> str:
         """Tell terminal and JUnit file of the comparison; return it in Markdown."""
@@ -367,10 +399,8 @@ class Reporting:
         if run.comparing is None or found is None:
             return ""
         ci.add_suite_properties(run.config, ci.comparison_properties(found))
-        for title, _, reason in run.comparing.blamed(found):
-            ci.add_failure(
-                run.config, title, reason, f"{found.decision} {found.remedy}"
-            )
+        for title, _, reason in self._blamed:
+            ci.add_failure(run.config, title, reason, self._said)
         self._lines.append(shown(run.plugins, found, "text").rstrip())
         return shown(run.plugins, found, "markdown")
 

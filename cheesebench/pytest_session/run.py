@@ -388,6 +388,8 @@ class PytestRun(ModelRun):
         #: Progress of the whole run; None before the start, and when workers share the
         #: cells.
         self.tally: Tally | None = None
+        #: What has interrupted the session: a signal, or a reason of pytest's.
+        self.interrupted = ""
         #: Whether the report names the command that continues the run.
         self.told_how_to_go_on = False
 

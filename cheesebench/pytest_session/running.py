@@ -69,7 +69,6 @@ class Running:
         self._reported: set[pytest.Item] = set()
         #: Number of failures reported by pytest-xdist workers.
         self._failures = 0
-        self._interrupted = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
@@ -168,10 +167,12 @@ class Running:
                 self._run.halt_workers()
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_keyboard_interrupt(self) -> None:
+    def pytest_keyboard_interrupt(
+        self, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> None:
         """Stop sending calls before anything is reported."""
         if not self._run.is_worker:
-            self._interrupted = True
+            self._run.interrupted = str(excinfo.value) or "SIGINT"
             interrupts.end(self._how_to_go_on())
         self._run.stop_sending()
 
@@ -195,7 +196,7 @@ class Running:
         if self._run.is_controller:
             self._run.call_off_halt()
         told = (
-            not self._interrupted
+            not self._run.interrupted
             or self._run.told_how_to_go_on
             or self._run.is_complete
         )

@@ -577,7 +577,9 @@ class RunComparison(tables.Tabular):
     (``cheesebench compare``).
     """
     gate: str = ""
-    """What the session's gate says: GREEN, RED or COULD NOT RUN; empty without one."""
+    """What the session's gate says: GREEN, RED, INTERRUPTED or COULD NOT RUN; empty
+    without one.
+    """
     remedy: str = ""
     """The remedy, in a sentence or two; empty if none is needed."""
 

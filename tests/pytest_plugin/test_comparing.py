@@ -358,7 +358,12 @@ def test_a_refused_attempt_replaces_what_the_last_one_reported(
     for wrong, why in [
         ("--subjects=13", "--resume new: that run was made with --subjects 12"),
         ("--max-cots=1", "There is no option '--max-cots'. Did you mean '--max-cost'?"),
-        ("--compare-fail=worst", "argument --compare-fail/--cheese-compare-fail: "),
+        (
+            "--compare-fail=wors",
+            "--compare-fail: there is no 'wors'. Did you mean 'worse'? Known: never, ",
+        ),
+        ("--subjects=few", "--subjects few: write a whole number."),
+        ("--exit-zero=1", "--exit-zero: ignored explicit argument '1'."),
     ]:
         for name in ("summary.md", "junit.xml"):
             (project.path / name).unlink(missing_ok=True)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import re
 import shlex
@@ -286,15 +287,34 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
     absent.stderr.fnmatch_lines(["*(--base-url)*takes minutes: wait until it answers*"])
 
 
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ("--model=walkr --protocols=lab", "There is no model 'walkr'. Did you mean "),
+        ("--modle=walker", "There is no option '--modle'. Did you mean '--model'?"),
+        ("--profile nightyl", "There is no profile 'nightyl'. Did you mean 'nightly'?"),
+        ("--profile=odd", "*subject is not a CheeseBench run option. Did you mean "),
+        ("--protocols=lab", "--protocols has no effect without a model: add --model "),
+        ("--model=walker --compare=main --compare-fail=wors", "--compare-fail: there "),
+        ("--model=walker --timeout=1 --subjects", "--subjects: expected one argument."),
+    ],
+)
 def test_a_wrong_option_is_told_to_every_reader(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: str, why: str
 ) -> None:
+    page = project.path / "summary.md"
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    result = project.runpytest(
-        "--model=walkr", "--protocols=lab", "--junitxml=junit.xml"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    profiles = "[tool.cheesebench.profiles"
+    (project.path / "pyproject.toml").write_text(
+        f"{profiles}.nightly]\nsubjects = 6\n{profiles}.odd]\nsubject = 6\n"
     )
+    result = project.runpytest("--junitxml=junit.xml", *options.split())
     assert result.ret == 4
-    result.stdout.fnmatch_lines(["::error title=cheesebench::*Did you mean 'walker'?*"])
+    result.stderr.fnmatch_lines([f"ERROR: {why}*", f"{REFUSED}."])
+    result.stdout.fnmatch_lines([f"::error title=cheesebench::{REFUSED}: {why}*"])
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
-    assert "Did you mean 'walker'?" in (suite.findtext("testcase/error") or "")
+    told = (suite.findtext("testcase/error") or "", page.read_text(encoding="utf-8"))
+    begins = (f"{REFUSED}: {why}*", f"[*][*]{REFUSED}:[*][*]\n\n```text\n{why}*")
+    assert all(map(fnmatch.fnmatchcase, told, begins)), told

@@ -13,6 +13,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.interfaces import DEFAULT_EDITION
 from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.pytest_options import SPELLINGS
+from cheesebench.pytest_session.exit_status import REFUSED
 from cheesebench.pytest_session.resuming import resume_command
 
 #: Modules that only a session with a model may import.
@@ -299,7 +300,8 @@ def test_a_misspelt_option_is_refused_with_the_one_that_was_meant(
 ) -> None:
     result = pytester.runpytest(typed)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert [text for text in result.errlines if text.strip()] == [f"ERROR: {line}"]
+    told = [text for text in result.errlines if text.strip()]
+    assert told == [f"ERROR: {line}", f"{REFUSED}."]
 
 
 def test_what_only_looks_like_a_misspelt_option_is_let_through(

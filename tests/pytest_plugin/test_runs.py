@@ -5,6 +5,7 @@ finished is lost.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,11 +13,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from cheesebench.cli import main
 from cheesebench.errors import RunLogError
 from cheesebench.experiment.log import RunLog
+from tests.pytest_plugin.conftest import AGENTS
 from tests.signals import reset_signals
 
 
@@ -92,6 +96,76 @@ def test_an_interrupted_run_is_resumed(
         passed=1, deselected=2
     )
     assert dump(project, "one") == dump(project, "two")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_every_reader_is_told_of_an_interruption(
+    project: pytest.Pytester, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = ("--model=dawdler", "--processes=1", "--subjects=12", "lab", "-k", "east")
+    assert project.runpytest(*run, "--seed=0", "--run-id=old").ret == 0
+    assert main(["bless", "old", "main"]) == 0
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path / "summary.md"))
+    gate = ("--compare=main", "--compare-fail=worse,undecided", "--junitxml=junit.xml")
+    command = (*run, *gate, "--cheese-html=page.html")
+    with dawdling(project, *command, output=subprocess.PIPE) as process:
+        process.send_signal(number)
+        output, _ = process.communicate()
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+    decision = (
+        f"Exit code 2, interrupted by {number.name}: 1 of 1 cell is unfinished, so "
+        "nothing is decided."
+    )
+    remedy = (
+        "Continue the run with --resume one; a job that is run again does that by "
+        "itself."
+    )
+    lines = output.decode().splitlines()
+    annotations = [line for line in lines if line.startswith("::error")]
+    assert annotations == [f"::error title=cheesebench::{decision} {remedy}"]
+    assert f"{decision} {remedy}" in " ".join(" ".join(lines).split())
+    assert f" Interrupted: {number.name} " in lines[-2]
+    assert not [line for line in lines if "KeyboardInterrupt" in line]
+    directory = project.path / "results" / "one"
+    for path in (
+        directory / "comment.md",
+        directory / "report.md",
+        project.path / "summary.md",
+    ):
+        text = path.read_text(encoding="utf-8")
+        told = re.sub(r"<!--.*?-->\n|\\", "", text).split("\n\n")[1]
+        assert told == f"**{decision}** {remedy}", path
+    page = (project.path / "page.html").read_text(encoding="utf-8")
+    assert '<p class="gate-says error">INTERRUPTED</p>' in page
+    assert f"<strong>{decision}</strong> {remedy}" in page
+    suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
+    assert (suite.get("errors"), suite.get("failures")) == ("1", "0")
+    [case] = [one for one in suite.iter("testcase") if len(one)]
+    assert case.get("name") == "interrupted: dawdler on east"
+    assert case[0].text == f"{decision} {remedy}"
+    found = {one.get("name"): one.get("value") for one in suite[0].iter("property")}
+    assert found["cheesebench.exit"] == decision
+    assert found["cheesebench.remedy"] == remedy
+    # Where nothing was run, there is no report to say so.
+    (project.path / "summary.md").unlink()
+    project.makeconftest(
+        AGENTS
+        + """
+import signal
+
+def pytest_collection_modifyitems():
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+    )
+    again = project.runpytest_subprocess(*command, "--resume=one")
+    why = "Exit code 2, interrupted by SIGTERM before the run began"
+    assert again.ret == pytest.ExitCode.INTERRUPTED
+    again.stdout.fnmatch_lines([f"::error title=cheesebench::{why}, so nothing *"])
+    for path in (directory / "comment.md", project.path / "summary.md"):
+        assert f"**{why}" in path.read_text(encoding="utf-8")
+    suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
+    assert (suite.findtext("testcase/error") or "").startswith(why)
 
 
 @pytest.mark.skipif(
