@@ -25,7 +25,7 @@ from cheesebench.statistics import (
     Verdict,
     wording,
 )
-from cheesebench.statistics.question import animals_interval
+from cheesebench.statistics.question import animals_interval, thresholds
 from cheesebench.statistics.summary import Average, Leaderboard, PublishedContrast
 from cheesebench.statistics.wording import (
     UNEVEN,
@@ -233,7 +233,7 @@ def ability_of_rodent(cell: CellResult) -> str:
 
 
 def ability_of_bar(cell: CellResult) -> str:
-    """Return the ability at which PASS begins."""
+    """Return the ability from which enough subjects pass."""
     return on_scale(None if cell.ability is None else cell.ability.bar)
 
 
@@ -242,23 +242,55 @@ def has_ability(cells: Iterable[CellResult]) -> bool:
     return any(cell.ability is not None for cell in cells)
 
 
-def mean_ability(model: ModelSummary) -> str:
+def mean_ability(model: ModelSummary, own: Sequence[CellResult]) -> str:
     """Return a model's mean on the ability scale, with the animals' and the bar's, and
-    the protocols included; empty without one.
+    the protocols included; empty without one. ``own`` are the model's cells.
     """
     found = model.ability
     if found is None:
         return ""
-    sides = [("rodent", found.rodent), ("PASS from", found.bar)]
-    beside = ", ".join(
-        f"{name} {on_scale(value)}" for name, value in sides if value is not None
+    declared = declared_in(c for c in own if c.plan.label in found.protocols)
+    sides = [("rodent", found.rodent, declared), ("PASS from", found.bar, "")]
+    beside = "; ".join(
+        f"{name} {on_scale(value)}{more}"
+        for name, value, more in sides
+        if value is not None
     )
     text = f"Mean ability {on_scale(found.mean)}{f' ({beside})' if beside else ''}"
     text += f" over {plural(len(found.protocols), 'protocol')}"
     if found.missing:
         text += f"; not in it: {', '.join(found.missing)}"
     same = [f"{' and '.join(names)} count once" for names in found.together]
-    return f"{text}{f'; {chr(44).join(same)} (same animals)' if same else ''}."
+    text += f"; {', '.join(same)} (same animals)" if same else ""
+    return f"{text}.{_passes_by_origin(own)}"
+
+
+def declared_in(cells: Iterable[CellResult]) -> str:
+    """Return ``, declared in star_maze``: the protocols of a mean over rodents for
+    which no animals are known.
+    """
+    names = [cell.plan.label for cell in cells if origin(cell) == DECLARED]
+    return f", declared in {', '.join(names)}" if names else ""
+
+
+def _passes_by_origin(own: Sequence[CellResult]) -> str:
+    """Return the number of PASSes against animals that did the task, apart from that
+    against other numbers; empty if all are of one sort.
+    """
+    sorts: dict[bool, list[CellResult]] = {True: [], False: []}
+    for cell in own:
+        if cell.plan.reference is not None:
+            sorts[not origin(cell)].append(cell)
+    if not all(sorts.values()):
+        return ""
+    measured, others = (
+        f"{sum(cell.verdict == Verdict.PASS for cell in cells)} of {len(cells)}"
+        for cells in sorts.values()
+    )
+    return (
+        f" PASS against animals measured in the same task: {measured}; against declared numbers and analogies: "
+        f"{others}."
+    )
 
 
 def ability_footnotes(cells: Sequence[CellResult]) -> list[str]:
@@ -511,8 +543,8 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
 
 
 def undecidable(cells: Iterable[CellResult]) -> list[str]:
-    """Return the rates that no number of subjects can decide, because the animals are a
-    sample.
+    """Return the rates from which enough subjects pass, and below which they fail,
+    where the animals are a sample.
     """
     zones = dict.fromkeys(
         f"{cell.plan.label} {zone}"
@@ -522,8 +554,8 @@ def undecidable(cells: Iterable[CellResult]) -> list[str]:
     if not zones:
         return []
     return [
-        "No number of subjects decides at these rates, because the animals are a sample: "
-        f"{', '.join(zones)}."
+        "With enough subjects, PASS from the upper of these rates and FAIL below the lower one; in between no number of "
+        f"subjects decides, because the animals are a sample: {', '.join(zones)}."
     ]
 
 
@@ -532,6 +564,24 @@ def margin(cell: CellResult) -> str:
     pass rate and animals.
     """
     return wording.margin(cell.plan)
+
+
+#: The number that is not that of animals measured in the same task, in one word.
+DECLARED = "declared"
+
+
+def origin(cell: CellResult) -> str:
+    """Return *declared*, *analogy* or *invented*; empty for animals measured in the
+    same task, and without any.
+    """
+    animals = cell.plan.reference
+    if animals is None or cell.plan.against == "chance":
+        return ""
+    if animals.kind == "invented":
+        return animals.kind
+    if animals_interval(animals) is None:
+        return DECLARED
+    return animals.kind if animals.kind == "analogy" else ""
 
 
 #: Remark on a reference that was not measured in animals.
@@ -666,10 +716,10 @@ def passed_by(cell: CellResult) -> str:
         return ""
     remembers, rate = found
     shown = number if cell.plan.measured is not None else percent
-    bar = reference.value + wording.bar(cell.plan)
+    needed, _ = thresholds(reference, cell.plan.margin)
     return (
         f"A PASS does not exclude a subject with {remembers}: the best one found has "
-        f"{shown(rate)}, and PASS begins at {shown(bar)}."
+        f"{shown(rate)}, PASS from {shown(needed)}."
     )
 
 

@@ -553,7 +553,7 @@ def _page(groups: Sequence[drawing.Group], shown: Mapping[str, str]) -> str:
         *(
             words.escape(f"{group.label}: {ability}")
             for group in groups
-            if (ability := words.mean_ability(group.model))
+            if (ability := words.mean_ability(group.model, group.cells))
         ),
     ]
     return "\n\n".join(blocks) + "\n"

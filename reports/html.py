@@ -790,7 +790,7 @@ def entry(shelf: player.Shelf, link: str) -> dict[str, Any]:
 
 def _scale(model: ModelSummary, cells: Sequence[CellResult]) -> str:
     """Return the heading for the scale of a rate; empty without one."""
-    if words.mean_ability(model):
+    if words.mean_ability(model, cells):
         return "ability (95 %)"
     is_chance = any(cell.plan.against == "chance" for cell in cells)
     return words.CHANCE if is_chance else ""
@@ -825,7 +825,7 @@ def _model(
         "difference_name": words.difference_name(cells),
         "how_to_read": words.how_to_read(cells),
         "grid": matrix.grid(cells),
-        "ability": words.mean_ability(model),
+        "ability": words.mean_ability(model, cells),
         "scale": _scale(model, cells),
         "is_uneven": any(one.is_uneven for cell in cells for one in cell.answers),
         "by_answer": words.by_answer(cells),
@@ -875,7 +875,7 @@ def _row(
         "floor": words.floor(cell) if cell.plan.against == "chance" else "",
         "ability": words.ability(cell),
         "ability_interval": words.ability_interval(cell),
-        "ability_beside": f"rodent {words.ability_of_rodent(cell)}, PASS from {words.ability_of_bar(cell)}"
+        "ability_beside": f"rodent {words.ability_of_rodent(cell)}; PASS from {words.ability_of_bar(cell)}"
         if cell.ability
         else "",
         "remarks": [text for text in words.remarks(cell) if text != bets],

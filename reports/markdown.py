@@ -416,9 +416,14 @@ def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
         over = words.averaged_over(cells)
         mean = f"Mean pass rate {over}{' ' if over else ''}**{percent(model.overall.mean)}** ({words.limits(model.overall)})"
         rodent = words.rodent_mean(cells)
-        against = "" if rodent is None else f"; rodent {percent(rodent)}"
+        declared = words.declared_in(words.averaged(cells))
+        against = (
+            ""
+            if rodent is None
+            else f"; rodent {percent(rodent)}{words.escape(declared)}"
+        )
         sentences.append(f"{mean}{against}.")
-    if ability := words.mean_ability(model):
+    if ability := words.mean_ability(model, cells):
         sentences.append(words.escape(ability))
     return " ".join(sentences)
 

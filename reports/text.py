@@ -33,6 +33,11 @@ NARROW, WIDE = 80, 120
 _ALIGNMENT = ("left", "left", "right", "right", "right", "right")
 #: Minimum number of characters shown of a protocol's name.
 _LEAST = 12
+#: Note below a table with numbers in brackets.
+BRACKETS = (
+    "A rodent in brackets is not one that was measured in this task: its number is declared, invented, or an analogy "
+    "(another event, or animals of another task)."
+)
 #: Columns of a control's table that fit; the other reports also have the rates' own
 #: intervals.
 _CONTROL_COLUMNS = (0, 1, 3, 5, 6, 7)
@@ -163,7 +168,8 @@ def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
         if (found := cells.passed_by(cell))
     ]
     read = (*cells.ability_footnotes(own), *cells.undecidable(own))
-    return [*filter(None, [cells.mean_ability(model), *read, *simple])]
+    brackets = BRACKETS if any(map(cells.origin, own)) else ""
+    return [*filter(None, [cells.mean_ability(model, own), brackets, *read, *simple])]
 
 
 def _grid(found: Grid, width: int) -> str:
@@ -225,7 +231,7 @@ def _rows(
         [
             cells.marked(cell.verdict),
             numbers.rate.removeprefix(f"{cells.measured_name(cell)} "),
-            numbers.standard,
+            f"({numbers.standard})" if cells.origin(cell) else numbers.standard,
             numbers.difference,
             numbers.margin,
         ]

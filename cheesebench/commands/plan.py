@@ -307,11 +307,7 @@ def _abilities(cells: Sequence[CellForecast]) -> str:
         if scale is not None:
             ends = f"{on_scale(scale.rodent)}, {on_scale(scale.bar)}"
             said.append(f"{one_line(plan.protocol)} {ends}")
-    return (
-        f"Ability of the rodent, and from which a PASS begins: {'; '.join(said)}."
-        if said
-        else ""
-    )
+    return f"Ability of the rodent, and PASS from: {'; '.join(said)}." if said else ""
 
 
 def _span(subjects: tuple[float, float]) -> str:

@@ -24,8 +24,7 @@ from cheesebench.interfaces import DEFAULT_EDITION
 from cheesebench.protocol import Specification, arenas
 from cheesebench.protocol.references import in_words
 from cheesebench.protocol.specification import Dose, ReferenceSpec
-from cheesebench.records import ReferenceValue
-from cheesebench.statistics.question import Question
+from cheesebench.statistics.question import thresholds
 from cheesebench.statistics.wording import BETTER
 
 #: A line of a card (label and text). A card has a title, and sections of such lines,
@@ -42,10 +41,11 @@ This page lists every number that a verdict compares a model with. A *measured* 
 an interval: two groups of subjects are compared. A *declared* value has none: it is used as a point, and the verdict
 ignores how uncertain it is. An *analogy* is the number of a different event from the one that counts as a success
 here; without a spread it is declared, too. *Training* is the number of trials before what is judged and in it, of an
-animal (median) and of a subject here. Each measured number is that of one laboratory. *No verdict* are the rates that
-no number of subjects decides, because the animals' own mean has an error. Read how a number was obtained before you
-quote a verdict: this page has the beginning, and `cheesebench reference NAME` prints the rest, with the curve by
-session, what is preserved and what is simplified.
+animal (median) and of a subject here. Each measured number is that of one laboratory. *PASS from* is the rate from
+which a model passes, given enough subjects, and *FAIL below* that below which it fails: the animals' value less the
+margin, moved apart by what the mean of so few animals may be off. In between, no number of subjects decides. Read how a
+number was obtained before you quote a verdict: this page has the beginning, and `cheesebench reference NAME` prints the
+rest, with the curve by session, what is preserved and what is simplified.
 """
 
 _MARKUP = re.compile(r"[\\`*\[\]|#]|(?<![^\W_])_|_(?![^\W_])")
@@ -137,7 +137,8 @@ def markdown(specifications: Iterable[Specification]) -> str:
         "kind",
         "training: animals",
         "training: here",
-        "no verdict",
+        "FAIL below",
+        "PASS from",
     ]
     table = "\n".join(
         f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows]
@@ -184,27 +185,20 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
         reference.nature,
         _escape(reference.training or "not stated"),
         str(specification.dose or "varies"),
-        _undecided(specification, reference),
+        *(_decided(specification, reference) or ("", "")),
     ]
 
 
-def _undecided(specification: Specification, reference: ReferenceSpec) -> str:
-    """Return the rates that no number of subjects decides."""
+def _decided(
+    specification: Specification, reference: ReferenceSpec
+) -> tuple[str, str] | None:
+    """Return the pass rate below which enough subjects fail, and that from which they
+    pass; None for a measure, and for a reference that is only reported.
+    """
     if reference is not specification.judged or reference.better is not None:
-        return ""
-    margin = specification.document.margin
-    animals = ReferenceValue(
-        value=reference.value,
-        interval=reference.interval,
-        n_animals=reference.n_animals,
-        sd=reference.sd,
-    )
-    zones = Question(animals, -margin, -margin).open_zones()
-    if not zones:
-        return rounded(reference.value - margin, 2)
-    return " or ".join(
-        f"{rounded(low, 2)} to {rounded(high, 2)}" for low, high in zones
-    )
+        return None
+    passes, fails = thresholds(reference.record, specification.document.margin)
+    return rounded(max(0.0, fails), 3), rounded(min(1.0, passes), 3)
 
 
 def _beginning(text: str) -> str:
@@ -238,17 +232,23 @@ def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Secti
             sections += [
                 (
                     f"{r.measure} = {number(r.value)}",
-                    _facts(r, specification.dose)
-                    + [
-                        ("no verdict", f"{zone}, whatever the number of subjects")
-                        for zone in [_undecided(specification, r)]
-                        if zone
-                    ],
+                    [*_facts(r, specification.dose), *_verdicts(specification, r)],
                 )
                 for r in references
             ]
         shown.setdefault(specification.name, references)
         yield f"{specification.name}: {specification.title}", sections
+
+
+def _verdicts(specification: Specification, reference: ReferenceSpec) -> Facts:
+    decided = _decided(specification, reference)
+    if decided is None:
+        return []
+    fails, passes = decided
+    if fails == passes:
+        return [("verdict", f"PASS from {passes}, FAIL below it")]
+    between = "in between no number of subjects decides"
+    return [("verdict", f"PASS from {passes}, FAIL below {fails}; {between}")]
 
 
 def _frame(specification: Specification) -> Facts:

@@ -41,7 +41,6 @@ from cheesebench.records import (
     PLAIN,
     CellPlan,
     Construct,
-    Measured,
     ReferenceValue,
     Variant,
 )
@@ -486,27 +485,10 @@ def reference_value(specification: Specification) -> ReferenceValue | None:
     reference = specification.judged
     if reference is None:
         return None
-    measured = None
-    if reference.better is not None and reference.range is not None:
-        measured = Measured(
-            name=reference.measure, better=reference.better, range=reference.range
-        )
-    return ReferenceValue(
-        value=reference.value,
-        interval=reference.interval,
-        n_animals=reference.n_animals,
-        sd=reference.sd,
-        kind=reference.kind,
-        curve=reference.curve,
-        curve_sd=reference.curve_sd,
-        over=reference.over,
-        species=reference.species,
-        source=reference.source,
-        status=reference.status,
-        training=f"training: animals {reference.training}, here {specification.dose or 'varies'}"
-        if reference.training
-        else "",
-        measured=measured,
+    here = specification.dose or "varies"
+    training = f"training: animals {reference.training}, here {here}"
+    return dataclasses.replace(
+        reference.record, training=training if reference.training else ""
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from cheesebench import records
 from cheesebench.diagnostics import Diagnostic, Diagnostics, Position
 from cheesebench.errors import ProtocolError
 from cheesebench.interfaces import BaseSpecification
@@ -15,6 +16,7 @@ from cheesebench.lesions import LANDMARKS, TEXT, Lesion
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.arena import Arena
 from cheesebench.protocol.documents import ProtocolDocument, Scope
+from cheesebench.statistics.question import thresholds
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +309,29 @@ class ReferenceSpec:
         )
 
     @property
+    def record(self) -> records.ReferenceValue:
+        """The value as records and statistics have it, without the training."""
+        measured = None
+        if self.better is not None and self.range is not None:
+            measured = records.Measured(
+                name=self.measure, better=self.better, range=self.range
+            )
+        return records.ReferenceValue(
+            value=self.value,
+            interval=self.interval,
+            n_animals=self.n_animals,
+            sd=self.sd,
+            kind=self.kind,
+            curve=self.curve,
+            curve_sd=self.curve_sd,
+            over=self.over,
+            species=self.species,
+            source=self.source,
+            status=self.status,
+            measured=measured,
+        )
+
+    @property
     def has_spread(self) -> bool:
         """Whether the spread between animals is known, so that they can be compared as
         a group.
@@ -361,15 +386,14 @@ class Specification(BaseSpecification):
 
     @property
     def bar(self) -> float | None:
-        """The pass rate, or mean of the measure, from which a PASS is possible; None
+        """The pass rate, or mean of the measure, from which enough subjects pass; None
         without a reference.
         """
         judged = self.judged
         if judged is None:
             return None
-        if judged.better is not None:
-            return judged.bar
-        return judged.value - self.document.margin
+        margin = self.document.margin if judged.better is None else judged.margin
+        return thresholds(judged.record, margin or 0.0)[0]
 
     @property
     def most_calls(self) -> int:

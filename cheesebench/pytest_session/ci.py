@@ -15,10 +15,10 @@ import pytest
 from _pytest.junitxml import LogXML, xml_key
 
 from cheesebench.pytest_session import exit_status
-from cheesebench.statistics import RunSummary, Verdict
+from cheesebench.statistics import RunSummary, Verdict, wording
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.question import animals_interval
-from cheesebench.statistics.wording import undecidable, with_doubts
+from cheesebench.statistics.wording import with_doubts
 from cheesebench.terminal import printable
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def case_properties(result: CellResult) -> Properties:
             ("icc", result.icc),
             ("random", plan.chance),
             *_ability_properties(result),
-            ("undecidable", undecidable(result)),
+            ("undecidable", wording.undecidable(result)),
             ("subjects_needed", result.subjects_needed),
             ("not_diagnostic", flags.not_diagnostic),
             ("goal_visible", flags.goal_visible),

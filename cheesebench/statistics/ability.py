@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cheesebench.records import AbilityScale, CellPlan
+from cheesebench.statistics.question import thresholds
 
 #: Decimals to which an index is rounded, as are the bounds in the proofs.
 DECIMALS = 9
@@ -30,7 +31,9 @@ class Ability:
     """The rate's 95 % interval on the same scale."""
     rodent: float | None = None
     bar: float | None = None
-    """The index from which a cell passes: the animals' less the margin."""
+    """The index from which enough subjects pass: the animals' less the margin, and more
+    by what the mean of sampled animals may be off.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +76,9 @@ def ability(
         if interval is None
         else (index(scale, interval[0]), index(scale, interval[1])),
         rodent=None if animals is None else index(scale, animals.value),
-        bar=None if animals is None else index(scale, animals.value - plan.margin),
+        bar=None
+        if animals is None
+        else index(scale, thresholds(animals, plan.margin)[0]),
     )
 
 

@@ -188,6 +188,21 @@ def reference_limits(
     return max(low, value - half), min(high, value + half)
 
 
+def thresholds(reference: records.ReferenceValue, margin: float) -> tuple[float, float]:
+    """Return the value beyond which enough subjects give a PASS, and that beyond which
+    they give a FAIL, in the reference's unit.
+
+    Both are the animals' value less the margin, moved apart by what the mean of sampled
+    animals may be off: in between, no number of subjects decides.
+    """
+    measured, value = reference.measured, reference.value
+    is_higher = measured is None or measured.better == "higher"
+    bar = value - margin if is_higher else value + margin
+    passes = reference_limits(reference, PASS_TAIL)[is_higher] - value
+    fails = reference_limits(reference, FAIL_TAIL)[not is_higher] - value
+    return bar + passes, bar + fails
+
+
 def _is_group(reference: records.ReferenceValue) -> bool:
     return (
         reference.sd is not None
@@ -254,7 +269,7 @@ class Question:
             zones.append(
                 (value - self.passes + passes[0], value - self.fails + fails[1])
             )
-        return tuple(zones)
+        return tuple((max(0.0, low), min(1.0, high)) for low, high in zones)
 
     def _bar(self, scores: Floats, limit: float, tail: float, sign: int) -> Floats:
         """Return the bar of a game: a number, or for sampled animals one per subject.

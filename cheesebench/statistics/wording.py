@@ -87,12 +87,12 @@ def on_scale(index: float | None) -> str:
 
 
 def abilities(cell: CellResult) -> str:
-    """Return ``ability 0.95 (rodent 0.40, PASS from 0.16)``; empty without a scale."""
+    """Return ``ability 0.95 (rodent 0.40; PASS from 0.24)``; empty without a scale."""
     found = cell.ability
     if found is None:
         return ""
     sides = [("rodent", found.rodent), ("PASS from", found.bar)]
-    beside = ", ".join(f"{name} {on_scale(at)}" for name, at in sides if at is not None)
+    beside = "; ".join(f"{name} {on_scale(at)}" for name, at in sides if at is not None)
     return f"ability {on_scale(found.model)}{f' ({beside})' if beside else ''}"
 
 

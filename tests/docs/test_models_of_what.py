@@ -42,7 +42,7 @@ def test_a_row_has_the_zero_the_bar_and_the_animals(one: Specification) -> None:
     without, _, bar, animals = table()[name]
     nature = "" if judged.nature == "measured" else f" {judged.nature}"
     assert without == two(scale.without)
-    assert bar == two(judged.value - one.document.margin)
+    assert bar == two(one.bar or 0.0)
     assert animals == two(judged.value) + nature
 
 

@@ -49,9 +49,12 @@ def test_the_summary_is_the_same_whatever_surrounds_it(
         "",
         "        protocol  rate  rodent              difference  margin",
         "------  --------  ----  ------  ----------------------  ------",
-        "✘ FAIL  east       0 %    60 %  -60.0 (-60.0 to -24.3)     -10",
-        "✘ FAIL  few        0 %    90 %  -90.0 (-90.0 to -54.3)     -10",
-        "✘ FAIL  west       0 %    60 %  -60.0 (-60.0 to -24.3)     -10",
+        "✘ FAIL  east       0 %  (60 %)  -60.0 (-60.0 to -24.3)     -10",
+        "✘ FAIL  few        0 %  (90 %)  -90.0 (-90.0 to -54.3)     -10",
+        "✘ FAIL  west       0 %  (60 %)  -60.0 (-60.0 to -24.3)     -10",
+        "",
+        "A rodent in brackets is not one that was measured in this task: its number is",
+        "  declared, invented, or an analogy (another event, or animals of another task).",
         "",
         "✘ FAIL: 0 of 3 protocols passed; east, few, west failed; corrected for 3",
         "  protocols (e-BH): all.",
@@ -134,7 +137,7 @@ def test_code_pages_without_our_glyphs_get_what_is_like_them(
     )
     assert result.returncode == pytest.ExitCode.TESTS_FAILED
     text = result.stdout.decode(encoding)
-    assert re.search(r"x FAIL +east +0 % +60 % +-60(\.0)? ", text)
+    assert re.search(r"x FAIL +east +0 % +\(60 %\) +-60(\.0)? ", text)
     assert "#>..#" in text  # the film of a failed trial
     assert "\\u" not in text
     assert "Traceback" not in text

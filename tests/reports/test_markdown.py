@@ -331,7 +331,7 @@ def test_an_invented_rodent_is_called_so(
     (row,) = table(section(report, "Verdicts"))
     assert row["rodent"].startswith("80.0 % (invented, ")
     assert "rodent invented" in row["remarks"]
-    zone = "No number of subjects decides at these rates"
+    zone = "in between no number of subjects decides"
     two = [make_plan("pool", reference=animals, model=name) for name in ("a", "b")]
     (line,) = [
         line

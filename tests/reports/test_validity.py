@@ -14,6 +14,7 @@ import pytest
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.pytest_session.ci import case_properties
 from cheesebench.records import (
+    AbilityScale,
     CellPlan,
     Construct,
     LesionClaim,
@@ -101,10 +102,40 @@ def test_a_pass_says_what_it_does_not_exclude(
         text = PluginManager().reporters[name].render(run)
         return html.unescape(" ".join(text.split()))
 
-    said = "A PASS does not exclude a subject with one bit of memory: the best one found has 75 %, and PASS begins at 60 %"
+    said = "A PASS does not exclude a subject with one bit of memory: the best one found has 75 %, PASS from 60 %"
     assert said in report(1.0)
     assert said not in report(0.0)
     assert ("animals 6 + 4" in report(0.0)) == (name != "text")  # on pages
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "html"])
+def test_numbers_that_are_not_of_animals_in_this_task_are_told_apart(
+    make_plan: MakePlan, make_trials: MakeTrials, name: str
+) -> None:
+    """A declared number, and one of another task, never count as animals."""
+    rats = ReferenceValue(value=0.8, sd=0.04, n_animals=10, kind="measured")
+    plans = [
+        dataclasses.replace(
+            make_plan(label, reference=animals, margin=0.3),
+            ability=AbilityScale(without=0.5, ideal=1.0),
+        )
+        for label, animals in {
+            "pool": rats,
+            "ring": dataclasses.replace(rats, kind="analogy"),
+            "star": ReferenceValue(value=0.8),
+        }.items()
+    ]
+    trials = [one for plan in plans for one in make_trials(plan, 0.95)]
+    run = summarise_run({"options": {}}, plans, trials)
+    report = html.unescape(
+        " ".join(PluginManager().reporters[name].render(run).split())
+    )
+    assert "PASS against animals measured in the same task: 1 of 1" in report
+    assert "against declared numbers and analogies: 2 of 2" in report
+    assert "declared in star; PASS from" in report
+    if name == "text":
+        assert report.count("(80 %)") == 2
+        assert "A rodent in brackets" in report
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html"])
