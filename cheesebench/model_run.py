@@ -62,14 +62,13 @@ class ModelRun:
         self,
         settings: Settings,
         plugins: PluginManager,
-        earlier: Earlier | None = None,
+        earlier: Earlier,
         tell: Callable[[str], None] = lambda line: None,
         *,
         tell_at_once: Callable[[str], None] | None = None,
         shared: Path | None = None,
         servers: Mapping[str, str] | None = None,
     ) -> None:
-        earlier = earlier or Earlier()
         self.settings = settings
         self.plugins = plugins
         self.source = earlier.source
