@@ -19,7 +19,7 @@ from cheesebench.interfaces import (
 from cheesebench.paradigms.arena.audit import chances, lesions, memory, runs, validity
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 
-#: Parts that need a protocol with a 'success'.
+#: The parts that ask for a pass rate. A protocol without a 'success' has none.
 JUDGING: tuple[AuditPart, ...] = (
     "chance",
     "blind",
@@ -43,7 +43,7 @@ def audit(
     settings = replace(settings, seed=first_seed(settings.seed))
     tallies: list[
         runs.Tally
-    ] = []  # tallies of all policies; the rule on rewards uses them, too
+    ] = []  # The rule on rewards also uses the tallies of all policies.
     intact = cache(lambda: lesions.intact(paradigm, settings))
     # The part `animal` needs the statistical test, so the caller of the audit adds it.
     wanted = [
@@ -56,7 +56,7 @@ def audit(
         yield AuditFinding(
             "success",
             "note",
-            "there is no 'success', so what asks for a pass rate is left out",
+            "there is no 'success', so the rules on pass rates are left out",
             {},
         )
     _announce(wanted, paradigm, settings)
@@ -98,9 +98,9 @@ def _announce(
 
 
 def first_seed(seed: int) -> int:
-    """Return the seed of an audit's first life. The seeds of its other lives count up
-    from there, so two audits must start far apart. Seed 0 stays 0, because the stored
-    results of the shipped protocols were measured with it.
+    """Return the seed of an audit's first life. Its other lives have the seeds after
+    it, so two audits must start far apart. Seed 0 stays 0, because the stored results
+    of the shipped protocols were measured with it.
     """
     return (
         int.from_bytes(

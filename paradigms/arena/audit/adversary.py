@@ -1,11 +1,11 @@
-"""Adversaries: subjects with a lesion that know the protocol, and plan within their
-belief.
+"""Adversaries: subjects with a lesion that know the protocol, and plan by what they
+believe about the hidden draws.
 
-An adversary decides by rolling out plans. A plan is made for one hypothesis: it is
-right if that hypothesis is true; otherwise an expected event fails to happen, which is
-informative. Where the belief splits, the likeliest hypothesis of each part is followed.
-The first action is the one whose roll-outs succeed most often; knowledge for later
-trials counts, too.
+An adversary decides by trying plans in simulation. A plan is made for one hypothesis.
+If the hypothesis is true, all events that the plan predicts happen; otherwise one of
+them fails to happen, which is informative. When percepts split the belief, each part
+follows its own likeliest hypothesis. The adversary takes the first action of the plan
+that succeeds most often; knowledge that helps in later trials counts, too.
 """
 
 from __future__ import annotations
@@ -23,40 +23,45 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification
 
-#: Number of hypothesis kinds whose plans are candidates, and number of kinds among
-#: which the nearest is followed.
+#: ``LEADERS``: number of kinds of hypotheses whose plans become candidates.
+#: ``NEAREST``: number of likeliest kinds among which the one to follow is chosen.
 LEADERS, NEAREST = 10, 5
-#: For each round of a decision: hypotheses that represent the belief, and candidates
-#: left after the round.
+#: For each round of a decision: how many sampled hypotheses represent the belief, and
+#: how many candidates stay for the next round.
 ROUNDS = ((16, 14), (50, 5), (200, 1))
-#: Margin by which a candidate must beat following the likeliest hypothesis.
+#: Minimum gain in value of a candidate over following the likeliest hypothesis.
 BETTER = 0.005
-#: Steps of hypotheses for the decisions of one trial, and of one life, with an effort
-#: of 1.
+#: Limits of the effort for the decisions of one trial and of one life, in steps of
+#: hypotheses, at an effort of 1.
 TRIAL, LIFE = 1_600_000, 20_000_000
-#: A part of the belief with less than this share is represented by its likeliest
+#: A part of the belief that is less likely than this is represented by its likeliest
 #: hypothesis alone.
 NEGLIGIBLE = 0.004
-#: Minimum probability of a part for which the manner of following is chosen anew.
+#: For a part of the belief that is at least this likely, the manner of following is
+#: chosen anew.
 LIKELY = 0.25
-#: Value, in successes, of certainty about everything that lasts into later trials; and
-#: the number of remaining trials from which it has this value in full.
+#: ``LASTING``: value, in successes, of complete knowledge about all that lasts into
+#: later trials. It has its full value if at least ``FULL_AFTER`` trials remain.
 LASTING, FULL_AFTER = 0.3, 5
-#: Macros: numbers of forward steps after a turn, and numbers of steps to wait.
+#: Macro actions: numbers of forward steps after a turn (``STRIDES``), and of steps to
+#: wait.
 STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)
-#: Maximum number of rivals: hypotheses in which the plan of the likeliest hypothesis
-#: would fail. For each rival, the shortest path to an observation that distinguishes
-#: the two is a candidate.
+#: Maximum number of rivals, the hypotheses in which the plan of the likeliest
+#: hypothesis would fail. For each rival, the shortest action sequence to an observation
+#: that distinguishes the two is a candidate.
 RIVALS = 3
-#: Failed attempts after which two kinds are assumed to look alike in a state.
+#: After so many failed attempts to distinguish two kinds in a state, no further attempt
+#: is made.
 IN_VAIN = 3
-#: A value from here on counts as certain.
+#: A course of at least this value counts as certain to succeed.
 CERTAIN = 0.999
 
 
 @dataclass(slots=True)
 class Worth:
-    """Value of a continuation, as weights: of success, and of knowledge that lasts."""
+    """The value of a continuation: the weight of hypotheses in which it succeeds, and
+    the weight in which lasting knowledge is gained.
+    """
 
     success: float = 0.0
     learnt: float = 0.0
@@ -67,8 +72,8 @@ class Worth:
 
 
 class Manner(NamedTuple):
-    """Weights for the choice of the hypothesis to follow: of its likelihood, and of a
-    short plan.
+    """Exponents in the choice of the hypothesis to follow: of its weight, and of the
+    (inverse) length of its plan.
     """
 
     weight: int
@@ -79,10 +84,9 @@ MANNERS = (Manner(1, 1), Manner(0, 1), Manner(1, 0))
 
 
 class Course(NamedTuple):
-    """First actions of a candidate, then its manner of following. Without first actions
-    it follows the likeliest hypothesis at once. The actions continue as long as
-    ``leader`` is possible; if it is None, as long as most of the belief perceives the
-    same.
+    """A candidate: its first actions, and its manner of following a hypothesis after
+    them. The actions are taken as long as ``leader`` stays possible; if ``leader`` is
+    None, as long as the percepts are those of most of the belief.
     """
 
     actions: tuple[int, ...] = ()
@@ -120,9 +124,11 @@ class Planner:
             (STAY,) * n for n in WAITS
         ]
 
-        #: How often two kinds could not be distinguished in a state.
+        #: Attempts, by state and pair of kinds, that could not distinguish the two
+        #: kinds.
         self._in_vain: dict[Hashable, int] = {}
-        #: Effort at which planning ahead stops: in this trial, and in this life.
+        #: Effort spent at which planning ahead stops: for this trial, and for this
+        #: life.
         self._trial, self._life = 0.0, 0.0
 
     def begin_life(self) -> None:
@@ -139,15 +145,17 @@ class Planner:
     def base(
         self, cloud: beliefs.Cloud, steps: int, manner: Manner = MANNERS[0]
     ) -> Decision:
-        """Return the decision without looking ahead."""
+        """Return the decision to follow the likeliest hypothesis, without planning
+        ahead.
+        """
         leader, plan = self.leader(cloud, steps, manner)
         return Decision(plan.actions, leader)
 
     def leader(
         self, cloud: beliefs.Cloud, steps: int, manner: Manner
     ) -> tuple[beliefs.Node, beliefs.Plan]:
-        """Return the node to follow, and its plan: a likely kind that
-        is near success.
+        """Return the node of the hypothesis to follow, and its plan. It belongs to a
+        likely kind and is near success.
         """
         if len(cloud) == 1:
             node = next(iter(cloud))
@@ -176,8 +184,8 @@ class Planner:
         *,
         is_settled: bool = False,
     ) -> Decision:
-        """Return the next decision. ``is_settled``: the last decision has been carried
-        out without any news. That decision already planned for the present situation,
+        """Return the next decision. ``is_settled`` says that the last decision was
+        carried out without any news. It had already planned for the present situation,
         so only the manner of following is decided.
         """
         if (
@@ -207,8 +215,8 @@ class Planner:
     def _best(
         self, cloud: beliefs.Cloud, steps: int, trials_left: int, *, is_settled: bool
     ) -> Course:
-        """Return the best course. Each round has fewer candidates, and a larger sample
-        of the belief.
+        """Return the best candidate. Each round keeps fewer of them and tests these on
+        a larger sample of the belief.
         """
         learning = LASTING * min(1.0, trials_left / FULL_AFTER)
         begun = self.world.spent
@@ -216,7 +224,7 @@ class Planner:
         ranked, base, size = list[tuple[float, Course]](), 0.0, 0
         for number, (most, kept) in enumerate(ROUNDS, 1):
             if number > 1 and len(cloud) <= size:
-                break  # the sample is the whole belief
+                break  # The sample is already the whole belief.
             sample, size = beliefs.sampled(cloud, most), most
             courses = (
                 [BASE, *(course for _, course in ranked)]
@@ -249,7 +257,8 @@ class Planner:
         self, cloud: beliefs.Cloud, steps: int, is_settled: bool
     ) -> Iterator[Course]:
         given: set[tuple[int, ...]] = {()}
-        yield from (Course(manner=manner) for manner in MANNERS)  # the first is BASE
+        # The first of them is BASE.
+        yield from (Course(manner=manner) for manner in MANNERS)
         if is_settled:
             return
         for _, node in _kinds(cloud)[:LEADERS]:
@@ -263,7 +272,8 @@ class Planner:
     def _doubts(self, cloud: beliefs.Cloud, steps: int) -> Iterator[Course]:
         leader, plan = self.leader(cloud, steps, MANNERS[0])
         if not plan.success or self.world.relevance.trace:
-            # Where the whole path matters, no two paths lead to the same node.
+            # If a rule reads the whole path, each path leads to a node of its own, and
+            # the search for a distinguishing observation could merge nothing.
             return
         sample = beliefs.sampled(cloud, ROUNDS[0][0])
         for rival in beliefs.mistaken(
@@ -316,7 +326,7 @@ class Planner:
             for percept, there in parts.items():
                 if percept < 0:
                     worth.add(ended(there))
-                # Parts that perceive something different from the leader (or from most)
+                # Parts whose percept differs from the leader's (or from that of most)
                 # decide anew; the other parts go on.
                 elif (
                     percept == expected
@@ -348,7 +358,7 @@ class Planner:
                 part = {likeliest: part[likeliest]}
             followed, plan = self.leader(part, now, manner)
             if not plan.success:
-                # No hypothesis in this part has a known way to succeed.
+                # No hypothesis in this part has a plan that succeeds.
                 worth.learnt += certainty(part)
                 continue
             if len(part) == 1:
@@ -370,7 +380,7 @@ class Planner:
                     worth.add(Worth(weight, weight))
                     break
             else:
-                worth.learnt += certainty(part)  # a random event contradicted the plan
+                worth.learnt += certainty(part)  # A random event contradicted the plan.
         return worth
 
 
@@ -381,7 +391,7 @@ def ended(cloud: beliefs.Cloud) -> Worth:
 
 
 def certainty(cloud: beliefs.Cloud) -> float:
-    """Return the weight for which the likeliest guess at the lasting
+    """Return the weight of the hypotheses in which the likeliest guess at the lasting
     values is right.
     """
     kinds: dict[int, float] = {}
@@ -393,8 +403,8 @@ def certainty(cloud: beliefs.Cloud) -> float:
 def _nearest(
     choices: Sequence[tuple[float, beliefs.Node, beliefs.Plan]], manner: Manner
 ) -> tuple[beliefs.Node, beliefs.Plan]:
-    """Return the hypothesis to follow: one whose plan succeeds; among these, by weight
-    and plan length, as ``manner`` weighs them.
+    """Return the best of these hypotheses to follow. Those with a plan that succeeds
+    come first; ``manner`` says how weight and plan length count among them.
     """
     best: tuple[tuple[bool, float], beliefs.Node, beliefs.Plan] | None = None
     for weight, node, plan in choices:
@@ -437,23 +447,25 @@ def _turns(turns: int) -> list[tuple[int, ...]]:
     ]
 
 
-# -- real lives: the adversary knows the protocol, but not its draws, and lacks channels
+# -- real lives: the adversary knows the protocol but not its draws, and its lesion
+# takes senses or memory away
 
 
-#: Effort, at effort 1, for finding how a trial ends, or how a state is entered, over
-#: all subjects that act alike.
+#: Limits of effort, at effort 1, of two searches over all subjects that act alike:
+#: ``TO_THE_END`` for the ends of a trial, ``PUSHED`` for entries into a state.
 TO_THE_END, PUSHED = 1_000_000, 1_000_000
-#: Steps of the search for a way to do an errand, and of the search for a shorter one.
+#: Limits, in steps: of the search for a way to do an errand, and then of the search for
+#: a shorter way.
 SEARCHED, POLISHED = 6_000, 200
-#: Weight (or factor on the weight) of a hypothesis that is added only because it is
-#: true.
+#: Weight of a hypothesis that is added only because it is true, or factor on its
+#: weight.
 UNLIKELY = 1e-12
 _NONE: beliefs.Rest = {}
 
 
 class Errand(NamedTuple):
-    """The goal of the first trials of a life, at any cost: to enter a state, or to end
-    with an outcome.
+    """What a subject must reach in the first trials of a life, whatever it costs: a
+    state or an outcome.
     """
 
     target: str
@@ -515,7 +527,7 @@ class Adversary:
         self.world = beliefs.World(paradigm, lesion, faces_alike=faces_alike)
         self.planner = Planner(self.world, effort)
         self._paradigm, self._lesion, self._effort = paradigm, lesion, effort
-        # Blocks after the last judged one: nothing in them counts.
+        # The blocks after the last judged block: nothing in them counts.
         self._over = (
             frozenset[str]()
             if lesion == INTACT
@@ -525,17 +537,17 @@ class Adversary:
         self._carried: dict[Hashable, beliefs.Rest | None] = {}
         #: Reward of the latest trial.
         self._earned = 0.0
-        #: The smallest share of subjects that was followed up to the point where memory
-        #: is lost.
+        #: The smallest share of subjects that could be followed up to the point where
+        #: they forget.
         self.followed = 1.0
 
     def live(
         self, seed: int, subject: int, trials: int, errand: Errand | None = None
     ) -> list[Lived]:
-        """Lead a real life of at most ``trials`` trials. With a lesion, it ends with
+        """Lead a real life of at most ``trials`` trials. Under a lesion, it ends after
         the last judged block.
         """
-        # The file reads the subject's number, so the adversary may know it.
+        # If the protocol reads the subject's number, the adversary may know it.
         if self.world.relevance.subject:
             self.world = beliefs.World(self._paradigm, self._lesion, subject)
             self.planner = Planner(self.world, self.planner.effort)
@@ -569,8 +581,8 @@ class Adversary:
         return lived
 
     def _run(self, life: ArenaSubject, errand: Errand) -> Sequence[int]:
-        """Return actions that do the errand, at any cost; empty if it
-        cannot be done.
+        """Return actions that do the errand, whatever they cost; an empty sequence if
+        it cannot be done.
         """
 
         def is_done(one: ArenaSubject, _: Specification) -> bool:
@@ -592,8 +604,9 @@ class Adversary:
         percept: int,
         prescribed: Sequence[int] | None = None,
     ) -> tuple[list[int], beliefs.Rest]:
-        """Live one trial: take the prescribed actions, then wait. Return the actions,
-        and the belief at the end.
+        """Live one trial. ``prescribed`` actions are taken in order, then the subject
+        waits; without them the planner decides. Return the actions taken, and the
+        belief at the end.
         """
         world, remaining = self.world, set(self._lesion.forgets_at)
         root, forgotten = begun(ensemble), 0
@@ -605,8 +618,9 @@ class Adversary:
             if life.state in remaining:
                 root = self.entries(root, forgotten, frozenset(remaining), life.state)
                 forgotten = life.steps
-                # If some hypotheses were not followed, the true one may be missing. It
-                # is added last, because its position in the order must not reveal it.
+                # If some hypotheses could not be followed, the true one may be missing.
+                # It is added last, so that its position in the order does not give it
+                # away.
                 true = [
                     (one, weight)
                     for one, weight in progress.belief.items()
@@ -656,8 +670,9 @@ class Adversary:
         return progress.decision.actions[progress.place - 1]
 
     def _decide(self, progress: Progress, is_pushed: bool) -> Decision:
-        """Decide. Before a loss of memory, only actions are allowed that other subjects
-        would have taken, too.
+        """Decide. Before the subject forgets, it follows the likeliest hypothesis
+        without planning ahead, because all subjects that act like it must be followed,
+        too.
         """
         cloud = beliefs.cloud_of(progress.belief)
         if is_pushed:
@@ -674,7 +689,8 @@ class Adversary:
     def entries(
         self, root: beliefs.Parts, steps: int, states: frozenset[str], state: str
     ) -> beliefs.Parts:
-        """Return how subjects that act like this one can enter a state, by percept.
+        """Return, for each percept, the belief of a subject that enters a state. It
+        covers all subjects that act like this one.
 
         They start from ``root``, ``steps`` into the trial. Early and late entries are
         merged, because the elapsed time is forgotten, too.
@@ -702,10 +718,11 @@ class Adversary:
     def arrivals(
         self, root: beliefs.Parts, steps: int, states: frozenset[str], state: str
     ) -> Iterator[tuple[int, int, beliefs.Belief]]:
-        """Yield how each group of subjects with equal percepts enters a state: the size
-        of the group it came from, and the percept.
+        """Yield the ways in which subjects enter a state. Subjects whose percepts have
+        been equal so far form a group. Each entry has the number of the group before
+        the step, the percept, and the belief of those that entered.
 
-        Entering any of ``states`` ends the pursuit of a group.
+        A subject that enters any of ``states`` is followed no further.
         """
         pending = [
             (-sum(part.values()), number, percept, Progress(part, steps), -1 - number)
@@ -755,12 +772,12 @@ class Adversary:
         *,
         is_errand: bool = False,
     ) -> beliefs.Rest:
-        """Return the belief about how a forgotten trial ended, over subjects that act
-        like this one.
+        """Return the belief about the end of a trial that the subject has forgotten. It
+        covers all subjects that act like this one.
 
-        These decide as this subject would have decided, whatever they perceive. If that
-        is too much work, or something is forgotten within the trial as well, all of
-        them repeat the real ``actions``. The actual end (``real``) stays possible.
+        These decide as this subject would have decided on their percepts. If that takes
+        too much effort, or something is forgotten within the trial as well, all of them
+        repeat the real ``actions``. The actual end (``real``) always stays possible.
         """
         root = begun(ensemble)
         if not self.world.relevance.behaviour:
@@ -773,13 +790,13 @@ class Adversary:
         found = (None if is_errand else self._carried[key]) or self._repeated(
             root, actions
         )
-        # The true end is added only if it is missing, and last: otherwise the order
-        # would betray it.
+        # A true end that is missing is added last, so that the order does not give it
+        # away.
         return found | {one: UNLIKELY for one in real if one not in found}
 
     def _to_the_end(self, root: beliefs.Parts) -> beliefs.Rest | None:
         """Let all subjects with this beginning decide for themselves until their trials
-        end; None: too many ways.
+        end. Return None if there are too many ways to follow.
         """
         self.planner.begin_trial()
         ended, most = (
@@ -821,8 +838,8 @@ class Adversary:
 
 @dataclass(slots=True)
 class Progress:
-    """The belief after ``steps`` steps of a trial, and the decision being carried
-    out.
+    """The belief after ``steps`` steps of a trial, and the decision that is being
+    carried out.
     """
 
     belief: beliefs.Belief
@@ -840,7 +857,7 @@ class Progress:
     def go_on(
         self, world: beliefs.World, action: int, percept: int, belief: beliefs.Belief
     ) -> None:
-        """Continue after a step, with the belief that it left."""
+        """Take over the belief after a step."""
         if self.leader is not None:
             _, expected, there = world.nodes.leads(self.leader, action, self.steps)[0]
             self.leader = there if expected == percept else None
@@ -870,14 +887,16 @@ class Progress:
 
 
 def begun(ensemble: Mapping[int | None, beliefs.Belief]) -> beliefs.Parts:
-    """Return the possible beginnings of a trial, without subjects that have no trial
-    left.
+    """Return the possible beginnings of a trial, without those of subjects whose
+    schedule is over.
     """
     return {percept: part for percept, part in ensemble.items() if percept is not None}
 
 
 def possible(parts: beliefs.Parts, percept: int) -> beliefs.Belief:
-    """Return the belief after a percept."""
+    """Return the belief that remains after a percept. Raise ``AssertionError`` if
+    nothing remains.
+    """
     belief = parts.get(percept)
     assert belief, (
         "what happened was not among the hypotheses: the planner's model of the protocol is wrong"

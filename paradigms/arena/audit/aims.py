@@ -1,8 +1,8 @@
-"""Aims of a subject with little memory: a member of a group of places, counted from
-something that it sees.
+"""Aims of a subject with little memory: a member of a group of places. The member is
+named by its rank, counted from something that the subject sees.
 
-No name of the protocol occurs here. Members have ranks, clockwise from a zero: north,
-straight ahead, the subject's own side, or a glyph that is not always on the same
+An aim contains no name of the protocol. Members are ranked clockwise from a zero:
+north, straight ahead, the subject's own side, or a glyph that is not always on the same
 squares.
 """
 
@@ -21,20 +21,22 @@ from cheesebench.paradigms.arena.scenes import canvas_of, hidden_by
 
 #: Glyphs of floor and walls: they give no direction.
 PLAIN = "#. ~"
-#: Continuation after the first member: none, or the other members in one direction.
+#: How an aim goes on after the first member: not at all, or to the other members in one
+#: direction.
 WAITS, CLOCKWISE, ANTICLOCKWISE = "=", "+", "-"
 NORTH, AHEAD, OWN_SIDE = "north", "straight ahead", "its own side"
-#: Prefix of ranks by distance: from a glyph (named next), or from the subject.
+#: Prefix of a zero from which ranks count by distance: from a glyph (whose name
+#: follows), or from the subject.
 NEAR = "near "
 #: Possible waits in steps, which are also the possible numbers of repetitions.
 DELAYS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64)
 ROUNDS = (2, 3, 4, 5, 6, 8, 10, 15, 30)
-#: A vector shorter than this, in cells, has no direction.
+#: A vector shorter than this (in cells) is too short to have a direction.
 AT_THE_MIDDLE = 0.3
-#: The visible things at a moment: closed doors, glyphs shown with their numbers, and
-#: text.
+#: What is visible at a moment: the number of closed doors, each glyph with the number
+#: of its squares, and the text.
 Kind = tuple[int, tuple[tuple[str, int], ...], tuple[str, ...]]
-#: A kind with the positions of its glyphs; then the same with the subject's own
+#: What is visible, with the positions of the glyphs; then the same with the subject's
 #: position.
 Sight = tuple[tuple[object, ...], tuple[object, ...]]
 Seen = tuple[frozenset[str], tuple[tuple[str, str], ...], tuple[str, ...]]
@@ -42,15 +44,17 @@ Square = tuple[int, int]
 
 
 class Stop(NamedTuple):
-    """A place to go to ("": the current one), and the steps to spend there."""
+    """A place to go to (an empty name: the place where the subject is), and the steps
+    to spend there.
+    """
 
     place: str
     steps: int
 
 
 class Aim(NamedTuple):
-    """Members of a group, in the order of the visits. Without a group, the subject
-    waits.
+    """The members of a group that a subject visits, and their order. Without a group,
+    the subject waits.
     """
 
     group: int = -1
@@ -107,8 +111,8 @@ def _counted_from(zero: str) -> str:
 
 
 def manners(members: int) -> list[str]:
-    """Return the possible continuations after a first member, for a group
-    of this size.
+    """Return the possible ways to go on after the first member, in a group of this
+    size.
     """
     arcs = {arc for arc in (2, members // 4, members // 2, members) if arc > 1}
     some = sorted(arcs) if members > 2 else []
@@ -135,7 +139,7 @@ class Places:
             if {*members} & {*events.everywhere}
         ]
         self.groups += [("place", alone)] if alone else []
-        #: State -> numbers of the groups that its rules listen to.
+        #: State -> numbers of the groups whose members its rules react to.
         self.of_state = {
             state: [
                 number
@@ -185,7 +189,7 @@ class Places:
         return self._glyphs[look.key]
 
     def _tiles(self, life: ArenaSubject) -> Iterator[tuple[Square, str]]:
-        """Yield the glyphs of the picture that the lesion leaves."""
+        """Yield the glyphs in the picture that the subject sees under its lesion."""
         if self._lesion.sees_nothing or self._lesion.sees_pose_only:
             return
         left, top = self._canvas.left, self._canvas.top
@@ -195,8 +199,8 @@ class Places:
                     yield (column + left, row + top), tile.glyph
 
     def seen_of(self, life: ArenaSubject) -> Seen:
-        """Return closed doors, the squares of shown glyphs, and the text, as far as the
-        lesion leaves them.
+        """Return the closed doors, the squares of the glyphs, and the text that the
+        subject sees under its lesion.
         """
         closed, _, shown, text = life.look.key
         if not self._lesion.changes_the_picture:
@@ -207,8 +211,8 @@ class Places:
         return frozenset(), tiles, said
 
     def zeros(self) -> list[str]:
-        """Return the zeros from which ranks may be counted, including glyphs that are
-        not always on the same squares.
+        """Return the zeros from which ranks may be counted. Glyphs that are not always
+        on the same squares are among them.
         """
         sizes = {glyph: max(map(len, at)) for glyph, at in self.seen.items()}
         moving = [glyph for glyph, at in self.seen.items() if len(at) > 1]
@@ -229,7 +233,9 @@ def _mean(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 class Moment:
-    """A moment of decision: the visible things, and the places that can be reached."""
+    """A moment at which the subject decides: what it sees, and which places it can
+    reach.
+    """
 
     __slots__ = (
         "_open",
@@ -261,24 +267,23 @@ class Moment:
         closed, shown, text = places.seen_of(life)
         often = Counter(glyph for _, glyph in shown)
         self.kind: Kind = len(closed), tuple(sorted(often.items())), text
-        #: Positions in increasing detail: those of the glyphs, then also that of the
-        #: subject.
+        #: Positions in increasing detail: of the glyphs, then also of the subject.
         here = tuple(sorted(places.here(life)))
         where = tuple(sorted(closed)), shown
         self.sight: Sight = (self.kind, *where), (self.kind, *where, here)
         self.judged = life.block in places.judged
         #: Reward and text before the first decision, if there were any.
         self.begun: tuple[float, tuple[str, ...]] | None = None
-        #: Where an aim leads. The key is an aim, the aims of a state (how the trial
-        #: goes), or an aim of a step of an automaton.
+        #: Where an aim leads. The key is an aim; or the aims of all states of a
+        #: subject, for the rest of the trial; or an aim at one step of an automaton.
         self.edges: dict[int, Edge] = {}
-        #: Where stops lead, in order up to the first event; and the stops at which
-        #: nothing happened.
+        #: Where stops lead, in order up to the first event; and the sequences of stops
+        #: at which nothing happened.
         self.happened: dict[tuple[Stop, ...], Edge] = {}
         self.waited: dict[tuple[Stop, ...], Edge] = {}
         self.memo: dict[tuple[int, ...], Passed] = {}
         self.steps: dict[int, tuple[Moment | None, int, tuple[int, ...], Edge]] = {}
-        #: Where a trial ended -> its ranks, one for each zero.
+        #: Where a trial ended -> ranks of that place, one for each zero.
         self.told: dict[tuple[int, str], tuple[int, ...]] = {}
         self._orders: dict[tuple[int, str], dict[str, int]] = {}
         self._open: dict[int, list[str]] = {}
@@ -349,14 +354,14 @@ class Moment:
         return self._open[group]
 
     def stops(self, aim: Aim) -> tuple[Stop, ...]:
-        """Return the places that are gone to, in order."""
+        """Return the stops of an aim, in order."""
         first = (Stop("", aim.before),) if aim.before else ()
         every = tuple(Stop(name, aim.stay) for name in self.targets(aim))
         then = self.stops(aim.onward) if aim.onward is not None else ()
         return (*first, *every * aim.rounds, *then)
 
     def targets(self, aim: Aim) -> tuple[str, ...]:
-        """Return the places that are gone to, in order."""
+        """Return the places that an aim goes to, in order."""
         if aim.group < 0:
             return ()
         names, squares = self.reachable(aim.group), self.places.squares
@@ -400,17 +405,18 @@ class Edge(NamedTuple):
     reward: float
     said: tuple[str, ...]
     ended: tuple[int, str] | None
-    """Group and member where the trial ended."""
+    """Group and member at which the trial ended."""
     score: float | None
     """The score of the trial, if it has ended and is judged."""
     outcome: str = ""
     following: Moment | Edge | None = None
-    """Beginning of the next trial, where it depends on this one."""
+    """Beginning of the next trial, if it depends on this one."""
 
 
 class Passed(NamedTuple):
-    """A trial: its score, the code of its reward and texts, the ranks of its end (one
-    for each zero), its progress, and the beginning of the next one.
+    """The result of a trial: its score; the code of its reward and texts; the ranks of
+    the place where it ended, one for each zero; its progress; and the beginning of the
+    next trial.
     """
 
     score: float | None

@@ -1,12 +1,12 @@
-"""Subjects with a few states of memory, and their success in kept trials.
+"""Subjects with a few states of memory, and their success in stored trials.
 
 An automaton has one aim for each state and each sight. Its next state may depend on the
 reward and text of a trial (``outcome``), on the place where the trial ended
 (``place``), on all of this and the present state (``any``), or on nothing.
 
-Rules are scored on trials whose beginnings are kept: each aim is carried out once from
-each beginning. If a trial depends on actions in earlier trials, its beginning after
-each earlier trial is kept, too.
+Rules are scored on stored beginnings of trials. From each beginning, each aim is
+carried out once. If a trial depends on actions in earlier trials, its beginning after
+each earlier trial is stored, too.
 """
 
 from __future__ import annotations
@@ -27,33 +27,36 @@ from cheesebench.paradigms.arena.audit.relevance import Relevance
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 
-#: Moments of each kind in which aims are compared (per life at most two judged ones and
-#: one other), and moments in which they are carried out; maximum numbers of aims, kinds
-#: and sights that are kept.
+#: ``SAMPLE``: moments of each kind in which aims are compared (per life at most two
+#: judged moments and one other). ``TRIED``: moments of these in which aims are carried
+#: out. The others are maximum numbers that are kept.
 SAMPLE, TRIED, MOST_AIMS, MOST_KINDS, MOST_SIGHTS = 60, 40, 260, 12, 12
-#: Longer aims: moments in which each is tried; moments in which the first ones are, to
-#: see whether any does something new; number of these first ones; maximum number of a
-#: family that is tried; maximum number of all that is kept.
+#: Longer aims are tried in ``PROBED`` moments. A family of them is searched (at most
+#: ``LONGER`` aims of it) if one of its first ``PROBES`` aims does something new in
+#: ``PROBING`` moments. At most ``MOST_LONGER`` aims are kept.
 PROBED, PROBING, PROBES, LONGER, MOST_LONGER = 10, 3, 300, 1200, 100
-#: Maximum number of aims that longer ones are made from; and how many of these, the
-#: simplest, may be appended to another one.
+#: ``STEMS``: maximum number of aims that longer aims are made from. ``LEGS``: how many
+#: of them, the simplest, may be appended to another aim.
 STEMS, LEGS = 24, 10
-#: Minimum numbers of lives, and of judged trials of each; lives that are run twice.
+#: Minimum number of lives, and of judged trials in each of them; number of lives that
+#: are run twice, to see whether trials depend on earlier actions.
 LIVES, JUDGED, TWICE = 36, 10, 4
-#: A reward closer to 0 than this counts as no reward.
+#: A reward whose absolute value is smaller than this counts as no reward.
 WIN = 0.05
-#: A trial that gets farther, or is rewarded, counts a little more. If two decisions
-#: must be right, the search finds the first one in this way.
+#: Small addition to the score of a trial that gets farther, or is rewarded. With it,
+#: the search finds the first of two decisions that must both be right.
 PROGRESS = 1e-4
-#: Costs, in steps of a life: copying a life, beginning a trial, and looking one up.
+#: Effort, in steps of a life, of copying a life, of beginning a trial, and of looking
+#: up a stored trial.
 COPY, BEGIN, LOOK_UP = 10.0, 40.0, 1.0
-#: Cost of a trial that is really run, besides its steps; and cost per step of each rule
-#: of ``watch``.
+#: ``TRIAL``: effort of a trial that is really run, besides its steps. ``WATCHED``:
+#: effort per step of each rule of ``watch``.
 TRIAL, WATCHED = 15.0, 2.0
 #: Maximum number of behaviours in a repertoire.
 BEHAVIOURS = 12
 NOWHERE = -1
-#: State, code of reward and text, rank of the place: the next state depends on these.
+#: What the next state depends on: state, code of reward and text, and rank of the place
+#: where the trial ended.
 Situation = tuple[int, int, int]
 Root = aims.Moment | aims.Edge
 #: One aim for each sight.
@@ -66,7 +69,9 @@ class Memory(NamedTuple):
     name: Literal["nothing", "outcome", "place", "any"]
     states: int = 1
     clock: Literal["life", "trial"] = "life"
-    """``trial``: the state changes within the trial, and is lost at its end."""
+    """``trial``: the state changes within the trial, and is reset at its end. ``life``:
+    it changes between trials.
+    """
     within: bool = False
     """Whether the subject also knows which members it has visited in this trial."""
 
@@ -86,9 +91,9 @@ class Memory(NamedTuple):
 
 @dataclass(slots=True)
 class Automaton:
-    """One subject. ``aims[sight][state]`` is the number of an aim; ``rules`` give the
-    next state by what the class of the subject knows, and ``table`` lists it for every
-    situation.
+    """One subject. ``aims[sight][state]`` is the number of an aim. ``rules`` give the
+    next state for each situation that this class of memory distinguishes; ``table``
+    lists it for every situation.
     """
 
     memory: Memory
@@ -108,8 +113,8 @@ class Automaton:
 
 
 class Experience:
-    """Kept copies of the beginnings of trials in many lives, and the results of aims
-    from there.
+    """Stored beginnings of trials in many lives, and the results of the aims that were
+    carried out from there.
     """
 
     def __init__(
@@ -121,7 +126,9 @@ class Experience:
         *,
         counts: bool = True,
     ) -> None:
-        """``counts``: aims may count steps and rounds, which needs memory."""
+        """``counts`` says whether aims may count steps and repetitions, which needs
+        memory.
+        """
         self.paradigm, self.specification = paradigm, paradigm.specification
         self.places = aims.Places(paradigm, lesion)
         about = self.specification.judged
@@ -137,7 +144,7 @@ class Experience:
         self.samples: dict[aims.Kind, list[aims.Moment]] = {}
         self.codes: dict[tuple[str, tuple[str, ...]], int] = {}
         self._sights: list[Counter[tuple[object, ...]]] = [Counter(), Counter()]
-        #: Whether no trial depends on actions in earlier trials.
+        #: Whether every trial is independent of actions in earlier trials.
         self.is_independent = True
         self._collect()
         self._number_sights()
@@ -159,8 +166,8 @@ class Experience:
         #: (Life, number of the trial, and everything that it depends on) -> its
         #: beginning.
         self._begun: dict[object, Root | None] = {}
-        #: Behaviour of a subject without memory -> its scores in the trials of a
-        #: quarter of the lives.
+        #: Behaviour without memory -> its scores in the trials of a quarter of the
+        #: lives.
         self._known: dict[Row, tuple[float, ...]] = {}
 
     # -- collecting
@@ -176,8 +183,8 @@ class Experience:
         taken: Counter[tuple[aims.Kind, int, bool]] = Counter()
         for number, (seed, subject, _) in enumerate(self._seeds()):
             self.lives.append(list(self._lead(seed, subject, number, taken)))
-        # Interleaved, so that a quarter of the lives has one life from each row of a
-        # balanced draw.
+        # The lives are interleaved, so that a quarter of them has one life from each
+        # row of a balanced draw.
         self.lives = [one for first in range(4) for one in self.lives[first::4]]
         for number, roots in enumerate(self.lives):
             for trial, root in enumerate(roots):
@@ -237,15 +244,15 @@ class Experience:
         """
         kept = sorted(self.samples, key=lambda kind: -len(self.samples[kind]))
         kinds = [one for one in self.samples if one in kept[:MOST_KINDS]]
-        #: Kind -> number of its aims.
+        #: Kind -> its number, which is also the index of its aims.
         self.number = {kind: number for number, kind in enumerate(kinds)}
         few = (n for n in (1, 0) if len(self._sights[n]) <= MOST_SIGHTS)
         self._near = next(few, None)
         own = [(one, kind) for kind in kinds for one in self._sights_of(kind)]
-        #: The sights that were met at first; sight -> its number in an automaton.
+        #: The known sights, and the number that each has in an automaton.
         self.met = [sight for sight, _ in own]
         self.sights = {sight: number for number, sight in enumerate(self.met)}
-        #: Number of a sight -> number of its kind; and the other way round.
+        #: Number of a sight -> number of its kind; then number of a kind -> its sights.
         self.kind_of = [self.number[kind] for _, kind in own]
         self.of_kind: list[list[int]] = [[] for _ in kinds]
         for number, kind in enumerate(self.kind_of):
@@ -274,8 +281,8 @@ class Experience:
     # -- aims
 
     def _aims(self, sample: Sequence[aims.Moment]) -> list[aims.Aim]:
-        """Return aims that differ in these moments: by their places, then by their
-        effects.
+        """Return aims that differ in these moments, first in the places that they
+        visit, then in their effects.
         """
         known: dict[object, aims.Aim] = {}
         for aim in self._options(sample):
@@ -348,8 +355,8 @@ class Experience:
         plain: Sequence[aims.Aim],
         parts: Sequence[aims.Aim],
     ) -> list[aims.Aim]:
-        """Return aims, made of parts by waits, repetitions and continuations, that
-        reach a result which no plain aim reaches.
+        """Return longer aims that reach a result which no plain aim reaches. They are
+        made by waits, repetitions and continuations.
         """
         some = self._chance.sample(sample, min(PROBED, len(sample)))
         known = [{self._end(one, aim) for aim in plain} for one in some]
@@ -416,7 +423,7 @@ class Experience:
         ]
 
     def _is_independent(self) -> bool:
-        """Return whether lives with different actions have trials that begin and
+        """Return whether two lives with different actions have trials that begin and
         continue alike.
         """
         chance, again = self._chance, random.Random(f"{self._seed}|again")
@@ -453,7 +460,9 @@ class Experience:
         return all(self._course(one, aim) == self._course(other, aim) for aim in some)
 
     def _course(self, moment: aims.Moment, aim: aims.Aim) -> list[object]:
-        """Return the results of one aim, followed by the first member each time."""
+        """Return the results of carrying out one aim and, after it, the first member
+        again and again.
+        """
         done: list[object] = []
         reached: aims.Moment | None = moment
         while reached is not None:
@@ -470,7 +479,7 @@ class Experience:
 
     def begin(self, life: ArenaSubject) -> Root | None:
         """Begin a trial, and wait until the subject has a decision to make. Return None
-        after the judged part of the schedule.
+        if no judged trial is left.
         """
         if (
             life.begin_trial() is None
@@ -486,8 +495,8 @@ class Experience:
         return edge.next or edge
 
     def following(self, edge: aims.Edge, at: tuple[int, int]) -> Root | None:
-        """Return the beginning of the trial that follows this end; None if none is
-        kept.
+        """Return the stored beginning of the trial that follows this end; None if there
+        is none.
         """
         if not self.is_independent:
             return edge.following
@@ -496,7 +505,7 @@ class Experience:
         return roots[trial + 1] if trial + 1 < len(roots) else None
 
     def _next_of(self, life: ArenaSubject, at: tuple[int, int]) -> Root | None:
-        """Begin the trial after an ended one."""
+        """Begin the trial that follows an ended one."""
         number, trial = at[0], at[1] + 1
         if trial >= len(self.lives[number]):
             return None
@@ -520,8 +529,8 @@ class Experience:
     def walked(self, moment: aims.Moment, aim: aims.Aim) -> aims.Edge:
         """Return where an aim leads from a copy of the moment.
 
-        Aims that begin with the same stops, up to where something happens, lead to the
-        same: that is walked once.
+        Aims with the same stops up to the first event lead to the same moment, so they
+        are walked once.
         """
         stops = moment.stops(aim)
         for number in range(1, len(stops) + 1):
@@ -721,8 +730,8 @@ class Experience:
         return sorted(self._known, key=lambda row: -sum(self._known[row]))[:number]
 
     def repertoire(self, *, fine: bool) -> list[Row]:
-        """Return behaviours, each of which does well where the earlier ones do not.
-        Unless ``fine``, each behaves alike at all sights of a kind.
+        """Return behaviours, each of which does well in trials in which the earlier
+        ones do not. Unless ``fine``, each acts alike at all sights of a kind.
         """
         rows = [row for row in self._known if fine or self._is_coarse(row)]
         if not rows:
@@ -800,8 +809,8 @@ class Experience:
         return state, found.score
 
     def _zeroed(self, found: Root, automaton: Automaton) -> list[dict[str, int]]:
-        """Return each group's ranks as seen at this moment, counted from the
-        automaton's zero; none if the trial is already over.
+        """Return the ranks of each group's members as seen at this moment, counted from
+        the automaton's zero; an empty list if the trial is already over.
         """
         if isinstance(found, aims.Edge):
             return []
@@ -821,7 +830,7 @@ class Experience:
 
 
 def _joined(firsts: Sequence[aims.Aim], legs: Sequence[aims.Aim]) -> list[aims.Aim]:
-    """Return aims whose first stops are followed by a leg."""
+    """Return the aims that result from appending each leg to each of the first aims."""
     some = [one for one in firsts if one._replace(rounds=1, stay=0) in legs]
     return [one._replace(onward=leg) for one in some for leg in legs]
 
@@ -847,8 +856,8 @@ class Walk:
         self._state, self._status, self._begun = life.state, RUNNING, life.steps
         self._visited, self._at = set(moment.visited), moment.at
         self._total, self._reached = 0.0, ""
-        #: Number of places visited before an event; None if all were visited and
-        #: nothing happened.
+        #: Number of places visited before an event; None if all were visited without an
+        #: event.
         self.followed: int | None = None
 
     @property

@@ -1,8 +1,8 @@
-"""Beliefs: weighted hypotheses about the life; stepped in parallel, and split by
-percepts.
+"""Beliefs: weighted hypotheses about a life. All of them take each step in parallel,
+and the percepts split them into groups.
 
-A hypothesis in a trial is a node (what the rest of the trial depends on) and a history
-(draws and schedule, which stay as they are for the trial). Between trials it is a
+Within a trial, a hypothesis is a node (all that the rest of the trial depends on) and a
+history (draws and schedule, which the trial does not change). Between trials, it is a
 number that stands for all that later trials depend on.
 """
 
@@ -27,20 +27,23 @@ from cheesebench.paradigms.arena.schedule import Schedule
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import RuntimeValue
 
-#: Steps of the search for moves to success, and of the search for shorter ones.
+#: Limits, in steps: of the search for moves to success, and of the search for shorter
+#: ones.
 EFFORT, POLISH = 3000, 600
 
 
 # -- plans for a known hypothesis: actions to success, by moves along distance tables
 
 
-#: Costs, in steps of nodes within beliefs: of a step of a life, of an expansion, and of
-#: one attempt to repeat an action.
+#: Effort, in steps of nodes within beliefs: of a step of a life, of expanding a node,
+#: and of an attempt to repeat one action through a trial.
 PER_STEP, PER_EXPANSION, KEEPING_ON = 4, 8, 5
-#: Failed searches after which a stage without any success is not searched again.
+#: After so many failed searches in a stage in which no success is known, the stage is
+#: not searched again.
 IN_VAIN = 4
-#: Lists of moves to try before a search (of like circumstances; of the same state), and
-#: maximum number of cached plans.
+#: Lists of moves that are tried before a search: at most ``LISTS`` from similar
+#: circumstances and ``GENERAL`` from the same state. ``MOST_PLANS``: maximum number of
+#: stored plans.
 LISTS, GENERAL, MOST_PLANS = 3, 12, 200_000
 
 
@@ -53,8 +56,8 @@ class Plan:
 
 
 class Solver(search.Search):
-    """The audit's search; each hypothesis itself says whether its trial
-    is a success.
+    """The audit's search, in which each hypothesis itself knows whether its trial is a
+    success.
     """
 
     def __init__(self, program: Program, specification: Specification) -> None:
@@ -69,15 +72,15 @@ class Solver(search.Search):
         return self._descend(life, search.Found(), effort, polish)
 
     def keep_on(self, life: ArenaSubject, found: search.Found) -> None:
-        """Add the result of repeating one action through the trial; if no action
-        succeeds so, the result of tours.
+        """Record the result of repeating one action through the trial. If no action
+        succeeds in this way, record the results of tours through the groups of places.
         """
         self._keep_on(life, found)
         if found.shortest is None:
             self._go_round(life, found)
 
     def _go_round(self, life: ArenaSubject, found: search.Found) -> None:
-        """Visit the members of each group in turn until the trial ends: from each
+        """Visit the members of each group in turn until the trial ends. Start at each
         member, in both directions.
         """
         for members in self._groups:
@@ -96,39 +99,39 @@ class Solver(search.Search):
 
 
 class Plans:
-    """A cache of plans for hypotheses. A plan for one hypothesis is tried first for
-    others in like circumstances.
+    """Stored plans for hypotheses. The plan of one hypothesis is tried first for others
+    in similar circumstances.
     """
 
     def __init__(self, program: Program, *, reads_clock: bool) -> None:
         self._solver = Solver(program, program.specification)
         self._places = {*program.geometry.arena.zones, *program.geometry.arena.solids}
         self._plans: dict[Hashable, Plan] = {}
-        #: Plans whose success does not depend on time, each with the step at which it
-        #: leaves the first state.
+        #: Plans whose success does not depend on the time. Each has the step at which
+        #: it leaves its first state.
         self._timeless: dict[Hashable, list[tuple[Plan, int]]] = {}
         self._reads_clock = reads_clock
         #: Effort spent on searching, in steps of hypotheses.
         self.work = 0
         #: Circumstances -> lists of moves that led to success, the latest first.
         self._moves: dict[Hashable, list[tuple[search.Move, ...]]] = {}
-        #: State -> lists of moves with variable names in place of values, for use in
-        #: other circumstances.
+        #: State -> lists of moves for use in other circumstances. They name variables
+        #: in place of values.
         self._general: dict[str, list[tuple[search.Move, ...]]] = {}
-        #: Stage -> the fewest steps to success, the known failures, and the number of
-        #: failed searches.
+        #: Three tables by stage: the fewest steps to success, the moves that failed,
+        #: and the number of failed searches.
         self._soonest: dict[Hashable, int] = {}
         self._failures: dict[Hashable, list[tuple[search.Move, ...]]] = {}
         self._searched_in_vain: dict[Hashable, int] = {}
-        #: Circumstances -> the step from which no success is searched for, and the best
-        #: failure.
+        #: Circumstances -> the step from which no search for a success is made, and the
+        #: best failure.
         self._hopeless: dict[Hashable, tuple[int, tuple[search.Move, ...]]] = {}
 
     def of(self, life: Hypothesis) -> Plan:
         """Return the plan for a hypothesis, which is left unchanged.
 
-        A success that depends on no clock is reused at any time that leaves enough
-        steps for it.
+        A plan whose success depends on no clock is reused whenever enough steps are
+        left for it.
         """
         timeless = life.matters, life.pose
         for known, leaves in self._timeless.get(timeless, ()):
@@ -257,8 +260,8 @@ class Plans:
 def _generalised(
     moves: tuple[search.Move, ...], life: Hypothesis
 ) -> tuple[search.Move, ...]:
-    """Return moves with the (marked) names of variables in place of the places they
-    hold.
+    """Return the moves with places replaced by the (marked) names of the variables that
+    hold them.
     """
     names = {
         value: name
@@ -280,19 +283,20 @@ def _instance(
     )
 
 
-#: Returns the number of a percept, from observation, reward, ending and waiting.
+#: Function from observation, reward, whether the trial has ended and whether the
+#: subject waits, to the number of the percept.
 Perceive = Callable[[str, float, bool, bool], int]
 
 
-# -- nodes: equal hypotheses share one, and each step from it is computed once. A node
-# keeps no time, because all nodes of a belief are at the same step; the last step
-# before the limit is a separate transition.
+# -- nodes: equal hypotheses share a node, and each step from a node is computed once. A
+# node stores no time, because all nodes of a belief are at the same step. The last step
+# before the limit has transitions of its own.
 
 
 class Node:
     """All hypotheses that agree in everything that affects the rest of the trial. One
-    of them is at ``pose``, ``ahead`` steps after ``origin``, with no event in between.
-    A life has few nodes.
+    of them is at ``pose``, ``ahead`` steps after ``origin``, and no event has happened
+    since. Few of the nodes store a life.
     """
 
     __slots__ = (
@@ -303,19 +307,19 @@ class Node:
     def __init__(
         self, number: int, origin: Hypothesis, limit: int, circumstances: int, kind: int
     ) -> None:
-        #: Numbers depend only on the order in which nodes were met.
+        #: Numbers depend only on the order in which the nodes were first reached.
         self.number = number
         self.origin, self.limit, self.circumstances = origin, limit, circumstances
         self.kind, self.pose, self.ahead = kind, origin.pose, 0
-        #: Number of the lasting knowledge that a trial can give (0: none), and the node
-        #: without it.
+        #: Number of the lasting knowledge that the trial can give (0: none), and the
+        #: same node without that knowledge.
         self.lasting, self.bare = 0, self
-        #: Transitions of the four actions; then of the same actions in the last step
-        #: before the limit.
+        #: Transitions of the four actions; then those of the same actions in the last
+        #: step before the limit.
         self.leads: list[tuple[Lead, ...] | None] = [None] * 8
-        #: Plans by the number of steps taken in the trial.
+        #: Plans, by the number of steps taken in the trial.
         self.plans: dict[int, Plan] | None = None
-        #: For a trial that has ended: 1 for a success, 0, or a graded score in between.
+        #: Score of a trial that has ended, from 0 to 1 (a success).
         self.success = 0.0
 
     @property
@@ -344,24 +348,26 @@ class Nodes:
         self._circumstances: dict[Hashable, int] = {}
         self._telling: dict[tuple[int, int], Node] = {}
         self._count = 0
-        #: Effort spent on finding where actions lead, in steps of nodes within beliefs.
+        #: Effort spent on computing transitions, in steps of nodes within beliefs.
         self.work = 0
-        #: Number of lives that nodes hold: they take most of the memory.
+        #: Number of lives that nodes store, because they take most of the memory.
         self.lives = 0
 
     def __len__(self) -> int:
         return len(self._nodes)
 
     def clear(self) -> None:
-        """Forget all nodes. Those still in use will not be shared with later ones."""
+        """Forget all nodes. Nodes that are still in use will not be shared with later
+        beliefs.
+        """
         self._nodes.clear()
         self._telling.clear()
         self._circumstances.clear()
         self.lives = 0
 
     def leads(self, node: Node, action: int, steps: int) -> tuple[Lead, ...]:
-        """Return the outcomes of an action, the likeliest first; the percept is ``-1 -
-        percept`` where the trial ends.
+        """Return the outcomes of an action, the likeliest first. An outcome that ends
+        the trial has the percept ``-1 - percept``.
 
         ``steps`` is the number of steps taken in the trial.
         """
@@ -383,7 +389,7 @@ class Nodes:
         return leads
 
     def telling(self, bare: Node, lasting: int) -> Node:
-        """Return the node with the number of its lasting knowledge."""
+        """Return a copy of a node that has this number of lasting knowledge."""
         key = bare.number, lasting
         node = self._telling.get(key)
         if node is None:
@@ -396,8 +402,8 @@ class Nodes:
         return node
 
     def step(self, cloud: Cloud, action: int, steps: int) -> dict[int, Cloud]:
-        """Return the clouds after an action, by percept; under ``-1 - percept`` those
-        whose trial has ended.
+        """Return the clouds after an action, by percept. Clouds of ended trials are at
+        ``-1 - percept``.
 
         ``steps`` is the number of steps taken in the trial.
         """
@@ -415,8 +421,8 @@ class Nodes:
         return parts
 
     def release(self, cloud: Cloud) -> None:
-        """Forget the transitions of a cloud's nodes, if no other cloud will ever share
-        them.
+        """Forget the transitions of a cloud's nodes if no other cloud will share these
+        nodes.
         """
         if self._relevance.trace:
             self._telling.clear()
@@ -424,7 +430,7 @@ class Nodes:
                 node.leads = node.bare.leads = [None] * 8
 
     def life(self, node: Node, steps: int) -> Hypothesis:
-        """Return a life of the node, advanced to ``steps`` steps."""
+        """Return a life of this node, ``steps`` steps into the trial."""
         return node.origin.further(node.pose, node.ahead).at(steps, node.limit)
 
     def _expanded(self, node: Node, action: int, *, is_last: bool) -> Iterable[Lead]:
@@ -467,7 +473,7 @@ class Nodes:
 
     def moved(self, node: Node, pose: int, ahead: int) -> Node:
         """Return the node at another pose, ``ahead`` steps after its origin, with no
-        event in between.
+        event since.
         """
         origin = node.origin
         key = node.circumstances, pose, *origin.clocks(ahead)
@@ -478,11 +484,13 @@ class Nodes:
         return there
 
     def node(self, life: Hypothesis, limit: int) -> Node:
-        """Return the node of a life, whatever its limit; the node may keep the life."""
+        """Return the node of a life whose trial has this limit. The node may keep the
+        life.
+        """
         if self._relevance.trace:
             return self._new(life, limit, 0)
         around = life.matters, limit
-        # Numbers are never reused, because bounds keep them.
+        # Numbers are never reused, because bounds store them.
         circumstances = self._circumstances.setdefault(around, self._count + 1)
         key = circumstances, life.pose, *life.clocks(0)
         node = self._nodes.get(key)
@@ -492,8 +500,8 @@ class Nodes:
         return node
 
     def _ended(self, life: Hypothesis, limit: int) -> Node:
-        """Return the node of an ended trial, by its result and by what later trials may
-        depend on.
+        """Return the node of an ended trial. It holds the result and all that later
+        trials may depend on.
         """
         success = life.worth
         recent = (life.outcome, life.noted) if self._relevance.behaviour else None
@@ -514,10 +522,11 @@ class Nodes:
 
 
 K = TypeVar("K")
-#: Maximum number of hypotheses; beyond it, the least likely are dropped.
+#: Maximum number of hypotheses in a belief. The least likely ones beyond it are
+#: dropped.
 MOST = 20_000
-#: Maximum numbers of nodes, of lives in nodes, and of beginnings of trials; beyond
-#: them, all are forgotten.
+#: Maximum numbers of nodes, of lives in nodes, and of beginnings of trials. When a
+#: maximum is exceeded, all of them are forgotten.
 MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 450_000, 120_000, 400_000
 
 Grain = tuple[Node, int]
@@ -533,11 +542,11 @@ Ways = tuple[tuple[int, Node, float], ...]
 Rest = dict[int, float]
 """A belief between trials."""
 Parts = dict[int, Belief]
-"""Beliefs by percept number; ``-1 - number`` where the trial has ended."""
+"""Beliefs by percept number. Those of ended trials are at ``-1 - number``."""
 
 
 class Everything:
-    """A view of everything that any view can show: the whole scene, and the pose.
+    """A view that shows all that any view can show: the whole scene, and the pose.
 
     Its texts are short keys, made only to be compared.
     """
@@ -565,8 +574,8 @@ class Everything:
 
 
 class World:
-    """One protocol, as a subject with a lesion experiences it: the possible hypotheses,
-    and the percepts that distinguish them.
+    """One protocol as a subject with a lesion experiences it: the possible hypotheses,
+    and the percepts that tell them apart.
     """
 
     def __init__(
@@ -586,24 +595,24 @@ class World:
         self.relevance = Relevance(self.program, lesion, self.view)
         self.nodes = Nodes(self.relevance, self.script, self.percept)
         self.plans = Plans(self.program, reads_clock=self.relevance.clock)
-        #: Steps of nodes within beliefs.
+        #: Effort of the planner, in steps of nodes within beliefs.
         self.work = 0
-        #: Whether unlikely hypotheses were dropped, and whether a trial has begun
+        #: Whether unlikely hypotheses were ever dropped, and whether a trial has begun
         #: without them.
         self.has_dropped = self.is_partial = False
         self._percepts: dict[Hashable, int] = {}
         self.histories: list[History] = []
         self._history_numbers: dict[Hashable, int] = {}
-        #: Between trials: numbers of hypotheses, a life for each, and the beginning of
-        #: its next trial.
+        #: The hypotheses between trials: their numbers, a life for each, and the
+        #: possible beginnings of its next trial.
         self._resting: dict[Hashable, int] = {}
         self._lives: list[Hypothesis] = []
         self._begun: dict[int, list[tuple[float, Past, int]]] = {}
         self._alike: dict[
             Hashable, list[tuple[float, int, Node, History, tuple[RuntimeValue, ...]]]
         ] = {}
-        #: Possible beginnings of trials. Pasts that share one cannot be told apart
-        #: within the trial.
+        #: Possible beginnings of trials. Pasts with the same beginnings cannot be told
+        #: apart within the trial.
         self._ways: list[Ways] = []
         self._way_numbers: dict[Hashable, int] = {}
         #: Distributions of pasts.
@@ -613,7 +622,7 @@ class World:
 
     @property
     def spent(self) -> int:
-        """The measure of all effort, in steps of nodes within beliefs."""
+        """All effort so far, in steps of nodes within beliefs."""
         return self.work + self.nodes.work + self.plans.work
 
     def prior(self) -> Rest:
@@ -624,8 +633,8 @@ class World:
     def percept(
         self, observation: str, reward: float, ended: bool, waiting: bool
     ) -> int:
-        """Return the number of a percept: hypotheses with different numbers are told
-        apart.
+        """Return the number of a percept. Percepts with different numbers tell
+        hypotheses apart.
         """
         percept = (
             observation,
@@ -638,8 +647,8 @@ class World:
     # -- trials
 
     def begin(self, rest: Rest) -> dict[int | None, Belief]:
-        """Begin the next trial in each hypothesis. Return the hypotheses by percept
-        (None: the schedule is over).
+        """Begin the next trial in each hypothesis. Return the hypotheses by their first
+        percept; those whose schedule is over are at None.
         """
         self.is_partial = self.has_dropped
         if (
@@ -651,8 +660,8 @@ class World:
             for kept in (self._begun, self._alike, self._ways, self._way_numbers):
                 kept.clear()
             self._room = MOST_BEGINNINGS
-            # Nodes refer to one another in circles, and the audit switches automatic
-            # collection off.
+            # Nodes refer to one another in circles, and the audit switches the
+            # automatic garbage collection off.
             gc.collect()
         parts: dict[int | None, Belief] = defaultdict(dict)
         alike: dict[int, dict[Past, float]] = defaultdict(dict)
@@ -679,8 +688,8 @@ class World:
         return {percept: self.likeliest(part) for percept, part in parts.items()}
 
     def likeliest(self, belief: Belief) -> Belief:
-        """Return the belief; if it is too large, without its
-        least likely hypotheses.
+        """Return the belief. If it is too large, leave out its least likely
+        hypotheses.
         """
         if len(belief) <= MOST:
             return belief
@@ -697,8 +706,8 @@ class World:
         return number
 
     def _beginnings(self, number: int) -> list[tuple[float, Past, int]]:
-        """Return the possible pasts of the next trial: probability, past, and number of
-        its beginning.
+        """Return the possible pasts of the next trial, each with its probability and
+        the number of its beginnings.
         """
         life = self._lives[number]
         plan, key = life.beginning()
@@ -758,8 +767,8 @@ class World:
         return list(found.values())
 
     def step(self, belief: Belief, action: int, steps: int) -> Parts:
-        """Return the beliefs after an action, by percept; ``steps`` steps have been
-        taken before.
+        """Return the beliefs after an action, by percept, if ``steps`` steps were taken
+        before it.
         """
         parts: Parts = {}
         self.work += len(belief)
@@ -775,7 +784,9 @@ class World:
         return parts
 
     def rest(self, belief: Belief) -> Rest:
-        """Return the belief once trials have ended."""
+        """Return the belief between trials that follows a belief in which trials have
+        ended.
+        """
         rest: Rest = defaultdict(float)
         for (node, before), weight in belief.items():
             life = node.origin
@@ -799,7 +810,7 @@ class World:
         return normalised(rest)
 
     def plan_of(self, belief: Belief) -> Schedule:
-        """Return the schedule once this trial has begun."""
+        """Return the schedule after the beginning of this trial."""
         _, before = next(iter(belief))
         return self.histories[self._pasts[before][0][0][0]].plan
 
@@ -817,7 +828,7 @@ class World:
 
 
 def cloud_of(belief: Belief) -> Cloud:
-    """Return the part of a belief that concerns this trial."""
+    """Return the belief about this trial alone: its nodes and their weights."""
     cloud: Cloud = {}
     for (node, _), weight in belief.items():
         cloud[node] = cloud.get(node, 0.0) + weight
@@ -830,8 +841,8 @@ def normalised(weights: dict[K, float]) -> dict[K, float]:
 
 
 def sampled(cloud: Cloud, size: int) -> Cloud:
-    """Return a sample of at most ``size`` hypotheses. It is systematic, so that equal
-    beliefs give equal samples.
+    """Return a sample of at most ``size`` hypotheses. The sample is systematic, so that
+    equal beliefs have equal samples.
     """
     if len(cloud) <= size:
         return cloud
@@ -848,25 +859,27 @@ def sampled(cloud: Cloud, size: int) -> Cloud:
 
 
 def signature(cloud: Cloud) -> Hashable:
-    """Return a key that equal clouds share."""
+    """Return a key that is equal for equal clouds."""
     whole = sum(cloud.values())
     return frozenset(
         [(node.number, round(weight / whole, 9)) for node, weight in cloud.items()]
     )
 
 
-#: Maximum numbers of pairs examined for one question, and of circumstances checked for
-#: a possible success.
+#: Limits of the search for distinguishing actions: pairs of nodes, and circumstances in
+#: which it looks for a possible success.
 PAIRS, ASKED = 3000, 30
 
 IsAlive = Callable[[Node, int], bool]
-"""Returns whether success is still possible from a node after this many steps."""
+"""Function that returns whether success is still possible from a node after this many
+steps.
+"""
 
 
-# -- the shortest actions that tell two hypotheses apart before it is too late.
-# Following the plan of a hypothesis shows that it was wrong, but often only by the
-# mistake itself. This search covers all action sequences for a pair of hypotheses, so
-# it finds a wall to feel where no plan and no macro leads.
+# -- the shortest actions that tell two hypotheses apart before it is too late. A
+# subject that follows the plan of a wrong hypothesis often notices this only by its
+# failure. This search covers all action sequences for a pair of hypotheses. So it
+# finds, say, a wall to touch to which no plan and no macro leads.
 
 
 def mistaken(
@@ -877,8 +890,8 @@ def mistaken(
     steps: int,
     is_alive: IsAlive,
 ) -> list[Node]:
-    """Return the hypotheses in which the leader's plan fails before any percept refutes
-    the leader; the likeliest first.
+    """Return the hypotheses in which the leader's plan fails before any percept shows
+    that the leader is wrong. The likeliest one is first.
     """
     percepts, there = [], leader
     for number, action in enumerate(actions):
@@ -915,8 +928,8 @@ def tell_apart(
     """Return actions that tell two hypotheses apart while both can still succeed, and
     the effort in steps.
 
-    No actions: none were found within the bounds. Random events are assumed to have
-    their likeliest outcome.
+    The sequence is empty if none is found within the limits. Random events are assumed
+    to have their likeliest outcome.
     """
     pending: deque[tuple[Node, Node, tuple[int, ...]]] = deque([(*pair, ())])
     seen = {(pair[0].number, pair[1].number)}

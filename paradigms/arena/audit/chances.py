@@ -20,19 +20,21 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import Specification
 from cheesebench.protocol import expressions as ex
 
-#: Default ceiling of blind policies, and the highest that a choice may justify.
+#: Default limit of the success rate of blind policies, and the highest limit that a
+#: hidden choice may justify.
 CEILING, HIGHEST_CEILING = 0.25, 0.5
-#: Number of best policies that are tried again on other lives, and number of these that
-#: get all trials.
+#: Number of the best policies that are run again on other lives, and number of these
+#: that get all trials.
 SEMIFINAL, FINAL = 8, 3
 #: Minimum number of fixed cycles to try, however short the audit.
 FEWEST_CYCLES = 40
-#: Search for a fixed string of actions: trials of the audit for each starting string,
-#: and for each generation (at least one of both); number of surviving strings, and of
-#: offspring.
+#: The search for a fixed string of actions. ``PER_BEGINNING`` and ``PER_GENERATION``:
+#: one starting string, and one generation, for so many trials of the audit (at least
+#: one of both). ``PARENTS``: strings that survive a generation. ``OFFSPRING``: strings
+#: made from them.
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
-#: Minimum number of judged trials with which a rate under the ceiling passes although
-#: its interval exceeds it.
+#: A rate below the limit passes although its interval exceeds the limit if at least so
+#: many trials were judged.
 FEWEST_JUDGED = 100
 BLIND = Lesion.parse("blind")
 #: Beginning of a finding without judged trials.
@@ -95,8 +97,8 @@ def blind_remedy(specification: Specification, most: float, reached: float) -> s
 
 
 def hidden_choice(specification: Specification) -> tuple[str, str | None]:
-    """Return a state that may end the trial, and a column that its rules read but the
-    state does not show.
+    """Return a state that may end the trial, and a column that the rules of this state
+    read but its picture does not show.
 
     The column is None if the state shows every column that its rules read (a visible
     cue).
@@ -125,8 +127,8 @@ def _varied(specification: Specification) -> set[str]:
 
 
 def _read(trees: Iterable[Any], target: Any) -> set[str]:
-    """Return the columns and variables that are read in expressions, or name a rule's
-    place.
+    """Return the columns and variables that occur in expressions, or give the place of
+    a rule.
     """
     nodes = (node for tree in trees for node in ex.walk(tree))
     read = {node.name for node in nodes if isinstance(node, ex.Variable)}
@@ -190,8 +192,8 @@ def _of_trials(tally: runs.Tally) -> str:
 
 
 def under(finalists: Sequence[runs.Tally], most: float) -> tuple[AuditVerdict, str]:
-    """Return the verdict on a ceiling. With too few trials, also say how many would
-    settle it.
+    """Return the verdict on the best policies under a limit, and a remark. If there
+    were too few trials, the remark says how many more would decide.
     """
     rates = [tally.rate(runs.Z99) for tally in finalists]
     if any(rate.low > most for rate in rates):
@@ -261,8 +263,8 @@ def _under_the_rodent(
 def contest(
     settings: AuditSettings, runner: runs.Runner, chances: list[runs.Tally]
 ) -> list[runs.Tally]:
-    """Return the best blind policies, best first. Their rates come from lives that
-    played no part in the selection.
+    """Return the best blind policies, best first. Their rates come from lives that were
+    not used to select them.
     """
     trials, seed = settings.trials, settings.seed
     # Fixed cycles do not learn, so a few trials of every subject are as informative as
@@ -297,7 +299,7 @@ def climb(
     runner: runs.Runner,
     trials: int,
 ) -> list[runs.Tally]:
-    """Hill climbing over fixed strings with bounded effort, from good and random
+    """Improve fixed strings by hill climbing with bounded effort, from good and random
     starts.
     """
     chance, seed = random.Random(f"{settings.seed}|climb"), settings.seed + 2 * APART
@@ -324,8 +326,8 @@ def climb(
             + policies.spelt(policies.mutated(chance.choice(parents), chance))
             for _ in range(OFFSPRING)
         ]
-        # Each generation uses other lives, because the best strings of the last one
-        # were partly lucky.
+        # Each generation is run on other lives, because the best strings of the last
+        # one were partly lucky.
         orders = [
             runs.Order(name, 2 * trials, seed + 1000 * (generation + 1))
             for name in dict.fromkeys(names)
@@ -335,7 +337,9 @@ def climb(
 
 
 def _ranked(tallies: Sequence[runs.Tally]) -> list[runs.Tally]:
-    """Sort, best first. Reward breaks ties, as it may indicate partial solutions."""
+    """Return the tallies sorted, best first. Among equal rates the mean reward decides,
+    because it may indicate partial solutions.
+    """
     return sorted(
         tallies,
         key=lambda tally: (

@@ -1,8 +1,8 @@
-"""Searches subjects with a few states of memory for the best one.
+"""Searches for the best subject with a few states of memory.
 
-Behaviours without memory are found first. Those that complement each other become the
-states of larger automata, which are then improved part by part. The reported rate comes
-from other lives, led step by step.
+Behaviours without memory are found first. Those that succeed in different trials become
+the states of larger automata, which are then improved part by part. The reported rate
+comes from other lives, led step by step.
 """
 
 from __future__ import annotations
@@ -17,26 +17,28 @@ from typing import Literal, NamedTuple
 
 from cheesebench.paradigms.arena.audit import automata, runs
 
-#: A rule that is behind by this much on a quarter of the lives is dropped. Number of
-#: options tried for one change; number of these that are the most promising ones.
+#: A rule whose score on a quarter of the lives is lower by ``FAR`` is dropped. For one
+#: change, at most ``OPTIONS`` options are tried, ``PROMISING`` of them the most
+#: promising ones.
 FAR, OPTIONS, PROMISING = 0.06, 50, 20
-#: Share of starting points whose states are behaviours of the repertoire.
+#: Share of starting points whose states are behaviours of the repertoire; the other
+#: starts are random.
 FROM_REPERTOIRE = 0.6
-#: Number of behaviours from which pairs are formed, share of the effort for pairs, and
-#: number of the best pairs that are then improved.
+#: Pairs are formed from ``POOL`` behaviours with the share ``PAIRED`` of the effort,
+#: and the best ``PAIRS`` of them are then improved.
 POOL, PAIRED, PAIRS = 20, 0.4, 3
-#: Number of attempts without gain after which a rule is taken as the best: without
-#: memory, and with it.
+#: Attempts without gain after which the best rule so far is final: for subjects without
+#: memory, and with memory.
 IN_VAIN, LONG_IN_VAIN = 5, 15
-#: Number of trials in fresh lives, maximum number of steps for them, and minimum number
-#: of balanced groups.
+#: Fresh lives: number of trials, maximum number of steps, and minimum number of
+#: balanced groups.
 FRESH, CONFIRMED, FEWEST = 4000, 1_000_000, 4
 
 
 class Part(NamedTuple):
-    """A part of an automaton that can be changed: the aim of a sight, or of all sights
-    of a kind (``number``), in a state; all aims of a state; the next state after a rule
-    (``at``); the zero.
+    """A part of an automaton that a change concerns: the aim, in one state, of a sight
+    or of all sights of a kind (``number``); all aims of a state; the next state after a
+    rule (``at``); or the zero.
     """
 
     what: Literal["sight", "kind", "behaviour", "rule", "zero"]
@@ -59,7 +61,7 @@ class Search:
         self._world, self._memory, self._begin = world, memory, begin
         self._most, self._effort = world.spent + effort, effort
         self._chance = random.Random(f"{seed}|{memory}")
-        #: Aims that this class may use. An aim that avoids visited members needs
+        #: Aims that this class may use. An aim that leaves out visited members needs
         #: memory.
         self._options = [
             [n for n, aim in enumerate(own) if memory.within or not aim.past]
@@ -68,8 +70,8 @@ class Search:
         members = [len(members) for _, members in world.places.groups]
         self._ranks = [*range(automata.NOWHERE, max(members, default=0))]
         #: Whether this attempt distinguishes sights of one kind. Every other attempt
-        #: does not, because a rule that counts from a glyph would otherwise be learnt
-        #: separately for each place.
+        #: does not, because a rule that counts from a glyph would otherwise have to be
+        #: learnt for each place anew.
         self._is_fine, self._repertoire = False, list[automata.Row]()
         self._has_sights = any(len(own) > 1 for own in world.of_kind)
         has_memory = memory.states > 1
@@ -84,7 +86,9 @@ class Search:
         self.tried, self._quarter = 0, -1.0
 
     def find(self) -> tuple[float, automata.Automaton]:
-        """Return the best automaton that is found with this effort, and its score."""
+        """Return the best automaton that the search finds within its effort, and its
+        score.
+        """
         begun = [self._start(is_first=True), *self._paired()]
         best = max(map(self._climbed, begun), key=lambda one: one[0])
         vain, most = 0, IN_VAIN if self._memory.states == 1 else LONG_IN_VAIN
@@ -118,8 +122,9 @@ class Search:
         return [(s, code, rank) for s in states for code in codes for rank in ranks]
 
     def _spell_out(self, automaton: automata.Automaton) -> None:
-        """Fill the table. If a rule of the outcome or the place has no entry, the next
-        state is the first one, because keeping the state would be memory of the state.
+        """Fill the table of next states. A subject whose class depends on the outcome
+        or the place goes to the first state after a situation without a rule, because
+        staying in its state would make the state matter.
         """
         name, rules, table = self._memory.name, automaton.rules, automaton.table
         if self._memory.states == 1:
@@ -186,9 +191,9 @@ class Search:
         return [list(alike[kind]) for kind in kinds]
 
     def _paired(self) -> list[automata.Automaton]:
-        """Return the best pairs of behaviours that swap after one kind of news. Neither
-        of the two need be good alone, so improving one part at a time would not find
-        the pair.
+        """Return the best pairs of behaviours. A pair swaps its behaviours after one
+        kind of news. One behaviour alone may be poor, so changing one part at a time
+        would not find the pair.
         """
         if self._memory.states != 2 or self._memory.name == "place":
             return []
@@ -209,8 +214,8 @@ class Search:
         return [automaton for _, automaton in found[:PAIRS]]
 
     def _pool(self) -> list[automata.Row]:
-        """Return behaviours of the repertoire, and variants of the best behaviour: at
-        one kind of picture, it has one of the simplest or of the most promising aims
+        """Return behaviours of the repertoire, and variants of the best behaviour. A
+        variant has, at one kind of picture, one of the simplest or most promising aims
         instead.
         """
         world, pool = self._world, dict.fromkeys(self._repertoires[False])
@@ -227,8 +232,8 @@ class Search:
         return [*pool]
 
     def _changes(self) -> list[dict[automata.Situation, int]]:
-        """Return rules that change the state after one kind of news, or after all
-        others. Rules of an outcome name the next state directly.
+        """Return rules that change the state after one kind of news, or after all other
+        kinds. Rules on outcomes give the next state whatever the present one is.
         """
         codes, is_any = range(len(self._world.codes)), self._memory.name == "any"
         chosen = [{code} for code in codes]
@@ -244,8 +249,8 @@ class Search:
         ]
 
     def _behaviours(self) -> list[automata.Row]:
-        """Return one behaviour for each state: in the first attempt, those that
-        complement each other best.
+        """Return one behaviour for each state. In the first attempt, these are the
+        behaviours that complement each other best.
         """
         states, known = self._memory.states, self._repertoire
         if len(known) <= states or self._chance.random() < 0.25:
@@ -267,7 +272,7 @@ class Search:
         return automaton
 
     def _partition(self) -> dict[automata.Situation, int]:
-        """Return plausible rules: neighbouring places have the same next state; after a
+        """Return plausible rules: neighbouring places lead to the same state; after a
         failure the state stays, or changes.
         """
         chance, states = self._chance, self._memory.states
@@ -360,8 +365,8 @@ class Search:
                     yield _with(automaton, part.state, own)
 
     def _some(self, kind: int) -> list[int]:
-        """Return aims to try: all of them, or the most promising ones and a sample of
-        the others.
+        """Return the aims to try for a kind: all of them, or the most promising ones
+        and a sample of the others.
         """
         options = self._options[kind]
         if len(options) <= OPTIONS or self._memory.states == 1:
@@ -387,7 +392,7 @@ def without_memory(row: automata.Row) -> automata.Automaton:
 def _with(
     automaton: automata.Automaton, state: int, aims: dict[int, int]
 ) -> automata.Automaton:
-    """Return a copy with other aims, by sight, in one state."""
+    """Return a copy whose aims at some sights are replaced in one state."""
     other = automaton.copy()
     for sight, aim in aims.items():
         other.aims[sight][state] = aim
@@ -417,8 +422,9 @@ def confirmed(
     effort: float,
     used: Counter[automata.Situation],
 ) -> Fresh:
-    """Lead fresh lives. A balanced group of subjects is one observation: a habit
-    differs most between its subjects.
+    """Lead fresh lives, and return the result. Each balanced group of subjects is one
+    observation, because a habit does best with some subjects of a group and worst with
+    others.
     """
     groups: dict[int, list[tuple[float, int]]] = {}
     most = world.spent + CONFIRMED * effort

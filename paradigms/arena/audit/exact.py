@@ -1,17 +1,17 @@
 """Upper bounds by dynamic programming over beliefs.
 
-A bound concerns one trial. It is exact if no trial reveals anything about the next:
+A bound concerns one trial. It is exact if no trial reveals anything about the next one:
 under amnesia between trials, if every draw is made for its trial alone, or if no trial
-reveals a lasting value. Otherwise the problem is relaxed: the subject is told
-everything that earlier trials could have told it. Clocks that only end a trial in
-failure are removed. Both can only help the subject.
+reveals a value that lasts. Otherwise the bound is that of an easier problem: the
+subject knows everything that earlier trials could have told it. Clocks that only end a
+trial in failure are removed. Both changes can only help the subject.
 
-If there are too many beliefs, the problem is relaxed once more: each step may start
-anywhere (``Stages``), or the subject is told everything in which its hypotheses differ,
-and takes the shortest way to each event (``Walks``).
+If there are too many beliefs, the problem is made easier once more. Either each step
+may start anywhere (``Stages``), or the subject knows everything in which its hypotheses
+differ, and takes the shortest way to each event (``Walks``).
 
-Time is not counted unless a rule reads it, and a subject may let it run out at will,
-which can only help, too.
+Time is not counted unless a rule reads it. A subject may let it run out whenever it
+wants, which can only help, too.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ from cheesebench.protocol.specification import ReferenceSpec
 #: Limits of a bound at effort 1: beliefs, steps of hypotheses, and effort spent on the
 #: beginnings of trials.
 BELIEFS, STEPS, BEGUN = 80_000, 5_000_000, 8_000_000
-#: Maximum number of lives held in the beliefs of a bound, at any effort, because they
-#: fill memory.
+#: Maximum number of lives stored in the beliefs of a bound, at any effort, because they
+#: fill the memory.
 LIVES = 60_000
-#: Maximum number of different beginnings of a trial: for a subject that was told
-#: nothing, and for one that was.
+#: Maximum number of different beginnings of a trial: for a subject that knows nothing
+#: of earlier trials, and for one that knows them.
 BEGINNINGS, KNOWN = 16, 16
 #: Limits of ``Stages`` at effort 1: steps of hypotheses, and number of stages.
 FREE_STEPS, STAGES = 250_000, 4_000
 #: Below this total weight a belief is rescaled, so that its weights do not underflow.
 TINY = 1e-200
-#: A bound at or above this is as good as none.
+#: A bound of at least this value says nothing.
 CERTAIN = 0.999
-#: The search stops if, judging by the beginnings so far, the others need more than this
+#: The search stops if the beginnings so far suggest that the others need more than this
 #: multiple of the remaining effort.
 HOPEFUL = 2
 
 
 @dataclass(slots=True)
 class Option:
-    """A belief, its value, and for each action the immediate gain and the beliefs that
-    may follow.
+    """A belief and its value. Each action has a gain (the share that succeeds at once)
+    and the beliefs that may follow.
     """
 
     cloud: beliefs.Cloud
@@ -76,11 +76,11 @@ def upper_bound(
     adversary: Adversary, effort: float = 1.0, at_most: float = 0.0
 ) -> float | None:
     """Return a bound on the rate at which a subject with the adversary's lesion
-    succeeds; None: not proved.
+    succeeds; None if no bound is proved.
 
-    The least bound is not searched for once one is at or below ``at_most``. If the
-    verdict concerns a measure, there is a bound only where the measure is proved to
-    miss the verdict's requirement.
+    The search ends with the first bound that is at or below ``at_most``. If the verdict
+    is about a measure, a bound exists only if the measure provably misses the verdict's
+    requirement.
     """
     specification = adversary.world.program.specification
     about = specification.judged
@@ -114,8 +114,8 @@ def upper_bound(
 
 
 def of_this_trial(adversary: Adversary, effort: float) -> Adversary:
-    """Return an adversary that succeeds wherever this one does, judged by this trial
-    alone.
+    """Return an adversary that succeeds wherever this one does, but is judged by this
+    trial alone.
 
     A conjunct of ``success`` that reads earlier trials is dropped. ``recent(X, k) ==
     k`` is weakened instead: this trial ended in X.
@@ -139,8 +139,8 @@ def of_this_trial(adversary: Adversary, effort: float) -> Adversary:
 
 
 def _implied(condition: ex.Expression, kept: Collection[str]) -> ex.Expression | None:
-    """Return the part of a condition that concerns this trial alone; None:
-    it has none.
+    """Return the part of a condition that concerns this trial alone; None if there is
+    no such part.
     """
     match condition:
         case ex.Binary(
@@ -185,11 +185,11 @@ def _truth(condition: ex.Expression) -> ex.Expression:
 def _worth(
     measure: ex.Expression, about: ReferenceSpec, fixed: Sequence[str]
 ) -> tuple[ex.Expression, float]:
-    """Return the worth of a measure, from 0 to 1, and the worth that the verdict
+    """Return the score of a measure, from 0 to 1, and the score that the verdict
     requires. Names in ``fixed`` depend on the date only.
 
-    A trial without a value counts as the best possible, because a subject may choose to
-    have none, unless only the date decides that.
+    A trial without a value gets the best score, because a subject may choose to have no
+    value, unless the date alone decides that.
     """
     low, high = about.range or (0.0, 0.0)
     value, counts = measure, cast(ex.Expression, ex.Number(1))
@@ -216,10 +216,11 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
         if hasty is specification
         else Adversary(ArenaParadigm(hasty), world.lesion, effort)
     )
-    # For the bound `from_anywhere`, one heading at the start represents all, because it
+    # For the bound `from_anywhere`, one heading at the start stands for all of them. It
     # is drawn independently of everything else, and the bound reveals it anyway.
     turned = Adversary(ArenaParadigm(hasty), world.lesion, effort, faces_alike=True)
-    # Unlimited time can only help. If that is too much work, the deadlines count.
+    # The trial has no deadlines, which can only help the subject. If that takes too
+    # much effort, it has them.
     ways: list[tuple[Bound, Adversary]] = [
         (from_anywhere, turned),
         (by_walks, adversary),
@@ -240,14 +241,14 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
     return min(bounds, default=None)
 
 
-#: Returns a bound; raises ``TooManyError`` where none holds, or the effort is too
-#: small.
+#: Function that returns a bound. It raises ``TooManyError`` if no bound holds, or the
+#: effort is too small.
 Bound = Callable[[Adversary, float], float]
 
 
 def _forgets(world: beliefs.World) -> bool:
-    """Return whether other trials tell nothing, so that amnesia at a state loses only
-    this trial.
+    """Return whether other trials reveal nothing, so that a subject that forgets at a
+    state loses only what it learnt in this trial.
     """
     return world.lesion.forgets_trials or _stands_alone(world)
 
@@ -262,8 +263,8 @@ def _told_all(adversary: Adversary, effort: float) -> float:
 
 
 def _informed(adversary: Adversary, effort: float) -> float:
-    """Return the bound of a subject that knows all that its trials have told it. It may
-    have done anything to learn the most.
+    """Return the bound of a subject that knows all that its earlier trials told it,
+    whatever it did there to learn the most.
     """
     world = adversary.world
     specification = world.program.specification
@@ -345,8 +346,8 @@ def _relaxed(
 
 
 def _hangs_on_the_past(world: beliefs.World) -> bool:
-    """Return whether a trial depends on actions in earlier ones, or on something that
-    no belief holds.
+    """Return whether a trial depends on actions in earlier trials, or on something that
+    beliefs do not contain.
     """
     lesion, relevance = world.lesion, world.relevance
     # A shuffle with `max_run` that few permutations satisfy composes its rows
@@ -367,10 +368,10 @@ def _hangs_on_the_past(world: beliefs.World) -> bool:
 
 
 def _selects(where: ex.Expression | None, fixed: Sequence[str] = ()) -> bool:
-    """Return whether the subject can influence which trials are judged. A bound on all
-    trials then says nothing about those.
+    """Return whether the subject can influence which trials are judged. If so, a bound
+    on all trials says nothing about the judged ones.
     """
-    # The subject's number is not among them, because it may select a row of a draw.
+    # The subject's number is no date, because it may select a row of a draw.
     dates = [*map(ex.BuiltIn, ("block", "session", "trial")), *map(ex.Variable, fixed)]
     nodes = () if where is None else ex.walk(where)
     return not all(
@@ -389,8 +390,8 @@ def _stands_alone(world: beliefs.World) -> bool:
 
 
 def _priors(adversary: Adversary) -> Iterator[beliefs.Rest]:
-    """Yield the belief before each judged trial of a subject that has been told
-    nothing.
+    """Yield the belief before each judged trial, of a subject that knows nothing of
+    earlier trials.
     """
     world = adversary.world
     specification, rest = world.program.specification, world.prior()
@@ -449,8 +450,8 @@ def _beginnings(adversary: Adversary, effort: float) -> list[beliefs.Parts]:
 def _told(
     adversary: Adversary, effort: float
 ) -> Iterator[list[tuple[float, beliefs.Parts]]]:
-    """Yield, for each trial, its possible beginnings with weights, for a subject that
-    knows all that earlier trials tell.
+    """Yield for each trial its possible beginnings with weights. The subject knows all
+    that earlier trials told it.
     """
     seen: set[Hashable] = set()
     keys: dict[int, Hashable] = {}
@@ -486,7 +487,7 @@ def _signature(parts: beliefs.Parts) -> Hashable:
 
 
 class Beliefs:
-    """The beliefs that can be reached, and their values."""
+    """The beliefs that can be reached in a trial, and their values."""
 
     def __init__(
         self, world: beliefs.World, effort: float, *, tells: bool = False
@@ -500,7 +501,7 @@ class Beliefs:
         self._options: list[Option] = []
         self._numbers: dict[Hashable, int] = {}
         self._pending: deque[int] = deque()
-        #: The possible knowledge of lasting values at the end of a trial.
+        #: All that a subject may know about lasting values at the end of a trial.
         self.told: dict[Hashable, dict[int, float]] = {}
         success = world.program.specification.success
         self._ends_at_the_limit = tells or holds_of(success, TIMEOUT) is not False
@@ -510,7 +511,7 @@ class Beliefs:
         return max(self._values([(1.0, parts) for parts in beginnings]))
 
     def mean(self, ways: list[tuple[float, beliefs.Parts]]) -> float:
-        """Return the mean value of beginnings by their weights."""
+        """Return the mean value of these beginnings, by their weights."""
         whole = sum(weight for weight, _ in ways)
         return (
             sum(
@@ -575,7 +576,7 @@ class Beliefs:
                 for percept, part in self._nodes.step(cloud, action, 0).items():
                     share = sum(part.values()) / whole
                     if not share:
-                        continue  # its weight has underflowed
+                        continue  # The weight has underflowed to 0.
                     if percept >= 0:
                         leads.append((share, self._number(part)))
                         continue
@@ -603,8 +604,8 @@ class Beliefs:
                 raise walks.TooManyError
 
     def _iterate(self) -> None:
-        """Set the value of every belief to the best chance of success (value iteration,
-        last beliefs first).
+        """Set the value of every belief to the best chance of success. This is value
+        iteration, from the last belief to the first.
         """
         options, change = self._options, 1.0
         while change > walks.EQUAL:
@@ -626,8 +627,8 @@ def _last_step(cloud: beliefs.Cloud) -> int:
 
 
 def _clouds(parts: beliefs.Parts, *, by_limit: bool) -> list[beliefs.Cloud]:
-    """Return the beliefs at the beginning of trials; with ``by_limit``, split by the
-    step limit, as if the subject were told when time is up.
+    """Return the beliefs at the beginning of a trial. With ``by_limit``, each is split
+    by the step limit, as if the subject knew when its time is up.
     """
     clouds = [beliefs.cloud_of(part) for part in parts.values()]
     if not by_limit:
@@ -642,7 +643,7 @@ def _clouds(parts: beliefs.Parts, *, by_limit: bool) -> list[beliefs.Cloud]:
 
 @dataclass(slots=True)
 class Stage:
-    """A set of hypotheses that share a key, with the largest weight of each."""
+    """All hypotheses with one key, each with its largest weight in any belief."""
 
     cloud: beliefs.Cloud
     gains: list[float] = field(default_factory=list)
@@ -655,16 +656,16 @@ class Stage:
 
 
 class Stages:
-    """Bounds of an easier problem: each step may start anywhere, and the subject is
-    told everything in which its hypotheses differ.
+    """Bounds of an easier problem: each step may start anywhere, and the subject knows
+    everything in which its hypotheses differ.
 
-    The subject always knows its position: equal events in different positions would be
-    more than one step apart.
+    The subject always knows its position, because equal events in different positions
+    would be more than one step apart.
 
-    Refuted hypotheses may come back: beliefs that agree in what their hypotheses share
-    are merged into one stage, which holds every hypothesis at its largest weight. The
-    value of a stage, in weights, is not below that of any belief in it, because no step
-    gains more from fewer hypotheses.
+    Hypotheses that percepts have excluded may come back: beliefs whose hypotheses share
+    the same key are merged into one stage, which holds each hypothesis at its largest
+    weight. No belief in a stage has a larger value (in weights) than the stage, because
+    no step gains more from fewer hypotheses.
     """
 
     def __init__(self, world: beliefs.World, effort: float) -> None:
@@ -702,7 +703,7 @@ class Stages:
             total += sum(
                 self._decided(one) for one in clouds if not next(iter(one)).waiting
             )
-            if self._waits_for_success:  # the trial may end by timeout now
+            if self._waits_for_success:  # The trial may end by timeout now.
                 most = max(
                     most, total + sum(self._at_the_limit(one, STAY) for one in waiting)
                 )
@@ -714,7 +715,9 @@ class Stages:
     def _waited(
         self, cloud: beliefs.Cloud, further: dict[Hashable, beliefs.Cloud]
     ) -> float:
-        """Take a step without a decision. Percepts are not forgotten here."""
+        """Take a step in which the subject only waits. Percepts still split the belief
+        here.
+        """
         self._left -= len(cloud)
         if self._left < 0:
             raise walks.TooManyError
@@ -722,7 +725,7 @@ class Stages:
         for percept, part in parts.items():
             if percept < 0:
                 gain += walks.succeeded(part)
-            # Otherwise it would wait forever.
+            # A belief that does not change would wait forever.
             elif part != cloud and any(part.values()):
                 there = further.setdefault(beliefs.signature(part), {})
                 for node, weight in part.items():
@@ -744,8 +747,8 @@ class Stages:
         )
 
     def _value_of(self, key: Hashable, doors: Hashable, cloud: beliefs.Cloud) -> float:
-        """Return the largest weight that can succeed: the same share as in any cloud
-        with equal shares.
+        """Return the largest weight that can succeed. Clouds with equal shares have the
+        same share of success, so it is computed once for them.
         """
         whole, told = sum(cloud.values()), self._world.relevance.told
         alike = (
@@ -762,8 +765,8 @@ class Stages:
         return self._values[alike] * whole
 
     def _apart(self, node: beliefs.Node) -> tuple[beliefs.Node, Hashable]:
-        """Return the node regardless of its position, and a key that hypotheses share
-        if nothing tells them apart.
+        """Return the node without its position, and a key that is equal for hypotheses
+        that nothing distinguishes.
         """
         clocks = node.origin.clocks(node.ahead)
         here = self._somewhere.setdefault((node.circumstances, clocks), node.bare)
@@ -835,8 +838,8 @@ class Stages:
     ) -> tuple[
         float, dict[tuple[Hashable, Hashable], tuple[float, dict[beliefs.Node, float]]]
     ]:
-        """Return the weight that succeeds, and the rest by percept and shared key: the
-        largest chance, and the nodes.
+        """Return the weight that succeeds. Return the rest by percept and shared key,
+        with its largest chance and its nodes.
         """
         gain, groups = (
             0.0,
@@ -850,7 +853,7 @@ class Stages:
                     gain += weight * chance * there.success
                     continue
                 here, key = self._apart(there)
-                # Even a blind subject is told its position.
+                # Even a blind subject knows its position in this easier problem.
                 told = ((percept, there.pose), key)
                 often[told] += chance
                 most, group = groups.get(told, (0.0, {}))

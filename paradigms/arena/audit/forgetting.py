@@ -1,6 +1,6 @@
-"""Rule: an amnesia at a state must remove exactly the item that the construct names.
-But it removes everything before the state, including information that came too late to
-be the item.
+"""Rule: an amnesia at a state must remove exactly the item that the construct names. An
+amnesia removes everything before the state, so it also removes information that came
+too late to be the item.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def places_between(
 
 
 def _beside(state: str, after: Mapping[str, set[str]]) -> list[str]:
-    """Return the first states of the paths that neither lead to a state nor follow it.
-    ``after`` has the states that each state leads to.
+    """Return the first states of the paths that neither lead to this state nor follow
+    it. ``after`` has the states that each state leads to.
     """
     apart = [n for n in after if n not in after[state] and state not in after[n]]
     return [n for n in apart if not any(n in after[m] for m in apart if m != n)]
@@ -157,9 +157,9 @@ def _reached(first: set[str], ways: Following, without: Collection[str]) -> set[
 def is_told(
     paradigm: ArenaParadigm, lesion: Lesion, states: frozenset[str], effort: float
 ) -> bool:
-    """Return whether subjects may have different knowledge just before they enter one
-    of these states. They can get it from answers to their actions, if they can act
-    before; otherwise from the pictures.
+    """Return whether subjects may know different things just before they enter one of
+    these states. Subjects that can act before learn from the answers to their actions;
+    the others learn from the pictures.
     """
     specification = paradigm.specification
     ways, begun_in = following(specification), _begun_in(specification)
@@ -202,8 +202,8 @@ def _known(
 
 
 def _answers(rule: RuleSpec) -> bool:
-    """Return whether the result of an action here may tell the subject something about
-    a draw.
+    """Return whether the result of an action may tell the subject something about a
+    draw, by this rule.
     """
     reads = [rule.guard, rule.p, rule.effects.reward]
     aims = rule.target is not None and rule.target.variable

@@ -1,4 +1,4 @@
-"""Lives as an adversary imagines them: any outcome of every draw."""
+"""Lives as an adversary imagines them: each draw may have any outcome."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from cheesebench.protocol.specification import DrawSpec
 # -- lives whose draws are hypotheses
 
 
-#: Name of the pseudo-measure that grades success from 0 to 1.
+#: Name of the pseudo-measure that grades success from 0 to 1 (the empty string).
 GRADED = ""
 
 T = TypeVar("T")
 
 
 class Script(Stream):
-    """A random stream whose choices can be prescribed: each has its probabilities, and
-    a script says which alternative is taken.
+    """A random stream whose choices can be prescribed. Each choice has alternatives
+    with probabilities, and a script says which alternative is taken.
 
-    Beyond the script, the likeliest alternative is taken. ``happens`` and ``below`` are
-    choices, too.
+    After the end of the script, the likeliest alternative is taken. ``happens`` and
+    ``below`` are choices, too.
     """
 
     def __init__(self) -> None:
         self.written: list[int] = []
         self.taken: list[tuple[int, Sequence[float]]] = []
-        #: Set where the choice does not matter.
+        #: Whether choices are left out, because they do not matter.
         self.is_mute = False
-        #: Whether all headings at the start count as one.
+        #: Whether one heading at the start stands for all.
         self.faces_alike = False
 
     def choose(self, chances: Sequence[float]) -> int:
@@ -56,16 +56,16 @@ class Script(Stream):
         return 0 if self.is_mute else self.choose((1 / n,) * n)
 
     def happens(self, p: float, key: str) -> bool:
-        """Return whether an event of probability ``p`` happens; certain events are no
-        choices.
+        """Return whether an event of probability ``p`` happens. If ``p`` is 0 or 1,
+        this is no choice.
         """
         if p >= 1 or not p > 0:
             return p >= 1
         return self.choose((p, 1 - p)) == 0
 
     def all_of(self, do: Callable[[], T]) -> Iterator[tuple[float, T]]:
-        """Run ``do`` once for each combination of its choices; yield probability and
-        result of each.
+        """Run ``do`` once for each combination of the choices that it makes. Yield the
+        probability and the result of each run.
 
         ``do`` must start from the same situation every time. The first run takes the
         likeliest choices.
@@ -114,8 +114,8 @@ class OpenSequence:
         return twin
 
     def next(self, dealt: Sequence[RuntimeValue] = (), subject: int = 0) -> Row:
-        """Draw the next row; ``dealt`` holds the values that a draw with ``sample``
-        assigns.
+        """Draw the next row. ``dealt`` holds the values that a draw with ``sample``
+        takes from its set.
         """
         rows, order = self.rows, self._spec.order
         if self._spec.sample is not None:
@@ -166,8 +166,8 @@ class OpenSequence:
         )
 
     def _shuffled(self) -> Sequence[float]:
-        """Return the chance of each row: the share of the remaining permutations that
-        begin with it.
+        """Return the chance of each row to be next: the share of the remaining
+        permutations that begin with it.
         """
         rows = self.rows
         if self.count % (len(rows) * self._spec.copies) == 0:
@@ -201,7 +201,7 @@ class OpenSequence:
         return (run + 1 if same else 1), self._spec.max_run
 
     def key(self) -> Hashable:
-        """Return a key of everything that the next rows depend on."""
+        """Return a key of everything on which the next rows depend."""
         order = self._spec.order
         if order == "shuffle":
             size = len(self.rows) * self._spec.copies
@@ -241,7 +241,7 @@ def _ways(
 
 class Hypothesis(ArenaSubject):
     """A life that a subject may be leading. Its copies can begin further trials, and
-    share nothing mutable with it.
+    share no mutable data with it.
     """
 
     def __init__(
@@ -256,14 +256,14 @@ class Hypothesis(ArenaSubject):
         self._script, self._relevance = script, relevance
         self._stream = script
         self._plan = Schedule(program.specification.schedule)
-        # An empty schedule: the end of a trial is recorded only when a copy begins the
+        # The schedule is empty. A copy records the end of a trial when it begins the
         # next one.
         self._schedule = Schedule(())
         self._open = [
             (draw, OpenSequence(draw, script)) for draw in program.specification.draws
         ]
-        #: The subject's number, where it is read, and the range from which it is drawn
-        #: if unknown.
+        #: The subject's number, if the protocol reads it; and the range from which an
+        #: unknown number is drawn.
         self._number = subject if relevance.subject else None
         self._numbers = math.lcm(
             *(len(one.rows) for draw, one in self._open if draw.order == "by_subject")
@@ -285,7 +285,7 @@ class Hypothesis(ArenaSubject):
         if self._relevance.trace:
             return super().time(place)
         number = self._relevance.timed_places.get(tuple(names_in(place)))
-        # Only decisions that matter count.
+        # Only those decisions are counted that matter later.
         return 0 if number is None else self._counts[number]
 
     def twin(self) -> Self:
@@ -386,7 +386,7 @@ class Hypothesis(ArenaSubject):
         return ()
 
     def can_branch(self, action: int) -> bool:
-        """Whether the next step may need a choice."""
+        """Whether the next step may depend on chance."""
         mask, by_itself = self._relevance.chance[self.state]
         return bool(
             self._bits[self._pose + action] & mask
@@ -404,13 +404,13 @@ class Hypothesis(ArenaSubject):
 
     @property
     def kind(self) -> int:
-        """A number for all draws, as far as they still matter in this trial."""
+        """A number for all draws that still matter in this trial."""
         return self._relevance.tabulated(self)
 
     @property
     def matters(self) -> Hashable:
         """Everything that the rest of the trial depends on, except the pose and the
-        time since it changed.
+        time since the last event.
         """
         return (
             self.state,
@@ -453,8 +453,8 @@ class Hypothesis(ArenaSubject):
         return self._entered
 
     def clocks(self, ahead: int) -> tuple[int, int]:
-        """Return timer and clock, if they matter, ``ahead`` steps later without an
-        event.
+        """Return the timer and the clock of the state, as far as they matter, after
+        ``ahead`` steps without an event.
         """
         steps = self.steps + ahead
         return (
@@ -463,8 +463,8 @@ class Hypothesis(ArenaSubject):
         )
 
     def quietly(self, pose: int, ahead: int, action: int) -> int | None:
-        """Return the next pose if nothing can happen in the step that follows ``ahead``
-        quiet steps; else None.
+        """Return the next pose if the step that follows ``ahead`` quiet steps has no
+        event; otherwise None.
         """
         if (
             self._bits[pose + action] & self._listen
@@ -475,7 +475,9 @@ class Hypothesis(ArenaSubject):
         return None if self._counts and self._relevance.counts_at(there) else there
 
     def seen_from(self, pose: int) -> tuple[str, float, bool]:
-        """Return observation, reward and waiting after a quiet step to a pose."""
+        """Return observation, reward and whether the subject waits, after a quiet step
+        to a pose.
+        """
         return (
             self._frames[pose >> 2] or self._gallery.draw(self._look, pose),
             self._pay,
@@ -483,18 +485,18 @@ class Hypothesis(ArenaSubject):
         )
 
     def further(self, pose: int, ahead: int) -> Self:
-        """Return a copy ``ahead`` steps later, at a pose, with no event in between."""
+        """Return a copy at a pose, ``ahead`` steps later, with no event since."""
         twin = self.twin()
         twin._pose, twin.steps = pose, twin.steps + ahead
         return twin
 
     def shorten(self, limit: int) -> None:
-        """Give the trial an earlier limit."""
+        """Reduce the limit of the trial."""
         self._limit, self._wake = limit, min(self._wake, limit)
 
     def at(self, steps: int, limit: int) -> Self:
-        """Return a copy that has taken ``steps`` steps and has another limit; clocks of
-        states keep their values.
+        """Return a copy that has taken ``steps`` steps and has this limit. The clocks
+        of states keep their values.
         """
         twin = self.twin()
         twin._entered += steps - twin.steps
@@ -504,14 +506,14 @@ class Hypothesis(ArenaSubject):
 
     @property
     def stage(self) -> Hashable:
-        """Return the state, and the trial where it matters: in some blocks no trial can
-        succeed.
+        """The state, and the parts of the trial's place in the schedule that rules
+        read: in some blocks no trial can succeed.
         """
         return self.state, *[getattr(self, name) for name in self._relevance.dates]
 
     def beginning(self) -> tuple[Schedule, Hashable]:
-        """Return the schedule of the next trial after its beginning, and everything
-        besides histories that this beginning depends on.
+        """Return the schedule after the beginning of the next trial, and everything
+        besides histories on which this beginning depends.
         """
         plan = self._plan.copy()
         if self._ended and self.outcome is not None:
@@ -537,7 +539,7 @@ class Hypothesis(ArenaSubject):
 
     @property
     def whereabouts(self) -> Hashable:
-        """Pose and state at the end of a trial, as far as the next one may depend on
+        """Pose and state at the end of a trial, as far as the next trial may depend on
         them.
         """
         return (
@@ -548,9 +550,7 @@ class Hypothesis(ArenaSubject):
 
     @property
     def history(self) -> History:
-        """The part that stays the same for the whole trial: the schedule, and the
-        draws.
-        """
+        """What stays the same for the whole trial: the schedule and the draws."""
         plan, sequences = self._plan, tuple([sequence for _, sequence in self._open])
         return History(
             plan,
@@ -571,8 +571,8 @@ class Hypothesis(ArenaSubject):
 
     @property
     def worth(self) -> float:
-        """The score of the ended trial: 1 for a success, or the worth of the measure (1
-        if it has none).
+        """The score of the ended trial: 1 for a success, or that of the measure (1 if
+        the measure has no value).
         """
         if self._program.success is None or GRADED not in self._program.measures:
             return float(self.is_success())
@@ -580,7 +580,7 @@ class Hypothesis(ArenaSubject):
         return worth if 0 <= worth <= 1 else 1.0
 
     def unhurried(self) -> Self:
-        """Remove the limit of a beginning trial: the caller keeps the time."""
+        """Return the life without the limit of its trial, which the caller counts."""
         self._limit = NEVER
         self._look_around()
         return self
@@ -597,7 +597,7 @@ class Hypothesis(ArenaSubject):
 
     @property
     def _told(self) -> tuple[tuple[bool, ...], ...]:
-        """Outcomes of earlier trials, where each of them matters."""
+        """The outcomes of earlier trials, if each of them matters."""
         return self._past if self._relevance.past else ()
 
 
@@ -615,4 +615,4 @@ _DEAF = Schedule(())
 
 
 def _forget(_: int) -> None:
-    """Take no note."""
+    """Do nothing with a timed place."""

@@ -51,7 +51,7 @@ def read(path: Path | None) -> dict[str, Any] | None:
 def write(
     path: Path | None, lives: Iterable[Iterable[Lived]], **values: object
 ) -> None:
-    """Store the result of a search; if the file cannot be written, do nothing."""
+    """Store the result of a search. If the file cannot be written, do nothing."""
     if path is None:
         return
     rows = [[list(asdict(trial).values()) for trial in life] for life in lives]

@@ -1,5 +1,5 @@
-"""Highest pass rates under each lesion: found by adversaries in real lives, and bounded
-by proofs.
+"""The highest pass rates under each lesion. Adversaries find them in real lives, and
+proofs bound them.
 """
 
 from __future__ import annotations
@@ -25,45 +25,47 @@ from cheesebench.protocol import Specification, expressions
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import ReferenceSpec
 
-#: Number of lives on which a ceiling is measured, and maximum number of their trials
-#: together (at least two lives are led).
+#: A ceiling is measured on at most ``LIVES`` lives with at most ``TRIALS`` trials
+#: together. At least two lives are led.
 LIVES, TRIALS = 8, 480
-#: Effort at effort 1, in steps of hypotheses, after which no third life begins.
+#: Limit of the effort, at effort 1, in steps of hypotheses. After it no third life
+#: begins.
 STEPS = 30_000_000
-#: Stop after this many lives if a limit is proved or, without a requirement, if the
-#: interval is this narrow.
+#: The search stops after ``FEWEST`` lives if a limit is proved. Without a requirement
+#: it stops then if the interval is no wider than ``NARROW``.
 FEWEST, NARROW = 3, 0.06
-#: Without a requirement, stop after this share of the steps; and the share of effort
-#: for lives that only illustrate a proof.
+#: ``ENOUGH``: share of the steps after which a search without a requirement stops.
+#: ``SHOWN``: share of the effort for lives that only illustrate a proof.
 ENOUGH, SHOWN = 0.3, 0.05
-#: While a lesion with a requirement is undecided, continue up to this many times the
-#: lives and steps.
+#: While a lesion with a requirement is undecided, the search continues up to this many
+#: times the usual lives and steps.
 MORE_LIVES, MORE_STEPS = 200, 2
 #: Number of random trials that show which states are entered by chance.
 WANDERED = 60
 #: Added to the seed of an audit, so that the lives here differ from its others.
 APART = 31_000_000
-#: With the file known, a naive subject is equivalent to one that feels no reward.
+#: A naive subject that knows the protocol is equivalent to one that feels no reward.
 _SAME = {frozenset({"naive"}): frozenset({"anhedonia"})}
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """The result of an adversary with a lesion; ``lives`` holds the trials of each
+    """The result of an adversary with a lesion. ``lives`` holds the trials of each
     life.
     """
 
     lesion: Lesion
     lives: tuple[tuple[Lived, ...], ...]
     proven: float | None = None
-    """A proved upper bound; None: not proved."""
+    """A proved upper bound; None if nothing is proved."""
     asked: ReferenceSpec | None = None
-    """The reference, if the verdict concerns a measure; None: it concerns successes."""
+    """The reference, if the verdict concerns a measure; None if it concerns successes.
+    """
     how: str = ""
-    """The preceding errand, if any."""
+    """Words on the errand before the judged trials; empty if there was none."""
     followed: float = 1.0
-    """The smallest share of subjects followed up to the loss of memory; more would have
-    been too much work.
+    """The smallest share of subjects that were followed up to the point where they
+    forget. A larger share would have taken too much effort.
     """
 
     @property
@@ -75,8 +77,8 @@ class Ceiling:
 
     @property
     def surely(self) -> float:
-        """Lower end of a 99 % interval: strict, because many lesions of many protocols
-        are judged.
+        """The lower end of a 99 % interval. It is strict, because many lesions of many
+        protocols are judged.
         """
         return runs.rate(
             [_counted([one for one in life if one.judged]) for life in self.lives],
@@ -84,7 +86,7 @@ class Ceiling:
         ).low
 
     def verdict(self, at_most: float) -> AuditVerdict:
-        """Return the verdict on a limit: a found rate may refute it, and only a bound
+        """Return the verdict on a limit. A found rate may refute it; only a bound
         confirms it.
         """
         is_proved = self.is_proved(at_most)
@@ -129,8 +131,8 @@ class Ceiling:
 
     @property
     def measured(self) -> tuple[float, float, float] | None:
-        """The mean of the verdict's measure over lives, with a 95 % interval; None
-        without a measure.
+        """The mean of the verdict's measure over lives, with a 95 % interval; None if
+        the verdict has no measure.
         """
         values = [
             [one.measured for one in life if one.judged and one.measured is not None]
@@ -191,27 +193,29 @@ def battery(specification: Specification) -> list[Lesion]:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One lesion, and the thoroughness of the search for its ceiling."""
+    """What to search for: one lesion, and how thoroughly."""
 
     lesion: Lesion
     effort: float
     seed: int
     is_brief: bool = False
-    """Stop early once the rate is known well enough: for lesions without a requirement.
+    """Whether to stop as soon as the rate is known well enough. This is for lesions
+    without a requirement.
     """
     trials: int = TRIALS
     """Maximum number of trials of all lives together (at least two lives are led)."""
     at_most: float | None = None
-    """The pass rate that may remain; None: no bound is needed."""
+    """The pass rate that may remain under the lesion; None if no bound is needed."""
     targets: tuple[str, ...] = ()
-    """States and outcomes worth an errand, because a later trial may depend on them."""
+    """States and outcomes for errands, because a later trial may depend on them."""
     kept: str = ""
-    """Folder of stored results; empty: none."""
+    """Folder of stored results; empty if nothing is stored."""
 
 
 def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
-    """Return the ceiling under a lesion: the stored one, if there is one."""
-    # As sorted text, because sets of names are ordered differently in each process.
+    """Return the ceiling under a lesion. A stored result is used if there is one."""
+    # The order is written with sorted names, because each process orders sets of names
+    # differently.
     place = kept.place(
         order.kept, (str(order.lesion), replace(order, lesion=INTACT, kept=""))
     )
@@ -244,8 +248,8 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
     number = max(
         2, min(max(LIVES, group if group <= 2 * LIVES else 0), order.trials // planned)
     )
-    # Subjects of one seed are balanced, so no row of a draw for life is more frequent
-    # by luck.
+    # The subjects of one seed are balanced, so that no row of a draw that is made once
+    # per life is more frequent by chance.
     seeds = [
         (order.seed + APART + one // group, one % group)
         for one in range(MORE_LIVES * number)
@@ -263,9 +267,9 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
             if _is_enough(so_far, number, len(so_far.lives) / (4 * number), order):
                 break
         return so_far
-    gc.collect()  # frees the lives of the previous lesion
-    # Tens of thousands of lives are kept, and automatic collection would take half of
-    # the time.
+    gc.collect()  # This frees the lives of the previous lesion.
+    # Tens of thousands of lives are stored, and automatic garbage collection would take
+    # half of the time.
     gc.disable()
     try:
         adversary = Adversary(paradigm, lesion, order.effort)
@@ -313,8 +317,8 @@ def _after(
     seeds: Sequence[tuple[int, int]],
     planned: int,
 ) -> Ceiling | None:
-    """Return the result of an errand in the first trials of each life, if it is
-    significantly better than without.
+    """Return the result with an errand in the first trials of each life; None if it is
+    not significantly better than the result without it.
     """
     found = replace(plain, lives=(), how=f", after {errand.trials} x '{errand.target}'")
     for number, seed in enumerate(seeds[ERRANDS : ERRANDS + LIVES], 1):
@@ -327,8 +331,8 @@ def _after(
 
 
 def _is_enough(so_far: Ceiling, number: int, spent: float, order: Order) -> bool:
-    """Return whether the rate is known well enough; ``spent`` is the share of ``STEPS``
-    used.
+    """Return whether the rate is known well enough. ``spent`` is the share of ``STEPS``
+    that has been used.
     """
     if len(so_far.lives) < 2:
         return False
@@ -353,8 +357,8 @@ def ceilings(
     settings: AuditSettings,
     runner: runs.Runner,
 ) -> list[Ceiling]:
-    """Return the ceilings under these lesions, computed in parallel if there are
-    processes; ``limits``: the rate that may remain under some.
+    """Return the ceilings under these lesions, computed in parallel if the runner has
+    processes. ``limits`` has the rate that may remain under some of them.
     """
     construct = runner.paradigm.specification.construct
     asked = {*limits, *(construct.spared_by if construct is not None else ())}
@@ -394,8 +398,8 @@ def _of_the_intact(settings: AuditSettings, trials: int) -> Order:
 
 
 def _targets(paradigm: ArenaParadigm, seed: int) -> tuple[str, ...]:
-    """Return rarely entered states, and outcomes, if the file distinguishes outcomes or
-    has such states.
+    """Return the targets of errands: rarely entered states, and all outcomes. There are
+    none if every state is entered by chance and no rule reads earlier outcomes.
     """
     specification = paradigm.specification
     entered: set[str] = set()
@@ -430,16 +434,16 @@ def _targets(paradigm: ArenaParadigm, seed: int) -> tuple[str, ...]:
 
 
 def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
-    """Return the ceilings, each with the lowest bound that applies: a subject with more
-    lesions does no better.
+    """Return the ceilings, each with the lowest bound that applies to it. A subject
+    with more lesions does no better, so a bound of fewer lesions holds for it.
     """
     proofs = [
         one for one in found if one.proven is not None and not one.lesion.forgets_at
     ]
     together = []
     for one in found:
-        # A subject that forgets at a state may keep other things; only one that keeps
-        # nothing certainly does no better.
+        # A subject that forgets at a state may keep other things. Only a subject that
+        # keeps nothing at all certainly does no better.
         others = found if one.lesion.memoryless else (one, *proofs)
         bounds = [
             other.proven
@@ -460,20 +464,20 @@ def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
 # -- the rule: compares rates with the claims of the construct
 
 
-#: Minimum final pass rate of an intact subject: below it, a weak search may look like
-#: validity.
+#: Minimum final pass rate of an intact subject. Below it, the search may be too weak,
+#: and low rates under lesions would prove nothing.
 INTACT_AT_LAST = 0.99
 #: Minimum pass rate under a lesion that spares the construct.
 SPARED = 0.95
-#: Lives without any gain after which an errand is given up.
+#: An errand without any gain is given up after so many lives.
 ERRANDS = 2
-#: From this share on, all subjects count as followed.
+#: Minimum share of followed subjects that counts as all of them.
 WHOLE = 0.999
-#: Added if the observed rate exceeds the limit, but the interval or a proof allows for
-#: it.
+#: Added to a finding if the observed rate exceeds the limit by no more than chance
+#: allows, or a proof holds.
 EXCESS = "; the excess is within chance"
 CONTRADICTED = "; more was found than is proved to be possible: a bug of the audit"
-#: Added to a row that is not named in the construct.
+#: Added to a row that the construct does not name.
 TOLD_LATER = (
     "; tried because what is told from here on is no memory of what came before:"
     " if it is to be remembered, too, name this amnesia in `construct`"
@@ -507,7 +511,7 @@ def audit_lesions(
     if construct is None:
         yield AuditFinding("construct", "note", NOT_VALIDATED, {})
         if settings.parts is None:
-            return  # Searching takes minutes, and was not asked for.
+            return  # The search takes minutes, and the user did not ask for it.
     else:
         yield AuditFinding(
             "construct", "note", f"{construct.name}", {"name": construct.name}
@@ -614,8 +618,8 @@ def audit_life_rewards(
     tallies: Sequence[runs.Tally],
     passing: Ceiling,
 ) -> Iterator[AuditFinding]:
-    """Yield whether a failing subject can earn more over its life than
-    a passing one.
+    """Yield whether a failing subject can earn more reward in its life than a passing
+    one.
     """
     reference = paradigm.specification.reference
     bar = (
@@ -655,8 +659,8 @@ def audit_decidable(
     solvable: Sequence[AuditFinding],
     intact: Callable[[], Ceiling],
 ) -> Iterator[AuditFinding]:
-    """Yield the solver's result; where it succeeds, also whether a subject that does
-    not know the draws can.
+    """Yield the solver's result. If it succeeds, also yield whether a subject that does
+    not know the draws can succeed.
     """
     yield from solvable
     if any(one.verdict == "FAIL" for one in solvable):

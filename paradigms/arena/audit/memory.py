@@ -1,5 +1,5 @@
-"""The memory that a PASS needs: the best subjects with little memory that are found,
-and whether they pass.
+"""The memory that a PASS needs: the best subjects with little memory that a search
+finds, and whether they pass.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from cheesebench.paradigms.arena.audit.chances import APART
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol.validation import FORBIDDEN, MEMORY
 
-#: At effort 1: trials whose beginnings are kept, and steps of the search over all
-#: classes. Then the trials of a full audit, below which both shrink.
+#: At effort 1: ``KEPT`` trials whose beginnings are stored, and ``STEPS`` steps of the
+#: search over all classes. Both are smaller if the audit has fewer than ``FULL``
+#: trials.
 KEPT, STEPS, FULL = 400, 24_000_000, 2000
 #: Share of the steps for the first class. It is large, because the first class walks,
-#: and later classes mostly look up the stored walks.
+#: and later classes mostly look up its walks.
 FIRST = 0.4
 
 
@@ -69,8 +70,8 @@ class Found(NamedTuple):
 
 
 def _or_smaller(own: Found, memory: automata.Memory, found: Sequence[Found]) -> Found:
-    """Return the best subject found in a class or in smaller ones, because the class
-    also has the rules of smaller ones.
+    """Return the best subject found in a class or in smaller classes, because the class
+    contains their rules, too.
     """
     smaller = [one for one in found if memory.holds(one.automaton.memory)]
     return max(own, *smaller, key=lambda one: one.fresh.value) if smaller else own
@@ -99,8 +100,8 @@ def _best(
 
 
 def classes(world: automata.Experience) -> list[automata.Memory]:
-    """Return the classes to search. Those within a trial are included if a trial has
-    several decisions, or tells something before the first.
+    """Return the classes to search. Those with memory within a trial are included if a
+    trial has several decisions, or tells something before the first one.
     """
     places = max((len(one) for _, one in world.places.groups), default=0)
     found = [automata.Memory("nothing"), automata.Memory("outcome", 2)]
@@ -181,7 +182,7 @@ def words(
 
 def _does(world: automata.Experience, automaton: automata.Automaton, state: int) -> str:
     """Return the behaviour in a state, in words. Pictures with equal behaviour are
-    named together, with positions only where they matter.
+    listed together, with positions only if these matter.
     """
     pictures: dict[str, list[str]] = {}
     names = [name for name, _ in world.places.groups]
@@ -198,8 +199,8 @@ def _does(world: automata.Experience, automaton: automata.Automaton, state: int)
 
 
 def _looks(sight: tuple[Any, ...]) -> str:
-    """Return a kind, or a sight, in words: its kind, closed doors, positions of its
-    glyphs, and the subject's own position.
+    """Return a kind or a sight in words: the glyphs, the closed doors, the positions of
+    the glyphs, and that of the subject.
     """
     if isinstance(sight[0], int):
         closed, often, text = sight

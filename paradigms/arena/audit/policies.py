@@ -1,7 +1,8 @@
-"""Policies that never observe, so that their success is no evidence of perception.
+"""Policies that never observe. Their success is no evidence that a protocol needs
+perception.
 
-They get the reward of the last step and whether FORWARD was blocked, which not every
-view shows.
+They are told the reward of the last step, and whether FORWARD was blocked (which not
+every view shows).
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from cheesebench.interfaces import (
     STAY,
 )
 
-#: Rewards above this are wins; smaller ones are step costs.
+#: A reward above this is a win; smaller ones may be step costs.
 WIN = 0.05
-#: Maximum number of actions between two rewards that are stored for a replay.
+#: Maximum number of actions between two rewards that a replay stores.
 MEMORY = 60
 
 
@@ -35,8 +36,8 @@ class Policy:
         """Begin a trial."""
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Return the next action; ``bumped`` and ``reward`` result from
-        the last one.
+        """Return the next action; ``bumped`` and ``reward`` are the results of the last
+        one.
         """
         raise NotImplementedError
 
@@ -75,8 +76,9 @@ class Cycle(Policy):
 
 
 class Bump(Policy):
-    """Goes straight on; when blocked, turns to one side by ``eighths`` of a circle (0:
-    one to four, at random). ``jitter`` adds random turns.
+    """Goes straight on. When blocked, it turns to one side by ``eighths`` of a circle
+    (0: by one to four eighths, at random). ``jitter`` is the rate of additional random
+    turns.
     """
 
     feels = True
@@ -137,7 +139,7 @@ class Wall(Policy):
 
 class WinStayAction(Policy):
     """Repeats an action while it costs nothing, and changes it after a loss (with
-    ``shift``, also after no reward).
+    probability ``shift``, also after no reward).
     """
 
     def __init__(self, chance: random.Random, shift: float) -> None:
@@ -150,8 +152,8 @@ class WinStayAction(Policy):
 
 
 class Replay(Policy):
-    """Replays the actions of the best trial so far. After them, or without such a
-    trial, moves as ``inner`` does.
+    """Replays the actions of the best trial so far. After their end, or if there is no
+    such trial yet, it moves as ``inner`` does.
     """
 
     feels = True
@@ -181,7 +183,7 @@ class Replay(Policy):
 
 
 class WinStayString(Policy):
-    """Within a trial: repeats the actions between the last two rewards until they earn
+    """Repeats, within a trial, the actions between the last two rewards until they earn
     nothing.
     """
 
@@ -194,7 +196,7 @@ class WinStayString(Policy):
         self._at = 0
 
     def begin(self) -> None:
-        """Begin a trial; the string is kept from the last one."""
+        """Begin a trial. The string of the last trial is kept."""
         self._inner.begin()
         self._since, self._at = [], 0
 
@@ -217,12 +219,12 @@ def spelt(actions: Sequence[int]) -> str:
     return "".join(ACTION_LETTERS[action] for action in actions)
 
 
-# -- their names
+# -- names of policies
 
 
 #: Prefix of a fixed cycle's name, before the letters of its actions.
 CYCLE = "cycle "
-#: Names of turns, by eighths.
+#: Names of turns, by eighths of a circle.
 TURNS = {1: "45", 2: "90", 3: "135", 4: "180", 0: "any"}
 SIDES = {"L": ROTATE_LEFT, "R": ROTATE_RIGHT}
 #: Length of the longest straight run in systematic cycles, and number of random cycles.
@@ -249,13 +251,13 @@ def cycles(seed: int, most: int) -> list[str]:
                 forward + right,
                 forward + left + forward + right,
             ]
-            # Out and back, then on to the neighbour.
+            # Goes forward and back, then on to the place beside it.
             sequences += [forward + [ROTATE_RIGHT] * 4 + forward + right]
     chance = random.Random(f"{seed}|cycles")
     for _ in range(RANDOM_CYCLES):
         weights = chance.choice(((5, 2, 2, 0), (5, 2, 0, 0), (3, 1, 1, 1)))
         sequences.append(chance.choices(range(4), weights, k=chance.randrange(4, 24)))
-    # Rotations of one cycle differ only in their beginning, which matters in a short
+    # Rotations of one cycle differ only in where they begin, which matters in a short
     # trial.
     moving = (
         actions for actions in sequences if set(actions) != {STAY} or len(actions) == 1

@@ -1,9 +1,9 @@
-"""Memoryless subjects: they always answer the same picture by the same action.
+"""Memoryless subjects: they always answer the same picture with the same action.
 
-They are found as the class *nothing* of ``automata``, among aims that need no count of
-steps. An aim may still know more than the picture, such as how far a tour has come. So
-each finalist leads a real life in which its first answer to a picture is its answer
-from then on.
+They belong to the class *nothing* of ``automata``, whose aims need not count steps. An
+aim may still depend on more than the picture, such as how far a tour has come. So each
+finalist leads a real life in which its first answer to a picture is its answer to every
+equal picture.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 
-#: Trials whose beginnings are kept, and steps of the search for an effort of 1.
+#: At an effort of 1: number of trials whose beginnings are stored, and number of steps
+#: of the search.
 KEPT, STEPS = 200, 6_000_000
-#: Number of the best behaviours that lead real lives, and of judged trials of each.
+#: Number of the best behaviours that lead real lives, and number of judged trials that
+#: each of them gets.
 FINALISTS, TRIALS = 6, 120
-#: Added to the seed of an audit, so that these lives differ from the measured ones.
+#: Added to the seed of an audit, so that these lives differ from those that are
+#: measured.
 APART = 77_000_000
 
 
@@ -56,7 +59,9 @@ class ReflexiveLife(ArenaSubject):
 
 
 class Reflexes:
-    """The best memoryless subject with a lesion, as found on other lives."""
+    """The best memoryless subject with a lesion. It is selected on other lives than it
+    is measured on.
+    """
 
     def __init__(
         self, paradigm: ArenaParadigm, lesion: Lesion, effort: float, seed: int

@@ -1,9 +1,11 @@
-"""The part of a life that can matter later: lives that agree in it are one hypothesis.
+"""The part of a life that can matter later. Lives that agree in this part are one
+hypothesis.
 
-The key of a life does not know what the draws of a protocol mean. It holds the
-variables that may be read before they are set. Where these keep their values, it holds
+The key of a life does not depend on what the draws of a protocol mean. It holds the
+variables that may be read before they are set. If variables no longer change, it holds
 only the values of the largest expressions made of them (for each member that a rule may
-concern), and the pictures, under the lesion, of the states that may still come.
+concern). It also holds the pictures, as the lesion leaves them, of the states that may
+still come.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ Tabulated = Callable[[Any], Hashable]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The variables that matter in a state: some by value, others (``still``) only
-    through tables and pictures.
+    """The variables that matter in a state. ``live`` matter by their values; ``still``
+    only by the tables and pictures made from them.
     """
 
     live: tuple[str, ...]
@@ -44,13 +46,14 @@ class Key:
     vain: tuple[Tabulated, ...]
     """Pictures that are only seen once the trial has failed."""
     form: int
-    """Number of the block's rules: in another block, other rules may give equal values.
+    """A number for the rules that apply in the block. In another block, other rules may
+    give equal values.
     """
 
 
 class Relevance:
-    """The part of a life that can matter for its future. Measures cannot, because only
-    reports use them.
+    """The part of a life that can matter for its future. Measures do not count, because
+    only reports use them.
     """
 
     def __init__(
@@ -72,7 +75,7 @@ class Relevance:
         self._read_variables()
         self._read_draws()
         self._read_dates(asked)
-        #: Whether later trials depend on a subject's actions.
+        #: Whether later trials depend on the subject's actions.
         self.behaviour = (
             self.carry
             or any(block.criteria for block in self._specification.schedule)
@@ -80,8 +83,8 @@ class Relevance:
             or self.past
             or bool(self.written & {*self.kept})
         )
-        #: Whether every first state of a trial places the subject, so that its earlier
-        #: pose does not matter.
+        #: Whether every state that begins a trial places the subject, so that its
+        #: earlier pose does not matter.
         self.placed_on_entry = self._is_placed_on_entry()
         #: States in which a blind subject only waits for the end of the trial, so that
         #: its pose does not matter.
@@ -93,8 +96,8 @@ class Relevance:
         }
 
     def _flows(self) -> dict[str, Flow]:
-        """Return the flow of each block. Several rounds are needed, because an earlier
-        trial must keep everything that a later one reads.
+        """Return the flow of each block. It is computed in several rounds, because an
+        earlier trial must keep everything that a later trial reads.
         """
         passed_on: set[str] = set()
         while True:
@@ -120,11 +123,11 @@ class Relevance:
 
     def _read_traces(self, trees: Sequence[ex.Expression]) -> None:
         specification = self._specification
-        #: Whether a rule, an end or success reads the subject's path, or the steps of
-        #: the trial.
+        #: Whether a rule, an end or 'success' reads the subject's path, or the number
+        #: of its steps.
         self.trace = any(map(ex.reads_trace, trees))
-        #: Place -> its number, if a trace is read only for the time spent in some
-        #: places: then only these steps are counted.
+        #: Groups of places -> their numbers, if the path is read only for the time
+        #: spent in some places. Then only these steps are counted.
         self.timed_places: dict[tuple[str, ...], int] = {}
         self.timed: list[list[bool]] = []
         if self.trace and (timed := _timed_places(trees, specification)) is not None:
@@ -137,8 +140,8 @@ class Relevance:
         self._visited = any(
             isinstance(one, ex.Call) and one.function == "where" for one in nodes
         )
-        #: Whether judged trials read the subject's position or path other than through
-        #: events.
+        #: Whether judged trials read the subject's position or path in any other way
+        #: than by events.
         self.way = any(
             ex.reads_clock(tree)
             for name in specification.judged_blocks
@@ -155,8 +158,8 @@ class Relevance:
         self.variables = [name for name in known if name in named]
         lasting = [name for name in self.variables if self._lasts(name)]
         changed = [name for name in lasting if name in self.written]
-        #: Variables that later trials depend on, whether or not a trial may change
-        #: them.
+        #: The variables on which later trials depend, if a trial may change them; and
+        #: those that repeated draws read.
         self.kept = list(dict.fromkeys([*changed, *_repeating(specification)]))
         self.held = [name for name in lasting if name not in self.kept]
 
@@ -173,11 +176,11 @@ class Relevance:
             )
             for name, flow in self._flow.items()
         }
-        #: Block -> state -> draws that are made on entering it.
+        #: Block -> state -> draws that are made when the state is entered.
         self.late = {name: flow.late for name, flow in self._flow.items()}
         self._drawing = {state for flow in self._flow.values() for state in flow.late}
-        #: For each state: the events that may involve chance, and whether chance may
-        #: act without an event.
+        #: State -> the events that may involve chance, and whether chance may act
+        #: without an event.
         self.chance = {
             name: self._chance(state) for name, state in specification.states.items()
         }
@@ -186,8 +189,8 @@ class Relevance:
         specification = self._specification
         guards = [one.guard for one in specification.entry]
         repeated = [one.keep_if for one in specification.draws]
-        # A draw that is repeated until it fits the subject's position depends on the
-        # end of the last trial.
+        # A draw may be repeated until it fits the subject's position. Then it depends
+        # on the end of the last trial.
         by_state = [one for one in guards if ex.BuiltIn("state") in ex.walk(one)]
         self.carry = specification.start.carry or any(
             map(_reads_where, [*repeated, *by_state])
@@ -201,10 +204,11 @@ class Relevance:
         #: Whether the outcome of each earlier trial matters.
         self.past = any(isinstance(node, ex.Recent) for node in nodes)
         read = {node.name for node in nodes if isinstance(node, ex.BuiltIn)}
-        #: Whether the subject's number is read, so that a subject may know it.
+        #: Whether the protocol reads the subject's number, so that a subject may know
+        #: it.
         self.subject = "subject" in read
-        #: Parts of the trial's date in the schedule that are read. They stay fixed
-        #: within a trial, and distinguish otherwise equal trials.
+        #: The parts of a trial's place in the schedule that the protocol reads. They
+        #: are fixed within a trial, and distinguish trials that are otherwise equal.
         self.dates = [name for name in ("block", "session", "trial") if name in read]
 
     def _is_placed_on_entry(self) -> bool:
@@ -242,8 +246,8 @@ class Relevance:
     # -- the key
 
     def tabulated(self, life: Any) -> int:
-        """Return a number for everything that stays fixed for the rest of the trial:
-        lives with equal numbers continue alike.
+        """Return a number for everything that stays fixed for the rest of the trial.
+        Lives with equal numbers continue alike.
         """
         values, key = life.values, self._key(life)
         raw = (
@@ -261,21 +265,22 @@ class Relevance:
         return number
 
     def told(self, life: Any) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
-        """Return the fixed values that rules may read, and the fixed pictures that may
-        help in this trial.
+        """Return two sorts of fixed values: those that rules may read, and those of
+        pictures that may help in this trial.
         """
         key, it = self._key(life), life.it
         rules, pictures = (
             [one(life) for one in key.tables],
             tuple([one(life) for one in key.pictures]),
         )
-        # The rules were evaluated for each member in turn: restore the life's own.
+        # The rules were evaluated with `it` as each member in turn, so restore the
+        # life's own member.
         life.it = it
         return (key.form, *rules), pictures
 
     def live(self, life: Any) -> tuple[Any, ...]:
-        """Return the values of the changeable variables that may be read before they
-        are set.
+        """Return the values of variables that may still change, and may be read before
+        they are set.
         """
         values = life.values
         return tuple(
@@ -313,7 +318,7 @@ class Relevance:
         flow = self._flow[block]
         sites, changing = flow.ahead(state)
         live = [name for name in flow.live[state] if name in changing or name == "it"]
-        # Later trials read the kept variables, even if this one no longer does.
+        # Later trials read the kept variables even if this trial no longer does.
         still = [name for name in self.kept if name not in changing]
         tables = list(map(_value_of, still))
         pictures, vain = list[Tabulated](), list[Tabulated]()
@@ -351,7 +356,7 @@ class Relevance:
         def look(life: Any) -> Hashable:
             try:
                 key: LookKey = state.read_look(life)
-            except ProtocolError:  # this state cannot be reached with these values
+            except ProtocolError:  # This state cannot be reached with these values.
                 return tuple(_plain(life.values.get(one)) for one in state.shows)
             if view is None or self._lesion.sees_nothing:
                 return key if view is None else key[0]
@@ -377,9 +382,7 @@ class Relevance:
         return mask, by_itself
 
     def _is_chancy(self, rule: spec.RuleSpec) -> bool:
-        """Return whether chance may act when a rule fires, or in its immediate
-        consequences.
-        """
+        """Return whether chance may act when a rule fires, or directly after it."""
         specification = self._specification
         names = [one.go for one in specification.finish if one.go]
         names += [rule.go] if rule.go else []
@@ -393,8 +396,8 @@ class Relevance:
         )
 
 
-#: An expression, the members that `it` may be in it (none: unchanged), and whether it
-#: is evaluated after the trial's end.
+#: An expression, the members that `it` may be in it (none: `it` stays), and whether it
+#: is evaluated after the end of the trial.
 Asked = tuple[ex.Expression, tuple[str, ...], bool]
 Site = Asked | spec.StateSpec
 #: States, each with a rule that fires in it.
@@ -413,7 +416,8 @@ class Flow:
     ) -> None:
         specification = self._specification = program.specification
         self._program, self._block = program, block
-        # Otherwise a variable may be undefined, and so is 0 times it.
+        # If a value may be infinite or undefined, then so is its product with 0, and a
+        # factor of 0 cancels nothing.
         assigned = [one for own in program.all_effects() for one in own.assignments]
         written = {one.variable for one in assigned}
         self._is_plain = all(_is_defined(one.value, written) for one in assigned)
@@ -424,7 +428,8 @@ class Flow:
         self._facing = (
             {specification.start.face} if specification.start.face_variable else set()
         )
-        #: State -> the draws made on entering it, because nothing reads them before.
+        #: State -> the draws that are made when it is entered, because nothing reads
+        #: them earlier.
         self.late: dict[str, tuple[str, ...]] = {}
         self._columns: dict[str, set[str]] = {}
         for draw in specification.draws:
@@ -432,7 +437,7 @@ class Flow:
                 self.late[name] = (*self.late.get(name, ()), draw.name)
                 self._columns.setdefault(name, set()).update(draw.columns)
         #: State -> the names that may be read, from this state on, before they are set;
-        #: then the same from just before its entry.
+        #: then the same table for the moment just before the state is entered.
         self.live: dict[str, set[str]] = {name: set() for name in specification.states}
         self._before: dict[str, set[str]] = {name: set() for name in self.live}
         while self._read_further():
@@ -480,8 +485,8 @@ class Flow:
         return asked.difference({"last"}).union(*map(variables, repeated))
 
     def _read_further(self) -> bool:
-        """Update the names read from each state on, given those read later; return
-        whether any changed.
+        """Update, for each state, the names that may be read from it on, by those of
+        the states after it. Return whether any of them changed.
         """
         changed = False
         for name, state in self._specification.states.items():
@@ -492,7 +497,7 @@ class Flow:
         return changed
 
     def _sites(self) -> list[Site]:
-        """Return all sites of a trial that may read something."""
+        """Return all parts of a trial that may read variables."""
         entered = self._entered()
         sites = [site for one in entered for site in self.ahead(one)[0]]
         for one in entered:
@@ -517,7 +522,7 @@ class Flow:
         named.update(*(variables(one.guard) for one in specification.entry))
         named |= {start.name} if start.variable else set()
         named |= {limit} if isinstance(limit, str) else set()
-        # A draw from a lasting set matters.
+        # If a draw takes its values from a lasting set, the set matters, too.
         for draw in reversed(specification.draws):
             if draw.sample is not None and not named.isdisjoint(draw.columns):
                 named.add(draw.sample)
@@ -532,14 +537,15 @@ class Flow:
             ways = [
                 one for one, following in self._next.items() if way[-1] in following
             ]
-            if not ways:  # the state begins a trial
+            if not ways:  # The state begins a trial.
                 break
             if len(ways) > 1 or ways[0] in way or way[-1] in self._entered():
-                return False  # the subject may choose by which way it comes
+                return False  # The subject may choose by which path it gets there.
             if not states[ways[0]].freeze or self._is_moved(ways[0]):
                 return False
             way += ways
-        # Effects on entry place the subject after values are set and rewards paid.
+        # On entry to a state, values are set and rewards paid before the subject is
+        # placed.
         entry = states[way[-1]].entry
         read = self.live[way[-1]].union(*map(self._names, self._outcomes(entry)))
         told = [one.value for one in entry.assignments if one.variable in read]
@@ -550,10 +556,10 @@ class Flow:
 
     def pays_alike(self, state: str) -> bool:
         """Return whether the reward that comes with the first picture of a state is
-        always equal.
+        always the same.
         """
         own = self._specification
-        # Then any event may have led there.
+        # A `finish` rule may lead to the state after any event.
         finishes = any(one.go == state for one in own.finish)
         ways = [
             (one, rule)
@@ -581,9 +587,7 @@ class Flow:
         }
 
     def _is_paid_more(self, state: str, ways: Ways) -> bool:
-        """Return whether anything other than those rules pays on the way
-        into a state.
-        """
+        """Return whether anything but those rules pays on the way into a state."""
         own, states = self._specification, self._specification.states
         more = [own.each.reward, states[state].entry.reward]
         more += [rule.effects.reward for rule in self._watch]
@@ -629,8 +633,8 @@ class Flow:
     def is_written(self, state: str) -> bool:
         first_only, states = self._only_begun(), self._specification.states
         before = [one for one in states if one != state and state in self._behind(one)]
-        # No subject influences the effects of a state that begins a trial, unless the
-        # state is entered again.
+        # A state that begins a trial and is never entered later has effects that no
+        # subject influences.
         chosen = [one for one in before if one not in first_only]
         ruled = [
             one
@@ -650,7 +654,7 @@ class Flow:
         )
 
     def ahead(self, state: str) -> tuple[list[Site], set[str]]:
-        """Return the sites that may read something from a state on, and the variables
+        """Return the parts that may read variables from a state on, and the variables
         that may change until the end.
         """
         states, each = self._specification.states, self._specification.each
@@ -681,8 +685,8 @@ class Flow:
         yield from self._effect_sites(rule.effects, self._after(rule, state), members)
 
     def _changing(self, state: str, entered: Sequence[str]) -> set[str]:
-        """Return the variables that may change from a state on, if ``entered`` may be
-        entered.
+        """Return the variables that may change from a state on, if the states in
+        ``entered`` may be entered.
         """
         states = self._specification.states
         happens = [self._specification.each, *(states[one].entry for one in entered)]
@@ -698,8 +702,8 @@ class Flow:
         return {name for one in happens for name in written_by(one)}.union(*drawn)
 
     def _first_read(self, draw: spec.DrawSpec) -> str | None:
-        """Return the last state before whose entry nothing reads a draw; None: it is
-        read at once.
+        """Return the last state before whose entry nothing reads a draw; None if the
+        draw is read at once.
         """
         specification, columns = self._specification, {*draw.columns}
         if (
@@ -723,7 +727,7 @@ class Flow:
         return min(found, default=(0, None))[1]
 
     def _read_anywhere(self) -> set[str]:
-        """Return the names that may be read in any state, or before the first."""
+        """Return the names that may be read in any state, or before the first one."""
         specification = self._specification
         trees = [tree for rule in self._watch for tree in self._asked_by(rule)]
         trees += [*self._finish, *self._asked, *self._of_effects(specification.each)]
@@ -768,7 +772,7 @@ class Flow:
         trees += [*self._of_effects(state.entry), *self._of_effects(state.each)]
         trees += [
             rule.after for rule in state.rules if rule.after is not None
-        ]  # clocks run in every block
+        ]  # Clocks run in every block.
         names = {name for tree in trees for name in variables(tree)} | {
             *self._program.states[state.name].shows
         }
@@ -811,7 +815,7 @@ class Flow:
         )
 
     def _after(self, rule: spec.RuleSpec, state: str) -> set[str]:
-        if rule.end is not None:  # the last picture belongs to this state
+        if rule.end is not None:  # The last picture of the trial belongs to this state.
             return self._at_end | self._shown(self._specification.states[state])
         return self._before[rule.go] if rule.go is not None else self.live[state]
 
@@ -834,7 +838,7 @@ class Flow:
         read.update(*map(self._names, (rule.guard, rule.p, rule.after)))
         if rule.target is None:
             return read
-        # `it` becomes the member that the rule concerns.
+        # Within the rule, `it` is the member that the rule concerns.
         return (read - {"it"}) | ({rule.target.name} if rule.target.variable else set())
 
     def _is_idle(self, rule: spec.RuleSpec, live: set[str]) -> bool:
@@ -883,8 +887,8 @@ class Flow:
 
 
 def _repeating(specification: spec.Specification) -> list[str]:
-    """Return the names that decide on repeating a draw, and the columns
-    of such draws.
+    """Return the names that decide whether a draw is repeated, and the columns of such
+    draws.
     """
     repeated = [draw for draw in specification.draws if draw.keep_if is not None]
     read = [name for draw in repeated for name in variables(draw.keep_if)]
@@ -920,7 +924,7 @@ def _table(tree: ex.Expression, members: Sequence[str]) -> Tabulated:
 
 
 def _plain(value: Any) -> Hashable:
-    """Return a value as part of a key, in which undefined numbers are equal."""
+    """Return a value for use in a key; all undefined numbers (NaN) are equal in it."""
     return "undefined" if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -997,8 +1001,8 @@ def _is_false(guard: ex.Expression | None, block: str) -> bool:
 def _timed_places(
     trees: Sequence[ex.Expression | None], specification: spec.Specification
 ) -> list[tuple[str, ...]] | None:
-    """Return the places whose ``time`` is read, if nothing else of a trace is; None if
-    they are unknown.
+    """Return the groups of places whose ``time`` is read, if nothing else reads the
+    path; None if the groups are unknown or something else reads it.
     """
     places: dict[tuple[str, ...], None] = {}
     for node in (node for tree in trees for node in ex.walk(tree)):
@@ -1086,7 +1090,7 @@ def _begins_anew(draw: spec.DrawSpec, specification: spec.Specification) -> bool
 
 def _read_in(tree: ex.Expression | None, block: str, is_plain: bool) -> Iterator[str]:
     """Yield the variables of an expression that matter in a block. Those in a product
-    with a factor of 0 do not.
+    with a factor of 0 do not matter.
     """
     if isinstance(tree, ex.Variable):
         yield tree.name
@@ -1108,11 +1112,11 @@ def _cancels(tree: ex.Expression, block: str, is_plain: bool) -> bool:
 
 
 def _is_defined(tree: ex.Expression, written: Collection[str] = ()) -> bool:
-    """Return whether an expression always has a finite value, because 0 times an
-    undefined value is undefined.
+    """Return whether an expression always has a finite value. Otherwise its product
+    with 0 would be undefined.
 
-    Sums of names in ``written``, and products, may grow without limit, unless one side
-    is bounded, or is a condition.
+    A sum may grow without limit unless one side contains no name in ``written``; a
+    product, unless one side is a condition.
     """
     match tree:
         case ex.Call() | ex.Compute() | ex.Binary("/" | "%"):
@@ -1133,7 +1137,7 @@ def _is_condition(tree: ex.Expression) -> bool:
 
 
 def _is_zero(tree: ex.Expression, block: str) -> bool:
-    """Return whether an expression is 0 because it asks for another block."""
+    """Return whether an expression is 0 because it names another block."""
     match tree:
         case ex.Binary("==", ex.BuiltIn("block"), ex.Constant(name)):
             return name != block
@@ -1154,7 +1158,7 @@ def fails(rule: spec.RuleSpec, specification: spec.Specification) -> bool:
 
 
 def _lose(rules: Iterable[spec.RuleSpec], specification: spec.Specification) -> bool:
-    """Return whether a trial cannot succeed if only these rules can fire next."""
+    """Return whether a trial cannot succeed if only these rules may fire next."""
     ends = {TIMEOUT} | {one.end for one in specification.finish if one.end}
     seen = {one.go for one in specification.finish if one.go}
     pending = [
@@ -1171,8 +1175,8 @@ def _lose(rules: Iterable[spec.RuleSpec], specification: spec.Specification) -> 
 
 
 def holds_of(tree: ex.Expression | None, outcome: str) -> bool | None:
-    """Return whether a condition holds in every trial with this outcome; None: it
-    depends.
+    """Return whether a condition holds in every trial with this outcome; None if it may
+    or may not.
     """
     match tree:
         case ex.Binary("==", ex.BuiltIn("last"), ex.Constant(name)):

@@ -1,5 +1,5 @@
-"""Runs policies and walkers over lives, and counts their trials:
-rates with intervals.
+"""Runs policies and walkers over lives, and counts their trials. The results are rates
+with intervals.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from cheesebench.paradigms.arena.tables import Tables, arrives, destination, is_
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import FUNCTIONS
 
-#: Normal quantiles: of the 95 % and 99 % intervals in findings, and of a rule that
-#: tests many numbers at once.
+#: Normal quantiles: of the 95 % and 99 % intervals in findings, and of rules that test
+#: many numbers at once.
 Z95, Z99, Z_MANY = 1.96, 2.576, 4.0
 
 
-# -- rates with intervals for trials clustered in lives; without scipy, which an audit
-# must not need
+# -- rates with intervals for trials clustered in lives. They are computed without
+# scipy, so that an audit does not need it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +66,20 @@ class Rate:
 
 
 def shown(share: float) -> str:
-    """Return a share as text: ``.25``, ``1.00``, or ``.0049`` where two digits are not
-    enough.
+    """Return a share as text: ``.25``, ``1.00``, or ``.0049`` if two digits would be
+    too few.
     """
     text = f"{share:.2f}" if share < 1e-6 or share >= 0.095 else f"{share:.2g}"
     return text.removeprefix("0") if text.startswith("0.") else text
 
 
 def rate(counts: Iterable[tuple[int, int]], z: float = Z95) -> Rate:
-    """Return the rate of ``(passed, trials)`` counts, one pair for each life.
+    """Return the rate from pairs of passed and judged trials, one pair for each life.
 
-    The interval is Wilson's, on the effective number of trials. Lives may differ by
-    more than chance (a policy may be always right with half of the subjects); then a
-    trial counts for less (Kish's design effect from the observed variance between
-    lives; at least 1).
+    The interval is Wilson's for the effective number of trials. Lives may differ by
+    more than chance (a policy may be always right with half of the subjects). Then the
+    number of trials is divided by Kish's design effect, which is the observed variance
+    between lives over the expected one, and at least 1.
     """
     lives = [(passed, trials) for passed, trials in counts if trials]
     passed, trials = sum(p for p, _ in lives), sum(n for _, n in lives)
@@ -90,7 +90,7 @@ def rate(counts: Iterable[tuple[int, int]], z: float = Z95) -> Rate:
 def wilson(
     passed: float, trials: float, z: float, design_effect: float = 1.0
 ) -> tuple[float, float]:
-    """Return Wilson's limits of a share; (0, 1) without trials."""
+    """Return Wilson's lower and upper limits of a share; (0, 1) without trials."""
     n = trials / design_effect
     if n <= 0:
         return 0.0, 1.0
@@ -135,8 +135,8 @@ def differ(one: Rate, passed: float, trials: float, z: float = Z_MANY) -> bool:
 
 X = TypeVar("X")
 Y = TypeVar("Y")
-#: Minimum and maximum number of subjects of one seed: enough for every row of a draw
-#: that is counterbalanced over subjects.
+#: Minimum and maximum number of subjects of one seed. There are enough for every row of
+#: a draw that is counterbalanced over subjects, up to the maximum.
 FEWEST_SUBJECTS, MOST_SUBJECTS = 8, 48
 
 
@@ -157,7 +157,7 @@ DARKNESS = Darkness()
 
 
 def subjects(specification: Specification) -> int:
-    """Return the number of subjects in a balanced group."""
+    """Return the number of subjects of one seed, over whom draws are balanced."""
     rows = [
         len(draw.rows)
         for draw in specification.draws
@@ -169,8 +169,8 @@ def subjects(specification: Specification) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One trial as the audit needs it: pass or fail (None: not judged), reward and
-    steps.
+    """One trial as the audit needs it: whether it passed (None if it is not judged),
+    reward and steps.
     """
 
     success: bool | None
@@ -180,7 +180,7 @@ class Trial:
 
 @dataclass
 class Tally:
-    """The trials of a policy; ``lives`` has the numbers of passed and judged trials of
+    """The trials of a policy. ``lives`` has the numbers of passed and judged trials of
     each life.
     """
 
@@ -198,7 +198,7 @@ class Tally:
         return rate(self.lives, z)
 
     def add(self, trials: Sequence[tuple[TrialResult, Trial]]) -> None:
-        """Count the trials of one more life."""
+        """Add the trials of one more life."""
         judged = [trial for _, trial in trials if trial.success is not None]
         self.lives.append((sum(bool(trial.success) for trial in judged), len(judged)))
         for result, trial in trials:
@@ -228,10 +228,10 @@ def live(
     specification: Specification,
     most_judged: int | None = None,
 ) -> Iterator[tuple[TrialResult, Trial]]:
-    """Run a policy through a life, or until ``most_judged`` of its trials are judged;
-    yield each trial.
+    """Run a policy through a life, or until ``most_judged`` of its trials are judged.
+    Yield each trial.
 
-    Frozen steps are played as STAY, as in a real run.
+    While the subject is frozen, its action is STAY, as in a real run.
     """
     number = 0
     while number != most_judged and life.begin_trial() is not None:
@@ -264,11 +264,11 @@ def _play(life: ArenaSubject, lives_by: policies.Policy) -> float:
 def lives_for(
     specification: Specification, trials: int, seed: int, *, judged: bool = False
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield the lives (seed, subject, number of trials) of as many balanced groups as
-    hold ``trials`` trials.
+    """Yield lives (seed, subject, number of trials) in whole balanced groups that
+    together have at least ``trials`` trials.
 
-    With ``judged``, only trials of judged blocks are counted; the caller has to play
-    those before them, too.
+    With ``judged``, only trials of judged blocks are counted. The caller must play the
+    trials before them, too.
     """
     group, planned = subjects(specification), specification.planned_trials
     if judged:
@@ -284,7 +284,7 @@ def lives_for(
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One policy to run; ``limit`` replaces the protocol's."""
+    """One policy to run. ``limit`` replaces the protocol's step limit."""
 
     name: str
     trials: int
@@ -293,7 +293,7 @@ class Order:
 
 
 class Runner:
-    """Runs policies, in parallel if there are processes. Equal orders give equal
+    """Runs policies, in parallel if it has processes. Equal orders give equal
     tallies.
     """
 
@@ -347,8 +347,8 @@ class Runner:
     def run(
         self, orders: Sequence[Order], each: Callable[[int], None] = lambda _: None
     ) -> list[Tally]:
-        """Return the tallies of all orders, in order; ``each`` is called with the
-        number completed so far.
+        """Return the tallies of all orders, in their order. ``each`` is called with the
+        number of orders completed so far.
         """
         if self._pool is None or len(orders) < 2:
             return list(
@@ -383,10 +383,11 @@ def carry_out(paradigm: ArenaParadigm, order: Order, view: View = DARKNESS) -> T
 
 @contextlib.contextmanager
 def started_apart() -> Iterator[None]:
-    """Start workers within this: no signal reaches them, and they end with this
+    """Start workers inside this context: no signal reaches them, and they end with this
     process.
     """
-    # A worker is a process of its own, and lets signals through once it is started.
+    # multiprocessing lets signals through again when it has started its resource
+    # tracker, so that starts first.
     with interrupts.held():
         resource_tracker.ensure_running()
     with interrupts.held():
@@ -415,19 +416,19 @@ def _carry_out_here(order: Order) -> Tally:
     return carry_out(_here[0], order)
 
 
-# -- ways to events: for every pose, the action towards a place
+# -- ways to events: for every pose, the action that leads towards a place
 
 
-#: Cost, in steps, of a step that triggers another event, so that such a path is taken
-#: only if there is no other.
+#: Cost, in steps, of a step that triggers another event. It is so high that such a path
+#: is taken only if there is no other.
 DETOUR = 1000
 NO_WAY = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """For every pose (``pose >> 2``), the action towards the goal (NO_WAY if there is
-    none), and whether the path arrives.
+    """The way to a goal. Both lists have the index ``pose >> 2``: the action to take
+    (NO_WAY if no path leads there), and whether this action reaches the goal.
     """
 
     actions: list[int]
@@ -435,7 +436,7 @@ class Way:
 
 
 class Ways:
-    """All ways of one arena, by closed doors and events with rules."""
+    """All ways of one arena, stored by closed doors and events with rules."""
 
     def __init__(self, program: Program) -> None:
         self._geometry = program.geometry
@@ -484,8 +485,8 @@ class Ways:
 
 
 class Events:
-    """Places that may matter: those that the rules of each state listen to, in file
-    order, and those read in expressions.
+    """Places that may matter: those that the rules of each state react to, in the order
+    of the file, and those that expressions read.
     """
 
     def __init__(self, program: Program) -> None:
@@ -504,8 +505,8 @@ class Events:
 
         watched = heard([rule.mask for rule in program.watch if not _only_costs(rule)])
         read = tuple(_read(program))
-        #: Places that the rules of a state react to. Without any, the subject can still
-        #: choose among the places that ``watch`` or expressions read.
+        #: Places that the rules of a state react to. If there are none, the subject can
+        #: still choose among the places that ``watch`` or expressions read.
         self.of_state = {
             name: heard([rule.mask for rule in state.rules if not _only_costs(rule)])
             or (() if state.freeze else watched or read)
@@ -572,21 +573,21 @@ def _of(program: Program) -> tuple[Ways, Events]:
     return Ways(program), Events(program)
 
 
-#: Chooses among reachable places; None: wait until the state changes.
+#: Function that chooses one of the places that can be reached; None means to wait until
+#: the state changes.
 Choice = Callable[[Sequence[str]], str | None]
-#: Called with the life and the observation when a state has been entered or a trial has
-#: begun.
+#: Function that is called with the life and the observation when a state has been
+#: entered or a trial has begun.
 Watcher = Callable[[ArenaSubject, str], None]
 
 
-# -- walkers: agents that know the tables and walk straight to events; their rate is the
-# chance level of *choices*
+# -- walkers: agents that know the tables and walk straight to events. Their pass rate
+# is the chance level of *choices*.
 
 
 class Walker:
-    """Goes from event to event, as ``choose`` says, among the places that rules of the
-    current state listen to. With ``everywhere``, also among places that expressions
-    read.
+    """Goes from event to event. ``choose`` picks among the places that rules of the
+    current state react to; with ``everywhere``, also among those that expressions read.
     """
 
     def __init__(
@@ -629,7 +630,7 @@ class Walker:
             return STAY
         way = self._ways.to(tables, listen, self._place)
         action = way.actions[life.pose >> 2]
-        if action == NO_WAY:  # a door has closed
+        if action == NO_WAY:  # A door has closed.
             self._arriving = True
             return STAY
         self._arriving = way.last[life.pose >> 2]
@@ -642,7 +643,9 @@ def event_random(chance: random.Random) -> Choice:
 
 
 def tour(chance: random.Random) -> Choice:
-    """Return a choice that visits the places in file order, starting anywhere."""
+    """Return a choice that visits the places in the order of the file, from a random
+    start.
+    """
     number = itertools.count(chance.randrange(1000))
     return lambda places: places[next(number) % len(places)] if places else None
 
@@ -661,9 +664,9 @@ def walk(
     *,
     every_block: bool = False,
 ) -> Iterator[tuple[TrialResult, Trial]]:
-    """Run a walker until ``trials`` trials are judged; yield each trial.
+    """Run a walker until ``trials`` trials are judged. Yield each trial.
 
-    With ``every_block``, that many trials are played of each block, spread over its
+    With ``every_block``, so many trials of each block are played, spread over its
     sessions and repetitions: the first ones of each session, and its last one. The
     other trials are begun and skipped.
     """
@@ -700,8 +703,8 @@ def walk_subjects(
     choice: Callable[[random.Random], Choice],
     order: Order,
 ) -> Tally:
-    """Run a walker through as many lives as the order needs; ``choice`` gets the random
-    stream of the life.
+    """Run a walker through as many lives as the order needs. ``choice`` makes its
+    function from a random stream.
     """
     tally = Tally(name)
     for seed, subject, trials in lives_for(

@@ -1,5 +1,5 @@
-"""A solver that knows the tables, the draws and the rules, and searches on copies of
-the life.
+"""A solver that knows the tables, the draws and the rules. It searches on copies of the
+life.
 
 Its moves are large: go to a place, stand before a place, wait until something happens.
 So it needs no knowledge of any paradigm.
@@ -21,7 +21,8 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol import Specification
 
-#: Steps (on copies) for finding a first success, and then for a shorter one.
+#: Limits, in steps on copies: of the search for a first success, and then for a shorter
+#: one.
 EFFORT, POLISH = 60_000, 4_000
 #: Steps after which the search tries to repeat one action through the trial.
 KEEPING_AFTER = 3_000
@@ -31,7 +32,9 @@ Move = tuple[str, str]
 WAIT: Move = ("wait", "")
 
 Judge = Callable[[ArenaSubject, Specification], bool | None]
-"""Returns whether the trial that just ended is a success; None: it does not count."""
+"""Function that returns whether the trial that just ended is a success; None if it does
+not count.
+"""
 
 
 def counts(life: ArenaSubject, specification: Specification) -> bool | None:
@@ -42,7 +45,9 @@ def counts(life: ArenaSubject, specification: Specification) -> bool | None:
 
 
 def is_success(life: ArenaSubject, _: Specification) -> bool | None:
-    """Return whether the trial is a success, counted for the pass rate or not."""
+    """Return whether the trial is a success, whether or not it counts for the pass
+    rate.
+    """
     return life.success()
 
 
@@ -64,8 +69,8 @@ class Ending:
 
 @dataclass
 class Found:
-    """The results of a search: the shortest success, the best paid success, and the
-    best paid failure.
+    """The results of a search: the shortest success, the success with the highest
+    reward, and the failure with the highest reward.
     """
 
     shortest: Ending | None = None
@@ -73,7 +78,9 @@ class Found:
     best_failure: Ending | None = None
 
     def needs(self, ending: Ending) -> bool:
-        """Return whether an ending could be recorded, as a success or as a failure."""
+        """Return whether this ending could improve the results, as a success or as a
+        failure.
+        """
         if (
             self.shortest is None
             or self.best_success is None
@@ -130,7 +137,7 @@ class Search:
     def solve(
         self, life: ArenaSubject, effort: int = EFFORT, polish: int = POLISH
     ) -> Found:
-        """Search depth first: each success found must be shorter than the last.
+        """Search depth first. Each success must be shorter than the last one.
 
         Rewarded moves come first, then those that lead to another state, then near
         ones. If nothing succeeds, one action is repeated through the whole trial,
@@ -145,7 +152,7 @@ class Search:
 
     def _keep_on(self, life: ArenaSubject, found: Found) -> bool:
         """Repeat one action until the trial ends, and wait where it is impossible.
-        Return whether that succeeds.
+        Return whether the trial succeeds.
         """
         for action, name in enumerate(ACTION_LETTERS):
             node = SearchNode(life.twin(), moves=((f"always {name}", ""),))
@@ -162,8 +169,8 @@ class Search:
         return found.shortest is not None
 
     def judged(self, life: ArenaSubject) -> bool | None:
-        """Return whether the trial that has just ended is a success; None: it does not
-        count.
+        """Return whether the trial that has just ended is a success; None if it does
+        not count.
         """
         return self._judge(life, self._specification)
 
@@ -188,7 +195,8 @@ class Search:
                     continue
                 if child.status != RUNNING:
                     before, ending = found.shortest, child.ending()
-                    if found.needs(ending):  # judging is as expensive as walking
+                    # The test for success is as expensive as a walk.
+                    if found.needs(ending):
                         found.add(ending, self.judged(child.life))
                     if (
                         polish is not None
@@ -200,8 +208,8 @@ class Search:
                     child, seen, found if polish is not None else None
                 ):
                     children.append((self._promise(node, child), len(children), child))
-            # The most promising child is last, because the last is taken first; among
-            # equals, the first in the file.
+            # The most promising child is last, because the last is taken first. Among
+            # equals, the first in the file is last.
             children.sort(key=lambda entry: (entry[0], -entry[1]))
             stack += [child for _, _, child in children]
         return found
@@ -247,7 +255,9 @@ class Search:
         )
 
     def moves(self, life: ArenaSubject) -> list[Move]:
-        """Return the possible moves, starting with those that the state listens to."""
+        """Return the possible moves. Those to places that the state reacts to come
+        first.
+        """
         if life.waiting:
             return [WAIT]
         places = dict.fromkeys(
@@ -260,7 +270,7 @@ class Search:
         ]
 
     def make(self, node: SearchNode, move: Move) -> SearchNode | None:
-        """Make a move on a copy; return the new node, or None if the move has no
+        """Make a move on a copy. Return the new node, or None if the move has no
         effect.
         """
         if not self._leads_on(node.life, move):
@@ -278,7 +288,7 @@ class Search:
         return child
 
     def follow(self, node: SearchNode, move: Move) -> bool:
-        """Make a move in the node itself; return whether it has any effect."""
+        """Make a move in the node itself. Return whether the move has an effect."""
         if not self._leads_on(node.life, move):
             return False
         self._move(node, move)
@@ -334,19 +344,18 @@ class Search:
                 return
 
 
-#: Steps (on copies) per trial: of the search for reward, and of the solver after its
-#: first success.
+#: Limits per trial, in steps on copies: of the search for reward, and of the solver
+#: after its first success.
 _EFFORT, _POLISH = 6_000, 1_000
 
 
-# -- reward against success: does anything earn more in a trial by failing than by
-# succeeding?
+# -- reward against success: can a trial that fails earn more than one that succeeds?
 
 
-#: Steps of the solver for a trial that is not judged but has to be played.
+#: Limit of the solver, in steps, for a trial that is not judged but has to be played.
 UNJUDGED = 4_000
-#: Number of random streams on which two ways of spending a trial are compared if `p`
-#: decides their rewards.
+#: If `p` decides rewards, two ways to play a trial are compared on so many random
+#: streams.
 STREAMS = 300
 #: In a trial: maximum number of pairs of places visited alternately, and number of
 #: random plans.
@@ -374,11 +383,11 @@ class Solutions:
     unsolved: str = ""
     """The first trial without a solution."""
     failures: Counter[str] = field(default_factory=Counter)
-    """Outcomes of the unsolved trials, along the best paid way."""
+    """Outcomes of the unsolved trials, each played in the way that earns most."""
 
 
 def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions:
-    """Solve trial after trial; each life continues with the shortest solution.
+    """Solve one trial after the other. Each life continues after its shortest solution.
 
     Trials that are not judged (the first run of a session, say) are solved, too,
     because later trials may depend on them.
@@ -401,7 +410,8 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
             effort = EFFORT if life.block in specification.judged_blocks else UNJUDGED
             solutions = search.solve(life, effort)
             shortest = solutions.shortest
-            # A success may depend on the trial before: "this press and the one before".
+            # A success may depend on the trial before, as in "this press and the one
+            # before".
             _finish(life, shortest or solutions.best_failure)
             if runs.is_judged(life.result(), specification) is None:
                 continue
@@ -435,7 +445,7 @@ def _count(found: Solutions, shortest: Ending, limit: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Temptation:
-    """A trial with its best paid success and its best paid failure."""
+    """The best success and the best failure of a trial, by reward."""
 
     where: str
     success: Ending | None
@@ -443,16 +453,16 @@ class Temptation:
     how: str
     """The search that found the failure."""
     gain: float
-    """Reward of failing minus reward of succeeding, without chance; minus infinity
-    unless both were found.
+    """Reward of failing minus reward of succeeding, without chance. It is minus
+    infinity unless both were found.
     """
 
 
 def temptations(
     paradigm: ArenaParadigm, trials: int, seed: int
 ) -> Iterator[Temptation]:
-    """Yield the best rewards of success and failure in each trial: by search, by
-    repetition and at random.
+    """Yield the success and the failure with the highest reward in each trial. They are
+    found by search, by repetition and at random.
     """
     specification = paradigm.specification
     for own_seed, subject, count in runs.lives_for(
@@ -520,8 +530,8 @@ def _gain(
 
 
 def _earned(life: ArenaSubject, ending: Ending, number: int) -> float:
-    """Return the reward of the same actions when every `p` is drawn anew; after the
-    actions, time passes.
+    """Return the reward of the same actions if every `p` is drawn from another stream.
+    After the last action the subject waits.
     """
     twin = life.twin()
     twin.use_alternative_stream(number)
@@ -556,7 +566,7 @@ def _repeat(
             led_on = [
                 search.follow(node, move) for move in plan if node.status == RUNNING
             ]
-            if not any(led_on):  # no way leads there, so time passes
+            if not any(led_on):  # No path leads there, so time passes.
                 search.follow(node, WAIT)
         found.add(
             node.ending(), runs.is_judged(node.life.result(), paradigm.specification)

@@ -38,12 +38,12 @@ from cheesebench.protocol.references import judged_reference
 
 #: Minimum share of trials that a solver with full knowledge must solve.
 SOLVABLE = 0.99
-#: Minimum number of lives for judging draws that hold for life.
+#: Minimum number of lives from which draws that are made once per life are judged.
 BEGINNINGS = 400
-#: Minimum number of trials in which looks are collected, because not every subject
-#: meets every look.
+#: Minimum number of trials in which looks are collected, because not every subject sees
+#: every look.
 FEWEST_LOOKS = 64
-#: Maximum number of items listed in one sentence.
+#: Maximum number of items that a sentence lists.
 MANY = 6
 
 
@@ -82,7 +82,7 @@ def audit_leaks(
     paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings
 ) -> Iterator[AuditFinding]:
     """Yield whether the variables hidden by `checks` can be guessed, in each view and
-    from the pose; and which others can.
+    from the pose. Also yield which other draws can be guessed.
     """
     checks = paradigm.specification.document.checks
     if not checks:
@@ -95,7 +95,7 @@ def audit_leaks(
         trials, others = max(100, settings.trials // 3), dict[str, list[Sample]]()
         samples = collect(paradigm, view, trials, settings.seed + 6 * APART)
         rarest = min((len(samples[check.at]) for check in checks), default=FEWEST)
-        if rarest < FEWEST:  # a random walker seldom gets far in a long trial
+        if rarest < FEWEST:  # A random walker seldom gets far in a long trial.
             trials *= min(MOST_TIMES, math.ceil(2 * FEWEST / max(1, rarest)))
             samples = collect(paradigm, view, trials, settings.seed + 6 * APART)
         for check in checks:
@@ -268,7 +268,7 @@ def audit_rewards(
 def audit_same_event(
     paradigm: ArenaParadigm, settings: AuditSettings
 ) -> Iterator[AuditFinding]:
-    """Yield whether success counts exactly the trials that would have been counted in
+    """Yield whether 'success' counts exactly the trials that would have been counted in
     the animals.
     """
     specification, rule, passed, trials = paradigm.specification, "same event", 0, 0
@@ -343,7 +343,7 @@ def _agreeing(
     if abs(failure - least) < search.EQUAL and abs(most - least) < search.EQUAL:
         return f"every trial earns the same, {most:g}, whether it succeeds or fails"
     if failure > least + search.EQUAL:
-        text += " (a slow or wasteful success can earn less than a failure elsewhere)"
+        text += " (a slow or wasteful success can earn less than a failure in another trial)"
     return text
 
 
@@ -390,15 +390,17 @@ LONGEST_CYCLE = 8
 TOLERANCE = 0.03
 
 Predictor = Callable[[Sequence[Hashable], Sequence[Hashable]], Hashable]
-"""Predicts the next value from the values so far, and from all possible values."""
+"""Function from the values so far and all possible values to a prediction of the next
+value.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """Statistics of a column of a draw over many lives.
 
-    ``is_answer``: the column holds names, and rules, success or checks depend on it.
-    Then it must be balanced, and unpredictable from trial to trial.
+    ``is_answer`` says that the column holds names, and that rules, 'success' or checks
+    depend on it. Such a column must be balanced, and unpredictable from trial to trial.
     """
 
     name: str
@@ -451,8 +453,8 @@ def sample_draws(
 def columns(
     specification: Specification, lives: Lives, beginnings: Lives
 ) -> Iterator[Column]:
-    """Yield the statistics of every column. Draws that hold for life are judged over
-    ``beginnings``.
+    """Yield the statistics of every column. Draws that are made once per life are
+    judged over ``beginnings``.
     """
     answers, compared = (
         answers_of(specification),
@@ -465,8 +467,8 @@ def columns(
             )
             fair = len(possible)
             if draw.sample is not None:
-                # A dealt value may be a set of a few members: guessing one of them is
-                # not foresight.
+                # A value that is taken from a set may itself be a set of a few members.
+                # To guess one of them is not foresight.
                 possible = [*specification.drawn(name)]
                 fair = next(
                     (
@@ -478,8 +480,8 @@ def columns(
                 )
             lived = beginnings if draw.per == "subject" else lives
             series = [[trial[name] for trial in life] for life in lived if life]
-            # Numbers set clocks and counts, which need no balance, unless they are
-            # compared as names are.
+            # Numbers set clocks and counts. They need no balance, unless expressions
+            # compare them as they compare names.
             is_name = (
                 all(value is None or isinstance(value, str) for value in possible)
                 or name in compared
@@ -504,7 +506,7 @@ def _column(
     fair: int,
     series: list[list[Hashable]],
 ) -> Column:
-    # If a draw picks several rows, each member counts.
+    # If a draw picks several rows, each member of the pick counts.
     counts = [
         Counter(member for value in values for member in _members(value))
         for values in series
@@ -631,10 +633,10 @@ def _best_predictor(
 
 #: Number of folds of seeds; each fold is guessed from the others.
 FOLDS = 5
-#: Minimum number of entries into a state for a finding; number of trials in which
-#: states are entered by force.
+#: ``FEWEST``: minimum number of entries into a state for a finding. ``FORCED``: number
+#: of trials in which states are entered by force.
 FEWEST, FORCED = 50, 200
-#: Maximum factor by which trials are multiplied for a state that is seldom entered.
+#: Maximum factor on the number of trials, for a state that is seldom entered.
 MOST_TIMES = 16
 
 
@@ -665,8 +667,8 @@ class Guess:
 
 
 class _Observer:
-    """Takes a sample at the first entry into each state of a trial; ``entered`` is
-    cleared after the trial.
+    """Takes a sample at the first entry into each state of a trial. The caller clears
+    ``entered`` after the trial.
     """
 
     def __init__(
@@ -717,8 +719,8 @@ def collect(
         if check.hidden not in columns
     ]
     found: dict[str, list[Sample]] = {name: [] for name in specification.states}
-    # A fold is whole seeds, so that a draw that is balanced over subjects is balanced
-    # in each fold.
+    # A fold consists of whole seeds, so that a draw that is balanced over subjects is
+    # balanced in each fold.
     per_fold = -(-trials // FOLDS)
     number = 0
     for fold in range(FOLDS):
@@ -728,8 +730,8 @@ def collect(
             number += 1
             chance = random.Random(f"{own_seed}|{subject}|leaks")
             life = ArenaSubject(paradigm.program, view, own_seed, subject)
-            # At random rather than alternately, because rows of a draw may alternate
-            # over subjects.
+            # The choice is random rather than alternating, because rows of a draw may
+            # alternate over subjects.
             rests = chance.random() < 0.5
             choice = runs.wanderer(chance) if rests else runs.event_random(chance)
             walker = runs.Walker(paradigm.program, choice, everywhere=rests)
@@ -744,8 +746,8 @@ def collect(
 def _forced(
     paradigm: ArenaParadigm, view: View, states: Sequence[str], seed: int
 ) -> dict[str, list[Sample]]:
-    """Return samples of states that no run enters, entered by force when a trial
-    begins.
+    """Return samples of states that no run has entered. They are entered by force when
+    a trial begins.
     """
     columns = [
         column for draw in paradigm.specification.draws for column in draw.columns
@@ -776,7 +778,7 @@ def _label(value: object) -> str:
 def best_guess(
     samples: Sequence[Sample], state: str, hidden: str
 ) -> tuple[Guess, Guess]:
-    """Return the best guess of a draw at a state: from the observation, and from the
+    """Return the best guesses of a draw at a state: from the observation, and from the
     pose.
     """
     return _best(samples, state, hidden, _seen(samples)), _best(
@@ -794,8 +796,8 @@ Columns = dict[str, list[Hashable]]
 
 
 def _seen(samples: Sequence[Sample]) -> dict[str, Columns]:
-    """Return possible bases of a guess, in families. Within a family, the column that
-    is best in training is used.
+    """Return features of the observation from which to guess, in families. Within a
+    family, the column that is best in training is used.
     """
     texts = [sample.observation for sample in samples]
     width = max(map(len, texts))
@@ -833,7 +835,7 @@ def _best(
     labels = [sample.values[hidden] for sample in samples]
     guesses = []
     for columns in families.values():
-        # The guess from a constant column is the most frequent value.
+        # A constant column guesses the most frequent value.
         right, source = _cross_validate(
             samples, labels, columns or {"the most frequent value": [0] * len(samples)}
         )
@@ -844,8 +846,8 @@ def _best(
         guesses.append(
             Guess(state, hidden, runs.rate(lives.values(), runs.Z_MANY), source)
         )
-    # By lower limit first: the guess that is significantly above chance, not one that a
-    # few samples favour.
+    # Guesses are ordered by their lower limit first. This prefers a guess that is
+    # significantly above chance to one that a few samples favour.
     return max(guesses, key=lambda guess: (guess.rate.low, guess.rate.value))
 
 
@@ -906,8 +908,8 @@ def _majority(
 def readable(
     samples: Mapping[str, Sequence[Sample]], names: Sequence[str]
 ) -> Iterator[Guess]:
-    """Yield draws that are predictable although no check names them, by state. The
-    better of two predictors counts: observation or pose.
+    """Yield draws that can be predicted although no check names them, by state. The
+    better of two predictors counts: the observation or the pose.
     """
     for state, entries in samples.items():
         if len(entries) < FEWEST:
@@ -945,7 +947,7 @@ class Cue:
 
 @dataclass(slots=True)
 class Met:
-    """Where an appearance occurs: its first state, and the reachable poses while it
+    """Where a look occurs: its first state, and the poses that can be reached while it
     lasts.
     """
 
@@ -954,8 +956,8 @@ class Met:
 
 
 def looks(paradigm: ArenaParadigm, trials: int, seed: int) -> dict[LookKey, Met]:
-    """Return the looks that a wandering subject meets, each with all reachable poses
-    while it lasts.
+    """Return the looks that a wandering subject meets. Each has all poses that can be
+    reached while it lasts.
     """
     found: dict[LookKey, Met] = {}
     program = paradigm.program
@@ -1004,7 +1006,8 @@ def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterat
         square = (mark.column - canvas.left, mark.row - canvas.top)
         outside = square_kind(arena, mark.column, mark.row) == VOID
         bare = Tile("void", VOID) if outside else Tile("wall", WALL)
-        # Some states may show it as a blank; it must be visible where it is drawn.
+        # Some states may show the tile as a blank. It must be visible in the states
+        # that draw it.
         drawn = (
             scene
             for scene in scenes
@@ -1024,8 +1027,8 @@ def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterat
 
 
 def _of_states(gallery: Gallery, met: dict[LookKey, Met]) -> Iterator[Cue]:
-    #: A landmark is looked for from every pose of any look, because in some states a
-    #: subject is held facing away from it.
+    #: Each landmark is searched for from every pose of any look, because in some states
+    #: the subject is held facing away from it.
     marks: dict[tuple[str, str], set[int]] = {}
     for (_, _, glyphs, _), one in met.items():
         for pair in (pair for pair in glyphs if pair[0].startswith(LANDMARK)):
@@ -1044,7 +1047,8 @@ def _of_states(gallery: Gallery, met: dict[LookKey, Met]) -> Iterator[Cue]:
             without = tuple(other for other in glyphs if other[0] != pair[0])
             name = pair[0].removeprefix(LANDMARK)
             if name != pair[0] and pair[1] != VOID:
-                without = (*without, (pair[0], VOID))  # it may look like this anyway
+                # The square may look like this without the item, too.
+                without = (*without, (pair[0], VOID))
             around = sorted(marks.get(pair, poses))
             yield Cue(
                 f"'{pair[1]}' on {name} at '{state}'",
@@ -1064,8 +1068,8 @@ def square_kind(arena: Arena, column: int, row: int) -> str:
 
 
 def _drawn(arena: Arena) -> Iterator[tuple[str, list[Square], Tile]]:
-    """Yield zones and solids with a glyph of their own: their squares, and the usual
-    tile of their kind.
+    """Yield zones and solids with a glyph of their own. Each has its squares, and the
+    usual tile of its kind.
 
     Where zones overlap, a square belongs to the smallest of them.
     """
@@ -1100,8 +1104,8 @@ def _replaced(scene: Scene, squares: Sequence[tuple[int, int]], tile: Tile) -> S
 def visible_cues(
     paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met], chance: random.Random
 ) -> dict[str, bool]:
-    """Return for each cue whether the view shows it in at least one of its looks, as a
-    subject may be placed facing away.
+    """Return for each cue whether the view shows it in at least one of its looks. One
+    is enough, because a subject may be placed facing away.
     """
     seen: dict[str, bool] = {}
     for cue in cues(paradigm, view, met):

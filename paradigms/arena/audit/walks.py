@@ -22,7 +22,9 @@ EQUAL = 1e-10
 
 
 class TooManyError(Exception):
-    """There are too many beliefs for the effort."""
+    """The search met more beliefs than its effort allows, or a protocol to which the
+    bound does not apply.
+    """
 
 
 def without_deadlines(specification: Specification) -> Specification:
@@ -43,7 +45,9 @@ def without_deadlines(specification: Specification) -> Specification:
 
 
 def shares(weights: Iterable[tuple[Hashable, float]]) -> Hashable:
-    """Return a key for the division of a weight."""
+    """Return a key of how a weight is divided. Divisions in equal shares have equal
+    keys.
+    """
     together: dict[Hashable, float] = defaultdict(float)
     for one, weight in weights:
         together[one] += weight
@@ -54,7 +58,7 @@ def shares(weights: Iterable[tuple[Hashable, float]]) -> Hashable:
 
 
 def succeeded(cloud: beliefs.Cloud) -> float:
-    """Return the weight of successes among trials that have ended."""
+    """Return the weight of successes in a cloud of ended trials."""
     return sum(weight * node.success for node, weight in cloud.items())
 
 
@@ -62,8 +66,8 @@ class Walks:
     """Upper bounds for protocols whose clocks only end trials in failure, so that the
     best way from one event to the next is the shortest.
 
-    The subject is told its position, and everything in which the hypotheses of a belief
-    differ (pictures, states, doors). So it learns nothing on the way, and a hypothesis
+    The subject knows its position, and everything in which the hypotheses of a belief
+    differ (pictures, states, doors). So it learns nothing on the way. A hypothesis
     whose clock fires before the end of the way has failed.
     """
 
@@ -84,7 +88,7 @@ class Walks:
         )
 
     def value(self, parts: beliefs.Parts) -> float:
-        """Return the bound for one way to begin a trial."""
+        """Return the bound for one beginning of a trial."""
         if self._is_unfit:
             raise TooManyError
         whole, total = sum(sum(part.values()) for part in parts.values()), 0.0
@@ -101,8 +105,8 @@ class Walks:
         return min(1.0, total + max(0.0, 1.0 - whole))
 
     def _matters(self, node: beliefs.Node) -> tuple[Hashable, ...]:
-        """Return everything that affects the rest of a trial, except the pictures,
-        which are equal within a group.
+        """Return everything that affects the rest of a trial. The pictures are left
+        out, because they are equal within a group.
         """
         _, rules, pictures = self._told(node)
         return (
@@ -136,7 +140,7 @@ class Walks:
             return self._waited(cloud)
         key = beliefs.signature(cloud)
         if key in self._open or not self._fits(first.state):
-            raise TooManyError  # ways may form a cycle
+            raise TooManyError  # Ways may form a cycle.
         if key not in self._values:
             self._open.add(key)
             self._values[key] = (
@@ -164,8 +168,8 @@ class Walks:
     def _choices(
         self, cloud: beliefs.Cloud, first: beliefs.Node
     ) -> Iterator[dict[int, beliefs.Cloud]]:
-        """Yield the result of each possible next event, except those that another event
-        includes just as early.
+        """Yield the result of each possible next event. An event is left out if another
+        one, just as early, includes it.
         """
         due = {node: self._due(node) for node in cloud}
         most = max(due.values())
@@ -182,7 +186,7 @@ class Walks:
             for node, weight in cloud.items():
                 if steps < due[node]:
                     placed = self._nodes.moved(node, entry & ~3, node.ahead + steps)
-                    # Nodes that differ only in facts for later trials are merged.
+                    # Nodes that differ only in what later trials read are merged.
                     there[placed] = there.get(placed, 0.0) + weight
             parts = self._nodes.step(there, entry & 3, 0)
             [(percept, rest), *others] = sorted(parts.items(), reverse=True)
