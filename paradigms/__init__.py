@@ -1,5 +1,5 @@
-"""What protocols compile into: the arena family (movement tables, step kernel,
-Gymnasium classes), and dialogues.
+"""What protocols compile into: environments of the arena family (movement tables, step
+kernel, Gymnasium classes), and dialogues.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def cheesebench_commands() -> list[CommandSpec]:
 
 
 def __getattr__(name: str) -> Any:
-    """Return the Gymnasium class of a shipped protocol:
+    """Return the Gymnasium class of a shipped protocol by its class name, as in
     ``cheesebench.paradigms.MorrisWaterMaze``.
     """
     if name.startswith("_"):
         raise AttributeError(name)
-    # Imported here because it imports Gymnasium, which is slow.
+    # The import is here because Gymnasium is slow to import.
     from cheesebench.paradigms.arena.environment import class_named
 
     return class_named(name)

@@ -37,15 +37,16 @@ TOLERANCE = 1e-9
 class TestReport:
     """The result of one test of a protocol.
 
-    ``index`` counts from 0 in the order of the file. ``position`` is where the test
-    stands (in the parent's file if it is inherited). ``actions`` has one letter
+    ``index`` counts from 0 in the order of the file. ``position`` is the place of the
+    test (in the parent's file if the test is inherited). ``actions`` has one letter
     (``FLRS``) for each step of the tested trial. ``differences`` are sentences such as
     ``outcome: expected correct, was timeout``; a test that passed has none. ``ended``
     says where the subject was after the last step, and ``trace`` is the command that
-    shows the steps; both are empty if no step was played.
+    shows the steps. Both are empty if no step was played.
     """
 
-    __test__: ClassVar[bool] = False  # pytest must not collect this class
+    # This stops pytest from collecting the class as a test.
+    __test__: ClassVar[bool] = False
 
     index: int
     position: Position
@@ -72,14 +73,14 @@ def run_tests(paradigm: CompiledArena, view: View) -> list[TestReport]:
     The subject waits with STAY through the trials before the tested one. Then it
     executes the ``actions``, or visits the names in ``visit`` in order. A visit is one
     *event*: entering a zone (or the nearest member of a group or set), or pressing a
-    solid. So a zone that is named twice is left and entered again, and a zone in which
-    the subject already stands is left first. A variable is read when its turn comes,
-    and while the subject walks to it. The path is the shortest with the present doors,
-    and is found again when they change; while nothing moves or no way is open, the
-    subject waits with STAY. After the list it waits until the trial ends. If the trial
-    ends earlier, the rest of the list is dropped. But a trial that ends by its limit
-    while no way is open fails the test, unless it expects an ``outcome``. Rewards of
-    all steps of the trial count.
+    solid. So if a zone is named twice, the subject leaves it and enters it again; if
+    the subject already stands in a zone, it leaves this zone first. A variable is read
+    when its turn comes, and while the subject walks to it. The path is the shortest
+    with the present doors, and is computed again when they change. While nothing moves
+    or no way is open, the subject waits with STAY. After the list the subject waits
+    until the trial ends. If the trial ends earlier, the rest of the list is dropped.
+    But a trial that ends by its limit while no way is open fails the test, unless it
+    expects an ``outcome``. Rewards of all steps of the trial count.
     """
     specification = paradigm.specification
     pairs = zip(specification.document.tests, specification.test_positions, strict=True)
@@ -124,8 +125,8 @@ def _where(life: ArenaSubject, geometry: Geometry) -> str:
 def _play(
     life: ArenaSubject, geometry: Geometry, test: Test, played: list[int]
 ) -> list[str]:
-    """Live up to the tested trial and through it. Return the differences; append the
-    actions to ``played``.
+    """Play the trials before the tested one, and the tested one. Return the
+    differences; append the actions of the tested trial to ``played``.
     """
     for before in range(test.trial):
         if life.begin_trial() is None:
@@ -175,13 +176,15 @@ def _read_actions(actions: Sequence[str] | str) -> list[int]:
 def _go(
     life: ArenaSubject, geometry: Geometry, name: str, stuck: set[str]
 ) -> Iterator[int]:
-    """Yield the actions of a visit. ``stuck`` has its name while no way is open."""
+    """Yield the actions of a visit. While no way to the place is open, ``stuck``
+    contains its name.
+    """
     path: Iterator[int] = iter(())
     planned: tuple[Destination, Tables, int] | None = None
     while True:
         goal, tables, pose = _goal(life, geometry.arena, name), life.tables, life.pose
-        # The last step may have closed a door, changed the variable, or moved the
-        # subject by a placement.
+        # The last step may have closed a door, changed the variable, or placed the
+        # subject elsewhere.
         if (
             planned is None
             or goal != planned[0]
@@ -241,7 +244,7 @@ def _compare(what: str, expected: object, actual: Value) -> Iterable[str]:
 
 
 def _same(expected: object, actual: Value) -> bool:
-    if isinstance(expected, list):  # a set
+    if isinstance(expected, list):  # The value may be a set.
         return isinstance(actual, list) and {str(value) for value in expected} == set(
             actual
         )

@@ -1,5 +1,5 @@
-"""The compiled arena, as far as the life, the controls, the tests of a protocol and the
-audit share it.
+"""The compiled arena: the part that the life, the controls, the tests of a protocol and
+the audit all use.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class CompiledArena(Paradigm):
         state: str | None = None,
         trial: int = 1,
     ) -> Still:
-        """Return the beginning of a trial of this life, or the picture that ``state``
-        would show then.
+        """Return the picture at the beginning of a trial of this life, or the picture
+        that ``state`` would show at that moment.
 
         The subject waits through earlier trials. A ``place`` in ``state`` has no
         effect: the subject stays where it is.

@@ -19,9 +19,9 @@ from cheesebench.protocol.arena import FLOOR, VOID, WALL
 from cheesebench.protocol.documents import Scope
 from cheesebench.protocol.names import TIMEOUT
 
-#: Characters that belong to the place itself, and are not labels.
+#: Characters that draw the arena itself, and are not labels.
 STRUCTURE = (WALL, FLOOR, VOID)
-#: Substitutes for labels: some letters, and a word.
+#: New labels: letters that replace glyphs, and a word that replaces texts.
 FRESH_GLYPHS = "QXKJZVWY"
 FRESH_TEXT = "zup"
 
@@ -42,8 +42,8 @@ def without_cues(specification: Specification) -> Specification:
 
 
 class CuesDrawnAnew(CompiledArena):
-    """Landmarks, shown glyphs and texts are random, and independent of state, draws and
-    position.
+    """The environment of a protocol in which landmarks, shown glyphs and texts are
+    random, and independent of state, draws and position.
     """
 
     def environment(self, view: View, seed: int, subject: int) -> ArenaSubject:
@@ -54,10 +54,10 @@ class ShuffledCueSubject(ArenaSubject):
     """An environment that differs from the plain one only in its pictures.
 
     In every trial the landmarks swap glyphs at random, and draws that determine cues
-    are drawn again independently. On every entry into a state (and when its clock
+    are drawn once more, independently. Whenever a state is entered (or its clock
     restarts), glyphs and texts are those of a state drawn uniformly from all states. If
     a cue's place is a variable that rules change, a random member of the same group
-    takes its place. Doors and freezing are not cues: they are those of the actual
+    takes its place. Doors and freezing are not cues, and remain those of the actual
     state.
     """
 
@@ -66,7 +66,8 @@ class ShuffledCueSubject(ArenaSubject):
         specification = program.specification
         self._chance = schedule.Stream(seed, f"{specification.paradigm}|cues", subject)
         self._states = list(program.states.values())
-        # Rows are independent between trials, whatever order the protocol prescribes.
+        # The rows of different trials are independent, whatever order the protocol
+        # prescribes.
         again = [
             dataclasses.replace(
                 draw, per="trial", order="random", copies=1, max_run=None, keep_if=None
@@ -117,7 +118,7 @@ class ShuffledCueSubject(ArenaSubject):
 
 @dataclass(frozen=True, slots=True)
 class _Memory:
-    """The variables that determine how a state looks."""
+    """The values of the variables that determine how a state looks."""
 
     values: dict[str, Any]
 
@@ -134,7 +135,7 @@ class LabelsSwapped(CompiledArena):
         self._glyphs = _cycle(
             chance.shuffled([*_labels(specification), _fresh(specification)], "glyphs")
         )
-        # A text with values in it is kept, because no other text can replace it.
+        # A text that contains values is kept, because no other text can replace it.
         lines = [
             line
             for state in specification.states.values()
@@ -165,7 +166,7 @@ class SwappedView:
         self.name = view.name
         self.characters = view.characters
         # The latest scene and its changed copy. One pair is enough, because a view
-        # draws one scene pose by pose.
+        # draws all poses of one scene before the next scene.
         self._last: tuple[Scene, Scene] | None = None
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:
@@ -222,11 +223,11 @@ def _cycle(labels: Sequence[str]) -> dict[str, str]:
     return dict(zip(labels, [*labels[1:], labels[0]], strict=True))
 
 
-# -- yoked
+# -- yoked subjects
 
 
 class Master(ArenaSubject):
-    """The replayed master of a yoked subject. It exposes the rules that fire, and the
+    """The replayed master of a yoked subject. It records the rules that fire, and the
     changes of state.
     """
 
@@ -253,9 +254,9 @@ class YokedSubject(ArenaSubject):
 
     Rewards, states and the end of the trial are the master's. The outcome is the one
     that the subject would have had alone: the ``end`` of the first rule that its own
-    events would have fired, or the first ``finish`` that its own counters would have
-    met. Otherwise, if a clock ended the master's trial, it is that end; else
-    ``timeout``.
+    events would have fired, or of the first ``finish`` that its own counters would have
+    met. Without either, the outcome is the end that a clock gave the master's trial, or
+    else ``timeout``.
     """
 
     def __init__(
@@ -279,7 +280,8 @@ class YokedSubject(ArenaSubject):
         self._actions, self._would = actions, None
         observation = super().begin_trial()
         if observation is not None and self.state != self._master.state:
-            # Enter once more, because the two subjects have different pasts.
+            # The subject enters the state once more, because its past differs from the
+            # master's.
             self._enter(self._master.state)
             self._look_around()
             observation = self._observation()
@@ -291,7 +293,7 @@ class YokedSubject(ArenaSubject):
         self.values.update({column: self._master.values[column] for column in columns})
 
     def step(self, action: int) -> tuple[str, float, int]:
-        """Execute one action, and the master's.
+        """Execute one action of the subject, and the master's action in this step.
 
         The observation is the subject's own; reward and end are the master's.
         """
@@ -360,13 +362,13 @@ class YokedSubject(ArenaSubject):
             self._enter(self._master.state)
 
     def _due(self, taken: Rule) -> str | None:
-        """Return the end that is due by the clock. The master decides when, and the
+        """Return the end that a clock brings now. The master decides when, and the
         subject's own state decides which one.
         """
         for rule in self._current.rules:
             if rule.after is None or not self.steps - self._entered >= rule.after(self):
                 continue
-            # The master has already drawn `p` for the rule that fired; for other rules
+            # For the rule that fired, the master has already drawn `p`; for other rules
             # it is not drawn.
             if (rule.guard is None or rule.guard(self)) and (
                 rule.p is None or rule.source == taken.source

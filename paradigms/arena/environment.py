@@ -2,8 +2,8 @@
 actions.
 
 One episode is one trial; a session is a series of resets of the same environment. At
-the end of the schedule it starts again for the same subject (with the subject's draws),
-so that training can continue indefinitely.
+the end, the schedule starts again for the same subject (with the subject's draws), so
+that training can continue indefinitely.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin the next trial. With ``seed``, or a new ``subject`` in the options, it
-        is a new subject's first trial.
+        """Begin the next trial. If ``seed`` or a new ``subject`` (in the options) is
+        given, begin the first trial of a new life.
         """
         super().reset(seed=seed)
         self.subject = checked_options(options).get("subject", self._subject)
@@ -167,8 +167,8 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
 
     @property
     def subject(self) -> int:
-        """Number of the subject, from 0. Set to another one, the next ``reset`` begins
-        that subject's life.
+        """Number of the subject, from 0. If it is set to another number, the next
+        ``reset`` begins that subject's life.
         """
         return self._subject
 
@@ -184,8 +184,9 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         return self._life is not None and self._life.life_over
 
     def render(self) -> str | Pixels | None:
-        """Return the observation as text (``"ansi"``), or uint8 of shape (height,
-        width, 3) (``"rgb_array"``).
+        """Return the current observation: as text (``"ansi"``), or as pixels, uint8 of
+        shape (height, width, 3) (``"rgb_array"``); None without a render mode. Raise
+        StepAfterEndError if pixels are asked for before the first reset.
         """
         if self.render_mode != "rgb_array":
             return str(self._observation) if self.render_mode == "ansi" else None
@@ -200,8 +201,8 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         return pixels(life.drawn_in(self.paradigm.program.gallery(watched)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle (and copy) the constructor's arguments, because generated classes
-        cannot be found by name.
+        """Make pickle and copy store the constructor's arguments, because generated
+        classes cannot be found by name.
         """
         check_own(type(self))
         return _made_again, (self.specification, self._arguments), {"spec": self.spec}
@@ -276,8 +277,8 @@ def checked_render_mode(render_mode: str | None, known: Iterable[str]) -> str | 
 
 # -- the classes of protocols
 
-#: By path and text of the protocol, so that the lanes of a vector environment share
-#: compiled protocols and drawn pictures.
+#: The classes by path and text of the protocol. The lanes of a vector environment share
+#: them, with their compiled protocols and drawn pictures.
 _classes: dict[tuple[str, str], type[ArenaEnvironment]] = {}
 
 
@@ -301,8 +302,8 @@ def environment_class(specification: Specification) -> type[ArenaEnvironment]:
 
 @cache
 def class_named(name: str) -> type[ArenaEnvironment]:
-    """Return the class of an installed protocol by class name. Raises
-    AttributeError.
+    """Return the class of an installed protocol by the name of the class. Raise
+    AttributeError if there is none.
     """
     catalogue = Catalogue(installed_plugins().protocol_directories)
     for stem, path in catalogue.files.items():
@@ -314,8 +315,8 @@ def class_named(name: str) -> type[ArenaEnvironment]:
 def make_from_file(
     protocol: str | Path | None = None, **options: Any
 ) -> ArenaEnvironment:
-    """Return an environment of any protocol:
-    ``gymnasium.make("cheesebench/Protocol-v1", protocol=PATH_OR_NAME)``.
+    """Return an environment of any protocol. This makes
+    ``gymnasium.make("cheesebench/Protocol-v1", protocol=PATH_OR_NAME)`` work.
     """
     return environment_class(find_protocol(protocol))(**options)
 
@@ -340,8 +341,8 @@ class TextSpace(spaces.Text):
     """``Text`` that refuses to be shared between processes.
 
     ``AsyncVectorEnv`` (Gymnasium 1.1 to 1.4) reads texts from shared memory only once,
-    when it is created, so that every observation would be a row of newlines. The error
-    asks for ``shared_memory=False``.
+    when it is created, so every observation would be a row of newlines. The error asks
+    for ``shared_memory=False``.
     """
 
 
@@ -361,15 +362,15 @@ def text_space(paradigm: ArenaParadigm, view: View) -> TextSpace:
     return TextSpace(
         min_length=0,
         max_length=max(1, *(view.max_length(scene) for scene in scenes)),
-        # Text numbers characters in this order. It is sorted because the order of a set
-        # differs between processes.
+        # The space numbers the characters in this order. They are sorted because the
+        # order of a set differs between processes.
         charset="".join(sorted(characters)),
     )
 
 
 def _longest_texts(specification: Specification) -> list[tuple[str, ...]]:
-    """Return the text of each state, filled with values at least as long as any real
-    one.
+    """Return the lines of each state's text, with placeholders filled in that are at
+    least as long as any real value.
     """
     rows = [value for draw in specification.draws for row in draw.rows for value in row]
     held = [variable.initial for variable in specification.variables.values()]

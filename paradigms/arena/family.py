@@ -1,4 +1,4 @@
-"""The arena family (``Family``): protocols with an arena."""
+"""The arena family (``Family``): protocols that place a subject in an arena."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         errors = len(diagnostics.errors)
         tree = embed_tables(tree, diagnostics)
         if len(diagnostics.errors) > errors:
-            # Without its columns, every expression that reads them would be reported,
-            # too.
+            # Without the columns of the draws, every expression that reads them would
+            # be reported, too.
             return None
         tree = embed_animals(tree, diagnostics)
         if self._is_strange(tree, diagnostics):
@@ -79,8 +79,8 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         return check(*resolved, tree, diagnostics) if resolved else None
 
     def _is_strange(self, tree: Node, diagnostics: Diagnostics) -> bool:
-        """Report a file of a family that is not installed: it has no arena, but has an
-        unknown key.
+        """Report a file that has no arena but an unknown key: its family is probably
+        not installed.
         """
         known = self.document.model_fields
         strange = [
@@ -93,8 +93,8 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         ):
             return False
         remedy = (
-            "Write 'arena: ...' instead; or, if a plugin's family reads such files, install the plugin (a family in a "
-            "conftest.py is known to pytest only)."
+            "Write 'arena: ...' instead. If a plugin's family reads such files, install the plugin (only pytest knows a "
+            "family in a conftest.py)."
         )
         sentence = f"There is no key '{strange[0]}', and no arena."
         diagnostics.error(121, tree.key_position(strange[0]), sentence, remedy)
@@ -230,8 +230,8 @@ def _must_show_cues(specification: Specification, plan: CellPlan) -> bool:
 
 
 def _animals(judged: ReferenceSpec | None) -> str:
-    """Return the value that the verdict compares with; add a word if it was measured on
-    another event.
+    """Return the value with which the verdict compares, in words. Say so if it was
+    measured on another event.
     """
     if judged is None:
         return "no reference"

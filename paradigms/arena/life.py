@@ -81,7 +81,7 @@ class ArenaSubject:
         self._trial_number = -1
         self._session_number = 0
         self._start_at = read_place(specification.start.at)
-        # Values of variables and columns, for expressions.
+        # The values of variables and columns, for expressions.
         self.values: dict[str, Any] = {}
         self.it: str | None = None
         self.last: str | None = None
@@ -94,13 +94,13 @@ class ArenaSubject:
         self.occupied: dict[str, str | None] = {}
         self._past: tuple[tuple[bool, ...], ...] = ((),) * len(program.recents)
         self.noted: schedule.Noted = (None, None)
-        # State of the current trial.
+        # The state of the current trial.
         self.waiting = False
         self.outcome: str | None = None
         self._pose = 0
         self._ended = True
-        #: Step, state, rule, `it` (if the rule has one) and source. TaskEvents are made
-        #: from these on demand.
+        #: Step, state, rule, `it` (if the rule has one) and source of each event.
+        #: TaskEvents are made from these on demand.
         self._events: list[tuple[int, str, str, str | None, str]] = []
         self._trace = Trace(self._geometry)
         self._placings = 0
@@ -109,8 +109,8 @@ class ArenaSubject:
         self._entered = 0
         self._current: State = next(iter(program.states.values()))
         self._look: Look
-        # For the fast path of a step: tables, events with rules, the next step with a
-        # due timer, and the constant reward.
+        # These make a step without events fast: tables, events with rules, the next
+        # step at which a timer is due, and the constant reward.
         self._moves: list[int] = []
         self._bits: list[int] = []
         self._frames: list[str | None] = []
@@ -174,8 +174,8 @@ class ArenaSubject:
         return self._observation()
 
     def _begin_scopes(self, block: BlockSpec, began: set[Scope]) -> None:
-        """Clause 2: variables of the beginning scopes take their initial value, or the
-        one that the block sets.
+        """Clause 2: variables whose scope begins take their initial value, or the one
+        that the block sets.
         """
         values = self.values
         values.update(dict.fromkeys(self._program.specification.counters, 0))
@@ -190,7 +190,7 @@ class ArenaSubject:
                 values[name] = value
 
     def _draw_rows(self, began: set[Scope]) -> None:
-        """Clause 3: make the draws whose scope begins, in file order."""
+        """Clause 3: make the draws whose scope begins, in the order of the file."""
         for draw, sequence in self._draws:
             if draw.per not in began:
                 continue
@@ -209,7 +209,9 @@ class ArenaSubject:
         return int(min(limit, NEVER))
 
     def _mistake(self, sentence: str, remedy: str) -> ProtocolError:
-        """The sentence names the state, except while a trial begins."""
+        """Return the error for a mistake. Its sentence names the state, except while a
+        trial begins.
+        """
         where = f", in the state '{self.state}'" if self.steps else ""
         return ProtocolError(
             f"{self._program.specification.path}: {sentence}{where}. {remedy}"
@@ -282,7 +284,7 @@ class ArenaSubject:
         return self._frames[pose >> 2] or self._observation(), self._pay, RUNNING
 
     def _happen(self, bits: int) -> tuple[str, float, int]:
-        """The slow path of a step on which an event is possible: clauses 8 to 17."""
+        """Clauses 8 to 17: the slow path, for a step in which an event is possible."""
         if self._ended:
             self.steps -= 1
             self._trace.entries.pop()
@@ -339,17 +341,16 @@ class ArenaSubject:
         return reward, fired
 
     def _apply_each(self, state: State) -> float:
-        """Clause 16: apply the effects of every step, those of the state and of the
-        trial.
-        """
+        """Clause 16: apply the effects of every step, the trial's and the state's."""
         return self._apply(state.each, "each") + self._apply(self._program.each, "each")
 
     def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:
-        """Return whether trigger, ``if`` and ``p`` hold, tested in this order; set
-        ``it``.
+        """Return whether trigger, ``if`` and ``p`` hold, which are tested in this
+        order; set ``it``.
         """
         if rule.after is not None:
-            if not self.steps - self._entered >= rule.after(self):  # NaN is never due
+            # A duration of NaN is never over.
+            if not self.steps - self._entered >= rule.after(self):
                 return False
         elif rule.who is not None:
             self.it = rule.who(self, bits)
@@ -376,7 +377,7 @@ class ArenaSubject:
         return self._apply(rule.effects, "place")
 
     def _apply(self, effects: Effects, purpose: str) -> float:
-        """Clause 12: apply set (parallel), add, remove, count, reward and place."""
+        """Clause 12: apply set (all at once), add, remove, count, reward and place."""
         if effects.nothing:
             return 0.0
         if effects.assigns:
@@ -387,7 +388,7 @@ class ArenaSubject:
             if not math.isfinite(reward):
                 raise self._mistake(f"A reward is {reward}", "Guard the division.")
         if effects.place is not None:
-            # The count makes the keys of two placements in one step different.
+            # The count gives two placements in one step different keys.
             self._place(
                 effects.place(self),
                 f"{purpose}|{self._trial_number}|{self.steps}|{self._placings}",
@@ -438,8 +439,8 @@ class ArenaSubject:
         return self.outcome if criterion is None else MET if criterion(self) else None
 
     def _remember(self) -> None:
-        """Record the end of the trial. Recent outcomes come first, because success may
-        depend on them.
+        """Record the end of the trial. Recent outcomes are updated first, because
+        success may depend on them.
         """
         for noted in sorted(self._program.recents, key=lambda one: one.outcome is None):
             number = self._program.recents[noted]
@@ -511,8 +512,8 @@ class ArenaSubject:
         return bool(self.success())
 
     def recent(self, what: ex.Recent) -> int:
-        """Number of the last trials that had this ending, including the present one
-        once it has ended.
+        """Number of the latest trials with this ending. The present trial counts once
+        it has ended.
         """
         return sum(self._past[self._program.recents[what]])
 
@@ -525,12 +526,14 @@ class ArenaSubject:
 
     @property
     def look(self) -> Look:
-        """The present appearance of the arena."""
+        """The present look of the arena."""
         return self._look
 
     @property
     def tables(self) -> Tables:
-        """Present movement tables, by doors and freezing of the current state."""
+        """The present movement tables, for the doors and the freezing of the current
+        state.
+        """
         return self._look.tables
 
     @property
@@ -539,7 +542,7 @@ class ArenaSubject:
         return self.steps in self._trace.placed
 
     def foreseen(self, action: int) -> str:
-        """Return the picture after this action if it has no effect but movement."""
+        """Return the picture after this action, as if its only effect were movement."""
         pose = self._moves[self._pose + action]
         return self._frames[pose >> 2] or self._gallery.draw(self._look, pose)
 
@@ -573,7 +576,7 @@ class ArenaSubject:
         return frozenset(found[max(found)]) if found else frozenset()
 
     def _paying_rules(self, bit: int) -> Iterator[Rule]:
-        """Yield the rules that an event would fire and that may pay: all of `watch`,
+        """Yield the rules that an event would fire and that may pay: those of `watch`,
         and the first one of the state. Set ``it`` for each.
         """
         for rule in self._program.watch:
@@ -586,7 +589,9 @@ class ArenaSubject:
                 return
 
     def _would_fire(self, rule: Rule, bit: int) -> bool:
-        """Return whether an event would fire a rule, ignoring ``p``; set ``it``."""
+        """Return whether an event would fire a rule if chance (``p``) allowed it; set
+        ``it``.
+        """
         if rule.who is None or not rule.mask & bit:
             return False
         self.it = rule.who(self, bit)
@@ -603,7 +608,7 @@ class ArenaSubject:
         """Column, row and heading (0-7) of the subject in the picture."""
         return self._gallery.stand(self._pose)
 
-    # -- for the fast path
+    # -- for the fast path of a step
 
     def _look_around(self) -> None:
         state = self._current
@@ -615,7 +620,7 @@ class ArenaSubject:
         )
         self._listen, self._pay, self.waiting = state.listen, state.pay, state.waits
         if self._ended:
-            # A step after the end is an error, and moves nothing.
+            # A step after the end of the trial is an error, and moves nothing.
             self._moves = self._geometry.still
         if self._ended or state.busy:
             self._wake = 0
@@ -631,7 +636,7 @@ class ArenaSubject:
         return key
 
     def drawn_in(self, gallery: Gallery) -> str:
-        """Return the present observation, drawn by the view of another gallery."""
+        """Return the present observation as another gallery draws it."""
         return gallery.draw(gallery.look(self._look.key), self._pose)
 
     def _observation(self) -> str:
@@ -639,7 +644,7 @@ class ArenaSubject:
             self._look, self._pose
         )
 
-    # -- copies that continue by themselves (``audit``)
+    # -- independent copies (for ``audit``)
 
     def twin(self) -> Self:
         """Return an independent copy, which cannot begin another trial.
@@ -744,13 +749,13 @@ def plain_value(value: Any) -> Value:
     return recorded
 
 
-#: Distance in cells at which the initial direction is measured. A shorter path has few
-#: possible directions.
+#: Distance, in cells, at which the first direction of a path is measured. A shorter
+#: path has few possible directions.
 DEPARTURE = 3.0
-#: Poses, each plus an action: indices into tables.
+#: Array of poses, each plus an action: indices into tables.
 Entries = NDArray[np.intp]
 _NONE: Entries = np.zeros(0, np.intp)
-#: Columns to the east, rows to the south.
+#: A displacement: columns to the east, rows to the south.
 Way = tuple[float, float]
 
 
@@ -758,9 +763,9 @@ Way = tuple[float, float]
 class Trace:
     """The poses of a trial so far.
 
-    ``entries`` has pose + action after each step, ``first`` the pose at the beginning,
-    and ``placed`` the pose after each step (counted from 1) on which the subject was
-    placed.
+    ``entries`` has, for each step, the pose after it plus the action. ``first`` is the
+    pose at the beginning. ``placed`` has the steps (counted from 1) that placed the
+    subject, each with the pose after it.
     """
 
     geometry: Geometry
@@ -803,7 +808,7 @@ class Trace:
         places.
 
         Both are measured from the beginning of the trial, or from the latest placement.
-        NaN until the subject is far enough away.
+        The angle is NaN until the subject is far enough away.
         """
         since = max(self.placed, default=0)
         origin = _square(self.geometry, self.placed.get(since, self.first))
@@ -817,11 +822,10 @@ class Trace:
         )
 
     def _steps(self) -> tuple[Entries, Entries]:
-        """Return, for each step, the pose before it (plus any action) and the pose
-        after it plus the action. A placement is not a step.
+        """Return two arrays: for each step the pose before it (plus any action), and
+        the pose after it (plus the action). A placement is not a step.
 
-        Several measures are computed in a row, so the arrays are kept until the next
-        step.
+        The arrays are kept until the next step, because several measures use them.
         """
         if len(self._after) != len(self.entries) or self._placings != len(self.placed):
             self._after = np.array(self.entries, np.intp)
@@ -835,15 +839,17 @@ class Trace:
 
 
 def distance(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
-    """Return the distance to the nearest cell of places; NaN if there is none."""
+    """Return the distance, in cells, to the nearest cell of places; NaN if there is
+    none.
+    """
     here = _square(geometry, pose)
     squares = [geometry.arena.cells[cell] for cell in geometry.cells_of(places)]
     return min((math.dist(here, square) for square in squares), default=math.nan)
 
 
 def bearing_error(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
-    """Return the angle (0 to 180) between the heading and the centre of places; NaN for
-    a subject in that centre.
+    """Return the angle (0 to 180 degrees) between the heading and the centre of places;
+    NaN for a subject in that centre.
     """
     way = _way(_square(geometry, pose), geometry.middle(places))
     return _between(degrees(geometry, pose), _bearing(way))
@@ -862,7 +868,9 @@ def _way(origin: Way, target: Way) -> Way:
 
 
 def _bearing(way: Way) -> float:
-    """Degrees clockwise from north; NaN for a way of length 0."""
+    """Return the direction of a displacement in degrees clockwise from north; NaN if
+    its length is 0.
+    """
     return math.degrees(math.atan2(way[0], -way[1])) if any(way) else math.nan
 
 

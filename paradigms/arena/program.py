@@ -1,5 +1,5 @@
 """The compiled form of a protocol: rules with event masks, states with clocks and
-looks, expressions as closures.
+looks, and expressions as closures.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from cheesebench.paradigms.arena.tables import BLOCKED, Event, Geometry
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol import specification as spec
 
-#: Takes a life (``life.ArenaSubject``), whose attributes and methods are the names and
-#: functions of the language.
+#: Function of a life (``life.ArenaSubject``), whose attributes and methods are the
+#: names and functions of the language.
 Function = Callable[[Any], Any]
-#: Later than any step.
+#: A step number that no trial reaches.
 NEVER = 2**62
 #: Limit below which floats represent every whole number exactly.
 EXACT = 2.0**53
 
 
 def _divide(left: float, right: float) -> float:
-    # NaN means an undefined value: comparisons are false, and a measure is recorded as
-    # missing.
+    # NaN stands for an undefined value: comparisons with it are false, and a measure is
+    # recorded as missing.
     return left / right + 0 if right else float("nan")
 
 
 def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Convert integers that floats cannot represent exactly to floats, because `n: n *
-    n` would fill the memory. ``+ 0`` turns -0.0 into 0.0, so that equal numbers of one
-    type are identical.
+    """Convert integers that floats cannot represent exactly to floats. Otherwise a
+    variable that grows (`n: n * n`) would fill the memory. ``+ 0`` turns -0.0 into 0.0,
+    so that equal numbers of one type are identical.
     """
 
     def compute_bounded(left: float, right: float) -> float:
@@ -49,8 +49,8 @@ def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _modulo(left: float, right: float) -> float:
-    """The result has the sign of the divisor, as in Python; NaN where it is
-    undefined.
+    """Return the remainder with the sign of the divisor, as Python does; NaN if the
+    remainder is undefined.
     """
     if not right or math.isinf(left):
         return math.nan
@@ -59,7 +59,9 @@ def _modulo(left: float, right: float) -> float:
 
 
 def _whole(compute: Callable[[float], int]) -> Callable[[float], float]:
-    """Return infinite, undefined and very large numbers unchanged."""
+    """Return a rounding function that leaves infinite, undefined and very large numbers
+    unchanged.
+    """
     return lambda number: compute(number) if -EXACT < number < EXACT else float(number)
 
 
@@ -91,8 +93,8 @@ _SEVERAL: Mapping[str, Callable[[Sequence[float]], float]] = {
     "min": _smallest,
     "max": _largest,
 }
-#: An expression is cached if it has at least this many operators, and reads at most
-#: this many names.
+#: The values of an expression are cached if it has at least ``_LONG`` operators and
+#: reads at most ``_FEW`` names.
 _LONG, _FEW = 6, 3
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -114,8 +116,8 @@ def compile_expression(tree: ex.Expression) -> Function:
 
 
 def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
-    """Return the variables of an expression worth caching (long, few variables, no
-    path); else None.
+    """Return the variables of an expression whose values are worth caching: it is long,
+    and reads few variables and no path. Otherwise return None.
     """
     nodes = list(ex.walk(tree))
     length = sum(isinstance(node, ex.Unary | ex.Binary) for node in nodes)
@@ -146,8 +148,8 @@ class _Held:
 
 
 def _remembering(function: Function, names: Sequence[str]) -> Function:
-    """Cache a function of these names. Numbers of different types
-    are different keys.
+    """Return the function with a cache, whose key is the values of these names. Numbers
+    of different types are different keys.
     """
 
     @lru_cache(maxsize=1024, typed=True)
@@ -168,7 +170,7 @@ def _plain_function(tree: ex.Expression) -> Function:
     return _function(tree, _plain_function)
 
 
-#: Compiles the operands of an expression.
+#: Function that compiles the operands of an expression.
 _Compile = Callable[[ex.Expression], Function]
 
 
@@ -255,7 +257,8 @@ def _binary(tree: ex.Binary, compiled: _Compile) -> Function:
     return lambda memory: compute(first(memory), second(memory))
 
 
-#: A compiler for each kind of node. A word that was never resolved has none.
+#: A compiler for each kind of node. Words have none, because resolution has replaced
+#: them all.
 _BY_NODE: Mapping[type, Callable[[Any, _Compile], Function]] = {
     ex.Number: _literal,
     ex.Constant: _literal,
@@ -272,7 +275,7 @@ _BY_NODE: Mapping[type, Callable[[Any, _Compile], Function]] = {
 
 
 def constant_value(tree: ex.Expression | None) -> float | None:
-    """Return the value of a literal number, also a negative one; else None."""
+    """Return the value of a literal number (a negative one, too); otherwise None."""
     match tree:
         case ex.Number(value):
             return float(value)
@@ -290,8 +293,8 @@ def groups_watched(tree: ex.Expression | None) -> frozenset[str]:
     return frozenset(found)
 
 
-#: Takes a life and event bits. Returns the member of the target that caused them, which
-#: becomes ``it``, or None.
+#: Function of a life and event bits. It returns the member of the target that caused
+#: the events, which becomes ``it``, or None.
 Who = Callable[[Any, int], str | None]
 _ACTS: Sequence[Event] = [("act", name) for name in ACTIONS]
 #: An entry of `finish`: condition, outcome, state to go to, source.
@@ -325,7 +328,7 @@ class Effects:
         return self.reward is not None and (self.constant is None or self.constant > 0)
 
     def assign(self, life: Any) -> None:
-        """Set (in parallel), add, remove, count."""
+        """Apply set (all at once), add, remove and count."""
         values = life.values
         if self.set:
             values.update([(name, value(life)) for name, value in self.set])
@@ -340,7 +343,7 @@ class Effects:
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A compiled rule. ``mask`` has every event bit that can fire it; ``who`` decides
-    whether one does now.
+    whether one of them fires it now.
     """
 
     mask: int
@@ -359,8 +362,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A compiled state. ``look`` is fixed, or None if it depends on variables
-    (``read_look`` computes it).
+    """A compiled state. ``look`` is its look, or None if the look depends on variables
+    (then ``read_look`` computes it).
     """
 
     name: str
@@ -370,11 +373,11 @@ class State:
     listen: int
     timed: bool
     due: int
-    """Number of steps after the entry when the first timer of literal
-    duration is due.
+    """Number of steps from the entry until the first timer with a literal duration is
+    due.
     """
     timers: tuple[Function, ...]
-    """Durations that are computed."""
+    """Durations that are no literals, and must be computed."""
     busy: bool
     """Whether every step takes the slow path: ``each`` does more than pay a fixed
     reward, or a timer reads the pose.
@@ -416,10 +419,10 @@ class Program:
             (_optional(one.guard), one.end, one.go, _source(one.position))
             for one in specification.finish
         ]
-        #: Draw -> the condition on which its values are kept.
+        #: Name of a draw -> the condition under which it keeps its values.
         self.keep_if = _kept_on(specification.draws)
-        #: For each block that ends on a condition: the conditions of the repetition and
-        #: of the block.
+        #: For each block that ends on a condition: the condition of its repetition, and
+        #: that of the block.
         self.criteria = _criteria(specification.schedule)
         self.success = _optional(specification.success)
         self.where = _optional(specification.where)
@@ -427,15 +430,15 @@ class Program:
             name: compile_expression(tree)
             for name, tree in specification.measures.items()
         }
-        #: The heading of a placed subject; None if it is random, or given by a
+        #: The heading of a placed subject; None if the heading is random or given by a
         #: variable.
         self.face = _fixed_heading(specification.start)
         #: Whether any expression depends on the path. Otherwise a trial keeps no trace.
         self.reads_trace = any(map(ex.reads_trace, self.all_expressions()))
         #: Whether an expression relates the subject's position or path to a place.
         self.reads_path = any(map(ex.reads_place, self.all_expressions()))
-        #: The counts of earlier trials that are read, and the part of a life's past
-        #: that they need.
+        #: The counts of earlier trials that expressions read, and the part of a life's
+        #: past that they need.
         self.recents = _recents(self.all_expressions())
         self._galleries: dict[str, tuple[View, Gallery]] = {}
 
@@ -469,7 +472,7 @@ class Program:
         yield from self.specification.watch
 
     def all_expressions(self) -> Iterator[ex.Expression | None]:
-        """Yield every expression; None for an omitted one."""
+        """Yield every expression of the program; None stands for an omitted one."""
         specification = self.specification
         yield from (
             specification.success,
@@ -521,7 +524,9 @@ class Program:
         )
 
     def _assigned(self, variable: str) -> list[str]:
-        """Return the names that a variable can hold; none if they are unknown."""
+        """Return the names that a variable can hold; no names if they cannot be
+        determined.
+        """
         given = self._values_at_start(variable)
         for one in self._assignments_of(variable):
             names = self._names_of(one.value)
@@ -549,8 +554,8 @@ class Program:
             yield from (one for one in effects.assignments if one.variable == variable)
 
     def _names_of(self, value: ex.Expression) -> Sequence[ex.RuntimeValue] | None:
-        """Return the names that an expression can evaluate to; None if it is not about
-        names.
+        """Return the names to which an expression can evaluate; None if its values are
+        no names.
         """
         match value:
             case ex.Constant(name):
@@ -594,7 +599,7 @@ class Program:
         self, target: spec.Place, trigger: str, possible: list[str], mask: int
     ) -> Who:
         """Return a function that gives the member of a target that caused the events:
-        the first in file order.
+        the first one in the order of the file.
         """
         arena, bit, name = self.specification.arena, self.geometry.bit, target.name
 
@@ -605,7 +610,8 @@ class Program:
             )
 
         if not target.variable:
-            # Cached, because every event calls it with one of few different arguments.
+            # The results are cached, because every event calls this function with one
+            # of few different arguments.
             named = lru_cache(maxsize=1024)(partial(first, possible))
             return lambda life, bits: named(bits & mask)
 
@@ -678,8 +684,8 @@ class Program:
             where = f"{self.specification.path}: {what}, in the state '{state.name}'."
             return ProtocolError(f"{where} Give the variable another value.")
 
-        # Cached, because it is called after every event, nearly always with the same
-        # arguments.
+        # The results are cached, because this function is called after every event,
+        # nearly always with the same arguments.
         @lru_cache(maxsize=1024, typed=True)
         def look_key(*values: ex.RuntimeValue) -> LookKey:
             held = dict(zip(variables, values, strict=True))
@@ -744,8 +750,8 @@ def plain_name(value: ex.RuntimeValue) -> str:
 
 
 def read_place(place: spec.Place) -> Function:
-    """Return a function of the memory that gives the name of the place (or a set, or
-    None).
+    """Return a function of the memory that gives the name of the place (or a set of
+    names, or None).
     """
     name = place.name
     if not place.variable:
@@ -771,7 +777,7 @@ def _durations(rules: Iterable[spec.RuleSpec]) -> list[ex.Expression]:
 
 
 def _first_due(durations: Iterable[ex.Expression]) -> int:
-    """Return the number of steps after which the first timer of literal duration is
+    """Return the number of steps after which the first timer with a literal duration is
     due.
     """
     literal = (constant_value(duration) for duration in durations)

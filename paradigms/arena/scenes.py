@@ -1,5 +1,5 @@
-"""Scenes of an arena with closed doors and shown glyphs, and their cached
-observations.
+"""The scenes of an arena with its closed doors and shown glyphs, and the observations
+drawn of them.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from cheesebench.protocol import expressions
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Arena, Square
 from cheesebench.protocol.specification import Specification
 
-#: Maximum bytes of drawn observations of one paradigm in one view. When there are more,
-#: all are dropped, and drawn again on demand.
+#: Maximum size of the drawn observations of one paradigm in one view, in bytes. If
+#: there are more, all are dropped, and drawn again on demand.
 MAX_BYTES = 64 * 2**20
-#: Approximate bytes of a look for each square of its scene, and for each pose.
+#: Approximate size of a look: bytes for each square of its scene, and for each pose.
 _TILE_BYTES, _SLOT_BYTES = 64, 8
 
 _KINDS: dict[str, TileKind] = {WALL: "wall", FLOOR: "floor", VOID: "void", "S": "solid"}
 _PLAIN: dict[str, TileKind] = {**_KINDS, "S": "wall"}
 #: Characters that values (numbers, names and sets) may add to a text.
 _OF_VALUES = string.ascii_letters + string.digits + "_-+., "
-#: Pairs of a place and the glyph shown there; later pairs are drawn over earlier ones.
+#: Pairs of a place and the glyph shown there. Later pairs are drawn over earlier ones.
 Shown = tuple[tuple[str, str], ...]
 #: First character of a landmark's name in ``Shown``. A landmark shown as a blank is not
 #: drawn.
 LANDMARK = "@"
-#: Everything that a picture depends on, except the pose.
+#: Everything on which a picture depends, except the pose.
 LookKey = tuple[frozenset[str], bool, Shown, tuple[str, ...]]
 
 
@@ -53,7 +53,9 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """Position of the map in the picture, because landmarks may lie outside the map."""
+    """Position of the map in the picture. The picture is larger than the map if
+    landmarks lie outside it.
+    """
 
     left: int
     top: int
@@ -154,7 +156,7 @@ class Gallery:
 
         def tile(square: Square) -> Tile:
             if landmarks.get(square, VOID) != VOID:
-                # A landmark shown as a blank is not drawn.
+                # A landmark that is shown as a blank is not drawn.
                 return _tile("landmark", landmarks[square])
             kind = arena.kind(square)
             default = WALL if kind == "S" else kind
@@ -177,7 +179,7 @@ class Gallery:
 def _values_held(
     specification: Specification,
 ) -> Iterator[tuple[str, expressions.RuntimeValue]]:
-    """Yield every variable with each value that the file assigns to it."""
+    """Yield every variable with each value that the protocol assigns to it."""
     for draw in specification.draws:
         for row in draw.rows:
             yield from zip(draw.columns, row, strict=False)
@@ -229,14 +231,16 @@ def _pattern(say: tuple[str, ...], specification: Specification) -> re.Pattern[s
 
 
 def _without_glyphs(arena: Arena) -> Iterator[tuple[Square, Tile]]:
-    """Yield each square of the map without its own glyph."""
+    """Yield each square of the map with the plain tile of its kind, as if it had no
+    glyph.
+    """
     for row, line in enumerate(arena.kinds):
         for column, kind in enumerate(line):
             yield (column, row), _tile(_PLAIN[kind], WALL if kind == "S" else kind)
 
 
 def hidden_by(lesion: Lesion, specification: Specification) -> Hidden:
-    """Return the hidden things of a lesion, by square of the canvas."""
+    """Return the things that a lesion hides, by square of the canvas."""
     arena, canvas = specification.arena, canvas_of(specification.arena)
     glyphs, said, places = set[str](), list[tuple[str, ...]](), list[str]()
     for name in sorted(lesion.hide - {LANDMARKS, TEXT}):

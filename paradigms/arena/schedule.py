@@ -18,8 +18,8 @@ from cheesebench.protocol.specification import BlockSpec, DrawSpec, UntilSpec
 T = TypeVar("T")
 
 Noted = tuple[str | None, str | None]
-"""The end of a trial, for ``until`` of a block and of its ``repeat``: an outcome, or
-whether a condition held.
+"""What ``until`` of a block or of its ``repeat`` needs to know of a trial's end: the
+outcome, or whether a condition held.
 """
 
 
@@ -40,7 +40,7 @@ class Schedule:
 
     def __init__(self, blocks: Sequence[BlockSpec]) -> None:
         self._blocks = blocks
-        #: Number of trials; 0 if it depends on outcomes.
+        #: Number of planned trials; 0 if it depends on outcomes.
         self._planned = (
             0
             if any(block.criteria for block in blocks)
@@ -49,8 +49,8 @@ class Schedule:
         self._begin({"subject"})
 
     def _begin(self, began: set[Scope]) -> None:
-        #: The block, its repetition, and the number of trials so far (None: the
-        #: repetition has not begun).
+        #: Indices of the block and of its repetition, and the number of trials in it so
+        #: far (None before the repetition begins).
         self._block, self._repetition = 0, 0
         self._number: int | None = None
         self._began = began
@@ -112,8 +112,8 @@ class Schedule:
 
     @property
     def over(self) -> bool:
-        """Whether the latest trial was the last. In a block with ``until`` this is
-        known once it has ended.
+        """Whether the latest trial was the last one. In a block with ``until`` this is
+        known only when the trial has ended.
         """
         return (
             self._trials == self._planned
@@ -146,7 +146,7 @@ class Schedule:
         )
 
     def key(self) -> Hashable:
-        """Return everything that the rest of the schedule depends on."""
+        """Return everything on which the rest of the schedule depends."""
         place = self._block, self._repetition, self._number
         if self._block == len(self._blocks):
             return place
@@ -168,7 +168,7 @@ MAX_ATTEMPTS = 100
 Row = tuple[RuntimeValue, ...]
 
 
-#: Draws (name and order) whose keys would collide with those of placements, so they use
+#: Names and orders of draws whose keys would collide with those of placements. They get
 #: other keys.
 PLACINGS = {("start", "random"), ("place", "shuffle"), ("each", "shuffle")}
 
@@ -186,8 +186,8 @@ class DrawSequence:
         self._run: list[RuntimeValue] = []
 
     def next(self, dealt: Sequence[RuntimeValue] = ()) -> Row:
-        """Draw the next row; ``dealt`` holds the members assigned by a draw with
-        ``sample``.
+        """Draw the next row. ``dealt`` holds the members that a draw with ``sample``
+        assigns.
         """
         spec, count = self._spec, self.count
         if spec.sample is not None:
@@ -250,8 +250,8 @@ class DrawSequence:
     def _permuted_block(self, items: list[Row]) -> list[Row]:
         """Return a permutation that satisfies ``max_run``, also across blocks.
 
-        It is uniform over such permutations. If there are hardly any, one is
-        constructed step by step instead.
+        Each such permutation is equally likely. If hardly any exist, one is constructed
+        step by step instead.
         """
         for attempt in range(MAX_ATTEMPTS):
             block = self._stream.shuffled(items, f"{self._name}|{self.count}|{attempt}")
@@ -260,8 +260,8 @@ class DrawSequence:
         return self._composed_block(items)
 
     def _composed_block(self, items: list[Row]) -> list[Row]:
-        """Construct a permutation that satisfies ``max_run``, using frequent values
-        early so that they do not pile up at the end.
+        """Construct a permutation that satisfies ``max_run``. Frequent values come
+        early, so that they do not remain for the end.
         """
         left = self._stream.shuffled(items, f"{self._name}|{self.count}|composed")
         block: list[Row] = []
@@ -276,8 +276,8 @@ class DrawSequence:
         return block
 
     def _can_go_on(self, values: Sequence[RuntimeValue], left: Sequence[Row]) -> bool:
-        """Return whether the remaining rows can be ordered without too long a run,
-        using other rows as separators.
+        """Return whether the remaining rows can be ordered so that no run is too long:
+        other rows must separate them.
         """
         longest = self._spec.max_run or len(values) + len(left)
         last, length = (
@@ -323,15 +323,15 @@ def as_sets(rows: Sequence[Row]) -> Row:
     )
 
 
-#: Takes the place of the subject's number in the stream that all subjects share.
+#: Replaces the subject's number in the stream that all subjects share.
 ALL_SUBJECTS = "all"
 
 
 class Stream:
     """All random numbers of one subject, addressed by keys (language page, clause 3).
 
-    A number does not depend on the order of the draws or the process, and is the same
-    in every version of Python.
+    A number depends neither on the order of the draws nor on the process, and is the
+    same in every version of Python.
     """
 
     def __init__(self, seed: int, protocol: str, subject: int | str) -> None:

@@ -1,9 +1,9 @@
 """Movement and events as tables: the next pose and the events of an action are one
 look-up each.
 
-A pose is a cell and a heading; poses are numbered ``(cell * turns + heading) * 4`` so
-that ``pose + action`` is an index into the tables (the heading counts the arena's own
-turns, 8 or 4).
+A pose is a cell and a heading. Its number is ``(cell * turns + heading) * 4``, so that
+``pose + action`` is an index into the tables. Headings are counted in the arena's own
+turns, 8 or 4.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from cheesebench.protocol.arena import WALL_NAME, Arena, Square
 Event = tuple[str, str]
 #: FORWARD did not move the subject, whatever was in the way.
 BLOCKED: Event = ("blocked", "any")
-#: Maximum number of poses with cached tables, over all sets of closed doors; a pose
-#: takes about 200 bytes.
+#: Maximum number of poses for which tables are cached, over all sets of closed doors. A
+#: pose takes about 200 bytes.
 MAX_POSES = 200_000
 
 
@@ -47,7 +47,7 @@ class Geometry:
 
     def __init__(self, arena: Arena, events: Sequence[Event]) -> None:
         self.arena = arena
-        #: Bit of each event that some rule listens to.
+        #: The bit of each event that can fire a rule.
         self.bit: Mapping[Event, int] = {
             event: 1 << number for number, event in enumerate(events)
         }
@@ -70,8 +70,8 @@ class Geometry:
         }
         self._act_bits = [self.bit.get(("act", name), 0) for name in interfaces.ACTIONS]
         self._enter_bits: dict[tuple[int, int], int] = {}
-        # Bounded caches: single places are few and needed in every trial, but there may
-        # be many sets of them.
+        # These caches are bounded: single places are few and needed in every trial, but
+        # there may be many sets of them.
         self.cells_of = lru_cache(maxsize=1024)(self._cells_of)
         self.inside = lru_cache(maxsize=1024)(self._inside)
         self.middle = lru_cache(maxsize=1024)(self._middle)
@@ -130,8 +130,8 @@ class Geometry:
         ) / len(squares)
 
     def _entries_beyond(self, origin: Square, distance: float) -> frozenset[int]:
-        """Return pose + action for every pose at this distance from a square or farther
-        away.
+        """Return pose + action for every pose at this distance from a square, or
+        farther away.
         """
         far = self._of_cells(
             math.dist(origin, square) >= distance for square in self.arena.cells
@@ -148,8 +148,8 @@ class Geometry:
 
     @cached_property
     def pressing(self) -> NDArray[np.bool_]:
-        """For every pose + action: whether it is FORWARD against a solid other than a
-        wall, and so presses it.
+        """For every pose + action: whether the action is FORWARD against a solid other
+        than a wall, and so presses the solid.
         """
         poses = range(0, self.poses * 4, 4)
         ahead = [
@@ -161,7 +161,7 @@ class Geometry:
 
     def tables(self, closed: frozenset[str], frozen: bool) -> Tables:
         """Return the tables for these closed doors. In a frozen state no action moves
-        or presses.
+        the subject or presses anything.
         """
         key = (closed, frozen)
         if key not in self._cache:
@@ -265,8 +265,8 @@ def destination(arena: Arena, names: Iterable[str]) -> Destination:
 def arrives(geometry: Geometry, tables: Tables, index: int, goal: Destination) -> bool:
     """Return whether the move ``index`` (pose + action) enters or presses the goal.
 
-    As for events of the language (page, clause 8), walking within a zone, or being
-    placed in it, does not enter it; only FORWARD presses.
+    As for the events of the language (docs/language.md, clause 8), a subject that walks
+    within a zone, or is placed in it, does not enter it. Only FORWARD presses.
     """
     pose, action = index & ~3, index & 3
     if action != interfaces.FORWARD:
@@ -294,9 +294,9 @@ def shortest_path(
     """Return a shortest list of actions (0-2) whose last one enters or presses the
     goal.
 
-    None if there is no path: a door is closed, the state is frozen, or the goal does
-    not exist. Among equally short paths the order FORWARD, ROTATE_LEFT, ROTATE_RIGHT
-    decides, so that the result is deterministic.
+    Return None if there is no path, because a door is closed, the state is frozen, or
+    the goal does not exist. Among equally short paths the order FORWARD, ROTATE_LEFT,
+    ROTATE_RIGHT decides, so that the result is deterministic.
     """
     came_by: dict[int, int] = {pose: -1}
     queue = deque([pose])
@@ -313,8 +313,8 @@ def shortest_path(
 
 
 def _actions_to(pose: int, came_by: dict[int, int]) -> list[int]:
-    """Return the actions that led to a pose; ``came_by`` has the first move that
-    reached each pose.
+    """Return the actions that led to a pose. ``came_by`` has, for each pose, the move
+    by which it was first reached.
     """
     actions: list[int] = []
     while (index := came_by[pose]) >= 0:

@@ -1,8 +1,8 @@
 """Reads the answer in a free text (a path, one node, a number, edges), and scores it.
 
-Pure functions, linear in the text. The last nonempty ``Answer:`` is parsed; without
-one, the last line that could be an answer. Names count in their order; an added
-explanation ("..., because room 3 ...") does not.
+The functions are pure, and linear in the length of the text. The last nonempty
+``Answer:`` is parsed; if there is none, the last line that could be an answer. Names
+count in their order; an added explanation ("..., because room 3 ...") is ignored.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ _GROUPS = ("cluster", "group", "communit", "clique", "circle", "component")
 
 
 def counted(words: Sequence[str]) -> Iterator[int]:
-    """Yield the numbers of groups in words: "5 clusters", not "cluster 5"."""
+    """Yield the numbers of groups that the words state: "5 clusters", but not "cluster
+    5".
+    """
     for position, word in enumerate(words):
         number = _number(word)
         if number is not None and any(
@@ -83,8 +85,8 @@ _ARTICLES = frozenset({"the", "a", "an"})
 
 
 def words_of(text: str) -> list[str]:
-    """Return the folded words and signs of a text, which are compared instead of the
-    text. Linear in the text.
+    """Return the case-folded words and the signs of a text. Comparisons use these
+    instead of the text. The time is linear in the length of the text.
     """
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
 
@@ -92,7 +94,7 @@ def words_of(text: str) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class Token:
     """A word or sign of an answer. ``node`` is the node that it names, alone or with
-    the words joined to it.
+    adjacent words.
     """
 
     text: str
@@ -166,25 +168,26 @@ class Lexicon:
 #: longer than any model's reply.
 MAX_READ = 200_000
 
-#: A reply may continue with the user's next turn, and text after that does not answer
-#: *this* question.
+#: Marks the user's next turn, with which a reply may continue. The text after it does
+#: not answer *this* question.
 _NEXT_TURN = re.compile(r"^[ \t]*(?:user|human)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _MARKER = re.compile(
     r"\banswer\b[ \t*_]{0,4}(?:is\b)?[ \t*_]{0,4}:[ \t*_`]{0,8}", re.IGNORECASE
 )
-#: Mentions of an answer that do not mark one: "how I arrived at the answer:", "the
-#: pattern of the answer:".
+#: Words before "answer:" with which it announces no answer: "how I arrived at the
+#: answer:", "the pattern of the answer:".
 _MENTIONS = re.compile(
     r"\b(?:at|to|for|of|behind)[ \t]+(?:the|my|this|your|our)[ \t]+(?:final[ \t]+)?$",
     re.IGNORECASE,
 )
-#: The requested pattern, copied instead of filled in.
+#: The pattern that the question asks for, when a reply copies it instead of filling it
+#: in.
 _PATTERN = re.compile(
     r"\[\^?(?:[a-z]-|\\|0-9)|\\s|\)\*|\[names?\]|<[^>]{0,40}>", re.IGNORECASE
 )
 #: Beginning of a list item.
 ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
-#: Bold text; then a line that is entirely bold.
+#: Bold text; then a line that is bold as a whole.
 _BOLD = re.compile(r"\*\*([^*\n]{1,400})\*\*")
 _BOLD_LINE = re.compile(r"^[ \t]*\*\*[^*\n]{1,400}\*\*[ \t.]*$")
 _GOES_ON = (",", "->", "→", "=>", ";")
@@ -196,19 +199,19 @@ def _words(text: str) -> frozenset[str]:
 
 _OR = frozenset({"or", "either"})
 _COPULA = frozenset({"is", "are", "be", "was", "follows", ":", "="})
-#: Words after a name that begin an explanation, a comparison or a sum.
+#: Words that begin an explanation, a comparison or a sum if they follow a name.
 _CUES = _words(
     "who which that whose because since where so therefore thus hence while for giving yielding reward rewards "
     "total than instead rather over not although but if when in leading as"
 )
-#: Words allowed after "with" in an explanation: "with a total of 60" is one, "connects
-#: you with Wim" is not.
+#: Words that may follow "with" in an explanation: "with a total of 60" is one,
+#: "connects you with Wim" is not.
 _SUMS = _words("a an the all no only total reward rewards")
 #: Verbs for a place or person that has or gives something.
 _HAS = _words("is has are have donates gives offers holds")
 _STOPS = frozenset({".", "!", "?", "\n"})
 _SEPARATORS = _words(", ; | / then and to via through finally next followed by → ⇒ -")
-#: Words that may occur alone between separators although they are not names.
+#: Words that may stand alone between separators although they are no names.
 _SMALL = _words(
     "start goal end go goes move take choose path begin starting from at of this order as you should i on into again "
     "first second third last directly also only just done answer final"
@@ -219,9 +222,9 @@ _SMALL = _words(
 class Answer:
     """The content of an answer.
 
-    ``nodes`` are in the order named; None stands for a name that is not in the
-    vocabulary. ``several``: there is more than one answer ("Wim or Reza"). ``number``
-    is the stated count.
+    ``nodes`` are in the order of the answer; None stands for a name that is not in the
+    vocabulary. ``several`` says that there is more than one answer ("Wim or Reza").
+    ``number`` is the number that the answer states.
     """
 
     nodes: tuple[str | None, ...] = ()
@@ -279,10 +282,10 @@ def _is_amount(token: Token) -> bool:
 
 
 def _is_plain(text: str, lead: str = "", *, lexicon: Lexicon, nodes: int) -> bool:
-    """Whether a text, or the part after its colon or "is", is a list of names and
-    nothing else.
+    """Return whether a text, or the part after its colon or "is", is a list of names
+    and nothing else.
 
-    ``lead`` is the text before it in its line: nothing, or the announcement of an
+    ``lead`` is the text before it in the same line: nothing, or the announcement of an
     answer.
     """
     before = words_of(lead)
@@ -313,8 +316,8 @@ def _counts_groups(text: str, lead: str = "") -> bool:
 
 
 def _emphasised(lines: Sequence[str], is_answer: Callable[[str, str], bool]) -> str:
-    """Return the last fenced or bold text that is an answer. Empty if there is none, or
-    if a later line is also an answer.
+    """Return the last fenced or bold text that is an answer; an empty string if there
+    is none, or if a later line is an answer, too.
     """
     fenced, found = False, ""
     for line in filterfalse(_is_row, lines):
@@ -368,7 +371,7 @@ def final_statement(
 
 
 def _marked_statement(reply: str) -> str:
-    """Return the text after the last ``Answer:`` that has an answer behind it."""
+    """Return the text after the last ``Answer:`` that an answer follows."""
     end = len(reply)
     for marker in reversed(_markers(reply)):
         if statement := _marked(reply[marker.end() : end]):
@@ -380,7 +383,7 @@ def _marked_statement(reply: str) -> str:
 def _statements(
     lines: Iterable[str], is_answer: Callable[[str, str], bool]
 ) -> Iterator[str]:
-    """Yield the lines without questions and announcements, and without fences."""
+    """Yield the lines, without questions, announcements and fences."""
     for line in lines:
         told = line if is_answer(line, "") else _told(line)
         if told and not told.lstrip().startswith("```"):
@@ -420,8 +423,8 @@ def _markers(reply: str) -> list[re.Match[str]]:
 
 
 def own_part(reply: str) -> str:
-    """Return everything after the last ``Answer:`` with words behind it; without one,
-    the whole reply.
+    """Return everything after the last ``Answer:`` that words follow; the whole reply
+    if there is none.
     """
     reply = _before_next_turn(reply)
     end = len(reply)
@@ -434,7 +437,7 @@ def own_part(reply: str) -> str:
 
 def _told(line: str) -> str:
     """Return a line without the questions at its end. A line that only announces the
-    next one becomes a colon.
+    next line becomes a colon.
     """
     kept = line.rstrip(" \t*_")
     if kept.endswith("?"):
@@ -443,8 +446,8 @@ def _told(line: str) -> str:
 
 
 def _concludes(line: str, is_answer: Callable[[str, str], bool]) -> bool:
-    """Whether a list item is a sentence with a whole answer in it: "3. The shortest
-    path is A, B, C".
+    """Return whether a list item is a sentence that contains a whole answer: "3. The
+    shortest path is A, B, C".
     """
     return bool(_COPULA.intersection(words_of(ITEM.sub("", line)))) and is_answer(
         ITEM.sub("", line), ""
@@ -452,8 +455,8 @@ def _concludes(line: str, is_answer: Callable[[str, str], bool]) -> bool:
 
 
 def _marked(text: str) -> str:
-    """Return the text after an ``Answer:``: the rest of its line, or else the next
-    paragraph.
+    """Return the text after an ``Answer:``: the rest of its line or, if that is empty,
+    the next paragraph.
     """
     lines = text.splitlines()
     first = next((number for number, line in enumerate(lines) if _says(line)), None)
@@ -469,7 +472,7 @@ def _marked(text: str) -> str:
 
 
 def _says(line: str) -> bool:
-    """Whether a line has words other than those that open a fence."""
+    """Return whether a line has words other than those that open a fence."""
     return bool(words_of(line)) and not line.lstrip().startswith("```")
 
 
@@ -494,7 +497,7 @@ def _named(
 ) -> Answer:
     sentences = list(filter(_names_a_node, _sentences(tokens)))
     if not sentences:
-        # If there are no names, other words may be the answer; but prose is not a name.
+        # If there are no names, other words may be the answer; but prose names nothing.
         spoken = next(filter(None, _sentences(tokens)), [])
         return Answer(_items(spoken, lexicon)) if marked else Answer()
     sentence = sentences[0] if marked else _last_claim(sentences)
@@ -526,7 +529,7 @@ def _offers_several(
 
 def _last_claim(sentences: Sequence[list[Token]]) -> list[Token]:
     """Return the last sentence that states more than an amount. In "... with Wim. Wim
-    is giving 50 books" it is the first.
+    is giving 50 books" this is the first sentence.
     """
     return next(
         (sentence for sentence in reversed(sentences) if not _states_amount(sentence)),
@@ -535,8 +538,8 @@ def _last_claim(sentences: Sequence[list[Token]]) -> list[Token]:
 
 
 def _states_amount(sentence: Sequence[Token]) -> bool:
-    """Whether a sentence begins with a name and states an amount for it: "Jing is
-    donating 50 books".
+    """Return whether a sentence begins with a name and states an amount for it: "Jing
+    is donating 50 books".
     """
     name = next((position for position, token in enumerate(sentence) if token.node), 0)
     says = sentence[name + 1 : name + 2]
@@ -553,7 +556,7 @@ def _offers_two(tokens: Iterable[Token]) -> bool:
 
 
 def _offers_two_in_brackets(sentence: Iterable[Token]) -> bool:
-    """Whether brackets hold an "or" followed by a name."""
+    """Return whether brackets contain an "or" before a name."""
     depth, alternative = 0, False
     for token in sentence:
         if token.text in ("(", "["):
@@ -600,13 +603,13 @@ def _outside_brackets(sentence: Iterable[Token]) -> list[Token]:
 
 
 def _explains(token: Token, before: Sequence[Token]) -> bool:
-    """Whether an explanation begins: "because", "with a total of"."""
+    """Return whether an explanation begins at a token: "because", "with a total of"."""
     with_sum = bool(before) and before[-1].text == "with" and token.text in _SUMS
     return token.text in _CUES or with_sum
 
 
 def _behind_copula(tokens: list[Token]) -> list[Token]:
-    """Return the tokens after the last "is" or colon that has a name behind it."""
+    """Return the tokens after the last "is" or colon that a name follows."""
     named = False
     for position in range(len(tokens) - 1, -1, -1):
         token = tokens[position]
@@ -633,8 +636,8 @@ def _without_question(tokens: list[Token]) -> list[Token]:
 
 
 def _items(tokens: list[Token], lexicon: Lexicon) -> tuple[str | None, ...]:
-    """Return the nodes named; None for a list item that looks like a name but is not
-    one.
+    """Return the nodes that the tokens name. None stands for a list item that looks
+    like a name but is none.
     """
     found: list[str | None] = []
     item: list[Token] = []
@@ -662,7 +665,9 @@ def _is_a_name(item: list[Token], lexicon: Lexicon) -> bool:
 
 
 def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
-    """Return the stated number of groups; two different numbers are not an answer."""
+    """Return the number of groups that a statement gives. Two different numbers are no
+    answer.
+    """
     words = _words_with_number(statement, marked)
     counts = list(counted(words))
     numbers = list(dict.fromkeys(counts or numbers_in(words)))
@@ -674,8 +679,8 @@ def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
 
 
 def _words_with_number(statement: str, marked: bool) -> list[str]:
-    """Return the sentence that states the number: the first one if marked; otherwise
-    the last, preferably one that counts groups.
+    """Return the sentence that states the number. In a marked answer this is the first
+    one; otherwise the last, preferably one that counts groups.
     """
     sentences = (
         [token.text for token in sentence]
@@ -705,8 +710,8 @@ def read_reply(reply: str, lexicon: Lexicon, form: spec.Form) -> Answer:
 
 
 def read_edges(reply: str, lexicon: Lexicon) -> Answer:
-    """Return the pairs in a whole reply as a flat list of two nodes each; None for an
-    unknown node.
+    """Return the pairs in a whole reply as a flat list with two nodes for each pair;
+    None stands for an unknown node.
 
     A part with one name, or with more than two, becomes a pair with None.
     """
@@ -720,8 +725,8 @@ def read_edges(reply: str, lexicon: Lexicon) -> Answer:
 
 
 def _parts(text: str, lexicon: Lexicon) -> Iterator[str]:
-    """Yield possible pairs: the contents of brackets; without brackets, lines split at
-    semicolons and commas.
+    """Yield the texts of possible pairs: the contents of brackets or, if there are
+    none, lines split at semicolons and commas.
     """
     bracketed = [part for part in _BRACKETS.findall(text) if _names(part, lexicon) > 1]
     if bracketed:
@@ -739,8 +744,8 @@ def _names(text: str, lexicon: Lexicon) -> int:
 def score_edges(
     answer: Answer, world: spec.World, directed: bool
 ) -> tuple[bool, dict[str, Value]]:
-    """Return whether a list has all edges and no others, and its flags. An edge may
-    occur twice.
+    """Return whether a list has all edges and no others, and the flags of the answer.
+    An edge may occur twice.
     """
     pairs = list(zip(answer.nodes[::2], answer.nodes[1::2], strict=True))
     complete = [(a, b) for a, b in pairs if a is not None and b is not None]
@@ -762,7 +767,7 @@ def score_edges(
     return right, flags
 
 
-#: Possible outcomes of an answer. The first one that applies is the outcome.
+#: The possible outcomes of an answer. If several apply, the first one counts.
 OUTCOMES = (
     "correct",
     "no answer",
@@ -781,8 +786,8 @@ OUTCOMES = (
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """``path`` is the answered path with its start; ``measures`` are flags (0 or 1) and
-    counts.
+    """The score of an answer. ``path`` is the answered path with its start;
+    ``measures`` are flags (0 or 1) and counts.
     """
 
     success: bool
@@ -794,8 +799,8 @@ class Score:
 def score(
     answer: Answer, condition: spec.ConditionSpec, item: spec.Item, first: spec.World
 ) -> Score:
-    """Score an answer. ``first`` is the world before all edits: edges lost since then
-    count as blocked.
+    """Score an answer. ``first`` is the world before all edits. An edge that the edits
+    removed counts as blocked.
     """
     if condition.form == "number":
         return _score_number(answer, item)
@@ -838,8 +843,8 @@ def _score_number(answer: Answer, item: spec.Item) -> Score:
 def _path(
     answer: Answer, condition: spec.ConditionSpec, item: spec.Item
 ) -> tuple[tuple[str | None, ...], bool]:
-    """Return the intended path with its start, and whether the answer has the wrong
-    form.
+    """Return the path that the answer means, with its start, and whether the answer has
+    the wrong form.
     """
     nodes = answer.nodes
     if condition.form == "first_step":
@@ -878,7 +883,9 @@ def _flags(
 def _step_flags(
     path: tuple[str | None, ...], arcs: Set[object], arcs_before: Set[object]
 ) -> dict[str, Value]:
-    """Return the flags of the steps: not an arc, or an arc only before the edits."""
+    """Return the flags of the steps: a step may be no arc, or have been an arc only
+    before the edits.
+    """
     steps = list(pairwise(path))
     illegal = [number for number, step in enumerate(steps, start=1) if step not in arcs]
     blocked = arcs_before - arcs

@@ -208,8 +208,8 @@ def _asked() -> dict[str, int]:
 def incomplete(
     scores: Iterable[fits.Score], condition: str, model: str, graphs: int
 ) -> str:
-    """Return why a mean on a condition cannot be compared with a published one, which
-    covers all graphs and domains; empty if it can.
+    """Return why a mean over a condition cannot be compared with a published one, which
+    covers all graphs and domains. Return an empty string if it can.
     """
     asked = {
         (score.graph, score.domain)
@@ -449,7 +449,7 @@ def draw(scores: Sequence[fits.Score], folder: Path) -> list[Path]:
             f"--figures needs matplotlib: {install_command('figures')}"
         ) from None
     folder.mkdir(parents=True, exist_ok=True)
-    # Equal scores must give identical files. Text is kept as text.
+    # Equal scores must give identical files. Text stays text in the SVG.
     settings: Any = {
         "svg.hashsalt": "cheesebench",
         "svg.fonttype": "none",
@@ -488,7 +488,7 @@ def _shares(found: Mapping[str, Mapping[str, float]]) -> _Heights:
 
 def _bars(heights: _Heights, meaning: str, path: Path) -> Path:
     """Draw a group of bars for each level of a factor, one bar for each series."""
-    # Not pyplot, which would keep state and may open a window.
+    # pyplot is not used, because it keeps state and may open a window.
     from matplotlib.figure import Figure
 
     levels = list(dict.fromkeys(level for level, _ in heights))

@@ -159,8 +159,8 @@ class Edit(documents.DocumentModel):
 
 
 class Pairs(documents.DocumentModel):
-    """Start-goal pairs that are this many steps apart, evenly spread over all of
-    them.
+    """Start-goal pairs that are this many steps apart. They are spread evenly over all
+    such pairs.
     """
 
     distance: documents.Count = Field(
@@ -169,7 +169,7 @@ class Pairs(documents.DocumentModel):
     count: documents.Count = Field(2, description="How many pairs.")
     each: documents.Count | None = Field(
         None,
-        description="How many of them a subject is asked; the next subject gets the following ones. All if unset.",
+        description="How many of these pairs a subject gets; the next subject gets the following ones. If unset, each gets all.",
     )
 
 
@@ -185,7 +185,7 @@ class AnswerShape(documents.DocumentModel):
 
 
 class Condition(documents.DocumentModel):
-    """One way of asking. With ``after``, that condition's question comes first, and
+    """One way to ask. With ``after``, the question of that condition comes first, and
     only the last answer counts.
     """
 
@@ -202,13 +202,16 @@ class Condition(documents.DocumentModel):
     instruct: Literal["step_by_step", "breadth_first", "depth_first"] | None = Field(
         None, description="Instruction on how to think about the question."
     )
-    answer: AnswerShape | None = Field(None, description="Instead of the protocol's.")
+    answer: AnswerShape | None = Field(
+        None, description="Form of the answer, in place of the protocol's."
+    )
     group: documents.Text | None = Field(
         None,
         description="For the analysis: Traversal, RewReval, TransReval, Shortcut, Detour.",
     )
     same_policy: documents.Truth = Field(
-        False, description="The edit need not change the right answer."
+        False,
+        description="Whether the right answer may be the same as before the edit.",
     )
 
 
@@ -252,7 +255,7 @@ class Scene(documents.DocumentModel):
         None, description="The question for the best path."
     )
     best_first_step: documents.Text | None = Field(
-        None, description="The question for the first step of it."
+        None, description="The question for the first step of the best path."
     )
     best_chance: documents.Text | None = Field(
         None, description="The question for the first step if steps are partly random."
@@ -285,7 +288,7 @@ class Scene(documents.DocumentModel):
         None, description="A node that is left at random."
     )
     outcome: documents.Text | None = Field(
-        None, description="One of the nodes it may lead to."
+        None, description="One of the nodes to which such a node leads."
     )
 
 

@@ -1,5 +1,5 @@
 """The family of dialogues: protocols of questions and answers, as the core sees them.
-Light to import.
+This module is quick to import.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from cheesebench.records import CellPlan, TrialRecord
     from cheesebench.source import Node
 
-#: Keys that only a dialogue has. They identify a dialogue without ``arena: graph:``, so
-#: that the error is about that.
+#: Keys that only a dialogue has. They identify a dialogue that lacks ``arena: graph:``,
+#: so that the error is about the missing graph.
 _KEYS = ("conditions", "scenes", "answer")
 
 
@@ -54,8 +54,8 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
         return DialogueDocument
 
     def matches(self, tree: Node) -> bool:
-        """Whether a file declares a dialogue, by a graph as arena or by keys that only
-        dialogues have.
+        """Return whether a file declares a dialogue: its arena is a graph, or it has
+        keys that only dialogues have.
         """
         arena = tree.child("arena")
         if arena is not None and isinstance(arena.value, Mapping) and arena.value:
@@ -104,7 +104,7 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
     def cells(
         self, specification: DialogueSpecification, request: CellRequest
     ) -> Iterable[CellPlan]:
-        """Return one cell for every condition in every domain (at every
+        """Return one cell for every condition in every domain (and at every
         temperature).
         """
         name, plugins = specification.name, request.plugins

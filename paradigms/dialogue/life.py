@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from cheesebench.family import Asker, CellRequest, Plugins, RecordedRun
     from cheesebench.records import CallRecord
 
-    #: Answers a question, given its trial, its number within the trial (both from 0),
-    #: and its text.
+    #: Function that answers a question. Its arguments are the trial, the number of the
+    #: question within the trial (both from 0), and the text of the question.
     _Answer = Callable[[int, int, str], str]
 
 
@@ -62,8 +62,8 @@ class GraphParadigm(Paradigm):
         }
 
     def dialogue(self, domain: str, condition: str, subject: int = 0) -> GraphDialogue:
-        """Return the questions for a subject, for a condition in the words of a domain.
-        Every call starts again.
+        """Return the questions of a condition for a subject, in the words of a domain.
+        Every call begins with the first question.
         """
         for kind, name, known in (
             ("domain", domain, self.specification.domains),
@@ -77,7 +77,7 @@ class GraphParadigm(Paradigm):
 
 
 class GraphDialogue:
-    """Asks about every start-goal pair once, each in a conversation of its own (a
+    """Asks about every start-goal pair once. Each pair has a conversation of its own (a
     trial).
     """
 
@@ -246,7 +246,7 @@ def _capital(sentence: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a list in English: ``a, b and c``."""
+    """Return names as an enumeration: ``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -393,9 +393,9 @@ def answer_text(
 
 # -- cells, and their subjects
 
-#: The log's view of every dialogue, because a dialogue has no view.
+#: Name under which the log records the view of a dialogue, which has none.
 NO_VIEW = "dialogue"
-#: Number of generations if the design leaves it open. A design without a verdict has
+#: Number of generations if the design does not set it. A design without a verdict has
 #: its own small number.
 GENERATIONS = 30
 #: Settings of a language model that apply to a dialogue.
@@ -466,8 +466,8 @@ def plan_dialogue(
     temperature = kept.get("temperature")
     trials = len(asked.asked_of(0))
     subjects = subjects or (GENERATIONS if design.claims else design.subjects)
-    # As published, each item is asked this many times, and nothing is learnt from one
-    # item to the next.
+    # As in the published study, each item is asked this many times. Nothing is learnt
+    # from one item to the next.
     design = with_fixed_number(design)
     return CellPlan(
         model=model,
@@ -502,8 +502,8 @@ def plan_dialogue(
 
 
 def as_planned(specification: spec.DialogueSpecification, plan: CellPlan) -> CellPlan:
-    """Return a recorded plan with the bar from ``plan_dialogue``. If the plan has a
-    claim, all its trials count.
+    """Return a recorded plan with the bar that ``plan_dialogue`` computes. If the plan
+    has a claim, all its trials count.
     """
     name = setting(plan, "condition")
     if name not in specification.conditions:
@@ -547,7 +547,7 @@ def respond(
     seed: int,
     subject: int,
 ) -> Iterator[_Trials]:
-    """Run a baseline; yield each conversation at its end."""
+    """Run a baseline. Yield each conversation when it ends."""
     dialogue = begin(paradigm, plan, subject)
     answer = _answers_of(respondent, dialogue, plan, seed, subject)
     for trial in range(plan.trials):
@@ -558,8 +558,8 @@ def respond(
 
 
 def _held(dialogue: GraphDialogue, trial: int, answer: _Answer) -> list[str]:
-    """Hold the next conversation and return its questions; none are left if the list is
-    empty.
+    """Hold the next conversation and return its questions. An empty list says that no
+    conversation is left.
     """
     questions = []
     question = dialogue.begin_trial()
@@ -591,10 +591,11 @@ def _answers_of(
 async def talk(
     paradigm: GraphParadigm, plan: CellPlan, seed: int, subject: int, caller: Asker
 ) -> AsyncGenerator[_Trials, None]:
-    """Run a language model; yield each conversation at its end.
+    """Run a language model. Yield each conversation when it ends.
 
     The messages are the protocol's system prompt, the questions, and the model's own
-    replies, and nothing else. Raises SubjectStoppedError if no reply can be had.
+    replies, and nothing else. Raises SubjectStoppedError if the model cannot be made to
+    reply.
     """
     dialogue, watch = begin(paradigm, plan, subject), SilenceWatch()
     before = (Message("system", (dialogue.system,)),) if dialogue.system else ()
@@ -633,8 +634,8 @@ async def talk(
 
 
 def _origin(plan: CellPlan, seed: int, subject: int) -> int:
-    """Return the seed of a subject's calls. It differs between cells, because they
-    share a server's cache.
+    """Return the seed of a subject's calls. It differs between cells, because their
+    calls share a server's cache.
     """
     state = hashlib.sha256(
         f"{agent_seed(plan, seed, subject)}|{plan.variant}".encode()
@@ -662,7 +663,7 @@ def _record(
 
 # -- conversations of a run, for the player and for the explanation of failures
 
-#: Takes the place of the action in the frame of an answer.
+#: Stands for the action in the frame of an answer.
 ANSWERED = "?"
 
 
@@ -674,7 +675,7 @@ def watch(
     wanted: Mapping[int, set[int]],
 ) -> Iterator[WatchedTrial]:
     """Yield the wanted trials with scores computed anew. Their answers come from the
-    log; a baseline gives its answers again.
+    log, but a baseline answers again.
 
     Raises RunLogError for a trial with a different result.
     """

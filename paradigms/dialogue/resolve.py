@@ -19,7 +19,7 @@ from cheesebench.source import Node
 _Path = tuple[str | int, ...]
 
 
-#: Maximum length of a chain of conditions by `after`.
+#: Maximum length of a chain of conditions that `after` links.
 MAX_TURNS = 10
 #: Maximum number of nodes of a graph, edits included.
 MAX_NODES = 200
@@ -63,8 +63,8 @@ def resolve_dialogue(
 
 
 def _wording(domains: Mapping[str, spec.Domain]) -> dict[str, object]:
-    """Return all sentences, because a changed sentence of a shipped scene makes another
-    protocol.
+    """Return all sentences, because a protocol in which one sentence of a shipped scene
+    is changed is another protocol.
     """
     return {name: dict(domain.wording.sentences) for name, domain in domains.items()}
 
@@ -350,7 +350,7 @@ _FIRST_STEP = "Write 'answer: {form: first_step}'."
 
 
 def _spread(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str]]:
-    """Return ``count`` of the pairs, evenly spread over the list; all of them if there
+    """Return ``count`` of the pairs, spread evenly over the list; all of them if there
     are fewer.
     """
     if len(pairs) <= count:
@@ -361,8 +361,8 @@ def _spread(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str
 
 
 def _scattered(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return all pairs, reordered so that neighbours in the new order are far apart in
-    the old one. So a few subjects already see many starts.
+    """Return all pairs in an order in which neighbours were far apart before. So the
+    first few subjects already see many different starts.
     """
     step = next(
         step
@@ -391,8 +391,8 @@ def _group(condition: doc.Condition) -> str:
 
 
 class EditChecks:
-    """Reports errors at the place of each edge and node. Every method continues after
-    an error.
+    """Reports errors at the place of each edge and node. Every method goes on after an
+    error.
     """
 
     def __init__(self, graph: doc.Graph, root: Node, diagnostics: Diagnostics) -> None:
@@ -471,7 +471,7 @@ class EditChecks:
             node = place.child(number) if isinstance(place.value, list) else place
             position = (node or place).position
             self.known([portal.at], nodes, position)
-            # Neighbours are those before the edit, so a node that the edit adds has
+            # The neighbours are those before the edit, so a node that the edit adds has
             # none.
             self.known([portal.to_neighbours_of], world.nodes, position)
 
@@ -536,8 +536,8 @@ class VocabularyChecks:
         return name
 
     def _scenes(self) -> None:
-        """Check the protocol's own scenes: ``like`` must exist, and braces must contain
-        known slots.
+        """Check the protocol's own scenes: ``like`` must name a scene, and braces must
+        contain known slots.
         """
         for name, scene in self._document.scenes.items():
             place = self._root.find(("scenes", name))

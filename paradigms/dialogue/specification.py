@@ -1,7 +1,7 @@
 """A dialogue protocol after all checks: its graphs and their changes, its scenes and
 its conditions.
 
-Plain frozen data, picklable. networkx computes all paths.
+The specification is frozen data that can be pickled. networkx computes all paths.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from cheesebench.paradigms.dialogue.documents import (
 #: Maximum number of optimal paths of an item; a question with more has no meaningful
 #: answer.
 MAX_KEYS = 1_000
-#: Maximum number of simple paths for the chance level; beyond it, the longest lengths
-#: are left out.
+#: Maximum number of simple paths for the chance level. If there are more, the longest
+#: lengths are left out.
 MAX_SIMPLE_PATHS = 20_000
-#: Iterations of value iteration; expected rewards of a finite graph converge long
-#: before.
+#: Number of rounds of value iteration. The expected rewards of a finite graph converge
+#: long before.
 _ROUNDS = 1_000
 _EQUAL = 1e-9
 
@@ -43,11 +43,11 @@ Arc = tuple[str, str]
 
 @dataclass(frozen=True)
 class World:
-    """A graph at one moment: arcs as described (an undirected edge is two arcs),
-    and rewards by node.
+    """A graph at one moment: its arcs in the order of description (an undirected edge
+    is two arcs), and the rewards by node.
 
-    ``chances``: nodes with random transitions, each with the probability of every
-    successor.
+    ``chances`` has the nodes with random transitions, each with the probability of
+    every successor.
     """
 
     arcs: tuple[Arc, ...]
@@ -67,7 +67,7 @@ class World:
         return _graph(self.arcs)
 
 
-# Cached, because hundreds of questions concern one graph.
+# The results are cached, because hundreds of questions concern one graph.
 @lru_cache(maxsize=64)
 def _nodes(arcs: tuple[Arc, ...]) -> tuple[str, ...]:
     return tuple(sorted({node for arc in arcs for node in arc}, key=natural))
@@ -84,7 +84,9 @@ def _graph(arcs: tuple[Arc, ...]) -> Any:
 
 
 def natural(node: str) -> tuple[tuple[int, int, str], ...]:
-    """Return the sort key of a node: numbers by value, before words."""
+    """Return the sort key of a node. Numbers are ordered by value, and come before
+    words.
+    """
     parts = re.findall(r"\d+|\D+", node)
     return tuple(
         (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts
@@ -108,15 +110,15 @@ def edges_of(world: World, directed: bool) -> list[Arc]:
 
 
 def as_told(arcs: Iterable[Arc], directed: bool) -> Iterator[Arc]:
-    """Yield arcs as edges. If an edge can be walked in both directions, the order of
-    its nodes does not matter.
+    """Yield arcs as edges. For edges that can be walked in both directions, the order
+    of the two nodes does not matter.
     """
     for a, b in arcs:
         yield (a, b) if directed or a <= b else (b, a)
 
 
 def edited(world: World, edit: Edit, directed: bool) -> World:
-    """Return the world after an edit: removed and added edges, portal (to the
+    """Return the world after an edit: removed and added edges, a portal (to the
     neighbours before the edit), rewards, and chances.
     """
     of = (lambda edges: [(a, b) for a, b in edges]) if directed else both_ways
@@ -259,9 +261,9 @@ def simple_paths(world: World, start: str) -> tuple[Path, ...]:
     """Return the simple paths (no node twice) of at least one step from a start, short
     ones first.
 
-    At most MAX_SIMPLE_PATHS paths are returned, with complete lengths only. Chance is a
-    uniform choice among them; omitting the longest paths makes chance larger, never
-    smaller.
+    At most MAX_SIMPLE_PATHS paths are returned, and all paths of a length or none.
+    Chance is a uniform choice among them; omitting the longest paths makes chance
+    larger, never smaller.
     """
     return _simple_paths(world.arcs, start)
 
@@ -282,14 +284,14 @@ SLOTS: Mapping[str, tuple[str, ...]] = {
     "outcome": ("place", "percent"),
 }
 COMMON_SLOTS = ("thing", "things", "count", "start")
-#: Scene of a vocabulary that names no scene and is not a known domain.
+#: The scene of a vocabulary that names none and does not belong to a known domain.
 DEFAULT_SCENE = "places"
 
 
 @dataclass(frozen=True)
 class Wording:
-    """A scene with every sentence; ``nouns`` are the words of a name that an answer may
-    omit.
+    """A scene with every sentence. ``nouns`` are the words of a name that an answer may
+    leave out.
     """
 
     nouns: tuple[str, ...]
@@ -373,8 +375,8 @@ class Domain:
 
 @dataclass(frozen=True)
 class Item:
-    """One question with its key: ``keys`` are all optimal paths, start included (for
-    first steps, two nodes).
+    """One question with its key. ``keys`` are all optimal paths with their start (of
+    two nodes, if the question asks for a first step).
 
     If edges are asked for, the only key is a flat list of two nodes per edge.
     """
@@ -387,11 +389,12 @@ class Item:
 
 @dataclass(frozen=True)
 class ConditionSpec:
-    """One condition: ``world`` is the graph after all edits, ``after`` the condition
-    asked before it.
+    """One condition. ``world`` is the graph after all edits, and ``after`` the
+    condition that is asked before this one.
 
     ``items`` has one question for each start-goal pair, or a single question. Each
-    subject answers ``each`` of them (0: all), starting where the last subject stopped.
+    subject answers ``each`` of them (0: all), and starts where the last subject
+    stopped.
     """
 
     name: str

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: The factors of the paper's Table 2, in the order in which they enter. ``group`` is
-#: the group of conditions.
+#: The factors of the paper's Table 2, in the order in which they enter the analysis.
+#: ``group`` is the group of conditions.
 TERMS = (
     "model",
     "graph",
@@ -64,16 +64,16 @@ FAILURES: Mapping[str, str] = {
     "too long": "excess_length",
     "missing edge": "missing_edges",
 }
-#: A wrong answer without any of these flags: a first step in the wrong direction, a
-#: wrong number.
+#: A wrong answer without any of these flags, such as a first step in the wrong
+#: direction, or a wrong number.
 OTHER = "none of these"
 KINDS = (*FAILURES, OTHER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """Correct answers of one model to one item, out of ``total`` generations.
-    ``failures`` counts answers with each flag.
+    """The correct answers of one model to one item, among ``total`` generations.
+    ``failures`` counts the answers with each flag.
     """
 
     model: str
@@ -93,8 +93,8 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Mean over ``n`` items, their standard deviation, and the standard error of the
-    mean (None with one item).
+    """The mean over ``n`` items, the items' standard deviation, and the standard error
+    of the mean (None with one item).
     """
 
     mean: float
@@ -116,7 +116,7 @@ class Contrast:
 
 
 def scores_of(plan: CellPlan, records: Iterable[TrialRecord]) -> list[Score]:
-    """Return the scores of a dialogue's cell; missing trials do not count.
+    """Return the scores of a dialogue's cell. Missing trials do not count.
 
     There is one score for each start-goal pair. If each subject is asked for a single
     pair, the pairs take turns, as in the published data, and share one score.
@@ -159,8 +159,8 @@ def _failures(trials: Iterable[TrialRecord]) -> dict[str, int]:
 
 
 def deviance_table(scores: Sequence[Score]) -> DevianceTable | None:
-    """Return Table 2 for these scores: every term whose factors vary;
-    None without any.
+    """Return Table 2 for these scores, with every term whose factors vary; None if no
+    factor varies.
     """
     used, factors = _factors(scores)
     varying = {name for name, values in factors.items() if len(set(values)) > 1}
@@ -220,11 +220,11 @@ def _plans(scores: Iterable[Score], factor: str) -> list[Score]:
 def failure_shares(
     scores: Iterable[Score], factor: str = "model"
 ) -> dict[str, dict[str, float]]:
-    """Return, by level of a factor, the share of answers with each flag; an answer may
-    have several.
+    """Return, for each level of a factor, the share of answers with each flag. An
+    answer may have several flags.
 
-    Lists of edges (group "Map") are not paths, and have a row of their own among
-    conditions.
+    Lists of edges (group "Map") are no paths. Among conditions they have a row of their
+    own.
     """
     counts: dict[str, Counter[str]] = {}
     totals: Counter[str] = Counter()
@@ -240,8 +240,8 @@ def failure_shares(
 
 
 def contrast(own: Spread, published: float, margin: float) -> Contrast:
-    """Compare a mean over items with a published mean, taken as exact (the number of
-    items was not published).
+    """Compare a mean over items with a published mean. The published mean counts as
+    exact, because the number of its items was not published.
 
     PASS: not worse by more than ``margin``; FAIL: worse by more; INCONCLUSIVE: the
     items do not decide.
@@ -249,8 +249,8 @@ def contrast(own: Spread, published: float, margin: float) -> Contrast:
     difference = own.mean - published
     if own.se is None:
         return Contrast(difference, None, None, Verdict.INCONCLUSIVE)
-    # Equal items make their standard deviation uninformative, so each then counts as
-    # one answer.
+    # If all items are equal, their standard deviation says nothing, so each item then
+    # counts as one answer.
     shrunk = (own.mean * own.n + 0.5) / (own.n + 1)
     reach = quantile(ALPHA, own.n - 1) * (
         own.se or math.sqrt(shrunk * (1 - shrunk) / own.n)
@@ -340,13 +340,16 @@ def published_beside(specification: DialogueSpecification) -> Published:
 #: A column is left out if less than this share of its length is independent of the
 #: others.
 RANK_TOLERANCE = 1e-9
-#: Maximum rounds and tolerance of a fit: far finer than any printed figure.
+#: Maximum number of rounds of a fit, and its tolerance, which is far finer than any
+#: printed figure.
 _ROUNDS, _SETTLED = 100, 1e-8
 
 
 @dataclass(frozen=True, slots=True)
 class DevianceRow:
-    """One term: how much adding it after all terms above reduces the deviance."""
+    """One term: how much the deviance falls if the term is added after all terms above
+    it.
+    """
 
     term: str
     df: int
@@ -358,8 +361,8 @@ class DevianceRow:
 
 @dataclass(frozen=True, slots=True)
 class DevianceTable:
-    """``null`` is the deviance of the intercept alone, on ``null_df`` degrees of
-    freedom.
+    """Table of deviances. ``null`` is the deviance of the intercept alone, on
+    ``null_df`` degrees of freedom.
     """
 
     null_df: int
@@ -400,7 +403,8 @@ def sequential_deviance(
         design += _columns(term, rows)
         after_df, after = _fit(answers, design)
         df = residual_df - after_df
-        # Rounding may make a term that explains nothing slightly negative.
+        # Because of rounding, a term that explains nothing may have a slightly negative
+        # change.
         change = max(0.0, residual - after) if df else 0.0
         residual, residual_df = after, after_df
         table.append(
