@@ -211,7 +211,8 @@ def run(
 def finished(setup: Setup) -> dict[str, float]:
     """Return the figures of a run that is finished."""
     some = run(replace(setup, concurrency=1), lambda sample: sample.calls >= ONE_BY_ONE)
-    # From the first observed call to the last one, without the beginning and the end.
+    # The time runs from the first sample with a call to the last sample, so that start
+    # and end of the run do not count.
     first, last = (
         next(sample for sample in some.samples if sample.calls),
         some.samples[-1],

@@ -218,8 +218,8 @@ class ChatFaultError(CheeseBenchError):
     """A call without a reply. ``retry_after`` is the pause that the server asks for, in
     seconds from now.
 
-    The text is for people: the server's message, shortened. Never put a key or a whole
-    body into it.
+    The text is for people, such as the server's message, shortened. It must never
+    contain a key or a whole response body.
     """
 
     def __init__(

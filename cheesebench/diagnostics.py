@@ -225,7 +225,7 @@ _ERRORS = {
     223: "A lesion appears twice in a construct.",
     224: "The schedule has more trials than a subject can have.",
     225: "A CSV file (of animals, or a draw's) cannot be read, is not in the protocol's folder, or has an invalid row.",
-    226: "A reference contradicts itself, gives no value, or asks for a verdict without all that it needs.",
+    226: "A reference contradicts itself, gives no value, or asks for a verdict without everything that a verdict needs.",
     227: "A brace in `say` is neither doubled nor one of a pair, or there is no name in braces.",
     228: "`by` of a measure names the measure itself, or a name twice.",
     229: "A dialogue is asked for something that only an arena has, such as a picture.",

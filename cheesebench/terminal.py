@@ -76,7 +76,9 @@ def replace_unprintable(stream: object) -> None:
 
 @contextlib.contextmanager
 def unprintable_replaced(stream: object) -> Iterator[None]:
-    """Do this within a ``with`` block if the stream would otherwise raise."""
+    """Print stand-ins for unprintable glyphs within a ``with`` block, on a stream that
+    would raise for them (``errors="strict"``). Restore the stream after the block.
+    """
     if not isinstance(stream, io.TextIOWrapper) or stream.errors != "strict":
         yield
         return

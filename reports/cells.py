@@ -145,7 +145,7 @@ HOW_TO_READ = (
 HOW_TO_READ_MEASURE = (
     "Where a measure is shown instead of a rate, the verdict is about its mean over subjects, and all numbers are in "
     "its unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the "
-    "lower bound above it. A margin with ± means neither more nor less: PASS then needs both bounds inside it."
+    "lower bound above it. A margin with ± has two sides, and PASS then needs both bounds inside it."
 )
 #: Heading of the rate with which verdicts without animals compare.
 CHANCE = "chance"
@@ -761,7 +761,7 @@ MEANINGS = {
     INVENTED: "no animal was observed: the rodents' number is there to try out the protocol, and a verdict says nothing "
     "about animals",
     "analogy": "the rodents' number is that of a different event than the success compared with it",
-    "rodent declared": "the protocol declares the rodents' number without data of single animals, so its error is not known",
+    "rodent declared": "the protocol declares the rodents' number without data on individual animals, so its error is not known",
     "not diagnostic": "random moves come within the margin of the rodent, so a PASS says little",
     "goal visible": "the goal can be read from the observation",
     "trained on this protocol": "the model's entry says so: a rodent's score here is no sign of the ability in general",
@@ -1101,9 +1101,10 @@ def leaderboard_lists(board: Leaderboard) -> str:
     return f"Verdicts that also hold as lists, each with at most 5 % wrong on average (e-BH). {'. '.join(said)}."
 
 
-#: Heading of the paper's results in the table of a study, under the paper's rules.
+#: Heading of the column of published results, in the table of a study that uses the
+#: rules of the CheeseBench paper.
 PUBLISHED = "published (Qwen2.5-VL-7B, 15 trials)"
-#: The same for a study that varies the model.
+#: Heading of this column in a study that varies the model.
 PUBLISHED_MODEL = "published (15 trials)"
 HOW = "Mean pass rate over the protocols with its 95 % interval, and the pass rate of each."
 

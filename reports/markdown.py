@@ -64,7 +64,8 @@ def columns(proportions: Sequence[float | None], width: int) -> str:
 _LABEL = 24
 _TITLE = 60
 _VALUE = 12
-#: Maximum number of sessions for wide columns with numbers.
+#: Up to this many sessions, the columns are wide, and have the sessions' numbers above
+#: them.
 _NUMBERED = 15
 
 

@@ -78,7 +78,10 @@ def run(options: argparse.Namespace) -> int:
     if replaced:
         print("It replaces the previous one.", file=sys.stderr)
     if low := list(_nothing_to_lose(counted, floors)):
-        said = f"Warning: none of the ability is there to be lost: {'; '.join(low)}."
+        said = (
+            "Warning: these cells show no sign of the ability, so a later run has nothing to lose in them: "
+            f"{'; '.join(low)}."
+        )
         print(paragraph(said), file=sys.stderr)
     for said in _misleading(counted):
         print(paragraph(f"Warning: {said}"), file=sys.stderr)
@@ -91,10 +94,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _floor(plan: CellPlan) -> tuple[float, str] | None:
-    """Return the rate up to which a subject shows nothing of the ability, and a phrase
+    """Return the rate up to which a subject shows no sign of the ability, and a phrase
     for such a subject.
 
-    If no ceiling is proved, it is the rate of random moves, which is lower.
+    If no ceiling is proved, this is the rate of random moves, which is lower.
     """
     if plan.ability is not None:
         return plan.ability.without, "without the ability at most"
@@ -104,8 +107,8 @@ def _floor(plan: CellPlan) -> tuple[float, str] | None:
 def _nothing_to_lose(
     run: CountedRun, floors: Mapping[CellKey, tuple[float, str] | None]
 ) -> Iterator[str]:
-    """Yield the cells whose rate shows nothing of the ability, so that there is nothing
-    to lose.
+    """Yield a phrase for each cell whose rate shows no sign of the ability. A later run
+    has nothing to lose there.
     """
     for cell in run.cells:
         found = floors.get((cell.model, cell.protocol, cell.view, cell.variant))

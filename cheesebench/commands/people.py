@@ -97,12 +97,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port",
         metavar="N",
         type=port_number,
-        help="listen here (default: any; resumed: the same)",
+        help="listen on this port (default: any free one; if resumed, the same as before)",
     )
     parser.add_argument(
         "--address",
         metavar="ADDRESS",
-        help="listen at this address of the machine, not 127.0.0.1",
+        help="listen on this address (default: 127.0.0.1, this machine only)",
     )
     parser.add_argument(
         "--host-name",
@@ -117,7 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="text at the end, beside people's own curve",
     )
-    about = "a code, or an address (https://...) to go back to, shown at the end"
+    about = "completion code, or link (https://...) back to the recruiting site, shown at the end"
     parser.add_argument("--completion", metavar="CODE", default="", help=about)
     parser.add_argument(
         "--key-times",
@@ -266,8 +266,8 @@ def _planned(options: argparse.Namespace, plugins: PluginManager) -> Cells:
 
 
 def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -> Cells:
-    """Return the cells of people in a run; a run without any gets them for its models'
-    protocols.
+    """Return the run's cells for human participants. A run without such cells gets one
+    for each protocol that its models run, and the log records it.
     """
     fixed = (
         "protocols",

@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--address",
         metavar="ADDRESS",
         default=http_guard.LOOPBACK,
-        help="listen here (default: 127.0.0.1)",
+        help="listen on this address (default: 127.0.0.1)",
     )
     parser.add_argument(
         "--host-name",

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=port_number,
         default=0,
-        help="listen here (default: any free port)",
+        help="listen on this port (default: any free one)",
     )
     parser.add_argument("--open", action="store_true", help="also open the browser")
 

@@ -479,8 +479,8 @@ class Hope:
     #: Number of recorded replies that will be replayed, in any order. One of them may
     #: be readable.
     to_repeat: int = 0
-    #: Whether an earlier session gave the cell up. Its replies are kept, and would be
-    #: mixed with those to new calls.
+    #: Whether an earlier session gave the cell up. Then no new calls are made, because
+    #: their replies would be mixed with the recorded ones.
     given_up: bool = False
     #: Whether the journal already names the first unreadable reply.
     noted: bool = False

@@ -230,12 +230,11 @@ class Given:
             raise self._contradiction(self.spelling(option.key), given, recorded)
 
     def _contradiction(self, spelling: str, given: Any, recorded: Any) -> OptionError:
-        made = f"with {spelling} {_shown(recorded)}"
-        if recorded is None:
-            made = f"without {spelling}"
+        made = f"without {spelling}"
+        if recorded not in (None, False):
+            made = f"with {spelling} {_shown(recorded)}, not {_shown(given)}"
         return OptionError(
-            f"{self.origin}: that run was made {made}, not {_shown(given)}. Remove "
-            f"{spelling}, or start a new run."
+            f"{self.origin}: that run was made {made}. Remove {spelling}, or start a new run."
         )
 
     def origin_of(self, option: Option) -> Origin:

@@ -800,8 +800,8 @@ def _outermost(arena: Arena, heading: int) -> Square:
 
 
 def arena_as_yaml(drawn: Drawn, document: documents.Arena) -> str:
-    """Return an ``arena:`` with map, legend and groups that loads to the generated
-    arena.
+    """Return an ``arena:`` section (map, legend, groups, landmarks) that describes the
+    generated arena, and compiles to the same arena.
     """
     groups = drawn.groups | document.groups
     lines = [

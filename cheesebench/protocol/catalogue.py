@@ -455,8 +455,9 @@ def _matches(family: Family[Any, Any], tree: Node) -> bool:
 
 
 def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
-    """Leave out files that contain neither ``wanted`` nor the name of a file that may
-    be it.
+    """Return the files that may hold the protocol ``wanted``: those that mention it,
+    those that mention the name of one of these (in ``extends``), and so on; and those
+    that cannot be read.
     """
     left, found, names = dict[Path, str](), set[Path](), {wanted}
     paths = list(paths)

@@ -876,7 +876,7 @@ class Reference(DocumentModel):
     )
     better: Literal["higher", "lower", "alike"] | None = Field(
         None,
-        description="The verdict is about this measure; its better side, or `alike`: neither more nor less than the "
+        description="The verdict is about this measure. Its better side, or `alike` if it should be as in the "
         "animals. Needs `margin`.",
     )
     margin: Annotated[float, Field(gt=0)] | None = Field(

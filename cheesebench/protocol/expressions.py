@@ -161,7 +161,7 @@ EFFECTS: dict[str, str] = {
 #: A value at run time: numbers, names, sets of them; None is ``none``.
 RuntimeValue = float | int | str | None | frozenset[str | float | int]
 
-#: Words that cannot be names.
+#: Words of the grammar. ``names.RESERVED`` has all words that cannot be names.
 KEYWORDS = ("and", "or", "not", "in", "none")
 #: Maximum length of an expression, in characters and in parts, and maximum nesting: far
 #: below the limit of recursion.
@@ -200,7 +200,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """One of the built-in names: it last block session trial subject steps state."""
+    """A built-in name (a key of ``BUILT_INS``)."""
 
     name: str
 

@@ -543,7 +543,9 @@ def _written(tree: ex.Expression) -> str:
 
 
 def _offset(tree: ex.Expression) -> int:
-    """Return the column of the first name in a parsed tree, or 0."""
+    """Return the column of a tree's leftmost operand if it is a name or a call;
+    otherwise 0.
+    """
     match tree:
         case (
             ex.Word(offset=offset) | ex.Call(offset=offset) | ex.Compute(offset=offset)

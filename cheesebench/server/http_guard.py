@@ -125,8 +125,8 @@ class RequestGuard:
 
 
 def _is_visit(request: web.Request) -> bool:
-    """Return whether a person follows a link from elsewhere. With the token, any origin
-    is allowed.
+    """Return whether the request opens the page in a browser, by a link or a typed
+    address. A link may be on any site, because the address already contains the token.
     """
     return (
         request.method == "GET" and request.headers.get("Sec-Fetch-Mode") == "navigate"

@@ -166,7 +166,9 @@ def to_json(state: watch.RunState) -> dict[str, Any]:
 
 
 def _calls(state: watch.RunState) -> dict[str, Any]:
-    """Return the cost of a run's calls, and how many replies could be read."""
+    """Return a run's counts of calls: cost, tokens, calls in flight, unreadable replies
+    and faults.
+    """
     flight = state.flight
     counts = [
         cell.result.calls.counts
@@ -529,8 +531,6 @@ class Viewer:
             )
 
         return await self._stream(request, tell)
-
-    # ---- helpers
 
     def _find(self, request: web.Request) -> tuple[str, Path]:
         """Return the run that a request names. It must be one that exists: no path is

@@ -53,8 +53,8 @@ ALPHA = 0.05
 #: Maximum number of sign flips: all of them up to 13 pairs, beyond that a sample of
 #: this size.
 MOST_FLIPS = 9999
-#: Number of largest differences whose signs are flipped one by one; the sum of the
-#: others is normal.
+#: Number of the largest differences whose signs are drawn at random. The sum of the
+#: other differences is approximated by a normal draw.
 FLIPPED = 1000
 #: What stands for the agent if a program acts by itself; and the prefix of a setting.
 NO_AGENT, SETTING = "none: a program", "setting "

@@ -16,7 +16,7 @@ from cheesebench.statistics.summary import CellResult, ClassShares, Game, Verdic
 BETTER = {
     "higher": "higher is better",
     "lower": "lower is better",
-    "alike": "neither more nor less than the animals",
+    "alike": "closer to the animals is better",
 }
 NO_SUCCESS_DECLARED = (
     "The protocol declares no success, so there is no pass rate to compare."

@@ -118,7 +118,10 @@ def check(context: BackendContext) -> str:
         return f"{weights(context)}"
     cached, packaged = _cached(wanted), _in_package(wanted)
     if path := cached or packaged:
-        _check(path, wanted, f"Delete it: {path}.")
+        remedy = (
+            f"Delete it: {path}." if cached else f"Install it again: {wanted.remedy}."
+        )
+        _check(path, wanted, remedy)
         return f"{path}, SHA-256 checked" if wanted.sha256 else f"{path}"
     if parts := _parts(wanted):
         return f"in {len(parts)} installed packages, joined on first use"

@@ -81,7 +81,7 @@ def test_a_baseline_that_has_nothing_to_lose_is_warned_of(
     assert "Warning: worse rarely succeeds on little (" in said
     with rewritten(results / RUN / "run.sqlite") as connection:
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.chance', 0.9)")
-    lost = "Warning: none of the ability is there to be lost: little ("
+    lost = "nothing to lose in them: little ("
     said = " ".join(run("bless", RUN, "low").err.split())
     assert lost in said
     assert "moving at random 90 %" in said

@@ -6,7 +6,7 @@ in ``docs/prompts.md``, whose table is the test. In short:
 
 1. Only the text before the end of the turn is read. The turn ends at an end-of-turn
    token, at a line that opens the other side's role, and, after the first action, at a
-   line that only the world writes.
+   line that only the environment writes.
 2. A list of items follows the first ``ACTIONS:``, or the last words of the request. A
    later list counts only if the reply takes the first one back.
 3. Without the label, a reply (or its last paragraph) counts only if it is just such a
@@ -109,8 +109,8 @@ def _request() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _world() -> re.Pattern[str]:
-    """Return a pattern for lines that only the world writes, or the model in an
-    imagined next turn: heads of messages, results of steps, rows of a map, roles.
+    """Return a pattern for lines that only the environment writes, or a model that
+    imagines its next turn: heads of messages, results of steps, rows of a map, roles.
     """
     text = {name: re.escape(one.template) for name, one in messages().items()}
     heads = "|".join(text[name] for name in ("new_trial", "your_turn", "trial_ended"))
@@ -267,8 +267,8 @@ def _read(text: str, told: str) -> tuple[_Listed, str, bool]:
 
 
 def _until_the_world(text: str) -> str:
-    """Return a reply that has answered up to the first line that only
-    the world writes.
+    """Cut a reply at the first line that only the environment writes, if it has named
+    its actions before that line. Otherwise return the whole reply.
     """
     spoke = next(filter(_answers, _sections(text)), None)
     line = _world().search(text)
