@@ -1,4 +1,4 @@
-"""The answer for one task, and the answer of one cell."""
+"""The verdict on one task, and how a cell becomes one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Answer = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskVerdict:
-    """The answer on one task; scores are proportions, ``rate`` is the mean of the
+    """The verdict on one task. Scores are proportions, and ``rate`` is the mean of the
     subjects' means.
     """
 
@@ -24,19 +24,23 @@ class TaskVerdict:
     subjects: int
     rate: float | None
     against: float | None
-    """The other model's mean, the value, or the animals'."""
+    """What the rate is compared with: the other model's mean, the given value, or the
+    animals' value.
+    """
     interval: tuple[float, float] | None
-    """95 % interval, of the difference of two models, or of the mean."""
+    """95 % interval: of the difference if there are two models, otherwise of the
+    mean.
+    """
     p_value: float | None = None
-    """P value for two models, after Holm's correction."""
+    """P value of the difference of two models, after Holm's correction."""
     detectable: float | None = None
-    """The difference of two models that this number of pairs would show with a power of
-    80 %.
+    """The difference of two models that so many pairs would detect with a power of 80
+    %.
     """
     model: str | None = None
-    """The model of a run; None for other logs."""
+    """The model, if the log is a run's; otherwise None."""
     protocol: str | None = None
-    """The protocol of a run; None for other logs."""
+    """The protocol, if the log is a run's; otherwise None."""
 
 
 def answer_of(cell: CellResult, task: str) -> TaskVerdict:

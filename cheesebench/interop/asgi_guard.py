@@ -1,5 +1,5 @@
-"""A guard for an ASGI application without one: it checks hosts and origins as for
-pages, bounds bodies, and keeps any client from holding all sessions.
+"""A guard for an ASGI application that has none. It checks hosts and origins as for our
+pages, limits bodies, and keeps any client from holding all sessions.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 
-#: Maximum bytes of a body, or of a message; a model's reply is shorter.
+#: Maximum size of a body or of a message, in bytes. A model's reply is shorter.
 LARGEST = 1_000_000
-#: Timeout for a body, in seconds.
+#: Seconds in which a body must arrive.
 PATIENCE = 15.0
-_GARBAGE = "The body is not a JSON object, or a number or character in it is invalid."
+_GARBAGE = "The body is not a JSON object, or has an invalid number or character."
 
 
 class RefusedError(Exception):
@@ -37,8 +37,8 @@ class RefusedError(Exception):
 class AsgiGuard:
     """An application behind its guard.
 
-    ``door`` knows its hosts; a client (an address) may have at most ``each`` WebSockets
-    at once.
+    ``door`` knows the hosts under which the application may be requested. A client (an
+    address) may have at most ``each`` WebSockets at once.
     """
 
     application: Application
@@ -79,7 +79,7 @@ class AsgiGuard:
                     f"This client holds {self.each} sessions. End one, or start the server with --sessions-each N.",
                 )
         except RefusedError as error:
-            await receive()  # consumes websocket.connect
+            await receive()  # This consumes websocket.connect.
             await _answer(send, "websocket.http", error, scope)
             return
         self._held[client] += 1
@@ -100,7 +100,7 @@ class AsgiGuard:
         if headers.get("host", "").lower() not in own:
             raise RefusedError(
                 421,
-                "This server is not known by that name. Start it with --host-name HOST:PORT.",
+                "This server does not answer under that name. Start it with --host-name HOST:PORT.",
             )
         origin = headers.get("origin")
         site = headers.get("sec-fetch-site", "none")
@@ -121,7 +121,7 @@ async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
                 body += message.get("body", b"")
                 fits, more = len(body) <= LARGEST, message.get("more_body", False)
     except TimeoutError:
-        raise RefusedError(408, "The request is not whole.") from None
+        raise RefusedError(408, "The request is incomplete.") from None
     if not fits:
         raise RefusedError(413, f"A request has at most {LARGEST:,} bytes.")
     return bytes(body)
@@ -132,7 +132,9 @@ def _is_json(headers: Mapping[str, str]) -> bool:
 
 
 def _check_json(text: str | bytes) -> None:
-    """Raise RefusedError unless this is a JSON object that can be written again."""
+    """Raise RefusedError unless this is a JSON object that can be written as JSON
+    again.
+    """
     try:
         value = json.loads(text)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()

@@ -1,8 +1,8 @@
 """Subjects whose replies come from another program, call by call: an OpenEnv client, or
 a model of Inspect.
 
-Agent, trial loop and records are those of a run, so the same seed and replies give the
-same records.
+Agent, trial loop and records are those of a run, so equal seeds and replies give equal
+records.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def hosted(
     Raises CheeseBenchError for an unknown name, or an impossible setting or view.
     """
     plugins = installed_plugins()
-    # No call is made: the backend is only a placeholder for "messages in, text out".
+    # The backend is only a placeholder for "messages in, text out": it is never called.
     language = cells.language_model(
         plugins,
         ModelEntry(name=model, backend="openai", id=model),
@@ -114,12 +114,14 @@ def life_to_json(plan: CellPlan, records: Iterable[TrialRecord]) -> dict[str, An
 
 
 def life_from_json(life: Mapping[str, Any]) -> tuple[CellPlan, list[TrialRecord]]:
-    """Undo ``life_to_json``; raises one of NOT_AS_WRITTEN for anything else."""
+    """Undo ``life_to_json``. Raise one of the errors in NOT_AS_WRITTEN for anything
+    else.
+    """
     return read_plan(life["plan"]), [trial_from_row(row) for row in life["trials"]]
 
 
 def judge_lives(lives: Iterable[Mapping[str, Any]]) -> list[CellResult]:
-    """Judge the cells of such lives; subjects without one are missing."""
+    """Judge the cells of such lives. Subjects without a life count as missing."""
     found: dict[CellPlan, list[TrialRecord]] = {}
     for plan, records in map(life_from_json, lives):
         found.setdefault(plan, []).extend(records)
@@ -147,19 +149,23 @@ class Turns(Asker):
         self.go_on()
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
-        """Hand the call over to the caller of ``go_on`` or ``reply``."""
+        """Pass the call to the caller of ``go_on`` or ``reply``, and wait for its
+        reply.
+        """
         return await _handed_over(request)
 
     def go_on(self) -> None:
-        """Begin the next trial if none is in progress; ``over`` is True if there is
-        none.
+        """Begin the next trial if none is in progress. If no trial is left, set
+        ``over``.
         """
         if self.request is None and not self.over:
             self._step = self._trials.__anext__()
             self._advance(None)
 
     def reply(self, text: str) -> None:
-        """Answer the pending call; a trial that ends is added to ``records``."""
+        """Answer the pending call. If this ends the trial, its record is added to
+        ``records``.
+        """
         self._advance(ChatReply(text=text))
 
     def _advance(self, reply: ChatReply | None) -> None:

@@ -73,7 +73,7 @@ def _encoded(content: object) -> bytes:
 
 def _spec(log: RunLog, plan: CellPlan) -> Json:
     manifest, facts = log.manifest, ("view", "design", "estimand")
-    # Without slashes and signs, because Inspect uses these as file names.
+    # The name has no slashes and signs, because Inspect uses it as a file name.
     identity = hashlib.sha256(
         json.dumps([manifest["run_id"], *plan.key]).encode()
     ).hexdigest()[:22]
@@ -161,7 +161,8 @@ def _sample(
 ) -> Json:
     name = f"subject-{record.subject:04}-trial-{record.trial + 1:04}"
     events = list(_calls(name, plan, calls, created))
-    messages = events[0]["input"][:-1] if events else []  # the system message
+    # The system message comes first.
+    messages = events[0]["input"][:-1] if events else []
     for event in events:
         messages += [event["input"][-1], event["output"]["choices"][0]["message"]]
     seconds = sum(call.seconds for call in calls)
@@ -215,8 +216,8 @@ def _event(name: str, kind: str, number: int, created: str, seconds: float) -> J
 def _calls(
     name: str, plan: CellPlan, calls: Sequence[CallRecord], created: str
 ) -> Iterator[Json]:
-    """Yield an event for each call, consecutively from the run's beginning, because the
-    log has no times of calls.
+    """Yield an event for each call. The events follow each other from the beginning of
+    the run, because the log has no times of calls.
     """
     seconds = 0.0
     for number, call in enumerate(calls):
@@ -298,8 +299,8 @@ def _metadata(record: TrialRecord) -> Json:
         name: dict(getattr(record, name))
         for name in ("counters", "measures", "variables", "tally")
     }
-    # Trials count from 1, as in the sample's name and everywhere else that people read
-    # them.
+    # Trials are counted from 1, as in the sample's name and everywhere else where
+    # people read them.
     own = {name: getattr(record, name) for name in names}
     return {**own, "trial": record.trial + 1, **mappings}
 

@@ -57,8 +57,8 @@ def protocol(
     edition: str | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Task:
-    """Return the task of any protocol, by its name or file; ``settings`` are the
-    agent's.
+    """Return the task of a protocol, given by its name or its file. ``settings`` are
+    those of the agent.
     """
     cells = hosted(
         [protocol], edition=edition, model=str(model.get_model()), agent=agent, settings=settings, view=view,
@@ -219,8 +219,8 @@ def success() -> Scorer:
     return score
 
 
-# A partial function has no module, so Inspect puts no package before the task's name.
+# Inspect puts a function's package before the task's name. A partial function has none.
 task(name="cheesebench/protocol")(partial(protocol))
 for _stem in Catalogue(installed_plugins().protocol_directories).files:
-    if "." not in _stem:  # editions are selected by a parameter
+    if "." not in _stem:  # Editions are selected by a parameter.
         task(name=f"cheesebench/{_stem}")(partial(protocol, _stem))

@@ -29,20 +29,20 @@ from cheesebench.redaction import quoted
 #: run draws (128 bits).
 TRAINING = 2**128
 SPLITS = ("train", "test")
-#: Maximum characters of a reply, which no model's reply reaches.
+#: Maximum number of characters of a reply, which no model reaches.
 LONGEST = 200_000
 
 
 class Reply(Action):  # type: ignore[misc]
-    """The model's answer: ``text`` unchanged, or ``actions`` (and ``learnings``) as by
-    a call of the tool.
+    """The model's answer: its ``text`` unchanged, or ``actions`` (and ``learnings``) as
+    in a call of the tool.
     """
 
     text: str = Field("", max_length=LONGEST)
     actions: list[Annotated[str, Field(max_length=100)]] = Field(
         default=[], max_length=1000
     )
-    """Names from ``ACTIONS``; ``step`` reports any other."""
+    """Names from ``ACTIONS``. ``step`` reports other names."""
     learnings: str | None = Field(None, max_length=LONGEST)
 
     @property
@@ -64,11 +64,13 @@ class Prompt(Observation):  # type: ignore[misc]
     tool: dict[str, Any] | None = None
     """Name, description and JSON schema of the agent's tool, if it has one."""
     trials: list[dict[str, Any]] = Field(default_factory=list)
-    """The trials that ended with this step: outcome, success, reward."""
+    """Outcome, success and reward of each trial that ended with this step."""
 
 
 class LifeState(State):  # type: ignore[misc]
-    """Which life it is: with ``split`` test, that of ``pytest --seed SEED``."""
+    """Which life is led. With the split ``test`` it is a life of ``pytest --seed
+    SEED``.
+    """
 
     protocol: str = ""
     split: str = "train"
@@ -107,8 +109,8 @@ class Served:
             **names,
         )
 
-        # Over HTTP each request has an environment of its own, so there is no session
-        # to report a mistake in.
+        # Over HTTP each request has an environment of its own, so no session can report
+        # a mistake.
         app.add_exception_handler(CheeseBenchError, _mistake)
         return forgiving(app)
 
@@ -118,11 +120,11 @@ async def _mistake(request: Any, error: CheeseBenchError) -> Any:
 
 
 def forgiving(app: Any) -> Any:
-    """Return ``app`` without the traceback of 60 lines for each client that leaves in
-    the middle of a life.
+    """Return ``app`` wrapped so that a client that leaves in the middle of a life
+    prints no traceback (of 60 lines).
 
-    OpenEnv would report to a client that its connection has failed, over the failed
-    connection.
+    The traceback comes from OpenEnv, which tells the client about the failed connection
+    over this very connection.
     """
 
     async def call(scope: Any, receive: Any, send: Any) -> None:

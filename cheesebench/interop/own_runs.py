@@ -1,4 +1,6 @@
-"""Verdicts on runs of our own, in the form of verdicts on other programs' scores."""
+"""Verdicts on CheeseBench's own runs, in the form of verdicts on scores of other
+programs.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,12 @@ def judge_runs(
     value: float | None,
     results: Path,
 ) -> tuple[list[answers.TaskVerdict], list[str]] | None:
-    """Return the verdicts on a run of our own, alone or against another, and a text on
-    replayed trials; None if it is not a run.
+    """Return the verdicts on a run of CheeseBench, alone or against another one, and
+    sentences on replayed trials. Return None if ``first`` is not such a run.
 
-    The run is given as such, by its id in ``results``, or by directory or file. Raises
-    OptionError for a missing run, and for a run against something that is not one.
+    A run is given as an object, by its id in ``results``, or by its directory or file.
+    Raises OptionError for a missing run, and if a run is to be compared with something
+    that is not one.
     """
     given = [one for one in (first, second) if one is not None]
     logs = [_log(one, results) for one in given]

@@ -1,5 +1,5 @@
 """Reads scores of other evaluations: logs of Inspect AI, lm-eval and Every Eval Ever,
-and CSV. The files may be hostile.
+and CSV files. The files may be hostile.
 """
 
 from __future__ import annotations
@@ -36,26 +36,28 @@ from cheesebench.redaction import quoted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Maxima, which no real log should reach: bytes of a table, of a line, or of a member
-#: of an Inspect log; bytes of all JSON of such a log; characters of a name; scores.
+#: Limits that no real log should reach. ``LONGEST``: bytes of a table, of a line, or of
+#: a member of an Inspect log. ``LONGEST_JSON``: bytes of all JSON of such a log.
+#: ``LONGEST_NAME``: characters of a name. ``MOST``: number of scores.
 LONGEST, LONGEST_JSON, LONGEST_NAME, MOST = 32 * 2**20, 64 * 2**20, 500, 1_000_000
 #: Number of rows processed together.
 AT_ONCE = 300
 #: Maximum number of names of scores, and of tasks, in a file.
 MOST_NAMES = 10_000
-#: Maximum number of objects and lists, and of values, in one piece of JSON. Each takes
-#: up to 60 times its size in the file when in memory.
+#: Maximum number of objects and lists, and of values, in one piece of JSON. In memory,
+#: each takes up to 60 times its size in the file.
 MOST_OBJECTS, MOST_VALUES = 500_000, 2_000_000
-#: The same limits, and a maximum of bytes, for all lines of a log together. Reading
-#: that much takes some ten seconds.
+#: The same limits, and a maximum size in bytes, for all lines of a log together. So
+#: much takes some ten seconds to read.
 ALL_OBJECTS, ALL_VALUES, ALL_BYTES = 20_000_000, 100_000_000, 2**30
-#: Names of lm-eval's scores in old files, which do not name them.
+#: The scores that lm-eval may have written into old files, which do not list their
+#: scores.
 _METRICS = ("acc", "acc_norm", "exact_match")
 _decode = json.JSONDecoder().decode
-# RuntimeError: the file is encrypted.
+# RuntimeError is raised if the file is encrypted.
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
-#: Compressions that Inspect uses: none, Deflate, Zstandard. Other ones would be
-#: unpacked at once, regardless of the requested size.
+#: Compressions that Inspect uses: none, Deflate, Zstandard. Python unpacks others as a
+#: whole, whatever size is asked for.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93)
 #: Inspect's grades.
 GRADES = {
@@ -92,7 +94,7 @@ class Items:
     _scores: array[float] = field(default_factory=lambda: array("d"))
 
     def add(self, keys: Iterable[tuple[str, str]], scores: Iterable[float]) -> None:
-        """Add scores of items; NaN is a missing one."""
+        """Add scores of items. NaN stands for a missing score."""
         self._places.extend(map(self.index.__getitem__, keys))
         self._scores.extend(scores)
 
@@ -112,13 +114,13 @@ class Items:
 
     @property
     def missing(self) -> int:
-        """Scores that are empty, or no number."""
+        """Number of scores that are empty, or no number."""
         return sum(map(math.isnan, self._scores))
 
 
 class Shown(dict[str, str]):
-    """A cache of names in a file, made fit for display, because that takes longer than
-    reading a row.
+    """The names in a file, made printable. They are cached, because making one
+    printable takes longer than reading a row.
     """
 
     def __init__(self, path: Path) -> None:
@@ -152,12 +154,12 @@ def read_scores(
     cluster: str | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
 ) -> Scores:
-    """Return the scores in a log, a file, or a directory of them, each scaled from
-    ``limits`` to 0 to 1.
+    """Return the scores in a log, a file, or a directory of such files. Each score is
+    scaled from the range ``limits`` to the range from 0 to 1.
 
     ``score`` names one of several scores, ``cluster`` the field of an item's metadata
-    by which items are clustered. Raises OptionError for anything else than such a log,
-    and for a score beyond the limits.
+    by which items are clustered. Raises OptionError for anything that is not such a
+    log, and for a score beyond the limits.
     """
     reading = _Reading(path, score, limits)
     try:
@@ -254,8 +256,8 @@ def _keys(names: Sequence[str]) -> Iterable[str]:
 
 
 class Numbers(dict[object, float]):
-    """A cache from values in a file to scores from 0 to 1, because most values repeat;
-    NaN: missing.
+    """The scores, from 0 to 1, for values in a file (NaN for a missing one). They are
+    cached, because most values repeat.
     """
 
     def __init__(self, limits: tuple[float, float]) -> None:
@@ -265,7 +267,9 @@ class Numbers(dict[object, float]):
     def of(
         self, values: Sequence[object], places: Sequence[tuple[object, ...]]
     ) -> list[float]:
-        """Return the scores; OptionError, with the place, for an invalid value."""
+        """Return the scores. Raise OptionError, with the place, for an invalid
+        value.
+        """
         try:
             return [*map(self.__getitem__, values)]
         except (TypeError, ValueError, OverflowError):
@@ -293,8 +297,8 @@ class Numbers(dict[object, float]):
 
 
 def _number(value: object) -> float:
-    """Return a number, NaN for a missing one; ValueError or TypeError for anything
-    else.
+    """Return a number, or NaN for a missing one. Raise ValueError or TypeError for
+    anything else.
     """
     if value is None:
         return math.nan
@@ -302,7 +306,8 @@ def _number(value: object) -> float:
         if value.lower() in MISSING_CELLS:
             return math.nan
         value = GRADES.get(value, GRADES.get(value.lower(), value))
-    # Only Python reads 2_4, and digits of other scripts, as numbers.
+    # Python also reads 2_4 and digits of other scripts as numbers; other programs do
+    # not.
     if isinstance(value, str) and ("_" in value or not value.isascii()):
         raise ValueError
     try:
@@ -375,13 +380,17 @@ def _check_names(header: Sequence[str]) -> None:
 
 
 def _regular(path: Path) -> IO[bytes]:
-    """Open a regular file, because reading any other could block, or never end."""
+    """Open a file if it is a regular one. Reading from any other could block, or never
+    end.
+    """
     read_bytes(path, 0)
     return path.open("rb")
 
 
 def _loads(content: bytes) -> Any:
-    """Return the value in JSON; _TooLargeError if it would fill the memory."""
+    """Return the value of a JSON text. Raise _TooLargeError if it would fill the
+    memory.
+    """
     if len(content) > MOST_OBJECTS:
         objects, commas = _objects_and_commas(content)
         if objects > MOST_OBJECTS or objects + commas > MOST_VALUES:
@@ -389,7 +398,7 @@ def _loads(content: bytes) -> Any:
                 f"one piece of its JSON has more than {MOST_OBJECTS:,} objects and lists, or {MOST_VALUES:,} values"
             )
     try:
-        # The fast parser takes half of the time.
+        # This parser takes half of the time of the other one.
         return from_json(content, cache_strings="keys")
     except ValueError:
         # Text that the fast parser rejects may still be JSON: lone surrogates, or deep
@@ -401,7 +410,8 @@ def _objects_and_commas(content: bytes) -> tuple[int, int]:
     import numpy as np
 
     codes = np.frombuffer(content, np.uint8)
-    objects = (codes | 0x20) == ord("{")  # and [
+    # This finds [ as well as {, whose codes differ in this bit.
+    objects = (codes | 0x20) == ord("{")
     return int(np.count_nonzero(objects)), int(np.count_nonzero(codes == ord(",")))
 
 
@@ -502,7 +512,7 @@ def _of_inspect(
                     isinstance(metadata, Mapping)
                     and {"plan", "trials"} <= metadata.keys()
                 ):
-                    # A summary has long texts only in part.
+                    # The summary may have cut long texts.
                     whole = read(f"samples/{sample['id']}_epoch_{sample['epoch']}.json")
                     lives.append(whole["scores"][scorer]["metadata"])
                 named = value if isinstance(value, Mapping) else {"": value}

@@ -43,8 +43,8 @@ _PROPORTION = {
 
 
 def _judged(log: RunLog) -> Iterator[tuple[CellPlan, CellResult]]:
-    """Yield the cells that have a rate, without controls, because their scores are not
-    a model's.
+    """Yield the cells that have a rate. Controls are left out, because their scores are
+    not a model's.
     """
     for plan in log.plans():
         result = judge_sample(plan, draw_sample(plan, log.trials_by_subject(plan)))
@@ -57,8 +57,8 @@ def _name(text: str) -> str:
 
 
 def write_every_eval_ever(directory: Path, log: RunLog) -> Iterator[Path]:
-    """Write for each cell the result, and a line for each trial that was run; yield the
-    files with results.
+    """For each cell, write its result, and a line for each trial that was run. Yield
+    the files with results.
     """
     manifest = log.manifest
     when = str(int(datetime.fromisoformat(manifest["created"]).timestamp()))
@@ -157,12 +157,12 @@ def write_every_eval_ever(directory: Path, log: RunLog) -> Iterator[Path]:
 
 
 def _instance(plan: CellPlan, sample: Json) -> Json:
-    """Return the line for a trial; for an agent without a model, its text lists the
-    actions.
+    """Return the line for a trial. For an agent without a model, the text of the line
+    lists the actions.
     """
     said = [(one["role"], one["content"]) for one in sample["messages"]]
     said = said or [("user", plan.title), ("assistant", sample["metadata"]["actions"])]
-    # From a reply with its reasoning, the text.
+    # A reply with its reasoning has several parts, of which the last is the text.
     texts = [text if isinstance(text, str) else text[-1]["text"] for _, text in said]
     score = sample["scores"][SCORE]
     answer = {
@@ -198,8 +198,8 @@ def _instance(plan: CellPlan, sample: Json) -> Json:
 
 
 def write_hugging_face(directory: Path, log: RunLog, dataset: str) -> Iterator[Path]:
-    """Write the contents of ``.eval_results`` in a model's repository on the Hub: a
-    file for each model and view.
+    """Write the contents of the folder ``.eval_results`` of a model's repository on the
+    Hub: a file for each model and view.
     """
     files: dict[Path, list[Json]] = {}
     for plan, result in _judged(log):

@@ -1,9 +1,10 @@
-"""Verdicts on scores of other evaluations: one model against another, pair by pair, or
+"""Verdicts on scores of other evaluations: one model against another (pair by pair), or
 against a value.
 
-The statistics are those of runs (``statistics.comparison``, ``statistics.betting``): a
-sign-flip test over paired subjects, Holm's correction over tasks, and for a value a
-bet tuned to the number of subjects, whose wealth must grow 20-fold for each task.
+The statistics are those of runs (``statistics.comparison``, ``statistics.betting``).
+Two models are compared by a sign-flip test over paired subjects, with Holm's correction
+over tasks. A value is tested by a bet tuned to the number of subjects, whose wealth
+must grow 20-fold times the number of tasks.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 #: Power for the smallest detectable difference.
 POWER = 0.8
-#: Largest number of subjects that is reported as needed.
+#: A larger number of needed subjects is not reported.
 MOST_NEEDED = 1_000_000
 
 
@@ -77,12 +78,12 @@ class ScoreVerdict(tables.Tabular):
 
     @property
     def worse(self) -> bool:
-        """Whether a task is worse, or FAIL."""
+        """Whether any task is worse, or has the verdict FAIL."""
         return any(one.answer in ("worse", "FAIL") for one in self.tasks)
 
     @property
     def better(self) -> bool:
-        """Whether a task is better, or PASS, and none is worse."""
+        """Whether any task is better, or has the verdict PASS, and none is worse."""
         return not self.worse and any(
             one.answer in ("better", "PASS") for one in self.tasks
         )
@@ -107,11 +108,11 @@ def verdict(
     limits: tuple[float, float] = (0.0, 1.0),
     results: str | PathLike[str] = "results",
 ) -> ScoreVerdict:
-    """Return whether ``first`` is better or worse than ``second``, or than ``value``:
-    runs of our own, or logs of other evaluations.
+    """Return whether ``first`` is better or worse than ``second``, or than ``value``.
+    Both may be runs of CheeseBench, or logs of other evaluations.
 
-    Without both, runs and the subjects of ``inspect eval cheesebench/...`` are judged
-    against their animals.
+    Without ``second`` and ``value``, runs and the subjects of ``inspect eval
+    cheesebench/...`` are judged against their animals.
 
     Parameters:
         first: An Inspect log, lm-eval's ``samples_*.jsonl``, a ``*_samples.jsonl`` of
@@ -129,9 +130,7 @@ def verdict(
         OptionError: For what cannot be read or paired; the message names a remedy.
     """
     if second is not None and value is not None:
-        raise OptionError(
-            "A verdict needs a second log or a value, not both. Give one of them."
-        )
+        raise OptionError("Give either a second log or a value, not both.")
     low, high = limits
     if not -math.inf < low < high < math.inf:
         raise OptionError(
@@ -204,11 +203,11 @@ class Means(NamedTuple):
     """Mean scores: of a subject over its items, and of an item over its repeats."""
 
     plain: Floats
-    """Over the items with a score; NaN if there is none."""
+    """Means over the items with a score; NaN without such items."""
     low: Floats
-    """As if all missing scores were 0."""
+    """The same means if all missing scores were 0."""
     high: Floats
-    """As if all missing scores were 1."""
+    """The same means if all missing scores were 1."""
 
 
 def _means(
@@ -349,8 +348,8 @@ def _missing(scores: Scores) -> Iterator[str]:
 
 
 def _judged(task: str, items: Items, bar: float, goal: float) -> answers.TaskVerdict:
-    """Judge the mean against a bar, by a bet on the number of subjects, which is fixed
-    before a log is read.
+    """Judge the mean against a bar, by a bet tuned to the number of subjects, which is
+    fixed before a log is read.
     """
     import numpy as np
 
@@ -390,7 +389,7 @@ def _needed(means: Floats, bar: float, wanted: float) -> int | None:
     """Return the number of subjects with which a new log would decide with a
     probability of ``POWER``; None above ``MOST_NEEDED``.
 
-    The means of this log and of the new one are each uncertain by their standard error.
+    Both means, of this log and of the new one, are uncertain by their standard error.
     """
     import numpy as np
 
@@ -398,7 +397,8 @@ def _needed(means: Floats, bar: float, wanted: float) -> int | None:
         return None
     variance = max(means.var(ddof=1), means.mean() * (1 - means.mean()) / 1e3)
     distance, z = abs(means.mean() - bar), quantile(1 - POWER, None)
-    # Distance from the bar, in standard errors, at which a bet tuned to n wins.
+    # Distance from the bar, in standard errors, at which a bet tuned to n subjects
+    # decides.
     critical = (2 * (wanted - math.log(TUNED[0][1]))) ** 0.5
     for subjects in map(int, np.unique(np.geomspace(20, MOST_NEEDED, 60).astype(int))):
         uncertain = z * (variance / len(means) + variance / subjects) ** 0.5

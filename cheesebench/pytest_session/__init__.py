@@ -1,4 +1,4 @@
-"""A pytest session that runs models; loaded only when ``--model`` or ``--study`` is
+"""A pytest session that runs models. It is loaded only if ``--model`` or ``--study`` is
 given.
 """
 
@@ -36,8 +36,8 @@ from cheesebench.terminal import printable, unprintable_replaced
 
 
 class _Adopter:
-    """Passes objects that pytest loads (mainly conftests) to our plugin manager if they
-    have one of our hooks.
+    """Registers plugins that pytest loads (mainly conftests) with our plugin manager,
+    too, if they have one of our hooks.
     """
 
     def __init__(self, plugins: PluginManager) -> None:

@@ -1,5 +1,5 @@
-"""The cells of a session. They are started together; a test awaits and judges each; the
-end reports all.
+"""The cells of a session. All start together; each test awaits and judges its own; at
+the end all are reported.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class NotMeasuredError(CheeseBenchError):
 class VerdictError(CheeseBenchError, AssertionError):
     """A verdict that fails the test; its text is the explanation.
 
-    It is an AssertionError, because reports (Allure's) take any other error for a
-    breakdown.
+    It is an AssertionError, because reports (such as Allure's) count any other error as
+    a broken test.
     """
 
 
@@ -50,8 +50,8 @@ def shows_only(option: Any) -> bool:
 
 
 class CellItem(pytest.Item):
-    """One cell. ``setup`` waits for its trials, so that a failure there is an error;
-    the call judges them.
+    """The test of one cell. Its setup waits for the trials, so that a failure there is
+    an error of the test; the call judges the trials.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class CellItem(pytest.Item):
             with_calls(result, self.run.calls(plan)), self.run.causes(plan)
         )
         own = ci.case_properties(self.result)
-        # A plugin that repeats a test sets it up again, but each property must occur
-        # once.
+        # A plugin that repeats a test sets the test up again, but each property must
+        # occur once.
         names = {name for name, _ in own}
         others = [one for one in self.user_properties if one[0] not in names]
         self.user_properties[:] = [*others, *own]
@@ -118,7 +118,8 @@ class CellItem(pytest.Item):
         )
         if (verdict is Verdict.FAIL and not self.run.forgives) or fails:
             if self.is_last_straw():
-                self.run.stop_sending()  # stop now, because making a film takes time
+                # Stop sending now, because making a film takes time.
+                self.run.stop_sending()
             raise VerdictError(
                 explanations.explain(self.run, self.specification, self.result)
             )
@@ -126,7 +127,7 @@ class CellItem(pytest.Item):
             pytest.skip(printable(self.result.reason))
 
     def is_last_straw(self) -> bool:
-        """Return whether one more failure ends the session (``-x``, ``--maxfail``)."""
+        """Return whether the next failure ends the session (``-x``, ``--maxfail``)."""
         most = self.config.option.maxfail
         return bool(most) and self.session.testsfailed + 1 >= most
 
@@ -147,8 +148,8 @@ class Cells:
         if not self._runs_anything(session):
             return
         run, items = self._run, _to_run(session)
-        # A shard without cells is a run, too, so that merging needs no special case for
-        # it.
+        # A shard without cells is a run, too, so that ``merge`` needs no special case
+        # for it.
         if not items and not run.whole:
             return
         cells = [(item.plan, item.specification) for item in items]
@@ -160,10 +161,10 @@ class Cells:
                 driver.connect()
         except CheeseBenchError as error:
             if not run.is_worker:
-                run.close()  # nothing was run, so the old run is not reported again
+                run.close()  # Nothing was run, so the old run is not reported again.
                 raise refusals.refused(run.config, error) from error
-            # An error here would kill the worker, which pytest reports as an internal
-            # error. Items can report it properly.
+            # An error here would kill the worker, and pytest would report an internal
+            # error. The items can report it properly.
             for item in items:
                 item.obstacle = redact(str(error))
             return

@@ -1,5 +1,5 @@
-"""Output for CI systems: annotations, the job summary, and the cases of
-a JUnit file.
+"""Output for CI systems: annotations, the job summary, and the cases of a JUnit
+file.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def _text(value: object) -> str:
     return printable(str(value))
 
 
-#: Maximum bytes of a step's summary; GitHub drops a larger one entirely.
+#: Maximum size of a step's summary in bytes. GitHub drops a larger one entirely.
 LIMIT = 2**20
 _FENCE = "```"
 _CUT = (
@@ -263,8 +263,8 @@ _CUT = (
 
 
 def append_step_summary(text: str) -> None:
-    """Append a Markdown report to the summary of this step, if there is one. Raises
-    OSError.
+    """Append a Markdown report to the summary of this step, if there is one. Raise
+    OSError if the file cannot be written.
     """
     given = os.environ.get("GITHUB_STEP_SUMMARY")
     if not given:
@@ -276,18 +276,20 @@ def append_step_summary(text: str) -> None:
 
 
 def folded(title: str, text: str) -> str:
-    """Return Markdown that a reader of GitHub or GitLab opens."""
+    """Return Markdown that is folded away on GitHub and GitLab until the reader opens
+    it.
+    """
     return f"<details><summary>{title}</summary>\n\n{text}\n\n</details>\n"
 
 
 def cut(text: str, room: int) -> str:
-    """Return the text if it fits into ``room`` bytes; otherwise as many whole lines as
-    fit, with a notice.
+    """Return the text if it fits into ``room`` bytes. Otherwise return as many whole
+    lines as fit, with a notice.
     """
     content = text.encode()
     if len(content) <= room:
         return text
-    # A truncated code block must be closed, otherwise the rest of the page would be
+    # A truncated code block must be closed. Otherwise the rest of the page would be
     # code.
     closing = f"{_FENCE}{_CUT}"
     room -= len(closing.encode())
@@ -311,8 +313,8 @@ _KINDS = {
 def annotate(
     summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_error: bool
 ) -> Iterator[str]:
-    """Yield commands of GitHub Actions for cells without a PASS; ``paths`` are files by
-    protocol. Nothing outside GitHub.
+    """Yield commands of GitHub Actions for cells without a PASS. ``paths`` are the
+    files of the protocols. Outside GitHub, yield nothing.
 
     A warning is given for a FAIL that does not affect the exit code, and for anything
     that makes a cell's numbers doubtful.
@@ -332,7 +334,7 @@ def annotate(
 
 
 def _kind_of(cell: CellResult, fail_is_error: bool) -> str:
-    """Return the kind of a cell's annotation; empty if it has none."""
+    """Return the kind of a cell's annotation; an empty string if the cell gets none."""
     if cell.plan.control:
         return ""
     kind = _KINDS.get(cell.verdict, "")
@@ -355,8 +357,8 @@ def annotate_comparison(
     paths: dict[str, Path],
     root: Path,
 ) -> Iterator[str]:
-    """Yield commands of GitHub Actions for comparisons that are worse or undecided
-    (errors, if they are ``blamed`` for a failure), and for doubts.
+    """Yield commands of GitHub Actions for comparisons that are worse or undecided, and
+    for doubts. The comparisons in ``blamed`` fail the run, and are errors.
     """
     if not is_github():
         return
@@ -389,7 +391,7 @@ def is_github() -> bool:
 
 
 def job_address() -> str:
-    """Return the address of this job of GitHub Actions; empty elsewhere."""
+    """Return the address of this job of GitHub Actions; an empty string elsewhere."""
     server, repository = (
         os.environ.get("GITHUB_SERVER_URL", ""),
         os.environ.get("GITHUB_REPOSITORY", ""),
@@ -408,7 +410,9 @@ def command(
     root: Path = Path(),
     line: int = 1,
 ) -> str:
-    """Return the command for one annotation, at a file if it is inside ``root``."""
+    """Return the command for one annotation. It names the file if this is inside
+    ``root``.
+    """
     properties = {"title": title}
     if path is not None and path.absolute().is_relative_to(root):
         # GitHub knows only files of the repository.
@@ -436,8 +440,8 @@ _CLASS = "cheesebench"
 
 
 def add_failure(config: pytest.Config, name: str, reason: str, decision: str) -> None:
-    """Add a failure to the JUnit file, where it begins with the reason why the session
-    fails, and to the failures in the terminal.
+    """Add a failure to the JUnit file and to the failures in the terminal. In the file
+    it begins with ``decision``, the reason why the session fails.
     """
     add_case(config, name, f"{decision}\n\n{reason}")
     terminal = config.pluginmanager.getplugin("terminalreporter")
@@ -466,8 +470,8 @@ def add_case(
     *,
     when: Literal["setup", "call"] = "call",
 ) -> None:
-    """Add a failed case to the JUnit file, if there is one: an error if ``when`` is
-    *setup*.
+    """Add a failed case to the JUnit file, if there is one. The case is an error if
+    ``when`` is *setup*.
     """
     xml, own = config.stash.get(xml_key, None), None
     if (
@@ -475,8 +479,8 @@ def add_case(
         and config.getoption("xmlpath", None)
         and not hasattr(config, "workerinput")
     ):
-        # Options are checked before pytest configures JUnit. It then writes no file,
-        # and an old one would remain.
+        # Options are checked before pytest configures JUnit. For a refused session
+        # pytest writes no JUnit file, and an old one would remain.
         suite, family = config.getini("junit_suite_name"), config.getini("junit_family")
         xml = own = LogXML(
             config.option.xmlpath, config.option.junitprefix, suite, family=family

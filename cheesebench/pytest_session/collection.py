@@ -85,8 +85,8 @@ def cell_items(
     """Yield a protocol's items, named ``protocol[view-model]``, with ``@edition``
     unless it is the default one.
 
-    Those of a protocol with conditions are named ``protocol[condition-model]``. The
-    model is always in the name, so that ``--lf`` never takes one model's failure for
+    The items of a protocol with conditions are named ``protocol[condition-model]``. The
+    model is always in the name, so that ``--lf`` never mistakes one model's failure for
     another's.
     """
     if isinstance(protocol, Broken):
@@ -131,8 +131,9 @@ def _broken(
 def _plans(
     specification: BaseSpecification, request: CellRequest
 ) -> tuple[list[CellPlan], dict[str, CheeseBenchError]]:
-    """Return the planned cells, and why others cannot be run, by view (empty for all
-    views). A view that does not suit the protocol does not affect the others.
+    """Return the planned cells, and errors by view for those that cannot be run (an
+    empty name stands for all views). A view that does not suit the protocol does not
+    affect the others.
     """
     try:
         return cells_of(specification, request), {}
@@ -165,7 +166,7 @@ class Collection:
         #: Ids of tests without a file, as printed. They are taken from the arguments,
         #: because pytest would look for files.
         self._ids = [one for one in run.config.args if one.startswith(PREFIX)]
-        # A controller's workers get its arguments instead.
+        # The workers of a controller get these arguments, so the controller keeps them.
         if self._ids and not run.is_controller:
             self._hide_ids(run.config)
         named = [one.removeprefix(PREFIX).partition("[")[0] for one in self._ids]
@@ -223,8 +224,8 @@ class Collection:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> Generator[None, None, None]:
-        """Keep one item for each cell; after ``-k`` and ``-m``, keep those of this
-        shard.
+        """Keep one item for each cell. After ``-k`` and ``-m`` have been applied, keep
+        the items of this shard.
         """
         self._keep_one_of_each(items)
         if self._ids:
@@ -276,8 +277,8 @@ class Collection:
 def _keep_named(
     ids: list[str], config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Keep the tests named by their ids (with or without the part in brackets), and
-    those of files.
+    """Keep the tests that these ids name (with or without the part in brackets), and
+    the tests of files.
     """
     names = {
         item: {item.nodeid, item.nodeid.partition("[")[0]}

@@ -27,7 +27,7 @@ class Broken(NamedTuple):
 
     @property
     def error(self) -> tuple[str, str]:
-        """The place and the code of its first error, and what that says."""
+        """The place and code of the protocol's first error, and its sentence."""
         first = self.text.partition("\n")[0]
         found = _ERROR.match(first)
         return (found[1], found[3]) if found else (self.name, first)
@@ -38,7 +38,7 @@ class Broken(NamedTuple):
         return int(found[2]) if found else 1
 
 
-#: An error in a file: the place and the code, the line, the text.
+#: An error in a file: its place and code, the line number, and the text.
 _ERROR = re.compile(r"(.*?:(\d+):\d+: error \w+): (.*)")
 
 
@@ -54,7 +54,7 @@ class Findings:
     stopped: int
     """Cells that another plugin has ended (pytest-timeout)."""
     broken: Sequence[Broken]
-    """Protocols that could not be loaded, or not for these models."""
+    """Protocols that could not be loaded, or cannot be run with these models."""
     other_failures: int
     """Failures and errors other than the verdict FAIL."""
     exit_zero: bool
@@ -79,7 +79,7 @@ class Findings:
 
     @property
     def not_run(self) -> list[str]:
-        """What only the baseline has; nothing that is broken."""
+        """What only the baseline has. Broken protocols are left out."""
         known = {one.name for one in self.broken}
         found = self.compared.not_run if self.compared else ()
         return [what for what in found if what.partition(" ")[0] not in known]
@@ -101,8 +101,8 @@ class Findings:
 
     @property
     def cause(self) -> str:
-        """Why trials are missing, in brackets; empty where none is, or it is not
-        known.
+        """Why trials are missing, in brackets; an empty string if none is missing, or
+        the reason is unknown.
         """
         known = [
             _STOPPED.sub("", cause).rstrip(".")
@@ -124,11 +124,11 @@ class Findings:
         return [f"{plural(self.failed, 'cell')} failed, which --exit-zero ignores"]
 
 
-#: Why a session ends before it runs anything, and why after a run that cannot be
-#: compared. The error follows.
+#: Beginnings of a reason, before the error: if a session ends before it runs anything
+#: (``REFUSED``), and if its run cannot be compared.
 REFUSED = "Exit code 4, CheeseBench could not run, so nothing was tested"
 NOT_COMPARED = "Exit code 4, CheeseBench could not compare this run"
-#: The part of a cause that names the trial.
+#: Matches the part of a cause that names the trial.
 _STOPPED = re.compile(r"^stopped in trial \d+: ")
 
 
@@ -179,8 +179,8 @@ def badge(status: int | pytest.ExitCode, found: Findings) -> str:
 
 
 def remedy(status: int | pytest.ExitCode, found: Findings) -> str:
-    """Return the most useful remedy for a session that fails; empty if its results
-    suggest none.
+    """Return the most useful remedy for a session that fails; an empty string if its
+    results suggest none.
     """
     if status == pytest.ExitCode.TESTS_FAILED:
         return _of_failures(found)
@@ -269,7 +269,7 @@ def _failures(found: Findings) -> Iterator[str]:
         yield f"{plural(found.failed, 'cell')} failed"
     if found.unmeasured:
         yield f"{plural(found.unmeasured, 'cell')} could not be measured{cause}"
-        cause = ""  # said once
+        cause = ""  # The cause is said once.
     if found.undecided and found.inconclusive_fails:
         yield f"{found.undecided} inconclusive, which --inconclusive=fail counts"
     if found.compared is not None and found.fails_comparison:

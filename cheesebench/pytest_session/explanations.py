@@ -19,8 +19,8 @@ from cheesebench.terminal import printable
 def explain(
     run: PytestRun, specification: BaseSpecification, result: CellResult
 ) -> str:
-    """Return the failure and its size in a line; with ``-v`` or ``--film``, also all
-    numbers and a failed trial.
+    """Return a line with the failure and its size. With ``-v`` or ``--film``, return
+    all numbers and a failed trial, too.
     """
     assert run.log is not None
     if run.config.option.verbose <= 0 and not run.settings.film:

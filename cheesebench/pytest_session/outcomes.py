@@ -16,7 +16,7 @@ from cheesebench.pytest_session.run import PytestRun
 from cheesebench.statistics import Verdict
 from cheesebench.terminal import printable
 
-#: Category in pytest's counts; letter; word, possibly with its colour.
+#: Category in pytest's counts; letter; and word, possibly with its colour.
 _Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 
 
@@ -52,15 +52,15 @@ class Outcomes:
         if isinstance(item, cells.CellItem):
             _attach_verdict(report, item, unmeasured=ours is not None)
         elif ours is not None:
-            # Like a verdict, for the controller of pytest-xdist.
+            # These facts go to the controller of pytest-xdist, as a verdict does.
             broken = item.name.partition("[")[0], str(item.path), str(ours.value)
             report.cheesebench_broken = broken  # type: ignore[attr-defined]
         return report
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Pass every report to JUnit XML before the terminal, whose reports lose their
-        reasons.
+        """Pass every report to JUnit XML before it reaches the terminal, because
+        ``_blank_reason`` takes the reason out of it there.
         """
         plugins, xml = (
             session.config.pluginmanager,
@@ -82,11 +82,11 @@ class Outcomes:
         if report.skipped:
             self._blank_reason(report)
             if getattr(report, "cheesebench_control", False):
-                # No claim is tested, so the result cannot be undecided.
+                # A control tests no claim, so its result cannot be undecided.
                 return "controls", "c", ("CONTROL", {"yellow": True})
             return "inconclusive", "?", (verdict, {"yellow": True})
         if report.passed and verdict == Verdict.FAIL:
-            # The comparison with a baseline decides alone whether the session fails.
+            # The comparison with a baseline alone decides whether the session fails.
             return "forgiven", "f", (verdict, {"yellow": True})
         return report.outcome, "F" if report.failed else ".", verdict
 

@@ -1,5 +1,5 @@
-"""What ends a session before anything is run (exit code 4), told wherever a pipeline is
-read.
+"""Reports an error that ends a session before anything is run (exit code 4), in every
+place where people look at a pipeline.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from cheesebench.pytest_session import ci, exit_status
 from cheesebench.redaction import redact
 from cheesebench.terminal import printable
 
-#: Options that name what an earlier attempt may have left.
+#: Options that lead to files that an earlier attempt may have left.
 _LEFT = ("results", "resume", "html", "markdown")
 
 
 def refused(config: pytest.Config, error: Exception | str) -> pytest.UsageError:
-    """Return the error that ends a session, after reporting it to every reader."""
+    """Report the error that ends a session in every place, and return it as pytest's
+    error.
+    """
     text = printable(redact(str(error)))
     tell(config, text)
     return pytest.UsageError(f"{text}\n\n{exit_status.REFUSED}.")
@@ -36,7 +38,9 @@ def refused(config: pytest.Config, error: Exception | str) -> pytest.UsageError:
 def refused_early(
     config: pytest.Config, words: Sequence[str], error: pytest.UsageError
 ) -> pytest.UsageError:
-    """Return the error that ends a session whose options cannot be read."""
+    """Report the error that ends a session whose options cannot be read, and return
+    it.
+    """
     config.option = _readable(config, words)
     said = str(error).rpartition(": error: ")[2]
     return refused(config, _worded(said.partition("\n  inifile: ")[0]))
@@ -67,7 +71,7 @@ def _worded(said: str) -> str:
 
 
 def _readable(config: pytest.Config, words: Sequence[str]) -> argparse.Namespace:
-    """Return the options that can be read where others cannot."""
+    """Return the options that can be read, although others cannot."""
     options = copy.copy(config.known_args_namespace)
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for key in _LEFT:
@@ -78,15 +82,15 @@ def _readable(config: pytest.Config, words: Sequence[str]) -> argparse.Namespace
 
 
 def tell(config: pytest.Config, text: str, refusal: str = exit_status.REFUSED) -> None:
-    """Report to GitHub, to the job's summary page, to the JUnit file, which would look
-    green without a case, and in place of an earlier attempt's reports.
+    """Report an error to GitHub, on the job's summary page, in the JUnit file (which
+    would look green without a case), and in place of an earlier attempt's reports.
     """
     decision = f"{refusal}: {text}"
     if ci.is_github():
         print(ci.command("error", "cheesebench", decision), flush=True)
-    quoted = text.replace("`", "'")  # the text must not end the block
+    quoted = text.replace("`", "'")  # The text must not end the code block.
     page = f"**{refusal}:**\n\n```text\n{quoted}\n```\n"
-    with contextlib.suppress(OSError):  # the terminal shows the error itself
+    with contextlib.suppress(OSError):  # The terminal shows the error in any case.
         ci.append_step_summary(page)
     ci.add_case(config, "start", decision, when="setup")
     if not hasattr(config, "workerinput"):
@@ -102,8 +106,8 @@ def tell_interruption(config: pytest.Config, by: str) -> None:
 
 
 def _replace_reports(config: pytest.Config, page: str) -> None:
-    """Say it also in the reports that an earlier attempt of the run has left, where
-    its verdict would be read as this session's.
+    """Replace the reports that an earlier attempt of the run has left. Otherwise their
+    verdict would be read as this session's.
     """
     left = {key: config.getoption(BY_KEY[key].destination, None) for key in _LEFT}
     if not left["resume"]:
@@ -112,7 +116,7 @@ def _replace_reports(config: pytest.Config, page: str) -> None:
     results = here / (left["results"] or str(BY_KEY["results"].default))
     log = log_file.locate(results, left["resume"])
     if log_file.is_claimed(log):
-        return  # another session is running it, and will report it
+        return  # Another session is running this run, and will report it.
     directory = log.parent
     kept = f"What an earlier attempt measured is kept: `cheesebench report {directory.name}`.\n"
     targets = [directory / "report.md", *_given(here, left["markdown"])]

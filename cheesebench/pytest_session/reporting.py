@@ -26,7 +26,7 @@ from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import plural
 from cheesebench.terminal import printable
 
-#: Number of failed cells above which the terminal shows them only in the table.
+#: If more cells than this failed, the terminal lists failures only in the table.
 MOST_FAILURES = 24
 #: Colours of the verdict at the beginning of a line.
 _COLOURS = {
@@ -42,29 +42,30 @@ class Reporting:
         self._run = run
         #: Number of failures and errors other than the verdict FAIL.
         self._other_failures = 0
-        #: Number of these that are cells without a measurement, including controls.
+        #: Number of these failures that are cells without a measurement, including
+        #: controls.
         self._unmeasured = 0
-        #: These that are protocols that could not be loaded.
+        #: The protocols among them that could not be loaded.
         self._broken: list[exit_status.Broken] = []
-        #: Number of these that are cells ended by another plugin.
+        #: Number of these failures that are cells ended by another plugin.
         self._stopped = 0
         self._lines: list[str] = []
         self._summary: RunSummary | None = None
         #: Unfinished cells that a resumed run can continue.
         self._unfinished: Sequence[CellPlan] = ()
-        #: Options of larger budgets, and a line that explains them; empty if none was
-        #: spent.
+        #: Options that raise the budgets, and a line that explains them; both are empty
+        #: if no budget was spent.
         self._larger: tuple[dict[str, str], str] = ({}, "")
         #: Why the session ends with its exit status, and one remedy.
         self._decision, self._remedy = "", ""
-        #: What the gate says.
+        #: The result of the gate, in a few words.
         self._gate = ""
         #: Files of the protocols that are run.
         self._paths: dict[str, Path] = {}
         self._annotations: list[str] = []
         #: The comparison with the baseline, and whether one was requested.
         self._compared: RunComparison | None = None
-        #: Why the run cannot be compared.
+        #: Why the run cannot be compared; empty if it can.
         self._refused = ""
 
     def pytest_report_header(self) -> list[str]:
@@ -116,12 +117,14 @@ class Reporting:
         self._other_failures += report.failed
 
     def set_paths(self, paths: dict[str, Path]) -> None:
-        """Set the files of the protocols that are run, by name."""
+        """Take over the files of the protocols that are run, by name."""
         self._paths = paths
 
     @contextmanager
     def failures_said(self) -> Iterator[None]:
-        """Say why the report could not be written."""
+        """Print the reason if the report cannot be written within the ``with``
+        block.
+        """
         try:
             yield
         except (CheeseBenchError, OSError) as error:
@@ -213,7 +216,7 @@ class Reporting:
         ]
 
     def _link(self, log: RunLog) -> str:
-        """Say in a comment where the rest is."""
+        """Return the line of a comment that says where the rest is."""
         page, job = self._run.settings.html, ci.job_address()
         files = [log.directory / "report.md", *([page] if page else [])]
         shown = " and ".join(
@@ -223,8 +226,8 @@ class Reporting:
 
     def _say_unfinished(self, log: RunLog) -> None:
         plans, unfinished = log.plans(), self._unfinished
-        # Cells in which no reply named an action are not among the unfinished ones,
-        # because resuming would not help.
+        # Cells in which no reply named an action do not count as unfinished, because
+        # resuming would not help them.
         self._run.told_how_to_go_on = True
         if not unfinished:
             return
@@ -234,7 +237,7 @@ class Reporting:
         comparing = self._run.comparing
         named = self._run.config.getoption(BY_KEY["compare"].destination)
         if named == LATEST and comparing is not None and comparing.run_id:
-            # From now on, `latest` would mean this run.
+            # From now on, `latest` would be this run, so the baseline is named.
             changed["compare"] = comparing.run_id
         self._lines.append(
             f"{why}{len(unfinished)} of {plural(len(plans), 'cell')} {'is' if len(unfinished) == 1 else 'are'} "
@@ -305,7 +308,7 @@ class Reporting:
     def set_exit_status(
         self, session: pytest.Session, exitstatus: int | pytest.ExitCode
     ) -> None:
-        """Set the exit status of the session, and say why it is that."""
+        """Set the exit status of the session, and the reason for it."""
         if not self._decision:
             self._decide(session, exitstatus)
         self._lines.append(exit_status.filled(self._said))
@@ -362,8 +365,8 @@ class Reporting:
         return exit_status.reason(status, found)
 
     def _table_has_all_failures(self, session: pytest.Session) -> bool:
-        """Whether there are too many failures to list, so that the terminal shows only
-        the table, which has them all.
+        """Whether there are too many failures to list. The terminal then shows only the
+        table, which has them all.
         """
         terminal = session.config.pluginmanager.getplugin("terminalreporter")
         in_short = session.config.option.verbose <= 0 and not self._run.settings.film
@@ -394,7 +397,9 @@ class Reporting:
         return [one for one in blamed if one in losses or not self._run.interrupted]
 
     def _tell_comparison(self) -> str:
-        """Tell terminal and JUnit file of the comparison; return it in Markdown."""
+        """Report the comparison in the terminal and in the JUnit file; return it as
+        Markdown.
+        """
         run, found = self._run, self._compared
         if run.comparing is None or found is None:
             return ""
@@ -438,8 +443,8 @@ def _has_verdict(report: object) -> bool:
 
 
 def _comment(text: str, compared: str, link: str) -> str:
-    """Return the comment on a change; the comparison comes first, after the marker that
-    identifies the job's own comment.
+    """Return the comment for a pull request. The marker that identifies the job's own
+    comment comes first, then the comparison, then the report.
     """
     # The headings are two levels lower here, because the text is part of a comment
     # instead of a page.
@@ -461,8 +466,8 @@ def _write_line(terminalreporter: pytest.TerminalReporter, line: str) -> None:
 def _write_markdown(
     run: PytestRun, directory: Path, compared: str, page: str
 ) -> list[str]:
-    """Write the Markdown report to all requested places; return a sentence for each
-    failure.
+    """Write the Markdown report to all requested places. Return a sentence for each
+    place where this failed.
     """
     text = "\n".join(filter(None, (compared, page)))
     targets = filter(None, (directory / "report.md", run.settings.markdown))

@@ -22,8 +22,8 @@ from cheesebench.statistics import CellResult
 
 @dataclass(frozen=True, slots=True)
 class _Budget:
-    """A limit of the calls, by its option's key, with the amounts spent and still
-    needed (None: unknown).
+    """A limit on calls: the key of its option, and the amounts spent and still needed
+    (None if unknown).
     """
 
     key: str
@@ -42,7 +42,7 @@ class _Budget:
 
     @property
     def larger(self) -> str | None:
-        """A sufficient budget; None if this one is."""
+        """A sufficient budget, as text; None if the present one is sufficient."""
         if self.needed is None:
             return _rounded_up(2 * max(self.limit, self.spent))
         total = self.spent + self.needed
@@ -55,8 +55,8 @@ def larger_budgets(
     """Return sufficient budgets for the rest of the run, by the option's key, and lines
     that explain them.
 
-    Without an estimate of the rest they are doubled, because the old ones are spent.
-    Minutes are per session, so the next one has the same number again.
+    If the rest cannot be estimated, budgets are doubled, because the old ones are
+    spent. Minutes count per session, so the next session gets the same number again.
     """
     assert run.log is not None
     needed = _still_needed(run.log, unfinished)
@@ -65,7 +65,7 @@ def larger_budgets(
     if not found:
         return {}, ""
     why = (
-        ". What the rest takes cannot be estimated yet, so the budget is doubled."
+        ". The cost of the rest cannot be estimated yet, so the budget is doubled."
         if needed is None
         else "."
     )
@@ -90,7 +90,7 @@ def _budgets(
 
 def _still_needed(log: RunLog, unfinished: Iterable[CellResult]) -> CallTotals | None:
     """Estimate the cost of the rest from the mean cost of a trial of the cell, or of
-    the run; None without any trial.
+    the run; None if no trial was run.
     """
     counts, calls = log.trial_counts(), log.calls.by_cell()
     done = {key: sum(run for run, _ in own.values()) for key, own in counts.items()}
@@ -126,8 +126,8 @@ def _rounded_up(value: float) -> str:
 def resume_command(
     config: pytest.Config, run_id: str, changed: Mapping[str, str] | None = None
 ) -> str:
-    """Return this session's command, changed to continue the run, with other values for
-    options (by key).
+    """Return this session's command, changed so that it continues the run. ``changed``
+    has other values for options, by key.
     """
     spellings, changed = config.stash[SPELLINGS], changed or {}
     options = [
@@ -154,7 +154,7 @@ def _without(names: Set[str], arguments: Iterable[str]) -> list[str]:
 
 
 def _shell_word(word: str) -> str:
-    """Quote a word for a shell, with printable characters only."""
+    """Quote a word for a shell. The result has printable characters only."""
     if word.isprintable():
         return shlex.quote(word)
     spelt = (

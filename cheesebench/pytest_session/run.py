@@ -55,7 +55,7 @@ class Comparing:
     def __init__(self, path: Path, *, fails_if: str) -> None:
         self.path = path
         self._baseline = read_counted(path)
-        #: The results that fail the run: ``worse``, ``undecided``.
+        #: The results of the comparison that fail the run: ``worse``, ``undecided``.
         self._fails_if = fails_if.split(",")
 
     @property
@@ -64,20 +64,20 @@ class Comparing:
 
     @property
     def run_id(self) -> str | None:
-        """The id of the baseline's run; None for a baseline in a file."""
+        """The id of the baseline's run; None if the baseline is a file."""
         return self.path.parent.name if self.path.name == FILE_NAME else None
 
     @property
     def seed(self) -> int | None:
-        """The baseline's seed, which a run must share to be compared subject by
+        """The baseline's seed. A run must have the same seed to be compared subject by
         subject.
         """
         return self._baseline.seed if isinstance(self._baseline.seed, int) else None
 
     def check(self, plans: Iterable[CellPlan], seed: int) -> None:
         """Raise ComparisonError, before anything is run, if the cells cannot be
-        compared with the baseline, or some of its cells are missing and would fail the
-        run.
+        compared with the baseline, or if the baseline lacks some of them and this would
+        fail the run.
         """
         cells = tuple(count_cell(plan, ()) for plan in plans)
         run = CountedRun(name=THIS_RUN, seed=seed, cells=cells)
@@ -122,16 +122,16 @@ class Comparing:
             )
 
     def blamed(self, found: RunComparison) -> list[tuple[str, str, str]]:
-        """Return the reasons why the run fails: title, protocol (empty for all
-        together), reason.
+        """Return the reasons why the run fails. Each has a title, a protocol (empty if
+        the reason concerns all together) and a sentence.
         """
         losses = found.losses if "worse" in self._fails_if else ()
         questions = found.open_questions if "undecided" in self._fails_if else ()
         return [*losses, *questions]
 
     def compare(self, log: RunLog) -> RunComparison:
-        """Return the comparison. Trials taken from another run are replayed; raises
-        RunLogError if one differs from its record.
+        """Return the comparison. Trials taken from another run are replayed;
+        RunLogError is raised if one differs from its record.
         """
         found = compare_runs(count_run(log, THIS_RUN), self._baseline)
         replay_counted(self.path, found.keys(1))
@@ -164,20 +164,20 @@ def read_comparing(
 
 
 def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:
-    """Return a comparison as rendered by the reporter of that name; empty if it cannot
-    render comparisons.
+    """Return a comparison as rendered by the reporter of that name; an empty string if
+    the reporter cannot render comparisons.
     """
     reporter = plugins.reporter(name)
     if isinstance(reporter, ComparisonReporter):
         return reporter.render_comparison(comparison)
-    return ""  # a plugin has replaced our reporter
+    return ""  # A plugin has replaced our reporter.
 
 
-# Save the cursor, restore it, clear to the end of the line (ECMA-48 and DEC, as every
-# terminal has them).
+# Terminal codes that save the cursor, restore it, and clear to the end of the line
+# (ECMA-48 and DEC, as every terminal has them).
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
-#: Columns that pytest may have used after these (letters of earlier tests of the same
-#: file).
+#: Columns kept free for what pytest may have written after its path: the letters of
+#: earlier tests of the same file.
 _RESERVE = 12
 
 
@@ -210,14 +210,14 @@ def tell_uncaptured(config: pytest.Config, line: str) -> None:
             teller(config)(printable(line))
 
 
-#: Seconds between two lines if there is no terminal, because CI services end silent
-#: jobs.
+#: Seconds between two lines of progress if there is no terminal, because CI services
+#: end silent jobs.
 BEAT = 60.0
 
 
 class Heartbeat:
-    """Writes a line now and then while cells are awaited, instead of
-    a progress line.
+    """Writes a line from time to time while cells are awaited, instead of a progress
+    line.
     """
 
     #: Time of the last line, or of the first wait for a cell, by session.
@@ -253,7 +253,7 @@ def progress_line(
     begun = time.monotonic()
     capture = config.pluginmanager.getplugin("capturemanager")
     uncaptured = nullcontext if capture is None else capture.global_and_fixture_disabled
-    with uncaptured():  # captured standard output is a file, which has no width
+    with uncaptured():  # Captured standard output is a file, which has no width.
         # Without -v, pytest has written a path and one letter for each test before it.
         taken = (
             len(nodeid) if config.option.verbose > 0 else len(nodeid.partition("::")[0])
@@ -340,7 +340,7 @@ class Handed:
 
     def of_worker(self, settings: Settings) -> Settings:
         """Return the settings of a worker: its share of processors and calls."""
-        # Workers share the account, so each gets its share of the calls in flight.
+        # Workers use the same account, so each gets its share of the calls in flight.
         workers = 1 if self.one_worker else self.workers
         calls = replace(
             settings.calls,
@@ -404,7 +404,9 @@ class PytestRun(ModelRun):
 
     @property
     def forgives(self) -> bool:
-        """Whether a FAIL is for the comparison to judge, and fails nothing itself."""
+        """Whether the comparison alone decides if the session fails, so that a FAIL
+        does not fail it.
+        """
         return self.gates and self.settings.exit_zero
 
     @property
@@ -452,9 +454,9 @@ class PytestRun(ModelRun):
 
     def halt_workers(self) -> None:
         """Make the workers stop before their cells end. pytest-xdist itself waits until
-        each has finished its test.
+        each worker has finished its test.
         """
-        # If the disk is full, pytest-xdist itself ends the workers, only later.
+        # If the disk is full, pytest-xdist itself ends the workers, but later.
         with contextlib.suppress(OSError):
             self._halt.touch()
 

@@ -27,10 +27,10 @@ def is_cell(nodeid: str) -> bool:
 
 
 def scheduler(config: pytest.Config, log: Any) -> Any:
-    """Return the scheduler of a session whose cells share a budget; None for ``--dist
+    """Return the scheduler of a session whose cells share a budget; None with ``--dist
     each``.
 
-    ``--dist`` still applies to tests that are not cells.
+    The distribution that ``--dist`` asks for still applies to tests that are no cells.
     """
     from xdist.scheduler import (
         LoadFileScheduling,
@@ -72,7 +72,7 @@ class Running:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Create the run before pytest-xdist starts its workers; from now on pytest
+        """Create the run before pytest-xdist starts its workers. From here on, pytest
         handles interruptions.
         """
         if not self._run.is_worker:
@@ -102,8 +102,8 @@ class Running:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
-        """With ``-x`` or ``--maxfail``, report cells in the order of their decisions,
-        so that the first failure ends the run.
+        """With ``-x`` or ``--maxfail``, report cells in the order in which they are
+        decided, so that the first failure ends the run.
         """
         if item in self._reported:
             return True

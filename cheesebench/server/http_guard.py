@@ -1,5 +1,5 @@
-"""Access control: a secret token in the address, the right host, no other origin, and
-only the methods needed.
+"""Access control. A request must have the secret token in its address, the right host,
+no foreign origin, and one of the methods needed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from cheesebench.redaction import quoted, redact
 
 #: Default address of the pages, which other machines cannot reach.
 LOOPBACK = "127.0.0.1"
-#: Maximum bytes of a request's body: a person's key is a few dozen.
+#: Maximum size of a request's body in bytes. One key press of a person takes a few
+#: dozen.
 LARGEST = 4096
-#: Timeouts in seconds: for a request to arrive; for a client with the token to read the
-#: reply and ask again. Then the maximum number of connections without a request. Each
-#: costs a file descriptor, so a client that opens many silent ones would shut all
-#: others out.
+#: ``PATIENCE``: seconds in which a request must arrive. ``KEPT``: seconds that a client
+#: with the token has to read the reply and ask again. ``WAITING``: maximum number of
+#: connections without a request. Each costs a file descriptor, so a client that opens
+#: many silent ones would shut all others out.
 PATIENCE, KEPT, WAITING = 15.0, 300.0, 200
 #: Headers of every reply. Other origins are allowed nothing (there is no CORS).
 HEADERS = {
@@ -55,8 +56,8 @@ def new_token() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RequestGuard:
-    """The requirements for a request: the token as the first part of its path, one of
-    the hosts, one of the methods.
+    """The requirements for a request: the token is the first part of its path, and its
+    host and its method are among those allowed.
     """
 
     token: str
@@ -77,7 +78,7 @@ class RequestGuard:
             return self.address == "localhost"
 
     def hosts(self, port: int) -> frozenset[str]:
-        """Return all values of the header Host that are accepted."""
+        """Return all accepted values of the header Host."""
         own = {self.address} if self.address not in ("0.0.0.0", "::") else set()
         if not own or self.is_local:
             own |= {LOOPBACK, "localhost", "[::1]"}
@@ -89,7 +90,9 @@ class RequestGuard:
         }
 
     def url(self, port: int, path: str = "") -> str:
-        """Return the address to open: under a given name, otherwise on this machine."""
+        """Return the address to open in a browser. It has the given host name, if there
+        is one; otherwise it is this machine's.
+        """
         host = (
             self.names[0]
             if self.names
@@ -98,8 +101,8 @@ class RequestGuard:
         return f"http://{host}/{self.token}/{path}"
 
     def check(self, request: web.Request, port: int) -> None:
-        """Raise the HTTP error that the request deserves, if any. The error reveals
-        nothing that the token protects.
+        """Raise an HTTP error if the request does not meet the requirements. The error
+        reveals nothing that the token protects.
         """
         if request.headers.get("Host", "").lower() not in self.hosts(port):
             raise web.HTTPMisdirectedRequest(
@@ -110,7 +113,7 @@ class RequestGuard:
         given = request.path.removeprefix("/").partition("/")[0]
         if not hmac.compare_digest(given.encode(), self.token.encode()):
             raise web.HTTPNotFound(
-                text="There is nothing here. Use the whole address that was given."
+                text="There is nothing at this address. Use the whole address that you were given."
             )
         if request.headers.get("Sec-Fetch-Site", "none") not in (
             "none",
@@ -151,7 +154,7 @@ class Serving:
     patience: float = PATIENCE
     _runner: web.AppRunner | None = field(default=None, init=False)
     _sweeping: asyncio.Task[None] | None = field(default=None, init=False)
-    #: Connections of clients that have sent the token; and those of them with a request
+    #: Connections of clients that have sent the token, and those of them with a request
     #: in progress.
     _known: set[object] = field(default_factory=set, init=False)
     _busy: set[object] = field(default_factory=set, init=False)
@@ -159,7 +162,7 @@ class Serving:
     _since: dict[Any, float] = field(default_factory=dict, init=False)
 
     async def start(self) -> None:
-        """Listen. Raises OptionError for a port or an address that is not available."""
+        """Listen. Raises OptionError if the port or the address is not available."""
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -168,10 +171,10 @@ class Serving:
         application = web.Application(middlewares=[guard], client_max_size=LARGEST)
         for method, path, handler in self.routes:
             application.router.add_route(method, f"/{{token}}/{path}", handler)
-        # No access log, because it would contain the token and people's addresses.
-        # Requests that aiohttp cannot parse are not logged either: each would print a
-        # traceback, so noise would fill the terminal. ``_guard`` reports our own
-        # errors.
+        # There is no access log, because it would contain the token and people's
+        # addresses. Requests that aiohttp cannot parse are not logged either: each
+        # would print a traceback, and a port scanner would fill the terminal.
+        # ``_guard`` reports our own errors.
         silent = logging.Logger("cheesebench.server", logging.CRITICAL + 1)
         self._runner = web.AppRunner(
             application,
@@ -187,7 +190,9 @@ class Serving:
         self._sweeping = asyncio.create_task(self._sweep(self._runner))
 
     async def _sweep(self, runner: web.AppRunner) -> None:
-        """Close connections that have been silent for too long, periodically."""
+        """Close, from time to time, the connections that have been silent for too
+        long.
+        """
         clock = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(min(1.0, self.patience / 4))
@@ -197,7 +202,8 @@ class Serving:
             self._known &= connections
             self._since = {one: self._since.get(one, clock()) for one in connections}
             idle = connections - self._busy
-            # Clients without the token first, and among them those silent for longest.
+            # Connections without the token are closed first; among equals, those that
+            # have been silent for longest.
             order = sorted(idle, key=lambda one: (one in self._known, self._since[one]))
             for number, one in enumerate(order):
                 patience = KEPT if one in self._known else self.patience
@@ -220,9 +226,10 @@ class Serving:
             with self._answering(request.protocol):
                 if request.can_read_body:
                     async with asyncio.timeout(self.patience):
-                        await request.read()  # reads and caches the body for handlers
+                        # This reads the body and caches it for the handlers.
+                        await request.read()
                 response = await handler(request)
-        except ConnectionError:  # the client is gone
+        except ConnectionError:  # The client is gone.
             raise
         except web.RequestPayloadError:
             response = web.Response(
@@ -233,7 +240,7 @@ class Serving:
         except TimeoutError:
             response = web.Response(
                 status=web.HTTPRequestTimeout.status_code,
-                text="The request is not whole.",
+                text="The request is incomplete.",
             )
             response.force_close()
         except web.HTTPException as error:
@@ -248,7 +255,7 @@ class Serving:
                 said = "The server cannot record this now. Nothing is lost. Try again later."
             response = web.Response(status=503, text=said)
         except Exception as error:
-            # An internal error: its place is shown on the server's terminal only.
+            # The place of an internal error is shown on the server's terminal only.
             print(
                 redact("".join(traceback.format_exception(error))),
                 file=sys.stderr,
@@ -265,8 +272,8 @@ class Serving:
 
     @contextlib.contextmanager
     def _answering(self, connection: object) -> Iterator[None]:
-        """Protect a connection of a client with the token while a
-        request is answered.
+        """While a request is answered, protect the connection of its client from being
+        closed.
         """
         self._known.add(connection)
         self._busy.add(connection)
@@ -289,7 +296,7 @@ def _listen(guard: RequestGuard) -> socket.socket:
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         if sys.platform != "win32":
-            # A killed server leaves its port in use for a minute.
+            # After a server was killed, its port stays in use for a minute.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((guard.address, guard.port))
     except OSError as error:

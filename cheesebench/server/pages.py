@@ -12,7 +12,7 @@ from markupsafe import Markup
 from cheesebench.html_pages import Templates, content_security_policy
 from cheesebench.terminal import printable
 
-#: Package with the style of the HTML report, which these pages use, too.
+#: Package of the HTML report, whose style these pages use, too.
 _REPORT = "cheesebench.reports"
 
 
@@ -23,10 +23,10 @@ def page(
     styles: Sequence[str] = (),
     **values: Any,
 ) -> web.Response:
-    """Return a page made of a template, with these scripts and styles in it.
+    """Return a page made from a template, with these scripts and styles in it.
 
-    Its policy allows exactly these, pictures inside the page, and requests to this
-    server.
+    The page's security policy allows only these scripts and styles, pictures inside the
+    page, and requests to this server.
     """
     codes = [_TEMPLATES.static(name) for name in scripts]
     looks = [_report_style(), *map(_TEMPLATES.static, styles)]
@@ -45,14 +45,16 @@ def page(
 
 
 def standalone(template: str, **values: Any) -> str:
-    """Return a page for a file: with its style, without scripts."""
+    """Return the text of a page to be saved as a file. The style is inside, and there
+    are no scripts.
+    """
     looks = [Markup(_report_style())]
     return _TEMPLATES.render(template, scripts=[], styles=looks, **values)
 
 
 def finished_page(text: str) -> web.Response:
-    """Return a complete page with a policy of its own (a report). The server's policy
-    can only make it stricter.
+    """Return a complete page, such as a report, with a security policy of its own. The
+    server's policy can only make it stricter.
     """
     response = web.Response(text=text, content_type="text/html")
     response.headers["Content-Security-Policy"] = (

@@ -61,8 +61,9 @@ CREATE TABLE IF NOT EXISTS keys (
 """
 
 
-#: Milliseconds that a write waits while another program holds the file; seconds between
-#: two attempts; seconds after which the person is asked to try again later.
+#: Another program may hold the file. ``LOCKED_MS``: milliseconds that a write waits for
+#: it. ``ATTEMPTS_APART``: seconds between two attempts. ``LOCKED_TOO_LONG``: seconds
+#: after which the person is asked to try again later.
 LOCKED_MS, ATTEMPTS_APART, LOCKED_TOO_LONG = 20, 0.2, 20.0
 
 
@@ -70,7 +71,7 @@ class Keys(NamedTuple):
     """The steps so far of an unfinished trial, with its cell (from 0) and number.
 
     ``times`` is JSON, if times are recorded: step (from 1) -> milliseconds from the
-    possibility to act to the key.
+    moment when the person could act to the key press.
     """
 
     cell: int
@@ -80,11 +81,11 @@ class Keys(NamedTuple):
 
 
 class ParticipantStore:
-    """The places of people in one run, and the keys of unfinished trials, in a small
-    file beside the log.
+    """The places of people in one run, and their keys in unfinished trials. They are in
+    a small file beside the log.
 
-    It holds no name and no address; a place is identified by a digest of its token.
-    Every write survives a crash.
+    The file holds no name and no address. A place is identified by a digest of its
+    token. Every write survives a crash.
     """
 
     def __init__(
@@ -92,20 +93,21 @@ class ParticipantStore:
     ) -> None:
         self.path = directory / FILE_NAME
         self._clock = clock
-        #: Time when each unused place was given, or found after a restart.
+        #: Time at which each unused place was given, or was found after a restart.
         self._given: dict[int, float] = {}
         with errors_explained(self.path):
             check_plain(directory)
             self.path.touch(mode=0o600)
             self._connection = connect(self.path)
             self._connection.execute("PRAGMA journal_mode = WAL")
-            # A wait here, in the event loop, holds up everybody else, so it is short.
+            # A wait here holds up everybody else, because it is in the event loop. So
+            # it is short.
             self._connection.execute(f"PRAGMA busy_timeout = {LOCKED_MS}")
             self._connection.executescript(_SCHEMA)
             check_schema(self._connection, self.path, _SCHEMA)
 
     def setting(self, name: str, default: str) -> str:
-        """Return a stored value; without one, store and return the default."""
+        """Return a stored value. If there is none, store and return the default."""
         with errors_explained(self.path):
             self._connection.execute(
                 "INSERT OR IGNORE INTO settings VALUES (?, ?)", (name, default)
@@ -122,8 +124,8 @@ class ParticipantStore:
             )
 
     def subject_of(self, token: str) -> int | None:
-        """Return the subject of a token; None for an unknown token, and if its place
-        was given to another person.
+        """Return the subject of a token. Return None if the token is unknown, or its
+        place was given to another person.
         """
         with errors_explained(self.path):
             row = self._connection.execute(
@@ -134,8 +136,8 @@ class ParticipantStore:
     def take(self, places: int, used: Callable[[int], bool]) -> str | None:
         """Return a token for a new person; None if all places are taken.
 
-        ``used`` tells whether a subject has pressed a key. A place without one is given
-        to another person after ``UNUSED`` seconds.
+        ``used`` tells whether a subject has pressed a key. A place in which no key was
+        pressed is given to another person after ``UNUSED`` seconds.
         """
         now = self._clock()
         with errors_explained(self.path):
@@ -187,8 +189,8 @@ def _mark(token: str) -> str:
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
-#: Maximum number of participants in memory. Others are replayed from the record when
-#: they come back.
+#: Maximum number of participants in memory. The others are replayed from the record
+#: when they come back.
 KEPT = 200
 
 
@@ -207,8 +209,8 @@ class Shown:
     """One screen for a person: the observation after a step (or at the beginning of a
     trial), and the reward.
 
-    ``action`` is the name of the step's action, ``""`` at the beginning of a trial, and
-    ``waited`` for ``times`` steps that passed regardless of the person.
+    ``action`` is the name of the step's action: ``""`` at the beginning of a trial, and
+    ``waited`` for ``times`` steps that passed whatever the person did.
     """
 
     action: str
@@ -290,7 +292,8 @@ class Participant:
             and kept[:2] == (self.task, trial.number)
         ):
             for plan in filter(None, kept.letters.split(WAITED_LETTER)):
-                # Frozen steps pass without keys, as they did before.
+                # Steps in which the subject is frozen have no keys: they pass as they
+                # did before.
                 trial.loop.act([ACTION_OF_LETTER[letter] for letter in plan])
             trial.times = json.loads(kept.times)
             trial.seen()
@@ -302,7 +305,7 @@ class Participant:
 
     @property
     def at(self) -> str:
-        """The person's task, trial and step, as a text that never repeats."""
+        """The person's task, trial and step, as a text that no other moment has."""
         trial = self._trial
         return (
             "end"
@@ -333,7 +336,7 @@ class Participant:
         """Execute an action (0-3), and the steps that pass after it; return everything
         that the person sees, in order.
 
-        ``after``: milliseconds since they could act, to be recorded.
+        ``after`` is recorded: the milliseconds since the person could act.
         """
         if (trial := self._trial) is None:
             return []
@@ -406,13 +409,15 @@ class Participant:
                 if not record.missing
             ]
             for _ in films(environment, recorded):
-                pass  # a trial that differs from its record raises RunLogError
+                pass  # RunLogError is raised if a trial differs from its record.
             return self._begin(environment, len(recorded))
         return []
 
 
 class Participants:
-    """All people of a run. Not thread-safe: everything happens in one event loop."""
+    """All people of a run. The class is not thread-safe: everything happens in one
+    event loop.
+    """
 
     def __init__(
         self, log: RunLog, store: ParticipantStore, tasks: Sequence[Task], seed: int
@@ -434,11 +439,11 @@ class Participants:
         return all(is_finished(self._log, task.plan, judge_set) for task in self.tasks)
 
     def join(self) -> str | None:
-        """Return the token of a place for a new person; None if all are taken, or if no
-        more people are needed.
+        """Return the token of a place for a new person. Return None if all places are
+        taken, or no more people are needed.
 
-        People who have begun can always finish. A set waits for all of its subjects,
-        even for one who has stopped.
+        People who have begun can always finish. A set of subjects is judged when all of
+        them have finished, so it waits even for one who has stopped.
         """
         if self.complete:
             return None
@@ -507,7 +512,8 @@ class Words:
     """The texts for people besides the tasks; ``consent`` and ``debriefing`` are
     additional paragraphs.
 
-    ``completion`` is a code, or a return address, for those who have finished.
+    ``completion`` is shown to those who have finished: a code, or a link back to the
+    recruiting site.
     """
 
     instructions: str
@@ -524,7 +530,7 @@ class People:
     def __init__(
         self, participants: Participants, words: Words, key_times: bool = False
     ) -> None:
-        """Record the time that people take for each key if ``key_times``."""
+        """``key_times`` says whether to record how long people take for each key."""
         self._participants, self._words, self._key_times = (
             participants,
             words,
@@ -542,7 +548,7 @@ class People:
         return Serving(guard, routes, explains=False)
 
     async def invitation(self, request: web.Request) -> web.StreamResponse:
-        """The page on which a person is asked to agree."""
+        """Return the page on which a person is asked to agree."""
         trials = sum(task.plan.trials for task in self._participants.tasks)
         steps = sum(task.plan.trials * task.steps for task in self._participants.tasks)
         return pages.page(
@@ -560,7 +566,7 @@ class People:
         """Give a place to a person who agreed."""
         wanted = await _content(request)
         if wanted.get("agreed") is not True:
-            return _problem(400, "Give your consent before you take part.")
+            return _problem(400, "Please agree before you take part.")
         token = self._participants.join()
         if token is None:
             full = (
@@ -588,12 +594,12 @@ class People:
         )
 
     async def now(self, request: web.Request) -> web.StreamResponse:
-        """The person's present state: the latest observation."""
+        """Return the person's present state, with the latest observation."""
         return _json(_state(self._find(request)))
 
     async def act(self, request: web.Request) -> web.StreamResponse:
-        """Execute one action of a person, if they saw the present moment when they
-        chose it.
+        """Execute one action of a person, unless the page that they saw was out of
+        date.
         """
         participant = self._find(request)
         wanted = await _content(request)
@@ -601,8 +607,8 @@ class People:
         if action not in ACTIONS:
             return _problem(400, f"The actions are {', '.join(ACTIONS)}.")
         if wanted.get("at") != participant.at:
-            # Another tab of the same person, or a repeated key: do nothing, and let the
-            # page catch up.
+            # The request comes from another tab of the same person, or from a repeated
+            # key. Do nothing, and let the page catch up.
             return _json(_state(participant) | {"stale": True})
         after = wanted.get("after") if self._key_times else None
         if after is not None and (type(after) is not int or not 0 <= after < 2**31):
@@ -623,7 +629,7 @@ def _once_it_is_free(
     handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     """Return a handler that is retried while another program holds the store's file.
-    Others are answered in the meantime.
+    Other requests are answered in the meantime.
     """
 
     async def patient(request: web.Request) -> web.StreamResponse:
@@ -655,8 +661,8 @@ def _state(participant: Participant) -> dict[str, Any]:
 
 
 def _shown(shown: Shown) -> dict[str, Any]:
-    """Return the content of the page: for that step, a model is shown
-    exactly the same.
+    """Return the content of the page. A model is shown exactly the same for this
+    step.
     """
     seen = shown.observation
     return {
@@ -674,8 +680,8 @@ def _shown(shown: Shown) -> dict[str, Any]:
 
 
 async def _content(request: web.Request) -> dict[str, Any]:
-    """Return the JSON object of a request. A plain form of another site cannot send
-    one.
+    """Return the JSON object of a request. A plain form on another site cannot send
+    JSON.
     """
     if request.content_type != "application/json":
         raise web.HTTPUnsupportedMediaType(text="JSON is expected.")

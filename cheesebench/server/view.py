@@ -38,7 +38,7 @@ WIDTH, HEIGHT, EDGE = 300.0, 60.0, 6.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One run: its position in the drawing, and its result."""
+    """One run in a drawing: its position, and its result."""
 
     line: watch.RunLine
     rate: watch.ModelRate
@@ -50,8 +50,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """The runs of a model on one protocol in one view and variant, the
-    first run first.
+    """The runs of a model on one protocol in one view and variant. The first run comes
+    first.
     """
 
     protocol: str
@@ -123,8 +123,8 @@ def _y(proportion: float | None) -> float | None:
 
 
 def to_json(state: watch.RunState) -> dict[str, Any]:
-    """Return a run's state for the page. Seconds are whole, so that it changes only
-    once a second.
+    """Return a run's state for the page. Times are in whole seconds, so that the state
+    changes at most once a second.
     """
     return {
         "run": pages.shown(state.run_id),
@@ -214,8 +214,8 @@ def _cell(number: int, cell: watch.CellState, state: watch.RunState) -> dict[str
         "control": bool(plan.control),
         "verdict": result.verdict.value,
         "decided": decided,
-        # While a cell is running, trials still to come count as missing, which must not
-        # raise doubts.
+        # While a cell is running, trials that are still to come count as missing. They
+        # must not raise doubts.
         "reason": pages.shown(with_doubts(result) if decided else result.reason),
         "rate": result.rate,
         "interval": result.interval,
@@ -234,7 +234,9 @@ def _cell(number: int, cell: watch.CellState, state: watch.RunState) -> dict[str
 
 
 def _measured(result: CellResult) -> dict[str, str | None] | None:
-    """Return the judged measure as text; None if the verdict concerns a pass rate."""
+    """Return the parts of the judged measure as text; None if the verdict concerns a
+    pass rate.
+    """
     measured, judged, reference = (
         result.plan.measured,
         result.judged,
@@ -304,10 +306,10 @@ def report(path: Path, plugins: PluginManager) -> str:
 def compare(
     first: Path, second: Path, models: tuple[str | None, str | None]
 ) -> tuple[RunComparison, str]:
-    """Return the comparison of two runs, and whether they were replayed, which happens
-    once for unchanged logs.
+    """Return the comparison of two runs, and a text on whether they were replayed.
+    Unchanged logs are replayed only once.
 
-    Raises like ``compare_files``.
+    Raises the errors of ``compare_files``.
     """
     stamps = watch.stamp_of(first), watch.stamp_of(second)
     if None in stamps:
@@ -330,10 +332,10 @@ def _compared(
     return found, " ".join(said)
 
 
-#: Seconds between two checks of a log, and the share of a processor that checking may
-#: take.
+#: Seconds between two checks of a log, and the largest share of a processor that the
+#: checks may take.
 INTERVAL, SHARE = 0.5, 0.25
-#: Maximum number of pages that are kept up to date together.
+#: Maximum number of pages that are kept up to date at the same time.
 STREAMS = 32
 #: Seconds without news after which a page is told that it is still connected.
 KEEP_ALIVE = 10.0
@@ -360,8 +362,8 @@ class SubjectReporter(Protocol):
 
 
 class Viewer:
-    """Serves the pages of one directory; everything slow is done in one thread beside
-    the loop.
+    """Serves the pages of one directory. Everything slow is done in one thread beside
+    the event loop.
     """
 
     def __init__(self, results: Path, plugins: PluginManager) -> None:
@@ -399,7 +401,7 @@ class Viewer:
         )
 
     async def run_page(self, request: web.Request) -> web.StreamResponse:
-        """One run, kept up to date by ``run_events``."""
+        """Return the page of one run, which ``run_events`` keeps up to date."""
         name, _ = self._find(request)
         return pages.page(
             "run.html.jinja",
@@ -431,7 +433,7 @@ class Viewer:
         )
 
     async def trend_page(self, request: web.Request) -> web.StreamResponse:
-        """One model over the runs of the directory."""
+        """Return the page of one model in all runs of the directory."""
         model = request.query.get("model", "")
         lines = await self._aside(lambda: list(self._overview.lines()))
         if model not in {name for line in lines for name in line.models}:
@@ -442,7 +444,7 @@ class Viewer:
         )
 
     async def subject_page(self, request: web.Request) -> web.StreamResponse:
-        """The player with the trials of one subject so far."""
+        """Return the player with the trials of one subject so far."""
         _, path = self._find(request)
         cell, subject = _number(request, "cell"), _number(request, "subject")
 
@@ -459,7 +461,7 @@ class Viewer:
         return pages.finished_page(await self._aside(render))
 
     async def report_page(self, request: web.Request) -> web.StreamResponse:
-        """The whole HTML report, made now."""
+        """Return the whole HTML report, made for this request."""
         _, path = self._find(request)
         return pages.finished_page(
             await self._aside(lambda: report(path, self._plugins))
@@ -468,7 +470,9 @@ class Viewer:
     # ---- data
 
     async def subjects(self, request: web.Request) -> web.StreamResponse:
-        """The subjects of a cell: trials, successes, failures, whether complete."""
+        """Return the subjects of a cell: trials, successes, failures, and whether each
+        is complete.
+        """
         _, path = self._find(request)
         cell = _number(request, "cell")
 
@@ -482,7 +486,7 @@ class Viewer:
         return _json(await self._aside(read))
 
     async def film(self, request: web.Request) -> web.StreamResponse:
-        """The pictures of one trial, as text, and how it ended."""
+        """Return the pictures of one trial, as text, and how the trial ended."""
         _, path = self._find(request)
         cell, subject, trial = (
             _number(request, name) for name in ("cell", "subject", "trial")
@@ -499,9 +503,7 @@ class Viewer:
         return _json(await self._aside(read))
 
     async def list_events(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events: a line for each run, and a new one whenever the run
-        changes.
-        """
+        """Send events: the line of each run, and a new one whenever the run changes."""
         sent: dict[str, str] = {}
 
         async def tell(send: Callable[[str, object], Any]) -> None:
@@ -521,7 +523,7 @@ class Viewer:
         return await self._stream(request, tell, pause=2.0)
 
     async def run_events(self, request: web.Request) -> web.StreamResponse:
-        """Server-sent events: the state of a run, whenever it changes."""
+        """Send events: the state of a run, whenever it changes."""
         _, path = self._find(request)
 
         async def tell(send: Callable[[str, object], Any]) -> None:
@@ -533,8 +535,8 @@ class Viewer:
         return await self._stream(request, tell)
 
     def _find(self, request: web.Request) -> tuple[str, Path]:
-        """Return the run that a request names. It must be one that exists: no path is
-        built from the request.
+        """Return the run that a request names, if there is such a run. No path is built
+        from the request.
         """
         name = request.match_info["run"]
         path = find_runs(self._overview.results).get(name)
@@ -543,15 +545,15 @@ class Viewer:
         return name, path
 
     async def _aside(self, work: Callable[[], T]) -> T:
-        """Do something slow in a thread, one task at a time, so that memory stays
-        bounded and the loop free.
+        """Do slow work in a thread, one task at a time. This bounds the memory, and
+        does not hold up the event loop.
         """
 
         async def alone() -> T:
             async with self._busy:
                 return await asyncio.to_thread(work)
 
-        # A thread outlives its page, so the next one must wait for it.
+        # A thread may outlive its page, so the next thread must wait for it.
         task = asyncio.create_task(alone())
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(task)
@@ -562,8 +564,8 @@ class Viewer:
         tell: Callable[[Callable[[str, object], Any]], Any],
         pause: float = INTERVAL,
     ) -> web.StreamResponse:
-        """Call ``tell`` periodically, and send its messages to the page, except
-        repetitions.
+        """Call ``tell`` from time to time, and send its messages to the page. Repeated
+        messages are left out.
         """
         if self._streams >= STREAMS:
             raise web.HTTPServiceUnavailable(
@@ -594,7 +596,7 @@ class Viewer:
                 try:
                     await tell(send)
                 except RunLogError as error:
-                    # The log was removed, or is being written for the first time, so it
+                    # The log was removed, or is being written for the first time. It
                     # may come back.
                     await send("trouble", str(error))
                 if time.monotonic() - heard > KEEP_ALIVE:
@@ -619,4 +621,4 @@ def _number(request: web.Request, name: str) -> int:
 
 
 def _nowhere() -> Exception:
-    return web.HTTPNotFound(text="There is nothing here.")
+    return web.HTTPNotFound(text="There is nothing at this address.")

@@ -30,8 +30,8 @@ from cheesebench.statistics.summary import CellResult, ModelSummary, Verdict
 from cheesebench.statistics.wording import with_calls
 from cheesebench.verification import calls_by_cell
 
-#: ``running``: a process is at work; ``finished``: all cells are; ``interrupted``:
-#: neither.
+#: ``running``: a process is at work. ``finished``: all cells are finished.
+#: ``interrupted``: neither of the two.
 Status = Literal["running", "finished", "interrupted"]
 
 #: Number of latest replies to show, and maximum number of characters of each.
@@ -46,8 +46,8 @@ class CellState:
     """One cell with its result so far.
 
     ``begun``: subjects that have finished a trial. ``done``: trials that were run.
-    ``left``: trials left in the present set. ``most``: trials left if no early verdict.
-    ``decided``: the cell is finished.
+    ``left``: trials left in the present set. ``most``: trials left if no verdict comes
+    early. ``decided``: whether the cell is finished.
     """
 
     result: CellResult
@@ -70,8 +70,8 @@ class CellState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An answered call: its cell, subject and trial, and the
-    reply's text (shortened).
+    """An answered call: its cell, subject and trial, and the reply's text
+    (shortened).
     """
 
     key: CellKey
@@ -114,7 +114,7 @@ class RunState:
 
     @property
     def left(self) -> int:
-        """Number of trials until each cell is judged next."""
+        """Number of trials left until the next judgement of each cell."""
         return sum(cell.left for cell in self.cells)
 
     def is_open(self, cell: CellState) -> bool:
@@ -137,14 +137,14 @@ class _Session:
     first: bool
 
 
-#: Per subject: trials that were run, and trials that are missing.
+#: Subject -> number of trials that were run, and number of trials that are missing.
 _Counts = Mapping[int, tuple[int, int]]
 
 
 @dataclass(slots=True)
 class _Known:
-    """The results of the last check; they are read again when the
-    files have changed.
+    """The results of the last check. They are read again when the files have
+    changed.
     """
 
     stamp: object = None
@@ -161,7 +161,7 @@ class _Known:
 
 
 class RunWatch:
-    """Checks one run periodically. Only changed cells are judged again, subject by
+    """Checks one run from time to time. Only changed cells are judged again, subject by
     subject.
     """
 
@@ -182,8 +182,8 @@ class RunWatch:
         known = self._known
         if stamp is None or stamp != known.stamp:
             with RunLog.open_read_only(self.path) as log:
-                # A run in progress is checked twice a second, which is too often for
-                # verifying its rows.
+                # A run in progress is checked twice a second, which is too often to
+                # verify all its rows.
                 if not is_claimed(self.path):
                     log.verify()
                 with log.snapshot():
@@ -272,19 +272,19 @@ class RunWatch:
         done = sum(state.done for state in known.states)
         began, before = known.session.began, 0
         if running and not known.session.first:
-            # The number of trials at the time of the resume is unknown, so the pace is
+            # The number of trials when the run was resumed is unknown, so the pace is
             # measured from the first check.
             self._joined = self._joined or (now, done)
             began, before = self._joined
-        # Trials of stopped subjects can be withdrawn, so the number may fall.
+        # The number may fall, because trials of stopped subjects can be withdrawn.
         return max(0, done - before) / (now - began) if now > began else 0.0
 
 
 def _newest(
     key: CellKey, counts: _Counts, before: _Counts
 ) -> tuple[CellKey, int, int] | None:
-    """Return a trial that was run since ``before``, if there is one: the last of its
-    subject.
+    """Return a trial that was run since ``before``: the last one of its subject. Return
+    None if there is none.
     """
     grown = [
         subject
@@ -295,8 +295,8 @@ def _newest(
 
 
 def stamp_of(path: Path) -> object:
-    """Return a value that changes with every write to a log; None while a write might
-    not change it.
+    """Return a value that changes with every write to a log. Return None while a write
+    might leave it unchanged.
     """
     stamps = []
     for file in (path, path.with_name(f"{FILE_NAME}-wal")):
@@ -311,8 +311,8 @@ def stamp_of(path: Path) -> object:
 
 
 def _journal(log: RunLog) -> tuple[set[CellKey], _Session]:
-    """Return the cells that this session, or the last one, has finished; and when it
-    began.
+    """Return the cells that the present (or the last) session has finished, and that
+    session.
     """
     kinds = "('created', 'started', 'finished', 'closed')"
     query = f"SELECT time, kind, model, protocol, view, variant FROM journal WHERE kind IN {kinds} ORDER BY id"
@@ -395,7 +395,7 @@ def _cost_left(cells: Sequence[CellState]) -> float | None:
     return total
 
 
-#: Number of runs whose cells are kept in memory, for quick further checks.
+#: Number of runs whose cells are kept in memory, so that further checks are quick.
 KEPT = 8
 
 
@@ -423,7 +423,7 @@ class RunLine:
     models: tuple[str, ...] = ()
     protocols: int = 0
     verdicts: Mapping[str, int] = field(default_factory=dict)
-    """Numbers of plain cells by verdict; ``OPEN``: not decided yet."""
+    """Number of plain cells by verdict. ``OPEN`` stands for those not decided yet."""
     doubtful: int = 0
     """Number of plain cells whose numbers are doubtful, because many of their trials or
     replies are missing or unusable.
@@ -450,8 +450,8 @@ OPEN = "OPEN"
 
 
 class Overview:
-    """The runs of a directory, without reading unchanged ones
-    again. Not thread-safe.
+    """The runs of a directory. Unchanged runs are not read again. The class is not
+    thread-safe.
     """
 
     def __init__(self, results: Path) -> None:
@@ -460,8 +460,8 @@ class Overview:
         self._watches: OrderedDict[Path, RunWatch] = OrderedDict()
 
     def lines(self) -> Iterator[RunLine]:
-        """Yield a line for each run, the latest first (by time of change, so that
-        active runs are at the top).
+        """Yield a line for each run. The run that changed last comes first, so that
+        active runs are at the top.
         """
         runs = find_runs(self.results)
         for gone in set(self._lines) - set(runs):
@@ -470,7 +470,7 @@ class Overview:
             yield self.line(name, path)
 
     def line(self, name: str, path: Path) -> RunLine:
-        """Return the line of one run, however broken its log is."""
+        """Return the line of one run, even if its log cannot be read."""
         stamp = stamp_of(path)
         known = self._lines.get(name)
         if (
@@ -488,8 +488,8 @@ class Overview:
         return found
 
     def watch(self, path: Path) -> RunWatch:
-        """Return the watch of a run. It is kept while it is among the last ``KEPT``
-        that were requested.
+        """Return the watch of a run. The ``KEPT`` watches that were requested last are
+        kept.
         """
         found = self._watches.setdefault(path, RunWatch(path))
         self._watches.move_to_end(path)

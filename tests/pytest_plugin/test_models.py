@@ -578,7 +578,7 @@ def test_a_budget_that_is_spent_at_once_breaks_nothing(
     assert result.parseoutcomes()["inconclusive"] == 2
     said = " ".join(" ".join(result.outlines).split())
     assert (
-        "tokens spent so far. What the rest takes cannot be estimated yet, so the budget is doubled."
+        "tokens spent so far. The cost of the rest cannot be estimated yet, so the budget is doubled."
         in said
     )
     spent = int(re.findall(r"([\d,]+) tokens spent", said)[0].replace(",", ""))
