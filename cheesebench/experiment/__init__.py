@@ -1,1 +1,3 @@
-"""Designs, subjects, scheduling and the run log."""
+"""Runs: their settings, cells, subjects, calls to models, scheduling, and the run
+log.
+"""

@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 
 #: Initial limit of calls in flight.
 START = 16
-#: Seconds after a halving in which further rejections are attributed to the same load
-#: and ignored.
+#: Seconds after the limit was halved in which further rejections are attributed to the
+#: same load, and ignored.
 GRACE = 1.0
 
 
 class Limiter:
-    """Admits calls to one event loop, those with the most remaining work first.
-    ``most`` is the maximum number in flight.
+    """Limits the calls in flight of one event loop. The waiting call with the most
+    remaining work goes first. ``most`` is the maximum number in flight.
     """
 
     def __init__(self, most: int, start: int = START) -> None:
@@ -94,8 +94,8 @@ class Limiter:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                # The call was admitted and cancelled at the same time: release its
-                # slot.
+                # The call was cancelled in the moment when it was admitted, so its slot
+                # is released.
                 self.in_flight -= 1
                 self._admit()
             raise
@@ -125,15 +125,15 @@ class Limiter:
         self._limit = min(self._limit, float(self.most))
 
     def succeeded(self) -> None:
-        """Record a reply; if the limit was reached, let it grow."""
+        """Record a reply. If the limit was reached, raise the limit."""
         if self.in_flight + 1 >= self.limit and self._limit < self.most:
             self._limit = min(
                 self.most, self._limit + (1.0 if self._doubling else 1.0 / self._limit)
             )
 
     def objected(self, retry_after: float | None) -> None:
-        """Record a rejection for load: halve the limit, and pause for as long as the
-        server asks.
+        """Record that the server rejected a call because of its load. Halve the limit,
+        and pause for as long as the server asks.
         """
         now = time.monotonic()
         self.throttled += 1
@@ -145,33 +145,34 @@ class Limiter:
             self._paused_until = max(self._paused_until, now + retry_after)
 
 
-#: Minimum seconds between two polls of other processes' spending; and the interval as a
-#: multiple of one poll's duration, if that is longer.
+#: The spending of other processes is polled every ``INTERVAL`` seconds or, if that is
+#: longer, every ``POLL_SHARE`` times the duration of a poll.
 INTERVAL, POLL_SHARE = 0.02, 20.0
-#: Assumptions before the first reply: tokens per character of the prompt (mazes are
-#: dense), tokens of a reply without a limit, and characters that a picture counts for.
+#: Assumptions before the first reply. ``DENSITY``: tokens per character of the prompt
+#: (mazes are dense). ``REPLY``: tokens of a reply without a limit. ``PICTURE``:
+#: characters for which a picture counts.
 DENSITY, REPLY, PICTURE = 0.6, 1024, 4000
 
 
 class UnansweredError(CheeseBenchError):
-    """A call was not made, or not answered, so the subject's unfinished trials are
+    """A call was not made, or not answered. The subject's unfinished trials are
     missing.
     """
 
-    #: Counters of the agent in the trial that was broken off.
+    #: Counters of the agent in the trial that was interrupted.
     tally: Mapping[str, int] = {}
 
 
 class BudgetSpentError(UnansweredError):
-    """The budget of the run is spent; unfinished trials are missing, with ``budget`` as
+    """The budget of the run is spent. Unfinished trials are missing, with ``budget`` as
     the cause.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of a whole run: dollars, tokens (prompt and reply), minutes of this
-    session. None: unlimited.
+    """Limits of a whole run: dollars, tokens (of prompts and replies), and minutes of
+    this session. None means unlimited.
     """
 
     cost: float | None = None
@@ -194,7 +195,7 @@ class CallSizes:
     _reply: int = 0
 
     def expected(self, request: ChatRequest, price: Price | None) -> CallTotals:
-        """Return the expected tokens of a call, and dollars as if nothing were
+        """Return the expected tokens of a call, and its cost in dollars if nothing is
         cached.
         """
         prompt = math.ceil(_length(request) * (self._density or DENSITY))
@@ -217,13 +218,13 @@ def _length(request: ChatRequest) -> int:
 
 
 class Budget:
-    """Counts spending against the limits.
+    """Counts what is spent, and enforces the limits.
 
     ``began`` is the start of the session (UNIX time). ``recorded`` returns the spending
-    recorded in the run log. It is called once. If several ``processes`` share the
-    budget, it is called periodically, and whenever no room seems left. In between, each
-    other process is assumed to spend, and to have in flight, four times as much as this
-    one.
+    recorded in the run log, and is called once. If several ``processes`` share the
+    budget, it is called again from time to time, and whenever no room seems left. In
+    between, each other process is assumed to spend, and to have in flight, four times
+    as much as this one.
     """
 
     def __init__(
@@ -253,8 +254,8 @@ class Budget:
         return self._limits.counts_tokens
 
     def share_of(self, spent: CallTotals) -> float:
-        """Return the share of the dollar or token limit, whichever is larger; 0.0
-        without such a limit.
+        """Return which share of the dollar limit or of the token limit is spent,
+        whichever is larger; 0.0 without such limits.
         """
         limits = self._limits
         dollars = spent.cost / limits.cost if limits.cost else 0.0
@@ -280,9 +281,9 @@ class Budget:
         reserve it.
 
         A call is admitted while the spending plus the expected cost of the calls in
-        flight is below the limits, so a limit is exceeded by at most one call if
-        expectations hold. Raises BudgetSpentError like ``check``. The actual cost of a
-        call must be counted (``add``) before control returns to the event loop.
+        flight is below the limits. So a limit is exceeded by at most one call if the
+        expectations hold. Raises the errors of ``check``. The actual cost of a call
+        must be counted (``add``) before control returns to the event loop.
         """
         if self._polls and not self._in_flight:
             self._look()
@@ -293,7 +294,7 @@ class Budget:
                 self.check()
                 continue
             if not self._in_flight:
-                break  # a single call is admitted even if it may exceed the rest
+                break  # A single call is admitted even if it may exceed what is left.
             self._landed.clear()
             await self._landed.wait()
             self.check()
@@ -317,8 +318,8 @@ class Budget:
 
     def _fits(self) -> bool:
         limits, others = self._limits, self._processes - 1
-        # The other processes may be faster. Assuming four times this one's rate keeps
-        # the excess within one call of each (test_call_budgets.py).
+        # The other processes may be faster. If each is assumed to be four times as fast
+        # as this one, the excess stays within one call of each (test_call_budgets.py).
         parts = (
             (self.spent, 1),
             (self._reserved, 1 + 4 * others),
@@ -356,7 +357,9 @@ class Budget:
         self.check_time()
 
     def check_time(self) -> None:
-        """Raise BudgetSpentError after the time limit, which agents have as well."""
+        """Raise BudgetSpentError if the time limit has passed. It applies to agents
+        that make no calls, too.
+        """
         most, minutes = self._limits.minutes, (time.time() - self._began) / 60
         if most is not None and minutes >= most:
             raise BudgetSpentError(
@@ -364,11 +367,12 @@ class Budget:
             )
 
 
-#: Receives a line about a call that is retried.
+#: Function that receives a line about a call that is retried.
 Notify = Callable[[str], None]
-#: Faults of an overloaded server, which say nothing about the single call.
+#: Faults that come from an overloaded server, not from the call.
 THROTTLES: frozenset[FaultKind] = frozenset({"rate_limit", "overload"})
-#: Shortest pause, in seconds, that is reported; and seconds until the next report.
+#: A pause of at least ``NOTICED`` seconds is reported. The next report comes at least
+#: ``HUSH`` seconds later.
 NOTICED, HUSH = 1.5, 60.0
 
 
@@ -381,47 +385,51 @@ def is_private(url: str) -> bool:
         return host == "localhost" or host.endswith((".localhost", ".local"))
 
 
-#: Seconds before the first retry; the pause doubles with each retry, up to
+#: Seconds before the first retry. The pause doubles with each retry, up to
 #: LONGEST_PAUSE.
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-#: Maximum seconds of a call with all its attempts and pauses (at least two full
-#: attempts); waiting for a slot does not count. It also limits the wait for a
-#: throttling server.
+#: Maximum duration of a call, in seconds, with all its attempts and pauses (at least
+#: two full attempts fit). Time spent waiting for a slot does not count. A throttling
+#: server is not awaited longer either.
 PATIENCE = 900.0
-#: Seconds of waiting for a server that refuses connections, because a local one may
-#: still be loading its model.
+#: Seconds for which a server that refuses connections is awaited. A local one may still
+#: be loading its model.
 LOADING = 300.0
-#: Number of subjects that must give up, without a reply in between, before a server
-#: silent for PATIENCE counts as gone. One subject alone may have sent a request that
-#: crashes any server.
+#: If a server was silent for PATIENCE, and this many subjects have given up without a
+#: reply in between, the server counts as gone. One subject alone may have sent a
+#: request that crashes any server.
 MIN_FAILED_SUBJECTS = 2
-#: Seconds without a reply after which a run that is out of time blames its server.
+#: If a run ends by its time limit, and no reply came for this many seconds, the message
+#: names the server as the cause.
 SILENCE = 60.0
-#: Maximum number of consecutive replies without a token count, if a budget needs one.
+#: Maximum number of consecutive replies without a token count, if a budget needs the
+#: counts.
 UNCOUNTED = 10
 UNCOUNTABLE = "the server does not report the tokens of its replies, so no limit can be kept. Use --max-minutes instead"
-#: Maximum number of server names to remember: a server with a new name in every reply
-#: must not fill the journal.
+#: Maximum number of server names to remember. A server that gives a new name with every
+#: reply must not fill the journal.
 MOST_NAMES = 8
 
 
 class SubjectStoppedError(UnansweredError):
-    """A subject cannot continue, for an external reason that the text gives."""
+    """A subject cannot continue. The text gives the reason, which lies outside the
+    subject.
+    """
 
 
-#: Number of retries after a fault of the account (a wrong key, an unknown model), if
-#: the server has answered before.
+#: Maximum number of retries after a fault of the account (a wrong key, an unknown
+#: model). There are retries only if the server has answered before.
 MAX_AUTH_RETRIES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Timeouts in seconds of calls in flight (time spent waiting for a slot or pausing
-    does not count).
+    """Timeouts of calls in flight, in seconds. Time spent waiting for a slot or pausing
+    does not count.
 
-    ``request`` limits one attempt, ``trial`` all calls of a trial; ``retries`` is the
-    number of retries after faults other than throttling.
+    ``request`` limits one attempt, and ``trial`` all calls of a trial. ``retries`` is
+    the maximum number of retries after faults other than throttling.
     """
 
     request: float = 300.0
@@ -439,7 +447,7 @@ async def in_time(
     """
     progress = getattr(connection, "progress", None)
     limit = patience if progress is None else most
-    # The backend should enforce the timeout; this is a safeguard.
+    # The backend should enforce the timeout itself. This is a safeguard.
     async with asyncio.timeout(limit + 5) as end:
         call = connection.complete(replace(request, timeout=limit))
         if progress is None:
@@ -464,8 +472,8 @@ async def _end_idle(
         seen = now
 
 
-#: The model is given up after this many replies, from this many subjects, if none could
-#: be read: more replies would change nothing.
+#: A cell is given up after this many replies to this many subjects, if none of the
+#: replies could be read. More replies would change nothing.
 HOPELESS_REPLIES, HOPELESS_SUBJECTS = 12, 2
 
 
@@ -476,8 +484,8 @@ class Hope:
     unread: int = 0
     subjects: set[int] = field(default_factory=set)
     was_read: bool = False
-    #: Number of recorded replies that will be replayed, in any order. One of them may
-    #: be readable.
+    #: Number of recorded replies that are still to be replayed, in any order. One of
+    #: them may be readable.
     to_repeat: int = 0
     #: Whether an earlier session gave the cell up. Then no new calls are made, because
     #: their replies would be mixed with the recorded ones.
@@ -487,7 +495,7 @@ class Hope:
 
     def see(self, subject: int, unread: bool) -> None:
         if self.given_up:
-            return  # a reply that was counted before
+            return  # This reply was counted before.
         self.was_read = self.was_read or not unread
         if not self.was_read:
             self.unread += 1
@@ -507,8 +515,8 @@ class Hope:
 class ModelChannel:
     """The connection to one model, and whether its server still answers.
 
-    ``replaying``: only recorded replies count. ``tell`` receives a line when a call is
-    retried.
+    ``replaying`` says that only recorded replies are used. ``tell`` receives a line
+    when a call is retried.
     """
 
     connection: Connection | None
@@ -518,24 +526,26 @@ class ModelChannel:
     patience: Patience = Patience()
     replaying: bool = False
     retry_errors: bool = False
-    #: Why no call to this model can succeed, once that is known.
+    #: The reason why no call to this model can succeed; empty until that is known.
     stop_reason: str = ""
-    #: Whether any reply has come. If so, a later refusal may be a temporary fault of a
+    #: Whether any reply has come. After one, a refusal may be a temporary fault of a
     #: proxy.
     has_replied: bool = False
     served_by: set[str] = field(default_factory=set)
     #: Whether contradictory token counts have been reported.
     doubted: bool = False
-    #: Number of replies searched for actions, and of those without any.
+    #: Number of replies that were searched for actions, and number of those without any
+    #: action.
     read: int = 0
     unreadable: int = 0
     hopes: dict[CellKey, Hope] = field(default_factory=dict)
     sizes: CallSizes = field(default_factory=CallSizes)
-    #: Whether sending has stopped because the session ends; and the number of calls in
-    #: flight.
+    #: Whether sending has stopped because the session is ending; and the number of
+    #: calls in flight.
     closing: bool = False
     in_flight: int = 0
-    #: Number of subjects waiting for a reply, and the time since which none has come.
+    #: Number of subjects that wait for a reply, and the time since which no reply has
+    #: come.
     _asking: int = 0
     _waiting_since: float = 0.0
     #: Number of consecutive replies without a token count.
@@ -546,7 +556,7 @@ class ModelChannel:
     #: Text of the last fault.
     _last_fault: str = ""
     _given_up: int = 0
-    #: Time (monotonic) until which no further retry is reported.
+    #: No further retry is reported until this (monotonic) time.
     _hushed_until: float = 0.0
 
     def answered(self) -> None:
@@ -558,8 +568,8 @@ class ModelChannel:
         )
 
     def doubts(self, reply: ChatReply) -> list[str]:
-        """Return doubts about a reply, as lines for the journal; each
-        is reported once.
+        """Return doubts about a reply, as lines for the journal. Each doubt is reported
+        once.
         """
         found = []
         if reply.doubt and not self.doubted:
@@ -575,16 +585,16 @@ class ModelChannel:
         return found
 
     def count(self, tokens: int) -> None:
-        """Stop if the server does not report token counts, because no budget can then
-        be kept.
+        """Stop if the server does not report token counts, because a budget needs
+        them.
         """
         self._uncounted = 0 if tokens else self._uncounted + 1
         if self._uncounted >= UNCOUNTED:
             self.stop(UNCOUNTABLE)
 
     def failed(self, text: str) -> bool:
-        """Record a failed call. Return whether replies have been missing for longer
-        than any call waits.
+        """Record a failed call. Return whether no reply has come for longer than any
+        call waits.
         """
         now, self._last_fault = time.monotonic(), text
         self._silent_since = now if self._silent_since is None else self._silent_since
@@ -613,7 +623,7 @@ class ModelChannel:
     @property
     def silence(self) -> str:
         """Return the text of the last fault if this session has had no reply at all, or
-        none for a minute; otherwise an empty string.
+        none for ``SILENCE`` seconds; otherwise an empty string.
         """
         since = self._silent_since
         if since is None or (self.has_replied and time.monotonic() - since < SILENCE):
@@ -622,8 +632,8 @@ class ModelChannel:
 
     @property
     def trouble(self) -> str:
-        """Return a remark on a server that does not answer, for the message on a spent
-        budget; empty if it answers.
+        """Return a remark for the message on a spent budget: that the server did not
+        answer. It is empty if the server answers.
         """
         return (
             ""
@@ -632,8 +642,8 @@ class ModelChannel:
         )
 
     def lose(self, text: str, silent: bool) -> None:
-        """Record that a subject has given up; stop all others if the
-        server seems gone.
+        """Record that a subject has given up. Stop all others if the server seems
+        gone.
         """
         self._given_up += 1
         if silent and self._given_up >= MIN_FAILED_SUBJECTS:
@@ -642,13 +652,13 @@ class ModelChannel:
             )
 
     def stop(self, text: str) -> None:
-        """Record that no call to this model can succeed; waiting calls fail at once."""
+        """Record that no call to this model can succeed. Waiting calls fail at once."""
         self.stop_reason = text
         self.limiter.resume()
 
     def retrying(self, text: str, retry: int, most: int | None, pause: float) -> None:
-        """Report that a call is retried in ``pause`` seconds, if the pause is long
-        enough, and at most once a minute.
+        """Report that a call is retried in ``pause`` seconds. Short pauses are not
+        reported, and nothing is reported more than once a minute.
         """
         now = time.monotonic()
         if pause < NOTICED or now < self._hushed_until:
@@ -671,15 +681,15 @@ _DECIDED = "the cell is decided"
 
 
 def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
-    """Return the evidence in a log that a cell's replies can be read. Only finished
-    subjects count, because the others are replayed, unless all recorded replies say
-    together that the cell was given up.
+    """Return the evidence in a log on whether a cell's replies can be read. Only
+    finished subjects count, because the others are replayed. All recorded replies count
+    if they show that the cell was given up.
     """
     to_repeat, records = log.calls.to_repeat(plan), list(log.trials(plan))
     finished = log.completed_subjects(plan)
     hope = _evidence(records, lambda subject: subject in finished)
     everyone = _evidence(records, lambda subject: True)
-    # A recorded reply outside of any trial may be readable.
+    # A recorded reply that belongs to no recorded trial may be readable.
     everyone.to_repeat = to_repeat - sum(
         record.tally.get("calls", 0)
         for record in records
@@ -710,8 +720,8 @@ def _evidence(records: Iterable[TrialRecord], counts: Callable[[int], bool]) -> 
 
 @dataclass(slots=True)
 class Caller:
-    """Makes the calls of one subject and writes them into ``log``. Calls recorded in
-    ``source`` are not made again.
+    """Makes the calls of one subject, and writes them into ``log``. Calls that
+    ``source`` has are not made again.
     """
 
     channel: ModelChannel
@@ -721,7 +731,7 @@ class Caller:
     plan: CellPlan
     subject: int
     work: float = 0.0
-    #: Number of recorded calls; the log is read only if there are any.
+    #: Number of recorded calls. The log is read only if there are any.
     recorded: int = 0
     #: Whether calls have stopped, because nothing depends on this subject any more.
     stopped: bool = False
@@ -732,26 +742,26 @@ class Caller:
     #: Text or reasoning of the last reply.
     _said: str = ""
     _seconds_in_flight: float = 0.0
-    #: Record of the last call if it was refused, until it is answered.
+    #: Record of the last call, if it was refused and is not yet answered.
     _refused: CallRecord | None = None
 
     def read_as(
         self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
     ) -> None:
-        """Count a reply for the progress line; see ``Asker``. The actions themselves
-        are in the log.
+        """Count a reply for the progress line; see ``Asker``. The actions are already
+        in the log.
         """
         counts = tally()
         unparsed, notes = counts.get("unparsed", 0), counts.get("notes", 0)
         self.channel.read += 1
         self.channel.unreadable += unparsed > self._unparsed
-        if notes == self._notes:  # a call for learnings needs no actions
+        if notes == self._notes:  # A reply to a call for learnings needs no actions.
             self._see(unparsed > self._unparsed)
         self._unparsed, self._notes = unparsed, notes
 
     def _see(self, unread: bool) -> None:
         if unread and not self._said:
-            return  # an empty reply; ``SilenceWatch`` counts these
+            return  # ``SilenceWatch`` counts empty replies.
         self._hope.see(self.subject, unread)
         if unread and not self._hope.noted:
             self._hope.noted = True
@@ -767,11 +777,11 @@ class Caller:
         return hopes[plan.key]
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
-        """Return the reply to the next call of ``trial``: the recorded one, or a new
-        one, which is then recorded.
+        """Return the reply to the next call of ``trial``. It is the recorded reply or,
+        if there is none, a new one, which is recorded.
 
-        Raises SubjectStoppedError, BudgetSpentError, and RunLogError if the recorded
-        request differs from this one.
+        Raises SubjectStoppedError or BudgetSpentError if the call cannot be made, and
+        RunLogError if the recorded request differs from this one.
         """
         if trial != self._trial:
             self._trial, self._call, self._unparsed, self._notes = trial, 0, 0, 0
@@ -821,21 +831,24 @@ class Caller:
         **how: Any,
     ) -> CallRecord:
         if (refused := self._refused) is not None:
-            # Earlier refusals count as attempts: a call repeated until a filter lets
-            # the answer through must not look like one answered at once.
+            # Earlier refusals count as attempts. Otherwise a call that was repeated
+            # until a filter let the answer through would look like one that was
+            # answered at once.
             how["attempts"] += refused.attempts
             how["malformed"] = how.get("malformed", 0) + refused.malformed + 1
         return _record_of(request, trial, call, request_digest, reply, **how)
 
     def _absence(self, where: str) -> BudgetSpentError | SubjectStoppedError:
-        """Return the error for a call that the replayed run does not have."""
+        """Return the error for a call that is not in the replayed run."""
         records = self.source.trials(self.plan, self.subject)
         is_spent = any(record.missing == "budget" for record in records)
         kind = BudgetSpentError if is_spent else SubjectStoppedError
         return kind(f"{where} is not in the replayed run")
 
     def _find(self, trial: int, call: int, request_digest: str) -> CallRecord | None:
-        """Return the recorded call. None, or the refused call, if it has to be made."""
+        """Return the recorded call. If the call must be made, return None, or the
+        record of its refusal.
+        """
         known = (
             self.source.calls.find(self.plan, self.subject, trial, call)
             if self.recorded
@@ -866,8 +879,8 @@ class Caller:
         """Return the reply, the seconds of the successful attempt, and the numbers of
         attempts and malformed answers.
         """
-        # The subject varies the pauses: without seeds all first calls are equal, and
-        # would be retried at the same moment.
+        # The pauses depend on the subject. All first calls are equal if calls have no
+        # seeds, and would otherwise be retried at the same moment.
         attempts = Attempts(self.channel, f"{request_digest}|{self.subject}")
         before = self._seconds_in_flight
         while True:
@@ -890,20 +903,23 @@ class Caller:
                     "attempts": attempts.number,
                     "malformed": attempts.malformed,
                 }
-            # Never sleep past the time limit; the next attempt then raises
-            # BudgetSpentError.
+            # A pause never goes beyond the time limit, after which the next attempt
+            # raises BudgetSpentError.
             await asyncio.sleep(min(pause, self.budget.seconds_left))
 
     def _unanswered(self, spent: BudgetSpentError) -> UnansweredError:
         if self.channel.silence:
-            # The server failed before the budget was spent, so the server is the cause.
+            # The server failed before the budget was spent, so the server is the cause
+            # of the stop.
             return SubjectStoppedError(
                 f"{self.channel.silence}; no reply came until {spent}"
             )
         return BudgetSpentError(f"{spent}{self.channel.trouble}")
 
     async def _attempt(self, request: ChatRequest) -> tuple[ChatReply, float]:
-        """Return the reply and its duration in seconds; raises ChatFaultError."""
+        """Return the reply and its duration in seconds. Raises ChatFaultError if the
+        attempt fails.
+        """
         channel = self.channel
         counts = self.budget.counts_tokens
         expected = (
@@ -917,7 +933,9 @@ class Caller:
         return self.log.calls.as_recorded(replace(reply, doubt="")), seconds
 
     async def _ask(self, request: ChatRequest) -> tuple[ChatReply, float]:
-        """Ask the server as soon as there is a slot; raises ChatFaultError."""
+        """Ask the server as soon as a slot is free. Raises ChatFaultError if there is
+        no reply.
+        """
         channel = self.channel
         self._check_stopped()
         if channel.stop_reason:
@@ -929,7 +947,7 @@ class Caller:
             )
         timeout = min(channel.patience.request, left)
         if channel.closing:
-            # Wait forever: the session is over, and will cancel this task.
+            # The session is ending, and will cancel this task. Until then it waits.
             await asyncio.get_running_loop().create_future()
         assert channel.connection is not None
         began = time.monotonic()
@@ -951,10 +969,11 @@ class Caller:
 
     def _slow_down(self, fault: ChatFaultError) -> None:
         limiter = self.channel.limiter
-        if fault.kind == "timeout":  # many servers queue calls instead of refusing them
+        # An overloaded server may queue calls instead of refusing them.
+        if fault.kind == "timeout":
             limiter.objected(None)
         elif fault.kind in THROTTLES:
-            # No call waits longer than PATIENCE, so none may be paused for longer.
+            # No call waits longer than PATIENCE, so no pause may be longer.
             wish = fault.retry_after or 0.0
             limiter.objected(
                 min(wish, self.budget.seconds_left) if wish <= PATIENCE else None
@@ -969,8 +988,8 @@ class Caller:
         request_digest: str,
         attempts: int,
     ) -> CallRecord | None:
-        """Return the record of a call that the server refuses because
-        of its content.
+        """Return the record of a call that the server refused because of its content;
+        None for other faults.
         """
         if fault.kind in FATAL or fault.kind in TRANSIENT:
             return None
@@ -987,8 +1006,8 @@ class Caller:
     def _stopped(
         self, fault: ChatFaultError, attempts: Attempts, refusal: CallRecord | None
     ) -> SubjectStoppedError:
-        """Return the reason why the subject stops. A fault of the account stops all
-        subjects.
+        """Return the error with the reason why the subject stops. A fault of the
+        account stops all subjects.
         """
         tried = f" (tried {attempts.number} times)" if attempts.number > 1 else ""
         text = f"{said(fault)}{tried}"
@@ -1010,10 +1029,10 @@ def early_record(
     price: Price | None,
     **how: Any,
 ) -> CallRecord:
-    """Return the record of a call made before its subject started or continued.
-    ``place`` is its trial and its number in the trial.
+    """Return the record of a call that was made before its subject started or
+    continued. ``place`` is the trial and the call's number in it.
 
-    The subject then reads the recorded reply, as in a resumed run.
+    Later, the subject reads the recorded reply, as in a resumed run.
     """
     said = log.calls.as_recorded(replace(_thoughts_apart(reply, plan), doubt=""))
     cost = None if price is None else price.cost(reply.usage)
@@ -1040,8 +1059,8 @@ def _record_of(
 
 
 def _thoughts_apart(reply: ChatReply, plan: CellPlan) -> ChatReply:
-    """Return the reply without text that is not an answer: everything, if it was cut
-    off before the tag or field that ends the reasoning.
+    """Return the reply without the text of its reasoning. Nothing is left of a reply
+    that was cut off before the tag or field that ends the reasoning.
     """
     thinking = plan.settings.get("reasoning") and not reply.reasoning
     if thinking and reply.finish == "length":
@@ -1051,28 +1070,29 @@ def _thoughts_apart(reply: ChatReply, plan: CellPlan) -> ChatReply:
 
 @dataclass(slots=True)
 class Attempts:
-    """The attempts of one call: their number, and when they end. ``seed`` varies the
-    pauses.
+    """The attempts of one call: their number, the pauses between them, and when to give
+    up. ``seed`` determines the random part of the pauses.
     """
 
     channel: ModelChannel
     seed: str
     number: int = 0
-    #: Number of faults that used up a retry, number of malformed answers, and seconds
-    #: of all pauses.
+    #: Number of faults that used up a retry, number of malformed answers, and duration
+    #: of all pauses in seconds.
     faults: int = 0
     malformed: int = 0
     paused: float = 0.0
-    #: Whether no call of the model was answered for longer than any call waits.
+    #: Whether no call to the model was answered for longer than any call waits.
     silent: bool = False
     _jitter: random.Random | None = None
 
     def pause_after(self, fault: ChatFaultError, in_flight: float) -> float | None:
-        """Return the seconds until the next attempt, after a fault; None if it was the
-        last one. ``in_flight`` is the duration of all attempts so far, in seconds.
+        """Return the seconds from this fault to the next attempt; None if there is no
+        further attempt. ``in_flight`` is the duration of all attempts so far, in
+        seconds.
         """
-        # A server that refuses connections is loading or restarting: wait for it as for
-        # a busy one.
+        # A server that refuses connections may be loading or restarting, so it is
+        # awaited like a busy one.
         throttled = fault.kind in THROTTLES or (fault.refused and self.paused < LOADING)
         self.faults += not throttled
         self.malformed += fault.kind == "malformed"
@@ -1080,8 +1100,8 @@ class Attempts:
         pause = max(self._pause(), fault.retry_after or 0.0)
         retries = self.channel.patience.retries
         enough = self.silent if throttled else self.faults > retries
-        # The deadline also limits a server that asks for a pause of a day, and many
-        # slow attempts.
+        # The deadline also ends many slow attempts, and the wait for a server that asks
+        # for a pause of a day.
         deadline = max(PATIENCE, 2 * self.channel.patience.request)
         enough = enough or self.paused + in_flight + pause > deadline
         if enough or not self._may_pass(fault):
@@ -1143,7 +1163,7 @@ _REMEDIES = tuple(
 
 
 def said(fault: ChatFaultError) -> str:
-    """Return the kind and text of a fault; for a refused parameter, also the remedy."""
+    """Return the kind and text of a fault. For a refused parameter, add the remedy."""
     text = f"{fault.kind.replace('_', ' ')}: {fault}"
     if fault.kind == "context_too_long":
         return f"{text} Shorten prompts with --history N, or replies with --reply-tokens N."

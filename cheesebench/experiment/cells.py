@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from cheesebench.protocol import Specification
 
 
-#: Default limit of a reply of a reasoning model, including its reasoning, if its entry
-#: has none.
+#: Default limit of a reply of a reasoning model in tokens, reasoning included. It
+#: applies if the model's entry has no limit.
 REASONING_TOKENS = 8192
-#: Texts of tokens that end a turn. Without them, a model whose server does not know its
-#: end-of-turn token would continue to write. Every server accepts these four.
+#: Texts of tokens that end a turn. A model whose server does not know its end-of-turn
+#: token would otherwise go on writing. Every server accepts these four.
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|endoftext|>")
 
 
@@ -74,10 +74,11 @@ def language_model(
 ) -> LanguageModel:
     """Return a model with its agent.
 
-    ``settings`` are the user's own (strings are read as the types of the defaults).
-    ``served`` adds to the request parameters of the entry. ``base_url`` is the model's
-    server; without it, the backend's option of that name counts. Raises OptionError for
-    settings that the agent, the model or its backend does not have.
+    ``settings`` are those that the user gives (a string is converted to the type of the
+    default). ``served`` adds to the request parameters of the entry. ``base_url`` is
+    the model's server; if it is not given, the backend's option of that name counts.
+    Raises OptionError for settings that the agent, the model or its backend does not
+    have.
     """
     backend, asker = plugins.backend(entry.backend), plugins.model_agent(agent)
     wanted = dict(settings)
@@ -125,8 +126,8 @@ def _reply_tokens(
 
 
 def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
-    """Return the tokens that end a reply, for a user's own server only: other servers
-    refuse tokens that they do not know.
+    """Return the tokens that end a reply. They are sent only to a user's own server,
+    because others refuse tokens that they do not know.
     """
     takes = backend.serve is not None and backend.capabilities.stop
     return list(TURN_ENDS) if takes and "stop" not in entry.drops else []
@@ -135,8 +136,8 @@ def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
 def _dropped(
     entry: ModelEntry, backend: BackendSpec, wanted: Mapping[str, Any]
 ) -> list[str]:
-    """Return the parameters that are not sent; OptionError if the user asks for one of
-    them.
+    """Return the parameters that are not sent. Raise OptionError if the user asks for
+    one of them.
     """
     able = {
         "temperature": backend.capabilities.temperature,
@@ -170,7 +171,7 @@ def _check_known(backend: BackendSpec, given: Mapping[str, Any]) -> None:
 
 
 def one_address(given: object) -> str | None:
-    """Return the address of a model's server; None without one. Logs of earlier
+    """Return the address of a model's server; None if none is given. Logs of earlier
     versions may have a list. Raises OptionError for several addresses.
     """
     texts = given if isinstance(given, list) else [] if given is None else [given]
@@ -184,8 +185,8 @@ def one_address(given: object) -> str | None:
 
 
 def varied(model: LanguageModel, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings of a model with ``changes`` to its agent's; raises
-    OptionError for a change that makes no sense.
+    """Return the settings of a model's agent with these ``changes``. Raise OptionError
+    for a change that makes no sense.
     """
     agent = model.agent
     values = {name: model.settings[name] for name in agent.settings}
@@ -257,8 +258,8 @@ def check_views(name: str, model: LanguageModel | None, views: Iterable[View]) -
 def replayed_models(
     plugins: PluginManager, plans: Iterable[CellPlan]
 ) -> dict[str, LanguageModel]:
-    """Return the language models of a recorded run, as its plans describe them, without
-    a server.
+    """Return the language models of a recorded run, as its plans describe them. They
+    have no server.
     """
     return {
         plan.model: LanguageModel(
@@ -278,7 +279,7 @@ def _no_server(context: BackendContext) -> Connection:
     raise PluginError(f"A replay has no server for '{context.entry.name}'.")
 
 
-#: Replaces the backend when recorded replies are replayed.
+#: The backend that takes the place of a model's own when recorded replies are replayed.
 REPLAY = BackendSpec(
     name="replay",
     connect=_no_server,
@@ -287,10 +288,11 @@ REPLAY = BackendSpec(
 )
 
 
-#: Settings of the paper: exactly five past pairs, and plans carried out completely, to
-#: the end of every trial.
+#: Settings of the CheeseBench paper: the prompt has exactly five past pairs of
+#: observation and action, and plans are carried out completely, to the end of every
+#: trial.
 _PAPER = {"history": 5, "patience": 0, "interrupt": "never"}
-#: Number of subjects for a design with a fixed number of several subjects.
+#: Number of subjects of the designs whose number is fixed.
 COHORT = 20
 #: Designs for ``--design``, by name.
 DESIGNS = {
@@ -301,7 +303,7 @@ DESIGNS = {
             subjects=2,
             trials=2,
             claims=False,
-            summary="checks that everything runs; claims nothing",
+            summary="checks that everything runs, and claims nothing",
         ),
         Design(
             name="paper",
@@ -331,9 +333,9 @@ DESIGNS = {
 
 
 def usual_design(asks_model: bool, compares: bool = False) -> str:
-    """Return the name of the default design. Language models get the one that saves
-    calls, unless the run is compared with another: the number of subjects must then not
-    depend on the results.
+    """Return the name of the default design. Language models get the design that saves
+    calls, unless the run is compared with another one: then the number of subjects must
+    not depend on the results.
     """
     return "sequential" if asks_model and not compares else "cohort"
 
@@ -359,8 +361,8 @@ def find_design(name: str, subjects: int | None = None) -> Design:
 
 
 def _flat(trials: int) -> Design:
-    """Return the design of the paper's studies: one subject with this many trials,
-    regardless of the schedule.
+    """Return the design of the CheeseBench paper's studies: one subject with this many
+    trials, whatever the schedule says.
     """
     return Design(
         name=f"flat-{trials}",
@@ -385,13 +387,13 @@ def plan_cell(
 ) -> CellPlan:
     """Return the plan of one cell: ``model`` on a protocol in a view.
 
-    ``memory`` is the agent's. A language model is prompted by ``agent`` with these
-    ``settings``.
+    ``memory`` says what the agent remembers. For a language model, ``agent`` writes the
+    prompts, with these ``settings``.
     """
     document = specification.document
     trials = specification.planned_trials
     reference = reference_value(specification)
-    # Without a reference there is no verdict that could stop the cell early.
+    # Without a reference, no verdict could stop the cell early.
     sequential = design.sequential and reference is not None
     design = design if sequential else with_fixed_number(design)
     return CellPlan(
@@ -435,8 +437,8 @@ def plan_cell(
 
 
 def familywise(cells: Sequence[CellPlan]) -> list[CellPlan]:
-    """Return the cells with verdicts that hold for all cells of a model, view and
-    variant together.
+    """Return the cells with stricter verdicts, which hold for all cells of a model,
+    view and variant together.
     """
 
     def group(plan: CellPlan) -> tuple[str, str, str]:
@@ -450,8 +452,8 @@ def familywise(cells: Sequence[CellPlan]) -> list[CellPlan]:
 
 
 def with_fixed_number(design: Design) -> Design:
-    """Return the design for a cell without a verdict: a cohort if the run's design is
-    sequential, because nothing could stop it early.
+    """Return the design of a cell without a verdict. A sequential design becomes a
+    cohort, because nothing could stop the cell early.
     """
     if not design.sequential:
         return design
@@ -479,7 +481,7 @@ def _construct(specification: Specification) -> Construct | None:
 
 
 def reference_value(specification: Specification) -> ReferenceValue | None:
-    """Return the animals' value that the verdict compares with: a pass rate, or the
+    """Return the animals' value with which the verdict compares: a pass rate, or the
     mean of a measure.
     """
     reference = specification.judged
@@ -540,7 +542,7 @@ def check_study(
 
 
 def variant_of(changes: Mapping[str, Any]) -> Variant:
-    """Return the variant of a cell, such as ``history=1``, with the settings in the
+    """Return the variant of a cell, such as ``history=1``. The settings are in the
     study's order.
     """
     return Variant(
@@ -625,12 +627,12 @@ def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
     """Return the built-in protocols of an edition. A file of the same name in a later
     directory comes first.
 
-    If no file has that edition, it is the name of a folder: ``paper``.
+    If no file has that edition, ``edition`` is the name of a folder, such as ``paper``.
     """
     built_in = Catalogue(catalogue.directories[:1]).files
     files = {stem: path for stem, path in catalogue.files.items() if stem in built_in}
-    # Our protocols have their edition in their name. The others would take a tenth of a
-    # short run.
+    # The names of our files contain the edition. To load files of other editions would
+    # take a tenth of the time of a short run.
     others = [
         path
         for stem, path in files.items()
@@ -650,11 +652,12 @@ def named_protocols(
     """Return the protocols for ``--protocols``: directories and files (relative to
     ``directory``), and names.
 
-    A name refers to an installed protocol, or else to a file in ``directory``
-    (``my_maze``, ``my_maze@short``). Without ``edition``, a directory gives all its
-    editions, and a name the default one.
+    A name refers to an installed protocol or, if there is none, to a file in
+    ``directory`` (``my_maze``, ``my_maze@short``). If ``edition`` is not given, a
+    directory gives all its editions, and a name the default one.
     """
-    # Commas separate names, as for models, except in the name of an existing file.
+    # Commas separate names, as they do for models. A comma in the name of an existing
+    # file does not count.
     single = (
         part
         for name in names
@@ -735,8 +738,8 @@ def cells_of(specification: BaseSpecification, request: CellRequest) -> list[Cel
 
 
 def load_shortly_named(catalogue: Catalogue, path: Path) -> BaseSpecification:
-    """Load a file under the path for diagnostics and records: relative to the working
-    directory if it is inside.
+    """Load a file. Diagnostics and records name it by its path, which is relative to
+    the working directory if the file is inside.
     """
     here = Path.cwd()
     return catalogue.load(path.relative_to(here) if path.is_relative_to(here) else path)
@@ -758,5 +761,7 @@ def _editions(found: Iterable[Selected]) -> set[str]:
 
 
 def _of_edition(found: Iterable[Selected], edition: str) -> list[Selected]:
-    """Return those of an edition, and broken files, whose edition is unknown."""
+    """Return the protocols of an edition, and broken files, whose edition is
+    unknown.
+    """
     return [one for one in found if isinstance(one, Broken) or one.edition == edition]

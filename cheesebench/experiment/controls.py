@@ -1,7 +1,7 @@
 """Controls: cells of any protocol in which one source of learning is removed.
 
-A control cell has the plan of its plain cell except for the variant (``control=NAME``),
-so its subjects have the same seeds and draws, and their curves can be paired. It makes
+A control cell has the plan of its plain cell except for the variant (``control=NAME``).
+So its subjects have the same seeds and draws, and their curves can be paired. It makes
 no claim of its own. Controls are applied in one place: ``controlled`` wraps the
 paradigm that is compiled for a plan.
 """
@@ -44,23 +44,24 @@ if TYPE_CHECKING:
 
 REWARD_SHUFFLED = "reward-shuffled"
 YOKED = "yoked"
-#: Settings of language model agents that keep everything earlier out of the prompts.
+#: The control in which language model agents keep everything earlier out of their
+#: prompts.
 NO_MEMORY = "no-memory"
 FORGETS = {"history": 0, "learnings": 0}
-#: Returns the master of a subject, by number.
+#: Function that returns the master of a subject, given by its number.
 Yokes = Callable[[int], Yoke]
 CUE_CONTROLS: tuple[CueControl, ...] = ("cue-off", "cue-shuffled", "labels-swapped")
-#: The controls by name, each with what it removes.
+#: The controls by name. Each has a phrase on what it removes.
 CONTROLS = {
     REWARD_SHUFFLED: "each trial gets the rewards of another trial, so reward does not depend on behaviour",
     "cue-off": "landmarks, shown glyphs and texts are removed",
     "cue-shuffled": "landmarks, shown glyphs and texts are drawn at random, independent of the condition",
     "labels-swapped": "glyphs and texts swap places for the whole run: they are as informative, but mean something "
     "else",
-    NO_MEMORY: "a language model is told nothing of what came before the present stretch of a trial",
+    NO_MEMORY: "the prompt of a language model has nothing from before the present part of the trial",
     f"{YOKED}:RUN": "rewards and events are those of a subject in another run, independent of this one's actions",
 }
-#: A lesion is a control, too: ``blind``, ``anhedonia``, ``amnesia=trial``,
+#: A lesion is a control, too, such as ``blind``, ``anhedonia``, ``amnesia=trial`` or
 #: ``hide=landmarks``; see ``lesioned``.
 
 
@@ -104,7 +105,7 @@ def control_cell(
         if lesion is None or specification is None
         else claimed(specification, lesion)
     )
-    if plan.sequential:  # a control makes no claim, so no verdict could stop it early
+    if plan.sequential:  # A control makes no claim, so no verdict could stop it early.
         plan = dataclasses.replace(
             plan, sequential=False, design="cohort", subjects=min(plan.subjects, COHORT)
         )
@@ -119,7 +120,7 @@ def has_control(specification: BaseSpecification, name: str) -> bool:
 def controlled(
     paradigm: Paradigm, plan: CellPlan, seed: int, yokes: Yokes | None = None
 ) -> Paradigm:
-    """Return the paradigm of a cell's subjects: the compiled one, or its control.
+    """Return the paradigm of a cell's subjects: the compiled one, or the control of it.
 
     ``seed`` is the run's; ``yokes`` is the result of ``yokes_of`` for the cell. Raises
     UnsuitableError if the protocol's family has no such control, and UnknownNameError
@@ -135,7 +136,7 @@ def controlled(
     if yokes is not None:
         return _Yoked(paradigm, yokes)
     how = next((control for control in CUE_CONTROLS if control == name), None)
-    if how is None:  # the log is forged, or from another version
+    if how is None:  # The log is forged, or comes from another version.
         raise UnknownNameError("control", name, CUE_CONTROLS)
     return paradigm.with_cues(how, seed)
 
@@ -144,10 +145,10 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     """Return the yokes of a cell's subjects; None if the cell is not yoked.
 
     ``results`` is the directory of the runs. Raises RunLogError if the master run
-    cannot be used; the returned function raises it if that run has not finished the
-    subject. A subject is yoked to the next subject of that run, not to its namesake: an
-    agent with the same seed and the same events would act identically, and so would
-    cause the events itself.
+    cannot be used. The returned function raises RunLogError if that run has not
+    finished the subject. A subject is yoked to the next subject of that run, not to the
+    one of the same number: an agent with the same seed and the same events would act
+    identically, and so would cause the events itself.
     """
     if not plan.control.startswith(YOKED):
         return None
@@ -158,7 +159,7 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
 
     def yoke(subject: int) -> Yoke:
         with RunLog.open_read_only(log) as run:
-            # A sequential cell has only as many subjects as it needed.
+            # A sequential cell has only as many subjects as its verdict needed.
             numbers = (
                 sorted(run.completed_subjects(master))
                 if master.sequential
@@ -263,10 +264,10 @@ def _takes_memory(lesion: Lesion, other: Lesion) -> bool:
 
 
 def claimed(specification: BaseSpecification, lesion: Lesion) -> LesionClaim:
-    """Return the construct's prediction for a lesion: its maximum rate, and whether it
-    must not matter.
+    """Return the construct's prediction for a lesion: the maximum rate under it, or
+    that it must not matter.
 
-    A lesion that includes one in ``abolished_by`` cannot leave a higher rate.
+    A lesion that includes a lesion of ``abolished_by`` cannot leave a higher rate.
     """
     construct = specification.construct
     if construct is None:
@@ -331,7 +332,7 @@ class UnrewardedSubject:
         return isinstance(self._life, Situated) and self._life.placed
 
     def foreseen(self, action: int) -> str | None:
-        """Return the picture after this action if it has no effect but movement."""
+        """Return the picture after this action, as if its only effect were movement."""
         return foresight(self._life, action)
 
     @property
@@ -343,12 +344,12 @@ class UnrewardedSubject:
     happenings = 0
 
     def result(self) -> TrialResult:
-        """Return the trial's result; success depends on the actual behaviour."""
+        """Return the trial's result. Its success depends on the actual behaviour."""
         return self._life.result()
 
 
 class _RewardShuffled(Paradigm):
-    """A paradigm in which every trial pays the earnings of another trial."""
+    """A paradigm in which every trial pays the reward of another trial."""
 
     def __init__(self, paradigm: Paradigm) -> None:
         self._paradigm = paradigm
@@ -365,10 +366,10 @@ class ShuffledRewards(UnrewardedSubject):
     """An environment whose trials pay the earnings of a random earlier trial of the
     same subject (with replacement).
 
-    The whole sum is paid on the first step and nothing afterwards. So a trial's return
-    does not depend on the subject's actions, including the action that ends the trial,
-    for any discount factor. If it were paid step by step, a subject could learn to
-    shorten costly trials and to prolong rewarding ones.
+    The whole sum is paid on the first step, and nothing afterwards. So, whatever the
+    discount factor, the return of a trial does not depend on the subject's actions, not
+    even on the action that ends the trial. If the sum were paid step by step, a subject
+    could learn to shorten costly trials and to prolong rewarding ones.
 
     Over trials, the returns are a bootstrap sample of the subject's earnings so far.
     The first trial pays nothing.
@@ -376,7 +377,7 @@ class ShuffledRewards(UnrewardedSubject):
 
     def __init__(self, life: SubjectEnvironment, key: str) -> None:
         super().__init__(life)
-        # Random hashes a string seed by SHA-512, which is the same in every process.
+        # Random hashes a string seed by SHA-512, so it is the same in every process.
         self._random = random.Random(key)
         #: Earnings of each finished trial, earnings of this trial so far, and the
         #: reward still to be paid.

@@ -1,4 +1,4 @@
-"""The earlier run that a run resumes or replays."""
+"""The earlier run that the present run resumes or replays."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """The earlier run on which this one depends: the resumed run, or the source of a
-    replay.
+    """The earlier run on which the present one depends: the resumed run, or the run
+    that is replayed.
     """
 
     existing: Path | None = None
@@ -39,7 +39,7 @@ class Earlier:
 def read_earlier(
     plugins: PluginManager, results: Path, resume: str | None, models: Sequence[str]
 ) -> Earlier:
-    """Read the earlier run in ``results``: the one to ``resume``, or the one that
+    """Read the earlier run in ``results``. It is the run to ``resume``, or the one that
     ``replay:RUN`` names among the models.
     """
     if resume is not None:

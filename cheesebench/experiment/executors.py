@@ -41,7 +41,7 @@ class Runner(Protocol):
         """See ``Executor``."""
 
 
-#: Number of subjects in conversation, for each call that may be in flight. It is kept
+#: Number of subjects in conversation for each call that may be in flight. The number is
 #: low, because a server caches the beginnings of conversations only while it has room.
 OVERSUBSCRIPTION = 1.25
 #: The default executor, and the one for plugins that only this process can load.
@@ -54,7 +54,7 @@ class Workplace:
 
     runner: Runner
     queue: scheduler.Queue
-    #: Jobs that run ahead; they have lower priority than all others.
+    #: Jobs of subjects that run ahead. They have lower priority than all others.
     ahead: set[Job] = field(default_factory=set)
 
     def stop(self, job: Job) -> None:
@@ -113,8 +113,8 @@ class Workplaces:
     def _executor_for(
         self, plan: CellPlan, specification: BaseSpecification
     ) -> ExecutorSpec:
-        """Return the session's executor; for plugins that only this process can load,
-        the one in this process.
+        """Return the session's executor. If only this process can load the cell's
+        plugins, return the executor in this process.
         """
         spec = self._plugins.executor(self.executor)
         if spec.in_process or is_process_safe(self._plugins, plan, specification):
@@ -141,8 +141,8 @@ class Workplaces:
         return executor
 
     async def start(self, cells: Iterable[tuple[CellPlan, BaseSpecification]]) -> None:
-        """Start the executor if it does the jobs of these cells elsewhere; raises
-        CheeseBenchError if that fails.
+        """Start the executor if it runs the jobs of these cells on other machines.
+        Raise CheeseBenchError if that fails.
         """
         cells = [cell for cell in cells if not cell[0].agent]
         if not cells or not self._plugins.executor(self.executor).elsewhere:
@@ -155,7 +155,8 @@ class Workplaces:
                     await executor.start()
         except CheeseBenchError:
             raise
-        except Exception as error:  # the executor comes from a plugin
+        # The executor may come from a plugin, and raise anything.
+        except Exception as error:
             raise PluginError(
                 f"--executor {self.executor}: {type(error).__name__}: {error}"
             ) from error
@@ -166,8 +167,8 @@ class Workplaces:
                 f"The session has no language models, so '{model}' cannot be run."
             )
         worker = ModelWorker(self._language, self._plugins, self._paradigms)
-        # A few more subjects than calls in flight, so that others can call while one
-        # computes.
+        # There are a few more subjects than calls in flight, so that others can call
+        # while one computes.
         limit = int(OVERSUBSCRIPTION * self._language.options.concurrency)
         runs_ahead = self._ahead and self._language.is_free(model)
         queue = scheduler.Queue(limit, runs_ahead=runs_ahead)
@@ -199,8 +200,8 @@ def is_process_safe(
 ) -> bool:
     """Return whether a new process can load the cell's agent, view and family."""
     hooks = plugins.hook
-    # Only the family knows which hook supplies the agent, so require it of every hook
-    # that has one of this name.
+    # Only the family knows which hook supplies the agent. So the agents of this name
+    # from every hook must be loadable.
     agents = {
         _origin(hook, plan.model)
         for hook in (hooks.cheesebench_agents, hooks.cheesebench_respondents)
@@ -209,17 +210,17 @@ def is_process_safe(
         agents - {""} or {""},
         {_origin(hooks.cheesebench_families, specification.family)},
     ]
-    # Families without an arena have no views of this kind.
+    # Families without an arena have no such views.
     if plan.view in plugins.views:
         needed.append({_origin(hooks.cheesebench_views, plan.view)})
     return all(origins <= plugins.reloadable for origins in needed)
 
 
 def _origin(hook: HookCaller, name: str) -> str:
-    """Return the name of the plugin that supplies ``name`` through a hook; empty if
-    none does.
+    """Return the name of the plugin that supplies ``name`` through a hook; an empty
+    string if none does.
     """
-    # The last plugin wins, as in the plugin manager.
+    # The plugin registered last counts, as in the plugin manager.
     for implementation in reversed(hook.get_hookimpls()):
         supplied: Any = implementation.function()
         if any(item.name == name for item in supplied or ()):

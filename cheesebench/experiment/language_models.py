@@ -73,10 +73,10 @@ if TYPE_CHECKING:
 def backend_errors_explained(backend: str, doing: str) -> Iterator[None]:
     """Run a backend's code, and convert its errors.
 
-    An error class of CheeseBench stays, with secrets removed; any other error becomes a
-    PluginError. ``doing`` names the task, as in "answering the first question". The
-    errors have no cause and no context, because a printed chain would reveal what was
-    removed from the text.
+    An error of CheeseBench keeps its class, but secrets are removed from its text. Any
+    other error becomes a PluginError. ``doing`` names the task, as in "answering the
+    first question". The errors have no cause and no context, because a printed chain
+    would reveal what was removed from the text.
     """
     raised: CheeseBenchError
     try:
@@ -89,7 +89,7 @@ def backend_errors_explained(backend: str, doing: str) -> Iterator[None]:
                 for part in error.args
             )
             raised = error
-        else:  # a plugin's own class, whose text cannot be trusted
+        else:  # The class is the plugin's own, so its text cannot be trusted.
             raised = PluginError(
                 f"The backend '{backend}' reports while {doing}: {quoted(str(error))}"
             )
@@ -103,7 +103,7 @@ def backend_errors_explained(backend: str, doing: str) -> Iterator[None]:
     raise raised from None
 
 
-#: The least integer that SQLite cannot store.
+#: The smallest positive integer that SQLite cannot store.
 _TOO_MANY = 2**63
 
 
@@ -113,7 +113,7 @@ class CheckedConnection:
     """
 
     def __init__(self, spec: BackendSpec, context: BackendContext) -> None:
-        """Connect; raises like ``backend_errors_explained``."""
+        """Connect. Raises the errors of ``backend_errors_explained``."""
         self._who = f"The backend '{spec.name}'"
         with backend_errors_explained(spec.name, "connecting"):
             self._connection = checked(
@@ -124,7 +124,7 @@ class CheckedConnection:
         )
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply; raises ChatFaultError as the backend did."""
+        """Return the reply. Raises the ChatFaultError that the backend raises."""
         try:
             reply: object = await self._connection.complete(request)
         except ChatFaultError as fault:
@@ -135,15 +135,15 @@ class CheckedConnection:
             if not (wrong := _wrong_reply(reply)) and isinstance(reply, ChatReply):
                 return reply
             did = "returned"
-        # Raised outside the handler, so that the fault does not become the visible
-        # context.
+        # The error is raised outside the handler, so that the fault does not become its
+        # visible context.
         raise PluginError(
             f"{self._who} {did} {wrong}. Please report this to its author."
         )
 
     async def facts(self) -> ServerFacts:
-        """Return what the server reports about itself; empty if the backend does not
-        ask.
+        """Return what the server reports about itself; empty facts if the backend does
+        not ask it.
         """
         ask = getattr(self._connection, "facts", None)
         if ask is None:
@@ -190,8 +190,8 @@ def _wrong_usage(usage: object) -> str:
         count: object = getattr(usage, name)
         if not is_count(count):
             return f"usage.{name}={_shown(count)}, but a number of tokens is expected"
-    # These are parts of the prompt: if they exceeded it, a call would have a negative
-    # cost.
+    # These tokens are parts of the prompt. If there were more of them than of the
+    # prompt, a call would have a negative cost.
     if usage.cached + usage.written > usage.prompt:
         parts = f"usage.cached={usage.cached} and usage.written={usage.written}"
         return f"{parts}, but they are parts of usage.prompt={usage.prompt}"
@@ -229,11 +229,11 @@ def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
         return thread.submit(asyncio.run, coroutine).result()
 
 
-#: Seconds between two writes of a progress file, and age at which a file counts as left
-#: behind by a killed process.
+#: ``INTERVAL``: seconds between two writes of a progress file. ``STALE``: age in
+#: seconds at which a file counts as left behind by a killed process.
 INTERVAL, STALE = 0.5, 5.0
 _PREFIX, _SUFFIX = "calls-", ".json"
-#: Maximum bytes of such a file.
+#: Maximum size of a progress file in bytes.
 _LONGEST = 4096
 
 
@@ -251,8 +251,8 @@ class ProgressFile:
     """Writes the number of calls in flight to a small file beside the run log, from
     ``start`` until ``stop``.
 
-    The log cannot have these: it holds answered calls only, and the budget belongs to
-    the session.
+    The log cannot have this number, because it holds answered calls only. The file also
+    has the budget, which belongs to the session.
     """
 
     def __init__(self, directory: Path, flight: Callable[[], Flight]) -> None:
@@ -261,12 +261,14 @@ class ProgressFile:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start in the running event loop; a second call does nothing."""
+        """Start in the running event loop. A second call of this method does
+        nothing.
+        """
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._keep_writing())
 
     async def stop(self) -> None:
-        """End, and remove the file."""
+        """Stop writing, and remove the file."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -276,7 +278,7 @@ class ProgressFile:
 
     async def _keep_writing(self) -> None:
         while True:
-            # The file is only informative: a full disk is reported where it loses data.
+            # The file only informs people. A full disk is reported where data is lost.
             with contextlib.suppress(OSError):
                 write_whole(self._file, json.dumps(self._flight()._asdict()))
             await asyncio.sleep(INTERVAL)
@@ -327,16 +329,17 @@ def _read(path: Path) -> Flight | None:
 #: The question that is asked once before the run, if the run's own first question
 #: cannot be used.
 PROBE_SYSTEM, PROBE = "You answer in one word.", "Reply with the word READY."
-#: A fault that took this many seconds is not waited for again.
+#: After a fault that took this many seconds, the call is not repeated.
 SLOW_FAULT = 10.0
-#: Faults that show a server at work: it is busy, or refuses this prompt.
+#: Faults that show that the server works: it is busy, or refuses this prompt.
 ANSWERED = calling.THROTTLES | {"content_filter"}
 PROBE_ATTEMPTS = 3
-#: Priority of subjects of the current set over those that run ahead, in calls.
+#: Subjects that run ahead have a priority that is lower by this much (in calls), so
+#: that subjects of the current set precede them.
 OVERSUBSCRIPTION = 1e12
-#: Seconds between two checks whether the last calls have arrived.
+#: Seconds between two checks whether the last replies have arrived.
 LANDING = 0.05
-#: Maximum seconds for closing a connection.
+#: Maximum number of seconds for closing a connection.
 CLOSE_PATIENCE = 1.5
 
 
@@ -344,9 +347,9 @@ CLOSE_PATIENCE = 1.5
 class CallOptions:
     """Options of calls.
 
-    ``concurrency`` is the maximum in flight for an account; ``began`` is the start of
-    the session (UNIX time); ``processes`` make calls for the same run, this one
-    included.
+    ``concurrency`` is the maximum number of calls in flight for an account. ``began``
+    is the start of the session (UNIX time). ``processes`` is the number of processes
+    that make calls for the run, this one included.
     """
 
     concurrency: int = 256
@@ -366,7 +369,7 @@ def start_servers(
     directory: Path,
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Server]:
-    """Start the servers that the models need, unless they are running; on any error,
+    """Start the servers that the models need, unless they are running. On any error,
     stop those already started.
 
     ``progress`` receives lines to show, because loading a large model takes minutes.
@@ -389,7 +392,7 @@ def start_servers(
 
 
 def record_servers(log: RunLog, servers: Mapping[str, Server]) -> None:
-    """Record in the manifest the model that each server runs. Raises RunLogError if the
+    """Record in the manifest which model each server runs. Raises RunLogError if the
     run began with other weights under the same name.
     """
     known = dict(log.manifest.get("servers", {}))
@@ -429,8 +432,8 @@ def stop_servers(servers: Mapping[str, Server]) -> None:
 def stop_after_failure(
     servers: Mapping[str, Server], progress: Callable[[str], None]
 ) -> None:
-    """Stop all servers while another error propagates; failing to stop must not hide
-    that error.
+    """Stop all servers while another error propagates. An error in stopping must not
+    hide it.
     """
     try:
         stop_servers(servers)
@@ -439,8 +442,8 @@ def stop_after_failure(
 
 
 class Question(NamedTuple):
-    """A request to a model before anything runs. ``plan`` is the cell whose first call
-    it is, if it belongs to the run.
+    """A request to a model before anything runs. If it belongs to the run, ``plan`` is
+    the cell whose first call it is.
     """
 
     request: ChatRequest
@@ -451,8 +454,8 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A reply to a question. ``seconds`` is its duration; ``attempts`` includes the
-    successful one.
+    """A reply to a question. ``seconds`` is its duration. ``attempts`` is the number of
+    attempts, the successful one included.
     """
 
     question: Question
@@ -470,14 +473,14 @@ def probe(
     counts: bool = False,
     keep: Callable[[Answer], None] = lambda answer: None,
 ) -> dict[str, int]:
-    """Put its questions to every model: the next requests of the run; for a model
-    without an entry, one of the same kind.
+    """Ask every model its questions, which are the next requests of the run. A model
+    without such questions is asked a plain one.
 
-    ``timeout`` (seconds) limits all of them together; every answer goes to ``keep``.
-    Returns by model the context of its server in tokens, if the server reports it. With
-    ``counts``, a server that does not report token counts is an OptionError. Raises
-    UnreachableModelError for the first model that does not answer, and PluginError for
-    an error in a backend; the messages contain no secrets.
+    ``timeout`` (seconds) limits all questions together. Every answer is passed to
+    ``keep``. Returns, by model, the context of its server in tokens, if the server
+    reports it. With ``counts``, a server that does not report token counts is an
+    OptionError. Raises UnreachableModelError for the first model that does not answer,
+    and PluginError for an error in a backend. The messages contain no secrets.
     """
     asked = questions or {}
 
@@ -515,14 +518,16 @@ def record_answer(
 
 
 def budget_of(log: RunLog, options: CallOptions) -> calling.Budget:
-    """Return the budget of a run, less what its log says was spent."""
+    """Return the budget of a run. It starts with what was spent according to the
+    log.
+    """
     return calling.Budget(
         options.limits, log.calls.totals, options.began, options.processes
     )
 
 
 def plain_question(model: LanguageModel) -> ChatRequest:
-    """Return a question like a request of the run, but with other words."""
+    """Return a question that is like a request of the run, except for its words."""
     settings = model.settings
     messages = (Message("system", (PROBE_SYSTEM,)), Message("user", (PROBE,)))
     return ChatRequest(
@@ -541,17 +546,17 @@ def plain_question(model: LanguageModel) -> ChatRequest:
     )
 
 
-#: Advice if a server is not there, or not yet ready.
+#: Remedy if a server is not running, or not yet ready.
 _WAIT = (
     "Check that a server runs at this address (--base-url) and can be reached from here. One that is still loading "
     "its model takes minutes: wait until it answers, and run this again."
 )
-#: Advice if a model does not answer, by the kind of fault.
+#: Remedy if a model does not answer, by the kind of fault.
 _TO_REACH: Mapping[str, str] = {
     **dict.fromkeys(("connection", "timeout", "server", "overload"), _WAIT),
-    "authentication": "Check the key of this server in the environment.",
-    "quota": "Raise the limit of the account, or pay in.",
-    "unknown_model": "Check the name, which is the server's own for the model.",
+    "authentication": "Check the environment variable with the key of this server.",
+    "quota": "Raise the limit of the account, or add credit.",
+    "unknown_model": "Check the name: it must be the one that the server gives to the model.",
     "rate_limit": "Wait, and run this again.",
 }
 
@@ -599,8 +604,8 @@ class _Prober:
         self._keep = keep
 
     async def put(self, question: Question) -> ChatFaultError | None:
-        """Ask a question, with a few attempts. Return the fault if none is answered;
-        None: the server is there.
+        """Ask a question, with a few attempts. Return the fault if none of them is
+        answered, or None if the server answers.
         """
         for attempt in range(1, PROBE_ATTEMPTS + 1):
             began = time.monotonic()
@@ -615,7 +620,7 @@ class _Prober:
         return fault
 
     async def _attempt(self, question: Question, attempt: int) -> ChatFaultError | None:
-        """Make one call. Return its fault; None for a reply."""
+        """Make one call. Return its fault, or None if there was a reply."""
         began = time.monotonic()
         patience = max(0.1, self._end - began)
         request = replace(question.request, timeout=patience)
@@ -637,7 +642,7 @@ class _Prober:
 
 
 async def _close(connection: Connection) -> None:
-    # A connection that fails to close must not block the session or hide an earlier
+    # An error in closing a connection must neither stop the session nor hide an earlier
     # error.
     with contextlib.suppress(Exception):
         await asyncio.wait_for(connection.close(), CLOSE_PATIENCE)
@@ -656,7 +661,7 @@ def context_of(model: LanguageModel, directory: Path, capacity: int) -> BackendC
 class LanguageModels:
     """All language models of a session.
 
-    Its methods must be called in the event loop, except the constructor and ``state``.
+    All methods except the constructor and ``state`` must be called in the event loop.
     ``source`` is the run whose recorded replies replace calls (``replay:RUN``).
     """
 
@@ -681,8 +686,8 @@ class LanguageModels:
         """Open the connections of models in advance, so that errors show early, and ask
         servers for their slots.
 
-        Calls beyond a server's slots would wait there and time out; the processes of a
-        run share the slots.
+        If a server gets more calls than it has slots, some wait there and time out. The
+        processes of a run share the slots.
         """
 
         async def ask(channel: calling.ModelChannel) -> None:
@@ -720,19 +725,22 @@ class LanguageModels:
     def _tell(self, line: str) -> None:
         self._news.append(redact(line))
         with contextlib.suppress(RunLogError):
-            # Errors are ignored: a full disk is reported where a record is written.
+            # Errors are ignored here. A full disk is reported where a record is
+            # written.
             self._log.note("retry", line)
 
     def news(self) -> list[str]:
-        """Return the lines about retries since the last call. From any thread."""
+        """Return the lines about retries since the last call of this method. Any thread
+        may call it.
+        """
         lines = []
         while self._news:
             lines.append(self._news.popleft())
         return lines
 
     def caller(self, job: Job, work: float) -> calling.Caller:
-        """Return the caller of a subject; ``work`` is its priority among waiting
-        calls.
+        """Return the caller of a subject. ``work`` is the priority of its calls among
+        waiting ones.
         """
         plan, subject = job.plan, job.subject
         log = self._log
@@ -748,8 +756,8 @@ class LanguageModels:
         )
 
     def is_free(self, name: str) -> bool:
-        """Return whether calls are free: no price, and a server on this machine or in a
-        private network.
+        """Return whether calls are free: the model has no price, and its server is on
+        this machine or in a private network.
         """
         model = self.models[name]
         if model.entry.price is not None or self._source is not None:
@@ -757,7 +765,9 @@ class LanguageModels:
         return model.base_url is not None and calling.is_private(model.base_url)
 
     def state(self) -> str:
-        """Return calls in flight, limits, tokens and cost, for the progress line."""
+        """Return calls in flight, their limit, tokens and cost, as text for the
+        progress line.
+        """
         if not self._limiters:
             return ""
         spent = self.budget.spent
@@ -793,8 +803,8 @@ class LanguageModels:
         return max(waits, key=lambda one: one[1], default=None)
 
     def stop_sending(self) -> None:
-        """Stop sending calls; those in flight may still be answered.
-        From any thread.
+        """Stop sending calls. Those in flight may still be answered. Any thread may
+        call this method.
         """
         for channel in list(self._channels.values()):
             channel.closing = True
@@ -827,7 +837,7 @@ def _account(model: LanguageModel, context: BackendContext) -> str:
 
 
 class ModelWorker:
-    """Does jobs whose subjects ask a model, each in a task of the event loop."""
+    """Runs jobs whose subjects ask a model, each in a task of the event loop."""
 
     def __init__(
         self, models: LanguageModels, plugins: PluginManager, paradigms: ParadigmCache
@@ -840,13 +850,13 @@ class ModelWorker:
         self.speculative: set[Job] = set()
 
     def stop(self, job: Job) -> None:
-        """Stop the calls of a subject; one in flight is completed and recorded."""
+        """Stop the calls of a subject. A call in flight is completed and recorded."""
         caller = self._callers.get(job)
         if caller is not None:
             caller.stopped = True
 
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Do the job; an error in it is in its last report.
+        """Run the job. If an error ends it, the last report contains the error.
 
         Raises RunLogError if calls contradict the log. See
         ``cheesebench.executor.Executor``.
@@ -887,8 +897,8 @@ class ModelWorker:
 def connected(
     models: Mapping[str, LanguageModel], started: Mapping[str, str]
 ) -> dict[str, LanguageModel]:
-    """Return the models with the base URLs of the servers that were started for
-    them.
+    """Return the models. Those for which servers were started get the servers' base
+    URLs.
     """
     return {
         name: replace(model, base_url=started[name]) if name in started else model
@@ -901,7 +911,7 @@ def reached(
     models: Mapping[str, LanguageModel], progress: Callable[[str], None]
 ) -> Iterator[tuple[dict[str, LanguageModel], Path]]:
     """Start the servers that models need, outside any run. Yield the models with their
-    base URLs, and a directory that exists for as long.
+    base URLs, and a directory. Both exist until the end of the ``with`` block.
     """
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
@@ -917,8 +927,8 @@ def reached(
 async def conversation(
     model: LanguageModel, directory: Path, capacity: int = 1
 ) -> AsyncIterator[CheckedConnection]:
-    """Connect to a model outside any run; a fault is
-    raised as UnreachableModelError.
+    """Connect to a model outside any run. A fault is raised as
+    UnreachableModelError.
     """
     connection = CheckedConnection(
         model.backend, context_of(model, directory, capacity)

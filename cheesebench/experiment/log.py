@@ -33,8 +33,8 @@ from cheesebench.redaction import quoted, redactor
 if TYPE_CHECKING:
     from cheesebench.interfaces import BaseSpecification
 
-#: Replaces a picture in a recorded question; a replayed subject's picture can be drawn
-#: again.
+#: Replaces a picture in a recorded question. The picture can be drawn again when the
+#: subject is replayed.
 PICTURE = "[picture]"
 COLUMNS = (
     "model, protocol, view, variant, subject, trial, call, calls.digest, system, asked, reply, reasoning, finish, "
@@ -86,15 +86,15 @@ class CallLog:
     def __init__(self, log: RunLog) -> None:
         self._log = log
         #: System messages in the log, each with its digest and its stored form. They
-        #: are cached because every call has a long one.
+        #: are cached because every call has the same long one.
         self._known_texts: dict[str, tuple[str, str]] = {}
         self._redacted = redactor()
-        #: Calls to write in this turn of the event loop, each with the future that
-        #: waits for it.
+        #: Calls to be written in this iteration of the event loop. Each has the future
+        #: that waits for it.
         self._waiting: list[
             tuple[tuple[CellPlan, int, CallRecord], asyncio.Future[None]]
         ] = []
-        #: Futures of the calls that are written, or could not be.
+        #: Futures of the calls that are written, or could not be written.
         self._written: deque[tuple[asyncio.Future[None], Exception | None]] = deque()
         #: The event loop of all these futures.
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -135,7 +135,7 @@ class CallLog:
     def of_trial(
         self, plan: CellPlan, subject: int, trial: int
     ) -> Iterator[CallRecord]:
-        """Yield the recorded calls of a trial in order, reading them one by one,
+        """Yield the recorded calls of a trial in order. They are read one by one,
         because there may be any number.
         """
         for call in count():
@@ -145,14 +145,14 @@ class CallLog:
             yield record
 
     def latest(self, most: int) -> Iterator[tuple[CellKey, int, CallRecord]]:
-        """Yield the calls written last, newest first, each with its cell and subject.
-        One is in memory at a time.
+        """Yield the calls that were written last, each with its cell and subject. The
+        newest comes first. Only one is in memory at a time.
         """
         for place in self._log.select(
             "SELECT rowid FROM calls ORDER BY rowid DESC LIMIT ?", (most,)
         ):
-            # A running session may have replaced the row meanwhile, because refused
-            # calls are asked again.
+            # A running session may have replaced the row in the meantime, because
+            # refused calls are made again.
             for row in self._log.select(
                 f"SELECT {COLUMNS}, texts.text {_JOINED} WHERE calls.rowid = ?", place
             ):
@@ -184,15 +184,15 @@ class CallLog:
         self._write([(plan, subject, record) for record in records])
 
     async def commit(self, plan: CellPlan, subject: int, record: CallRecord) -> None:
-        """Write a call, and return once it is stored; calls of one iteration of the
+        """Write a call, and return when it is stored. The calls of one iteration of the
         event loop share a transaction.
 
-        The call is written even if the task is cancelled meanwhile, because it has been
-        paid for.
+        The call is written even if the task is cancelled in the meantime, because it
+        has been paid for.
         """
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            # Futures of a finished loop are obsolete, since their calls have been
+            # The futures of a finished loop are not needed: their calls have been
             # written.
             self._loop = loop
             self._written.clear()
@@ -212,8 +212,8 @@ class CallLog:
             and len(calls) > 1
             and not isinstance(problem.__cause__, sqlite3.OperationalError)
         ):
-            # One invalid call must not affect the others, so write each separately. (A
-            # full disk affects all.)
+            # One invalid call must not affect the others, so each is written
+            # separately. (A full disk affects all of them.)
             problems = [self._problem([call]) for call in calls]
         if not self._written:
             asyncio.get_running_loop().call_soon(self._hand_back)
@@ -232,16 +232,16 @@ class CallLog:
         return None
 
     def _hand_back(self) -> None:
-        """Resume one task whose call is written, in each iteration of the event loop.
+        """In each iteration of the event loop, resume one task whose call is written.
 
         A subject's next steps take longer than reading a reply and sending the next
-        prompt. If all tasks resumed at once, the server would idle, then receive all
-        prompts at once, and this would repeat.
+        prompt. If all tasks resumed at once, the server would be idle, then get all
+        prompts at once, again and again.
         """
         written, problem = self._written.popleft()
         if self._written:
             asyncio.get_running_loop().call_soon(self._hand_back)
-        if written.done():  # cancelled
+        if written.done():  # Its task was cancelled.
             return
         if problem is None:
             written.set_result(None)
@@ -268,11 +268,11 @@ class CallLog:
                     "INSERT OR IGNORE INTO texts VALUES (?, ?)", texts.values()
                 )
             # A reply is never replaced, because records depend on it. Only refused
-            # calls may be asked and written again.
+            # calls may be made and written again.
             connection.executemany(_DELETE_REFUSED, [row[:7] for row in rows])
             connection.executemany(INSERT, rows)
-        # Set only now: a failed transaction has not written the text, and calls would
-        # refer to nothing.
+        # The cache is updated only now. After a failed transaction the text would not
+        # be in the log, and calls would refer to nothing.
         self._known_texts = known
 
     def _row(
@@ -348,7 +348,7 @@ class CallLog:
                 values,
             )
         }
-        # With min(id), SQLite takes `text` from the same row.
+        # If a query has min(id), SQLite takes `text` from the same row.
         unread = {
             row[:4]: row[4]
             for row in self._log.select(
@@ -439,8 +439,8 @@ AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry:
-    """A journal entry with its time (UTC, ISO 8601); ``kind`` is ``created``,
-    ``error``, ...
+    """A journal entry with its time (UTC, ISO 8601). Its ``kind`` is ``created``,
+    ``error`` or another of the table's.
     """
 
     time: str
@@ -453,7 +453,7 @@ class JournalEntry:
     subject: int | None = None
 
 
-#: The journal's note of the trial (from 1) in which a subject was stopped.
+#: Matches the journal's note of the trial (from 1) in which a subject was stopped.
 _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
 #: Share of a cell's trials, and trials of one subject, that may be run anew; above
 #: either, these subjects count as lost from the first such trial on.
@@ -475,9 +475,9 @@ def _until(plan: CellPlan, life: list[TrialRecord], lost: int) -> list[TrialReco
 class RunLog(recorder.LogWriter):
     """One run: its manifest, its cells, and every finished trial.
 
-    Make one with ``create``, ``open`` or ``open_read_only``. Any number of processes
-    may have the same log open and write to it; an instance may be used from several
-    threads. Every method raises RunLogError, with a remedy, when the file cannot be
+    Create an instance by ``create``, ``open`` or ``open_read_only``. Any number of
+    processes may have the same log open and write to it, and several threads may use
+    one instance. Every method raises RunLogError, with a remedy, if the file cannot be
     read or written.
     """
 
@@ -497,11 +497,12 @@ class RunLog(recorder.LogWriter):
         signed: bool = False,
         plugins: Mapping[str, str] | None = None,
     ) -> Self:
-        """Create ``results/run_id/run.sqlite`` for ``cells``; ``options`` (JSON values)
-        go into it.
+        """Create ``results/run_id/run.sqlite`` for ``cells``. The manifest records
+        ``options`` (JSON values).
 
-        With ``signed``, the manifest is signed as made by this user on this machine, if
-        that is possible. ``plugins`` are third-party plugins with their versions.
+        With ``signed``, the manifest gets a signature that says that this user made it
+        on this machine, if a key can be stored. ``plugins`` are third-party plugins
+        with their versions.
         """
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
@@ -548,9 +549,7 @@ class RunLog(recorder.LogWriter):
         return log
 
     def add_cells(self, cells: Iterable[tuple[CellPlan, BaseSpecification]]) -> None:
-        """Add cells that the run was created without. Cells already in the log stay
-        unchanged.
-        """
+        """Add cells to the run. Cells already in the log stay unchanged."""
         cells = list(cells)
         specifications = {plan.protocol: specification for plan, specification in cells}
         with self.transaction():
@@ -575,8 +574,8 @@ class RunLog(recorder.LogWriter):
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open a run for writing (this repairs an interrupted one); ``path`` is its
-        directory or its file.
+        """Open a run for writing, which repairs an interrupted one. ``path`` is the
+        run's directory or its file.
         """
         log = cls._open(path, log_file.connect)
         with log_file.errors_explained(log.path):
@@ -585,10 +584,10 @@ class RunLog(recorder.LogWriter):
 
     @classmethod
     def open_read_only(cls, path: Path) -> Self:
-        """Open a run for reading; it may be in progress, and may be in a read-only
-        directory.
+        """Open a run for reading. The run may be in progress, and its directory may be
+        read-only.
 
-        Nothing is written beside a run that has ended.
+        If the run has ended, no file is created beside it.
         """
         return cls._open(path, log_file.connect_read_only)
 
@@ -640,8 +639,8 @@ class RunLog(recorder.LogWriter):
     def trials(
         self, plan: CellPlan | None = None, subject: int | None = None
     ) -> list[TrialRecord]:
-        """Return the records (of one cell, of one subject of it) in the order of their
-        keys.
+        """Return all records, or those of one cell, or of one subject of a cell, in the
+        order of their keys.
         """
         where, values = _selection(plan, subject)
         order = "ORDER BY model, protocol, view, variant, subject, trial"
@@ -652,8 +651,8 @@ class RunLog(recorder.LogWriter):
             return [log_file.trial_from_row(row) for row in found]
 
     def trials_and_gaps(self) -> list[TrialRecord]:
-        """Return all records of all cells in the form of ``trials_by_subject``, for
-        runs that fit into memory.
+        """Return all records of all cells, with gaps filled as in
+        ``trials_by_subject``. The run must fit into memory.
         """
         return [
             record
@@ -663,8 +662,8 @@ class RunLog(recorder.LogWriter):
         ]
 
     def trials_by_subject(self, plan: CellPlan) -> Iterator[list[TrialRecord]]:
-        """Yield the trials of a cell, one subject after the other, so that only one
-        life is in memory at a time.
+        """Yield the trials of a cell, one subject after the other. Only one life is in
+        memory at a time.
 
         An unfinished life gets a missing record for every planned trial that it has not
         reached, because an interrupted subject has not finished early. Verdicts are
@@ -693,8 +692,8 @@ class RunLog(recorder.LogWriter):
                 yield _until(plan, life, lost[subject]) if subject in lost else life
 
     def redrawn(self, plan: CellPlan) -> dict[tuple[int, int], int]:
-        """Return the trials (subject, trial) that were run anew after a stop, and how
-        often.
+        """Return the trials (subject, trial) that were run anew after a stop, and the
+        number of stops of each.
 
         A language model's trial continues from its recorded replies, so it counts only
         if a refused call was asked again; a trial cut off by a budget does not count.
@@ -750,8 +749,8 @@ class RunLog(recorder.LogWriter):
         )
 
     def remarks(self, plan: CellPlan) -> tuple[str, ...]:
-        """Return remarks on how the cell was run that a reader of the verdict must
-        know; usually none.
+        """Return remarks that a reader of the verdict must know on how the cell was
+        run. Usually there are none.
         """
         if not (redrawn := self.redrawn(plan)):
             return ()
@@ -770,9 +769,9 @@ class RunLog(recorder.LogWriter):
         """Record which of the wanted subjects were in a trial when an earlier run of
         the cell was killed.
 
-        A run that ends in any other way closes its log. Requests to a language model
-        are in the log in any case. The interrupted trial is the first one that was not
-        written.
+        A run that ends in any other way notes in its journal that it was closed.
+        Requests to a language model are in the log in any case. The interrupted trial
+        of a subject is the first one that was not written.
         """
         where, values = _selection(plan, None)
         query = f"SELECT max(id) FROM journal{where} AND kind = 'started'"
@@ -781,7 +780,7 @@ class RunLog(recorder.LogWriter):
         if plan.agent or started is None or started < (closed or 0):
             return
         begun = set(self._begun(plan))
-        # A subject without any trial may have been killed in its first.
+        # A subject without a finished trial may have been in its first one.
         alive = [one for one in wanted if one in begun] + [
             one for one in wanted if one not in begun
         ][:1]
@@ -803,7 +802,7 @@ class RunLog(recorder.LogWriter):
         life: Sequence[TrialRecord],
         complete: int | None,
     ) -> None:
-        """Raise RunLogError if trials are lost: before a recorded one, or at the end of
+        """Raise RunLogError if trials are lost, before a recorded one or at the end of
         a complete life.
         """
         if [record.trial for record in life] == list(range(len(life))) and complete in (
@@ -830,8 +829,8 @@ class RunLog(recorder.LogWriter):
         ]
 
     def trial_counts(self) -> dict[CellKey, dict[int, tuple[int, int]]]:
-        """Return, by cell and subject, the number of trials that were run, and of those
-        that are missing.
+        """Return, by cell and subject, the number of trials that were run, and the
+        number of those that are missing.
         """
         query = "SELECT model, protocol, view, variant, subject, sum(missing = ''), sum(missing != '') FROM trials"
         found: dict[CellKey, dict[int, tuple[int, int]]] = {}
@@ -874,8 +873,8 @@ class RunLog(recorder.LogWriter):
         return [JournalEntry(**dict(zip(names, row, strict=True))) for row in found]
 
     def causes(self, plan: CellPlan | None = None) -> dict[CellKey, tuple[str, ...]]:
-        """Return the reasons why trials of each cell could not be run, most frequent
-        first, since the cell was last started.
+        """Return the reasons why trials of each cell could not be run since the cell
+        was last started. The most frequent reason comes first.
         """
         found: dict[CellKey, Counter[str]] = {}
         where, values = _selection(plan, None)
@@ -908,12 +907,16 @@ class RunLog(recorder.LogWriter):
             yield log_file.dump_line(record, self.events(record))
 
     def check_pages(self) -> None:
-        """Raise RunLogError if the file is damaged; takes seconds for each gigabyte."""
+        """Raise RunLogError if the file is damaged. This takes seconds for each
+        gigabyte.
+        """
         with self._lock, log_file.errors_explained(self.path):
             log_file.check_pages(self._connection, self.path)
 
     def verify(self) -> int:
-        """Return the number of rows; RunLogError if rows were changed or removed."""
+        """Return the number of rows. Raise RunLogError if rows were changed or
+        removed.
+        """
         self.check_pages()
         rows = total = 0
         with self.snapshot(), log_file.damage_explained(self.path):
@@ -944,8 +947,8 @@ class RunLog(recorder.LogWriter):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let a block read one consistent state, whatever another process writes
-        meanwhile.
+        """Let the ``with`` block read one consistent state, whatever another process
+        writes in the meantime.
         """
         with self._lock, log_file.errors_explained(self.path):
             self._connection.execute("BEGIN")

@@ -1,5 +1,5 @@
-"""The file of a run log: its tables, writing and reading rows, and opening logs that
-may be hostile.
+"""The file of a run log: its tables, and functions that write and read rows, and open
+logs that may be hostile.
 """
 
 from __future__ import annotations
@@ -46,103 +46,103 @@ from cheesebench.redaction import quoted
 APPLICATION_ID = 0x43485A42
 
 _LIFE_KEY = """\
-    model TEXT NOT NULL,  -- as --model names it
-    protocol TEXT NOT NULL,  -- with @edition if it is not the default one
-    view TEXT NOT NULL,  -- what the subject is shown the arena in
-    variant TEXT NOT NULL,  -- what a study or control changes, empty for the plain cell
+    model TEXT NOT NULL,  -- name of the model or agent, as in --model
+    protocol TEXT NOT NULL,  -- name of the protocol, with @edition if that is not the default one
+    view TEXT NOT NULL,  -- the view in which the subject sees the arena
+    variant TEXT NOT NULL,  -- what a study or a control changes; empty for the plain cell
     subject INTEGER NOT NULL,  -- from 0"""
 
 # Without rowids, rows are stored in key order, independent of the order in which
 # subjects finish. Trials, events and lives hold no times, so the same run gives the
 # same rows.
 SCHEMA = f"""
-CREATE TABLE manifest (  -- what the run is
-    key TEXT PRIMARY KEY,  -- format, run_id, created, versions, git, options (with the seed), plugins (of others), protocols (resolved texts and hashes), signature (of whoever made it)
+CREATE TABLE manifest (  -- the origin of the run
+    key TEXT PRIMARY KEY,  -- format, run_id, created, versions, git, options (with the seed), plugins (of third parties), protocols (resolved texts and hashes), signature (of the user who made the run)
     value TEXT NOT NULL  -- JSON
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE cells (  -- what was planned
+CREATE TABLE cells (  -- the planned cells
     position INTEGER PRIMARY KEY,  -- order of the plan
-    model TEXT NOT NULL,  -- as --model names it
-    protocol TEXT NOT NULL,  -- with @edition if it is not the default one
-    view TEXT NOT NULL,  -- what the subject is shown the arena in
-    variant TEXT NOT NULL,  -- what a study or control changes, empty for the plain cell
+    model TEXT NOT NULL,  -- name of the model or agent, as in --model
+    protocol TEXT NOT NULL,  -- name of the protocol, with @edition if that is not the default one
+    view TEXT NOT NULL,  -- the view in which the subject sees the arena
+    variant TEXT NOT NULL,  -- what a study or a control changes; empty for the plain cell
     plan TEXT NOT NULL,  -- JSON: the protocol's hash, design, numbers of subjects and trials, estimand, reference, margin, agent and settings of a language model
     UNIQUE (model, protocol, view, variant)
 ) STRICT;
-CREATE TABLE trials (  -- what happened: a row for each trial, written in one transaction when it was finished, also for one that could not be run
+CREATE TABLE trials (  -- the trials: one row each, written in one transaction when the trial has finished, or could not be run
 {_LIFE_KEY}
-    trial INTEGER NOT NULL,  -- from 0 over the life
+    trial INTEGER NOT NULL,  -- number of the trial in the life, from 0
     block TEXT NOT NULL,  -- block of the schedule
-    session INTEGER NOT NULL,  -- from 1 over the life
-    outcome TEXT,  -- name of the end, as the protocol calls it: timeout at the step limit
-    success INTEGER,  -- 1 or 0, NULL where the protocol declares no success, and for a missing trial
+    session INTEGER NOT NULL,  -- number of the session in the life, from 1
+    outcome TEXT,  -- the protocol's name of the end; timeout at the step limit
+    success INTEGER,  -- 1 or 0; NULL if the protocol declares no success, or the trial is missing
     compared INTEGER NOT NULL,  -- 1 if the reference is about this kind of trial
-    reward REAL NOT NULL,  -- sum over the trial
-    steps INTEGER NOT NULL,  -- steps, waited ones included
-    path_length INTEGER NOT NULL,  -- steps to another cell
-    bumps INTEGER NOT NULL,  -- FORWARDs that led nowhere
-    actions TEXT NOT NULL,  -- one letter for each step: F, L, R, S, and a point for a frozen step that nobody was asked about
+    reward REAL NOT NULL,  -- sum of all rewards of the trial
+    steps INTEGER NOT NULL,  -- number of steps, including those in which the subject only waited
+    path_length INTEGER NOT NULL,  -- number of steps to another square
+    bumps INTEGER NOT NULL,  -- number of FORWARDs that did not move the subject
+    actions TEXT NOT NULL,  -- one letter for each step: F, L, R, S, or a point if the subject was frozen and not asked
     counters TEXT NOT NULL,  -- JSON: counters of the protocol
     measures TEXT NOT NULL,  -- JSON: measures of the protocol
     variables TEXT NOT NULL,  -- JSON: values of the protocol's variables at the end
     tally TEXT NOT NULL,  -- JSON: what the agent counted (calls, unparsed, ...)
-    missing TEXT NOT NULL,  -- empty, or why it was not run: infrastructure, budget
+    missing TEXT NOT NULL,  -- why the trial was not run: infrastructure or budget; otherwise empty
     PRIMARY KEY (model, protocol, view, variant, subject, trial)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE events (  -- the rules that fired
 {_LIFE_KEY}
-    trial INTEGER NOT NULL,  -- from 0 over the life
+    trial INTEGER NOT NULL,  -- number of the trial in the life, from 0
     position INTEGER NOT NULL,  -- order within the trial
-    step INTEGER NOT NULL,  -- of the trial, from 1
-    state TEXT NOT NULL,  -- that it fired in
-    event TEXT NOT NULL,  -- its trigger as the protocol words it, in brackets what that was
+    step INTEGER NOT NULL,  -- step of the trial, from 1
+    state TEXT NOT NULL,  -- the state in which the rule fired
+    event TEXT NOT NULL,  -- the rule's trigger in the words of the protocol, with what caused it in brackets
     source TEXT NOT NULL,  -- file and line of the rule
     PRIMARY KEY (model, protocol, view, variant, subject, trial, position)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE lives (  -- who is finished
+CREATE TABLE lives (  -- the subjects that are finished
 {_LIFE_KEY}
-    trials INTEGER NOT NULL,  -- trials of the complete life: a subject without a row is not finished
+    trials INTEGER NOT NULL,  -- number of trials of the complete life; a subject without a row is not finished
     PRIMARY KEY (model, protocol, view, variant, subject)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE calls (  -- what models were asked and replied: a row for each call, written as soon as the reply is there, so that it is never paid for again
+CREATE TABLE calls (  -- the calls to models: one row each, written as soon as the reply arrives, so that no reply is paid for twice
 {_LIFE_KEY}
-    trial INTEGER NOT NULL,  -- from 0 over the life
-    call INTEGER NOT NULL,  -- from 0 within the trial
-    digest TEXT NOT NULL,  -- over the whole prompt and all parameters: a resumed run must ask the same
+    trial INTEGER NOT NULL,  -- number of the trial in the life, from 0
+    call INTEGER NOT NULL,  -- number of the call in the trial, from 0
+    digest TEXT NOT NULL,  -- digest of the whole prompt and all parameters, which must be the same in a resumed run
     system TEXT NOT NULL,  -- the system prompt, as a key of texts
-    asked TEXT NOT NULL,  -- the last message: what lies between is made of earlier calls (cheesebench show puts it together)
-    reply TEXT NOT NULL,  -- without reasoning
-    reasoning TEXT NOT NULL,  -- where the server (or a tag) marks it as such
-    finish TEXT NOT NULL,  -- stop, length (cut off at the most tokens), unread (no call that the server could read) or other
-    fault TEXT NOT NULL,  -- why there is no reply, if it was refused for what it asked
-    served_by TEXT NOT NULL,  -- what the server said it was
-    prompt_tokens INTEGER NOT NULL,  -- as the server counted, cached ones included
-    completion_tokens INTEGER NOT NULL,  -- reasoning included
-    cached_tokens INTEGER NOT NULL,  -- of the prompt
-    reasoning_tokens INTEGER NOT NULL,  -- of the completion
-    cost REAL,  -- dollars, NULL where no price is known
-    seconds REAL NOT NULL,  -- of the attempt that was answered
-    attempts INTEGER NOT NULL,  -- retries included
-    written_tokens INTEGER NOT NULL,  -- of the prompt, put into a cache where that has a price of its own
-    malformed INTEGER NOT NULL  -- attempts whose answer was no reply: no JSON, the wrong shape, a tool call
+    asked TEXT NOT NULL,  -- the last message; the messages before it come from earlier calls (cheesebench show prints them)
+    reply TEXT NOT NULL,  -- the reply without its reasoning
+    reasoning TEXT NOT NULL,  -- the part that the server (or a tag) marks as reasoning
+    finish TEXT NOT NULL,  -- how the reply ended: stop, length (cut off at the token limit), unread (the server could not read the tool call) or other
+    fault TEXT NOT NULL,  -- why there is no reply, if the call was refused because of its content
+    served_by TEXT NOT NULL,  -- the model that the server names
+    prompt_tokens INTEGER NOT NULL,  -- tokens of the prompt as the server counts them, cached ones included
+    completion_tokens INTEGER NOT NULL,  -- tokens of the reply, reasoning included
+    cached_tokens INTEGER NOT NULL,  -- tokens of the prompt that came from a cache
+    reasoning_tokens INTEGER NOT NULL,  -- tokens of the reply that are reasoning
+    cost REAL,  -- cost in dollars; NULL if no price is known
+    seconds REAL NOT NULL,  -- duration of the attempt that was answered
+    attempts INTEGER NOT NULL,  -- number of attempts, retries included
+    written_tokens INTEGER NOT NULL,  -- tokens of the prompt that were put into a cache, if this has a price of its own
+    malformed INTEGER NOT NULL  -- number of attempts whose answer was no reply: no JSON, the wrong shape, a tool call
 ) STRICT;
 CREATE UNIQUE INDEX calls_by_life ON calls (model, protocol, view, variant, subject, trial, call);
 CREATE TABLE texts (  -- long texts that many calls share
-    digest TEXT PRIMARY KEY,  -- of the text
-    text TEXT NOT NULL  -- as it was sent
+    digest TEXT PRIMARY KEY,  -- digest of the text
+    text TEXT NOT NULL  -- the text as it was sent
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE journal (  -- what happened to the run
-    id INTEGER PRIMARY KEY,  -- in the order of time
-    time TEXT NOT NULL,  -- UTC
+    id INTEGER PRIMARY KEY,  -- number of the entry, in the order of time
+    time TEXT NOT NULL,  -- time in UTC
     kind TEXT NOT NULL,  -- created, started, set, finished, closed, server, retry, unread, warning, error, traceback
-    text TEXT NOT NULL,  -- for people
-    model TEXT,  -- the cell that it is about, if it is about one
-    protocol TEXT,  -- of that cell
-    view TEXT,  -- of that cell
-    variant TEXT,  -- of that cell
-    subject INTEGER  -- that it is about, if it is about one
+    text TEXT NOT NULL,  -- text for people
+    model TEXT,  -- model of the cell that the entry concerns, if any
+    protocol TEXT,  -- protocol of that cell
+    view TEXT,  -- view of that cell
+    variant TEXT,  -- variant of that cell
+    subject INTEGER  -- subject that the entry concerns, if any
 ) STRICT;
-CREATE TABLE digest (  -- of the whole log, brought up to date by every transaction
+CREATE TABLE digest (  -- the digest of the whole log, which every transaction updates
     total TEXT NOT NULL  -- sum of the digests of all rows above, modulo 2 to the power of 256, in hexadecimal
 ) STRICT;
 PRAGMA application_id = {APPLICATION_ID};
@@ -151,7 +151,7 @@ PRAGMA user_version = {FORMAT};
 
 
 #: Maximum number of trials of a life, and of a cell. Both are far above any real
-#: number, but must be finite, because the gaps of unfinished lives are filled.
+#: number. They must be finite, because the gaps of unfinished lives are filled.
 MOST_OF_LIFE, MOST_TRIALS = 10**5, 10**7
 
 #: Keys that every manifest has, with their types.
@@ -168,7 +168,7 @@ MANIFEST: Mapping[str, Any] = {
 
 
 def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the manifest unchanged; ValueError, with the reason, unless it has
+    """Return the manifest unchanged. Raise ValueError, with the reason, unless it has
     everything that readers need.
     """
     for key, kind in MANIFEST.items():
@@ -176,15 +176,15 @@ def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(f"the manifest has no {key}")
         _adapter(kind).validate_python(manifest[key], strict=True)
     if not isinstance(manifest["options"].get("seed"), int):
-        # Without the seed no trial can be replayed.
+        # Without the seed, no trial can be replayed.
         raise ValueError("the manifest's options have no seed")
     return dict(manifest)
 
 
 @lru_cache(maxsize=4096)
 def read_plan(text: str) -> CellPlan:
-    """Return the plan in a JSON object; ValueError, with the reason, if it is not a
-    plan.
+    """Return the plan that a JSON object describes. Raise ValueError, with the reason,
+    if it is no plan.
     """
     values = json.loads(text)
     variant = Variant.parse(values.pop("variant"))
@@ -228,7 +228,9 @@ _MAPPINGS = frozenset({"counters", "measures", "variables", "tally"})
 
 
 def row_digest(table: str, values: Iterable[Any]) -> int:
-    """Return the digest of a row, which is equal after writing and after reading."""
+    """Return the digest of a row. It is the same for the values that are written and
+    for those that are read.
+    """
     parts = [table.encode()]
     for value in values:
         if isinstance(value, str):
@@ -236,7 +238,7 @@ def row_digest(table: str, values: Iterable[Any]) -> int:
             parts += [b"text %d " % len(content), content]
         elif value is None:
             parts.append(b"null ")
-        else:  # SQLite stores 1.0 as 1, and -0.0 as 0, to save space
+        else:  # SQLite stores 1.0 as 1, and -0.0 as 0, to save space.
             parts.append(b"number %r " % (float(value) + 0.0))
     return int.from_bytes(
         hashlib.blake2b(b"".join(parts), digest_size=32).digest(), "big"
@@ -245,7 +247,7 @@ def row_digest(table: str, values: Iterable[Any]) -> int:
 
 @cache
 def tables() -> Mapping[str, tuple[str, ...]]:
-    """Return the columns of every table that enters the digest."""
+    """Return the columns of every table of which the digest is made."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(SCHEMA)
         names = [
@@ -265,12 +267,12 @@ def tables() -> Mapping[str, tuple[str, ...]]:
 
 def watch(connection: sqlite3.Connection, count: Callable[[int], None]) -> None:
     """Call ``count`` with the digest of each row that this connection writes, and with
-    minus the digest of a removed one.
+    minus the digest of each row that it removes.
 
     The triggers are temporary: they belong to the connection, and the file has none.
     """
     connection.execute("PRAGMA temp_store = MEMORY")
-    # Replacing a row must count as removing it, too.
+    # A row that is replaced must count as removed, too.
     connection.execute("PRAGMA recursive_triggers = ON")
 
     @interrupts.called_by_c
@@ -329,8 +331,8 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
 
 @lru_cache(maxsize=4096)
 def _mapping(text: str) -> Mapping[str, Any]:
-    """Return a JSON object. Equal ones are shared, because a large run is read as a
-    whole.
+    """Return a JSON object. Equal texts give the same object, because a large run is
+    read as a whole.
     """
     mapping = json.loads(text)
     if not isinstance(mapping, dict):
@@ -356,22 +358,22 @@ def dump_line(record: TrialRecord, events: Sequence[TaskEvent]) -> str:
 
 #: Suffixes of the files that SQLite creates beside a database.
 _BESIDE = ("-journal", "-wal", "-shm")
-#: The end of a rollback journal that names another file, which SQLite would delete
-#: after a rollback. Only a transaction over several databases writes such a name, so a
-#: run log never has one.
+#: The last bytes of a rollback journal that names another file, which SQLite would
+#: delete after a rollback. Only a transaction over several databases writes such a
+#: name, so a run log never has one.
 _NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
 
 
 def check_plain(directory: Path) -> None:
     """Raise RunLogError unless ``directory`` holds plain files and directories only.
 
-    Writing through a link changes a file elsewhere; opening a FIFO for writing blocks
-    until it is read, possibly forever.
+    A write through a link would change a file elsewhere. To open a FIFO for writing
+    blocks until someone reads it, possibly forever.
     """
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
         try:
             mode = path.lstat().st_mode
-        except FileNotFoundError:  # another process of the run is working here
+        except FileNotFoundError:  # Another process of the run has removed the file.
             continue
         if stat.S_ISLNK(mode):
             raise RunLogError(
@@ -408,8 +410,8 @@ def _strange(path: Path, what: str) -> RunLogError:
 
 
 def inside(directory: Path, name: str) -> Path:
-    """Return the path of ``name`` in a run's directory, for writing; RunLogError unless
-    it is a plain file there.
+    """Return the path of ``name`` in a run's directory, for writing. Raise RunLogError
+    unless it is, or can become, a plain file there.
     """
     check_plain(directory)
     path = directory / name
@@ -418,17 +420,18 @@ def inside(directory: Path, name: str) -> Path:
 
 
 FILE_NAME = "run.sqlite"
-#: Refers to the latest run on a command line.
+#: Name that stands for the latest run on a command line.
 LATEST = "latest"
 #: A file beside the log, locked by the session that runs it.
 LOCK_NAME = "session.lock"
-#: Seconds to wait for the lock, because ``is_claimed`` holds it for a moment.
+#: Seconds to wait for the lock. The wait is needed because ``is_claimed`` holds the
+#: lock for a moment.
 _CLAIM_PATIENCE = 0.5
-#: Pages of the write-ahead log (32 MB) after which it is merged into the file, while
-#: all writers wait for the disk.
+#: The write-ahead log is merged into the file when it has this many pages (32 MB). All
+#: writers wait for the disk while this happens.
 CHECKPOINT = 8000
-#: Maximum bytes of a row, both written and read. Replies have at most 4 MB (MAX_BODY),
-#: and the manifest contains all protocols.
+#: Maximum size of a row in bytes, for writing and for reading. Replies have at most 4
+#: MB (MAX_BODY), and the manifest contains all protocols.
 LONGEST_ROW = 32 * 2**20
 #: Seconds that a writer waits for its turn before it fails.
 BUSY_TIMEOUT = 120.0
@@ -454,8 +457,8 @@ def errors_explained(path: Path) -> Iterator[None]:
 
 @contextmanager
 def damage_explained(path: Path) -> Iterator[None]:
-    """Convert errors while rows of ``path`` are made into records to a RunLogError
-    about a damaged file.
+    """While rows of ``path`` are made into records, convert errors to a RunLogError
+    that says that the file is damaged.
     """
     try:
         with errors_explained(path):
@@ -464,7 +467,7 @@ def damage_explained(path: Path) -> Iterator[None]:
         raise damaged(path, str(error)) from error
 
 
-#: Logs opened by this process, the latest last.
+#: Logs that this process has opened. The one opened last is at the end.
 OPENED: dict[Path, None] = {}
 
 
@@ -472,7 +475,7 @@ def unreadable(error: Exception) -> str:
     """Return the message for a log whose contents no run can have written."""
     logs = " or ".join(map(str, list(OPENED)[:-4:-1]))
     return (
-        f"{logs} cannot be read: {quoted(raised_where(error))}. It was changed, or this is a mistake of CheeseBench: "
+        f"{logs} cannot be read: {quoted(raised_where(error))}. The log was changed, or CheeseBench has a bug: "
         "'cheesebench report RUN --verify' tells which."
     )
 
@@ -483,7 +486,8 @@ def damaged(path: Path, seen: str) -> RunLogError:
     )
 
 
-#: Words in an error, with an explanation; one of the words is enough.
+#: Words and an explanation. The explanation applies to an error that contains one of
+#: the words.
 _EXPLANATIONS = (
     (("is full",), "{path}: the disk is full. Make room, {resume}."),
     (
@@ -527,18 +531,18 @@ def _explanation(error: Exception, path: Path) -> str:
 
 
 def make_directory(results: Path, run_id: str) -> Path:
-    """Create ``results/run_id`` and return its absolute path; RunLogError if it exists
-    or cannot be created.
+    """Create ``results/run_id`` and return its absolute path. Raise RunLogError if it
+    exists or cannot be created.
     """
     directory = results.absolute() / run_id
     try:
         results.mkdir(parents=True, exist_ok=True)
         check_new(directory)
-        # Replies of models and prompts are private: on a shared machine only their
+        # Replies of models and prompts are private. On a shared machine only their
         # owner may read them.
         directory.mkdir(mode=0o700)
-        # SQLite gives its files beside the log the mode of the log, also in a copied
-        # directory.
+        # The files that SQLite creates beside the log get the mode of the log, in a
+        # copied directory, too.
         (directory / FILE_NAME).touch(mode=0o600)
     except FileExistsError:
         if not results.is_dir():
@@ -555,8 +559,8 @@ def make_directory(results: Path, run_id: str) -> Path:
 
 
 def check_new(directory: Path) -> None:
-    """Raise RunLogError if there is a run already. A run whose first calls were refused
-    is removed instead.
+    """Raise RunLogError if the directory already has a run. A run without results,
+    whose first calls were refused, is removed instead.
     """
     if directory.is_dir() and not directory.is_symlink() and _is_empty(directory):
         shutil.rmtree(directory)
@@ -593,11 +597,11 @@ def _is_empty(directory: Path) -> bool:
 
 
 def claim(path: Path) -> sqlite3.Connection:
-    """Return a lock on the run log ``path``. Close it at the end of the session; it
-    ends with the process, too.
+    """Return a lock on the run log ``path``. The session must close it at its end; if
+    the process ends, the lock ends, too.
 
     Two sessions that continue the same run would pay for the same calls, and mix their
-    replies. If another session holds it, RunLogError names the remedy.
+    replies. If another session holds the lock, RunLogError is raised, with a remedy.
     """
     with errors_explained(path):
         check_plain(path.parent)
@@ -635,13 +639,14 @@ def is_claimed(path: Path) -> bool:
         ) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
-        # Any other error says that the file is damaged, not locked.
+        # Any other error means that the file is damaged, not locked.
         return "locked" in str(error)
     return False
 
 
 def find_runs(results: Path) -> dict[str, Path]:
-    """Return the run logs directly below a directory, by folder name, the latest first.
+    """Return the run logs directly below a directory, by the name of their folder. The
+    latest comes first.
 
     The last entries of their journals decide the order, because reading a log changes
     its file times. Unreadable logs come last.
@@ -672,8 +677,9 @@ def _last_entry(path: Path) -> str:
 
 @lru_cache(maxsize=1000)
 def _read_last_entry(path: Path, stamps: tuple[tuple[int, int], ...]) -> str:
-    """Return the UTC time of the last journal entry; empty if there is none, or the log
-    cannot be read. ``stamps`` invalidate the cache.
+    """Return the UTC time of the last journal entry; an empty string if there is none,
+    or the log cannot be read. If a file changes, its ``stamps`` do, so a cached time is
+    not reused.
     """
     try:
         with closing(connect(path, "ro")) as log:
@@ -691,7 +697,7 @@ def locate(results: Path, run: str, *, exact: bool = False) -> Path:
 
     ``latest`` is the run with the latest journal entry, unless a run has that name, or
     the result is to be recorded (``exact``). Raises RunLogError, with a suggestion, if
-    there is none.
+    there is no such run.
     """
     for candidate in (results / run, Path(run)):
         if candidate.is_dir():
@@ -733,8 +739,8 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
         if sys.version_info >= (3, 12):
             connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
         if not mode.startswith("ro"):
-            # A committed transaction survives the crash of any process; only a power
-            # failure can lose the last ones.
+            # A committed transaction survives the crash of any process. Only a power
+            # failure can lose the latest ones.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -747,8 +753,8 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 def connect_read_only(path: Path) -> sqlite3.Connection:
     """Return a read-only connection.
 
-    A session that ended leaves no write-ahead log, so reading then writes no file
-    beside it.
+    A session that has ended leaves no write-ahead log. Then reading creates no file
+    beside the log.
     """
     if not (path.with_name(f"{path.name}-wal").exists() or is_claimed(path)):
         return connect(path, "ro&immutable=1")
@@ -756,7 +762,7 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
         return connect(path, "ro")
     except sqlite3.OperationalError:
         # Reading in WAL mode needs two files beside the log. If they cannot be created,
-        # the write-ahead log has to be read from a copy.
+        # a copy of the log and its write-ahead log is read instead.
         with tempfile.TemporaryDirectory(prefix="cheesebench-") as temporary:
             copy = Path(temporary, path.name)
             for suffix in ("", "-wal"):
@@ -793,8 +799,8 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def check_schema(connection: sqlite3.Connection, path: Path, schema: str) -> None:
-    """Raise RunLogError for a file with other tables, or with a trigger or view, which
-    would run when it is used.
+    """Raise RunLogError for a file with other tables, or with a trigger or a view.
+    Their SQL would run when the log is used.
     """
     expected = _expected(schema)
     if {
@@ -808,15 +814,16 @@ def check_schema(connection: sqlite3.Connection, path: Path, schema: str) -> Non
 _OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
 
 
-#: A comment in SQL. Strings need no special care, because the tables of a log have
-#: none. SQLite stops reading at a NUL, so a NUL ends a comment here, too.
+#: Matches a comment in SQL. Strings need no special care, because the tables of a log
+#: contain none. SQLite stops reading at a NUL character, so this character ends a
+#: comment here, too.
 _COMMENT = re.compile(r"--[^\n\0]*")
 _BLANKS = re.compile(r"[ \t\n\f\r]+")
 
 
 def _objects(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
-    """Yield type, name and SQL of every table and index, without comments, because
-    these may be reworded.
+    """Yield type, name and SQL of every table and index. Comments are removed, because
+    they may be reworded.
     """
     for kind, name, sql in connection.execute(_OBJECTS):
         yield kind, name, _BLANKS.sub(" ", _COMMENT.sub("", sql or ""))
@@ -843,5 +850,5 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
         not (ahead.exists() and ahead.stat().st_size)
         and path.stat().st_size < pages * size
     ):
-        # SQLite would read zeros beyond the end of the file.
+        # Beyond the end of the file, SQLite would read zeros.
         raise damaged(path, "its end is missing")

@@ -1,5 +1,5 @@
-"""The plugins that watch a run. They are told about events, and cannot
-disturb the run.
+"""The plugins that watch a run. They are told about finished trials, and cannot disturb
+the run.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class Observers:
-    """The implementations of a hook. One that raises is reported once, and not called
-    again.
+    """The implementations of a hook. An implementation that raises is reported once,
+    and not called again.
     """
 
     #: Beginning of every sentence about a failed observer.
@@ -31,15 +31,15 @@ class Observers:
         )
 
     def show(self, **what: Any) -> Iterator[str]:
-        """Call all observers that have not failed; yield a sentence for each that fails
-        now.
+        """Call all observers that have not failed. Yield a sentence for each that fails
+        in this call.
         """
         for one in reversed(self._hook.get_hookimpls()):
             if one.plugin_name in self._failed:
                 continue
             try:
                 one.function(*(what[name] for name in one.argnames))
-            except (Exception, SystemExit) as error:  # a plugin may raise anything
+            except (Exception, SystemExit) as error:  # A plugin may raise anything.
                 self._failed.add(one.plugin_name)
                 yield f"{_name(one)}: {type(error).__name__}: {quoted(str(error))}; it is not called any more"
 

@@ -35,11 +35,13 @@ if TYPE_CHECKING:
 SEED_DRAWN = "seed_drawn"
 #: Distributions whose version can change a number.
 _LIBRARIES = ("gymnasium", "numpy", "scipy")
-#: Seconds after which git is given up (a cold network drive, a huge repository).
+#: Maximum number of seconds to wait for git (on a cold network drive, or in a huge
+#: repository).
 _GIT_PATIENCE = 10.0
 #: Exit status of ``git config`` for a name that is not set.
 _NOT_SET = 1
-#: Scopes of git settings made by the user. Settings of a repository are its author's.
+#: Scopes of git settings that the user has made. Settings of a repository may come from
+#: its author.
 _OWN_SCOPES = frozenset({"system", "global", "command"})
 #: Settings that disable a content filter.
 _NO_FILTER = ("clean=", "process=", "required=false")
@@ -141,7 +143,7 @@ def git_state(directory: Path) -> dict[str, Any] | None:
 
     The work tree may be hostile: git would start programs named in its configuration,
     such as a file system monitor, content filters, and fetchers of missing objects.
-    None of them is started here.
+    None of these programs is started here.
     """
     revision = _git(directory, "rev-parse", "HEAD")
     filters = _filters_of_others(directory)
@@ -153,8 +155,8 @@ def git_state(directory: Path) -> dict[str, Any] | None:
         for key in _NO_FILTER
         for word in ("-c", f"{name}.{key}")
     ]
-    # Of a submodule only the commit is compared, because its filters are configured in
-    # another file.
+    # Only the commit of a submodule is compared, because the filters of its files are
+    # configured elsewhere.
     changes = _git(
         directory, *settings, "status", "--porcelain", "--ignore-submodules=dirty"
     )
@@ -164,9 +166,9 @@ def git_state(directory: Path) -> dict[str, Any] | None:
 
 
 def _filters_of_others(directory: Path) -> list[str] | None:
-    """Return the content filters (``filter.NAME``) configured by the work tree rather
-    than by its user. None if git does not say, or one cannot be named on a command
-    line.
+    """Return the content filters (``filter.NAME``) that the work tree configures, not
+    its user. Return None if git does not say, or the name of one cannot be written on a
+    command line.
     """
     named = _git(
         directory,
@@ -190,8 +192,8 @@ def _filters_of_others(directory: Path) -> list[str] | None:
 
 def _git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
     """Run git; None if it does not start, or does not end in time."""
-    # Nothing is fetched: an empty list allows no protocol. Newer versions of git also
-    # know the other variable.
+    # An empty list allows no protocol, so nothing is fetched. Newer versions of git
+    # also know the other variable.
     environment = {**os.environ, "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
     try:
         return subprocess.run(
@@ -211,23 +213,24 @@ def _git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str] |
 
 #: Key of the signature in the manifest.
 SIGNATURE = "signature"
-#: Signed keys of the manifest: the options, bound to this run.
+#: The keys of the manifest that are signed: the options, and what binds them to this
+#: run.
 _SIGNED = ("run_id", "created", "options")
-#: Bytes of the key.
+#: Length of the signing key in bytes.
 _KEY_LENGTH = 32
 
 
 def signature(manifest: Mapping[str, Any]) -> str | None:
-    """Return the signature of a new manifest; None if no key can be stored (a read-only
-    home).
+    """Return the signature of a new manifest; None if no key can be stored (in a
+    read-only home directory, say).
     """
     key = _key(create=True)
     return None if key is None else _signature(manifest, key)
 
 
 def made_here(manifest: Mapping[str, Any]) -> bool:
-    """Return whether this user signed the manifest on this machine, and it is
-    unchanged.
+    """Return whether this user signed the manifest on this machine, and its signed part
+    is unchanged.
     """
     found, key = manifest.get(SIGNATURE), _key(create=False)
     if key is None or not isinstance(found, str):
@@ -238,7 +241,7 @@ def made_here(manifest: Mapping[str, Any]) -> bool:
 
 
 def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
-    # Signed in the form that is read back from JSON, which has no tuples.
+    # The signature is over the form that JSON gives back, which has no tuples.
     signed = json.dumps(
         [manifest.get(name) for name in _SIGNED], sort_keys=True, separators=(",", ":")
     )
@@ -247,7 +250,7 @@ def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
 
 def _path() -> Path:
     base = os.environ.get("XDG_STATE_HOME", "")
-    # By the specification of these directories, a relative path is ignored.
+    # The XDG specification says that a relative path is ignored.
     return (
         (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "state")
         / "cheesebench"
@@ -263,12 +266,14 @@ def _key(*, create: bool) -> bytes | None:
             _make(path)
         return _read(path)
     except (OSError, RuntimeError):
-        # RuntimeError: the user's home directory is unknown.
+        # RuntimeError is raised if the user's home directory is unknown.
         return None
 
 
 def _make(path: Path) -> None:
-    """Write a new key, whole or not at all; another process may be faster."""
+    """Write a new key, completely or not at all. If another process was faster, its key
+    stays.
+    """
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -281,8 +286,8 @@ def _make(path: Path) -> None:
 
 
 def _read(path: Path) -> bytes | None:
-    """Return the key; None if it may be another user's, if others can read it, or if
-    it has the wrong length.
+    """Return the key. Return None if it may belong to another user, others can read it,
+    or it has the wrong length.
     """
     descriptor = os.open(
         path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -307,7 +312,7 @@ _DIGEST_LENGTH = 12
 
 @lru_cache(maxsize=1)
 def installation() -> dict[str, str]:
-    """Return, by name, everything installed for this process that can change a record.
+    """Return, by name, the installed software of this process that can change a record.
 
     These are the versions of Python, of CheeseBench and of the libraries that compute;
     digests of CheeseBench's code and of its protocols; and for each plugin its version
@@ -362,7 +367,7 @@ def _files(path: Path, endings: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
     if path.is_file():
         yield path.name, path
         return
-    # In a development installation, four of our packages are symbolic links.
+    # In an installation for development, four of our packages are symbolic links.
     for directory, folders, names in os.walk(path, followlinks=True):
         folders[:] = [name for name in folders if name != "__pycache__"]
         for name in names:

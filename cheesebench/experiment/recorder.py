@@ -42,8 +42,8 @@ class LogWriter:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run a block as one transaction while other processes wait. A nested
-        transaction is part of the outer one.
+        """Run the ``with`` block as one transaction, while other processes wait. A
+        nested transaction is part of the outer one.
         """
         with self._lock, log_file.errors_explained(self.path):
             nested = self._connection.in_transaction
@@ -60,8 +60,8 @@ class LogWriter:
                     self._connection.execute("UPDATE digest SET total = ?", (total,))
                 self._connection.execute("COMMIT")
             except BaseException:
-                # After some errors (a full disk) SQLite has already rolled back by
-                # itself.
+                # After some errors (such as a full disk) SQLite has already rolled
+                # back.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
@@ -69,9 +69,9 @@ class LogWriter:
     def write_trial(self, record: TrialRecord, events: Sequence[TaskEvent]) -> None:
         """Write a finished trial in one transaction.
 
-        It replaces a missing trial. A trial that is already there must be equal,
-        because a resumed life is replayed from its first trial; otherwise RunLogError
-        names the difference.
+        The trial replaces a missing one. A trial that is already in the log must be
+        equal to it, because a resumed life is replayed from its first trial. Otherwise
+        RunLogError names the difference.
         """
         key = (*record.key, record.subject, record.trial)
         with self.transaction():
@@ -104,8 +104,8 @@ class LogWriter:
         missing: str = "infrastructure",
         tally: Mapping[str, int] | None = None,
     ) -> int:
-        """Record a subject's unfinished trials as missing, the first of them with its
-        ``tally``, and ``cause`` in the journal.
+        """Record a subject's unfinished trials as missing, and ``cause`` in the
+        journal. The first of these trials has the ``tally``.
 
         Returns the number of finished trials.
         """
@@ -127,8 +127,8 @@ class LogWriter:
         return done
 
     def write_life(self, plan: CellPlan, subject: int, trials: int) -> None:
-        """Record that a subject is complete after this many trials (``until`` may
-        shorten a schedule).
+        """Record that a subject is complete after this many trials. They may be fewer
+        than planned, because ``until`` can shorten a schedule.
         """
         life = (*plan.key, subject)
         with self.transaction():
@@ -200,22 +200,22 @@ def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) ->
     )
 
 
-#: Seconds after which waiting reports are written, and number of reports that are
-#: written at once.
+#: Waiting reports are written after ``WRITE_AFTER_SECONDS``, or as soon as there are
+#: ``WRITE_AT_REPORTS``.
 WRITE_AFTER_SECONDS, WRITE_AT_REPORTS = 0.02, 500
 
-#: A report with its result: the number of finished trials of its job, or the error that
-#: kept it from being written.
+#: A report with its outcome: the number of finished trials of its job, or the error
+#: that prevented its writing.
 Outcome = tuple[Report, int | Exception]
 
 
 class Recorder:
     """Writes the reports of jobs in the order of their arrival.
 
-    All methods are called in one event loop. ``written`` is called for every report
-    after its transaction, with the subject's number of finished trials, and the error
-    that kept the report from being written (if any). After such an error nothing more
-    of that job is written. ``stopped`` makes the last report of a job that an error has
+    All methods are called in one event loop. After the transaction of a report,
+    ``written`` is called with the report, the subject's number of finished trials, and
+    the error that prevented its writing (or None). After such an error nothing more of
+    that job is written. ``stopped`` makes the last report of a job that an error has
     ended.
     """
 
@@ -230,12 +230,13 @@ class Recorder:
         self._written = written
         self._waiting: list[tuple[Job, Report]] = []
         self._timer: asyncio.TimerHandle | None = None
-        #: Number of finished trials of running jobs; and jobs that write nothing more.
+        #: Number of finished trials of each running job; and the jobs of which nothing
+        #: more is written.
         self._trials: dict[Job, int] = {}
         self._refused: set[Job] = set()
 
     def add(self, job: Job, report: Report) -> None:
-        """Queue a report; reports are written in the order in which they were added."""
+        """Queue a report. Reports are written in the order in which they were added."""
         self._waiting.append((job, report))
         if len(self._waiting) >= WRITE_AT_REPORTS:
             self.flush()
@@ -274,7 +275,7 @@ class Recorder:
             done = self._write(reports)
         except Exception as error:
             self._trials = before
-            # Nothing can be written, for example because the disk is full.
+            # No report can be written, for example because the disk is full.
             if isinstance(error.__cause__, sqlite3.OperationalError):
                 return [(report, error) for _, report in reports]
             # An error in one report must not affect others.
@@ -299,8 +300,8 @@ class Recorder:
             if isinstance(error, RunLogError | PluginError):
                 self._refused.add(job)
                 return report, error
-            # Values that cannot be stored (a plugin's measure that is not JSON) end the
-            # subject like any other error.
+            # A value that cannot be stored (such as a plugin's measure that is not
+            # JSON) ends the subject like any other error.
             ended = self._write_alone(job, self._stopped(before, error))
             self._refused.add(job)
             return ended

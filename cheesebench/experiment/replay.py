@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 def film(
     log: RecordedRun, paradigm: Paradigm, view: View, record: TrialRecord
 ) -> list[Frame]:
-    """Return the film of a recorded trial. ``paradigm`` is compiled from the protocol
-    that the run used.
+    """Return the film (the frames) of a recorded trial. ``paradigm`` is compiled from
+    the protocol that the run used.
 
     Raises RunLogError if the trial is missing, or the replay differs from the record.
     """
@@ -87,8 +87,8 @@ def films(
 def recorded_protocol(
     log: RecordedRun, plan: CellPlan, plugins: Plugins | None = None
 ) -> BaseSpecification:
-    """Return the protocol of a cell as the run used it. It comes from the run's own
-    manifest, wherever its file is now.
+    """Return the protocol of a cell as the run used it. The text comes from the run's
+    manifest, not from the protocol's file.
 
     ``plugins`` have the families (default: those installed). Raises RunLogError if this
     version makes a different protocol of that text.
@@ -110,8 +110,8 @@ def recorded_paradigm(log: RecordedRun, plugins: Plugins, plan: CellPlan) -> Par
     """Return the paradigm of a cell's subjects: its recorded protocol, compiled again,
     with its control.
 
-    Raises RunLogError like ``recorded_protocol``, and PluginError if no plugin compiles
-    it.
+    Raises the errors of ``recorded_protocol``, and PluginError if no plugin compiles
+    the protocol.
     """
     compiled = plugins.compile(recorded_protocol(log, plan, plugins))
     return controlled(
@@ -187,8 +187,8 @@ def check_same(record: TrialRecord, lived: TrialRecord) -> None:
 
 
 class _WatchedLife:
-    """An environment that records its steps, and what the loop needs for dropping a
-    plan.
+    """An environment that records its steps. It also passes on what the loop needs to
+    know when to drop a plan.
     """
 
     def __init__(self, life: SubjectEnvironment) -> None:
@@ -241,11 +241,11 @@ def replay_calls(
     calls: Iterable[CallRecord],
     interrupts: Interrupts,
 ) -> list[ReplayedCall]:
-    """Let ``agent`` repeat a filmed trial with its recorded replies; it must have
-    repeated all earlier trials.
+    """Let ``agent`` repeat a filmed trial with its recorded replies. The agent must
+    have repeated all earlier trials.
 
-    The log does not record which actions a reply led to, so the agent reads the reply
-    again. Raises RunLogError if it acts differently.
+    The log does not record to which actions a reply led, so the agent reads the reply
+    again. Raises RunLogError if the agent acts differently.
     """
     life = _FilmedLife(frames)
     agent.begin_trial(frames[0].observation)
@@ -278,11 +278,13 @@ def replay_calls(
 
 
 class _OtherActionError(Exception):
-    """An action differs from the filmed one."""
+    """The agent's action differs from the filmed one."""
 
 
 class _FilmedLife:
-    """The environment of a filmed trial, which follows the film and nothing else."""
+    """The environment of a filmed trial. It follows the film, whatever the action
+    is.
+    """
 
     def __init__(self, frames: Sequence[Frame]) -> None:
         self._frames = frames
@@ -332,9 +334,9 @@ def _different(record: CallRecord | None) -> RunLogError:
 class RebuiltCall:
     """A call with its whole prompt.
 
-    ``actions`` are the agent's actions after the reply (empty: it asked again); None
-    for a fault, and in families without actions. ``unparsed``: the agent found no
-    action in the reply.
+    ``actions`` are the agent's actions after the reply. They are empty if the agent
+    asked again, and None for a fault and in families without actions. ``unparsed`` says
+    that the agent found no action in the reply.
     """
 
     record: CallRecord
@@ -370,8 +372,8 @@ def rebuild_calls(
     subject: int,
     wanted: tuple[int, int],
 ) -> list[RebuiltCall]:
-    """Return a subject's calls up to the ``wanted`` one, given by trial and number in
-    the trial, from 0. Raises RunLogError like ``rebuild_call``.
+    """Return a subject's calls up to the ``wanted`` one, given by its trial and its
+    number in the trial, both from 0. Raises the errors of ``rebuild_call``.
     """
     trial, call = wanted
     specification = recorded_protocol(log, plan, plugins)
@@ -391,14 +393,15 @@ def rebuild_calls(
             async for _ in life:
                 pass
 
-    # A family without actions never calls ``read_as``, so it reaches the call without
-    # _ReachedError.
+    # A family without actions never calls ``read_as``, so it reaches the wanted call
+    # without a _ReachedError.
     try:
         run_blocking(live())
     except _ReachedError:
         pass
     except NOT_AS_WRITTEN as error:
-        # Errors of the agent or family come from settings other than the recorded ones.
+        # The agent or the family raises errors here if its settings differ from the
+        # recorded ones.
         raise memory.different(
             trial, call, f" ({quoted(f'{type(error).__name__}: {error}', 120)})"
         ) from error
@@ -502,7 +505,8 @@ def check_resumable(
     for plan in plans:
         differences += _differences(recorded, plan)
     if differences:
-        # Several views of one protocol have the same differences, so drop duplicates.
+        # Several views of one protocol have the same differences, so duplicates are
+        # dropped.
         listed = "; ".join(dict.fromkeys(differences))
         raise RunLogError(
             f"Run '{manifest['run_id']}' cannot be {done}: {listed}. "

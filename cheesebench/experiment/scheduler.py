@@ -1,4 +1,4 @@
-"""Decides which subject of a session runs next, without carrying it out.
+"""Decides which subject of a session runs next, but does not run it.
 
 Nothing here waits, reads or writes. The driver (``session``) reports what has happened,
 and asks what to start.
@@ -22,7 +22,7 @@ class SubjectState(Enum):
     QUEUED = auto()
     RUNNING = auto()
     ENDED = auto()
-    """The job is over; trials may be missing, or not yet written."""
+    """The job is over. Trials may be missing, or not yet written."""
     COMPLETE = auto()
     """All trials are in the log."""
     STOPPED = auto()
@@ -53,10 +53,10 @@ class CellSchedule:
     #: Number of subjects needed now, and number that the verdict is expected to need.
     asked: int = 0
     needed: int = 0
-    #: Whether no further subject will be started.
+    #: Whether the cell is decided, so that no further subject will be started.
     decided: bool = False
-    #: Finished trials of all subjects, finished trials of complete subjects, and number
-    #: of complete subjects.
+    #: Numbers of finished trials of all subjects, of finished trials of complete
+    #: subjects, and of complete subjects.
     done: int = 0
     done_by_complete: int = 0
     complete: int = 0
@@ -72,8 +72,8 @@ class CellSchedule:
         needed: int,
         given_up: Iterable[int] = (),
     ) -> None:
-        """Set the result of an earlier session: the complete subjects with their
-        numbers of trials, and those that must not be run again.
+        """Take over the result of an earlier session: the complete subjects with their
+        numbers of trials, and the subjects that must not be run again.
         """
         self.asked, self.needed = asked, needed
         for subject, trials in complete.items():
@@ -126,8 +126,8 @@ class CellSchedule:
         self.asked, self.needed = asked, max(needed, asked)
 
     def queue_due(self) -> Sequence[int]:
-        """Await every needed subject; queue and return those that are
-        not yet running.
+        """Await every needed subject. Queue and return those that are not yet
+        running.
         """
         due = self.due()
         self._awaited = len(due)
@@ -149,14 +149,14 @@ class CellSchedule:
         return subject
 
     def start(self, subject: int) -> bool:
-        """Start a queued subject; return whether it is still needed."""
+        """Start a queued subject. Return whether it is still needed."""
         if self.decided or self._states.get(subject) is not SubjectState.QUEUED:
             return False
         self._states[subject] = SubjectState.RUNNING
         return True
 
     def end(self, subject: int) -> bool:
-        """Record that a subject's job is over; return whether the present set ends with
+        """Record that a subject's job is over. Return whether the present set ends with
         it.
         """
         if self._states.get(subject) not in _OPEN:
@@ -208,8 +208,8 @@ class CellSchedule:
         return max(0, subjects * self.trials - done)
 
 
-#: Subjects of a cell that were queued together (a cell may have a million), after their
-#: sort key: long lives first, then first come, first served.
+#: Subjects of a cell that were queued together (a cell may have a million), with their
+#: sort key: long lives come first, then those that were queued first.
 Batch = tuple[int, int, CellSchedule, Iterator[int]]
 
 
@@ -233,8 +233,8 @@ class Queue:
     def put(self, cell: CellSchedule) -> None:
         """Queue the subjects that a cell needs now."""
         self._cells[cell] = None
-        # A run with calls takes as long as its longest subject, so long ones begin
-        # first. Other subjects keep their order.
+        # A run with calls takes as long as its longest subject, so subjects with long
+        # lives begin first. The others keep their order.
         longest = -cell.trials if cell.asks_model else 0
         batch = longest, next(self._numbers), cell, iter(cell.queue_due())
         heapq.heappush(self._batches, batch)
@@ -274,8 +274,8 @@ class Queue:
             heapq.heappop(self._batches)
 
 
-#: Share of the remaining budget that the expected costs of all verdicts may add up to,
-#: because expectations may be too low.
+#: Maximum share of the remaining budget for the expected costs of all verdicts. It is
+#: below 1, because expectations may be too low.
 CAUTION = 0.8
 
 
@@ -301,22 +301,22 @@ class Admission:
 
     def add(self, cell: CellSchedule, spent: float | None) -> None:
         """Let a cell wait for its next set. ``spent`` is the share of the budget that
-        its trials have cost (None: no calls).
+        its trials have cost; None if it makes no calls.
         """
         self._waiting.append(cell)
         if spent is not None and cell.done:
             self._own[cell] = spent / cell.done
 
     def take(self) -> CellSchedule | None:
-        """Return the cell to begin its next set now; None if none waits, or if the rest
-        of the budget may not suffice for it and those that have begun.
+        """Return the cell whose next set begins now. Return None if no cell waits, or
+        the rest of the budget may not suffice for that cell and those that have begun.
         """
         self._waiting = [cell for cell in self._waiting if not cell.decided]
         if not self._waiting:
             return None
         spent = self._spent()
         calls = sum(cell.done * cell.most_calls for cell in self._cells)
-        # Before anything is known, every call is assumed to cost the same.
+        # Until a cost is known, every call is assumed to cost the same.
         call = spent / calls if calls else 1.0
         best = min(self._waiting, key=lambda cell: self._expected(cell, call))
         begun = [cell for cell in self._cells if cell.awaits and not cell.decided]

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Finished and planned trials of a cell. Fewer are planned once ``until`` has ended
-    a schedule early.
+    """Numbers of finished and planned trials of a cell. If ``until`` ends a schedule
+    early, fewer trials are planned from then on.
 
-    ``note`` is the state of calls to models over all cells; empty without calls. For a
-    sequential cell, the numbers are those of the current set, of ``subjects`` of at
-    most ``most`` subjects. ``to_come`` is the number of remaining trials if no set
-    decides early.
+    ``note`` is the state of calls to models over all cells, and empty if there are
+    none. The numbers of a sequential cell are those of its current set, which has
+    ``subjects`` of at most ``most`` subjects. ``to_come`` is the number of remaining
+    trials if no set decides early.
     """
 
     done: int
@@ -86,7 +86,7 @@ THREAD_SECONDS = 10.0
 #: Seconds that calls in flight may take when a session ends early, because their
 #: replies are paid for.
 LANDING_SECONDS = 5.0
-#: Seconds after which ``finish`` checks once more that the run is alive.
+#: Seconds between two checks by ``finish`` that the run still makes progress.
 POLL_SECONDS = 10.0
 #: Seconds before subjects run ahead, because subjects of other cells may be about to
 #: begin.
@@ -96,20 +96,20 @@ AHEAD_AFTER_SECONDS = 0.5
 class RunSession:
     """Runs the cells of a run in the background, from ``start`` until ``close``.
 
-    ``cells`` are the plans of a log with their specifications, ``seed`` is the run's
-    seed, ``processes`` the number of jobs at a time (default: one for each processor;
-    0: everything in threads of this process). ``executor`` names the executor of jobs,
-    with ``executor_options``. Subjects start in the order in which their cells were
-    started. If a new process cannot load a cell's agent, view or family (a plugin in a
-    conftest.py), the cell runs in threads. ``language`` holds the language models;
-    without it, cells that need one cannot be run. ``judge`` decides whether a
+    ``cells`` are the plans of a log with their specifications, and ``seed`` is the
+    run's seed. ``processes`` is the number of jobs at a time (default: one for each
+    processor; 0: all run in threads of this process). ``executor`` names the executor
+    of jobs, with ``executor_options``. Subjects start in the order in which their cells
+    were started. If a new process cannot load a cell's agent, view or family (from a
+    plugin in a conftest.py), the cell runs in threads. ``language`` holds the language
+    models; without it, cells that need one cannot be run. ``judge`` decides whether a
     sequential cell needs another set; without it, all subjects are run. ``ahead`` lets
     subjects of the next set run early if a model's server is free of charge and has
-    spare capacity. After the time limit of ``budget`` no subject of an agent begins.
+    spare capacity. After the time limit of ``budget``, no subject of an agent begins.
 
-    The log's contents already count: complete lives are skipped; others are replayed
+    What the log already has is kept. Complete lives are skipped; others are replayed
     from their first trial and compared with the record. A finished trial is written
-    within a fiftieth of a second, with others in one transaction. Observers
+    within a fiftieth of a second, in one transaction with others. Observers
     (``cheesebench_trial_finished``) are called in the background thread, one at a time.
     """
 
@@ -145,7 +145,7 @@ class RunSession:
             log.directory,
             executor,
             processes,
-            # With a budget, no call is made that may prove unnecessary.
+            # If there is a budget, no call is made that may prove unnecessary.
             ahead=ahead and self._admission is None,
             options=executor_options or {},
         )
@@ -175,7 +175,7 @@ class RunSession:
         loop.call_soon_threadsafe(self._begin, list(cells))
 
     def connect(self) -> None:
-        """Connect to the models and the executor of all unfinished cells; raises
+        """Connect to the models and the executor of all unfinished cells. Raises
         whatever a backend raises.
         """
         loop = self._running_loop()
@@ -192,8 +192,8 @@ class RunSession:
             ).result()
 
     def wait(self, plan: CellPlan, timeout: float) -> bool:
-        """Wait at most ``timeout`` seconds for a cell, starting it if necessary; return
-        whether it is finished.
+        """Wait at most ``timeout`` seconds for a cell, and start it if necessary.
+        Return whether it is finished.
 
         Trials that could not be run are in the log as missing. Raises RunLogError if
         the log could not be written, or contradicts a replayed trial.
@@ -211,8 +211,8 @@ class RunSession:
         return over
 
     def finish(self) -> None:
-        """Start all cells, and wait until the last is finished;
-        raises like ``wait``.
+        """Start all cells, and wait until the last one is finished. Raises the errors
+        of ``wait``.
         """
         self.start()
         for cell in self._cells.values():
@@ -236,18 +236,18 @@ class RunSession:
         return None if self._language is None else self._language.silence()
 
     def stop_sending(self) -> None:
-        """Make no further call to a model, because the session will be closed soon.
-        From any thread.
+        """Make no further call to a model, because the session will be closed soon. Any
+        thread may call this method.
         """
         if self._language is not None:
             self._language.stop_sending()
 
     def close(self) -> None:
-        """Stop: nothing more is started, running trials are dropped, finished ones
-        stay.
+        """Stop. Nothing more is started, running trials are dropped, and finished ones
+        are kept.
 
-        Calls in flight have LANDING_SECONDS to return and be recorded, or until Ctrl-C
-        is pressed again.
+        Calls in flight have LANDING_SECONDS to return and be recorded, or the time
+        until Ctrl-C is pressed again.
         """
         if self._closed:
             return
@@ -263,7 +263,7 @@ class RunSession:
             self._loop.call_soon_threadsafe(self._hurry.set)
             self._thread.join(THREAD_SECONDS)
         over = sum(cell.over.is_set() for cell in self._cells.values())
-        # A full disk was reported before; it must not hide why the session ends.
+        # A full disk has been reported, and must not hide why the session ends.
         with contextlib.suppress(RunLogError):
             self._log.note("closed", f"{over} of {len(self._cells)} cells are finished")
 
@@ -317,14 +317,14 @@ class RunSession:
             try:
                 self._take_up(cell)
             except Exception as error:
-                # Including errors of a plugin's hook: the caller that waits for this
-                # cell gets them.
+                # The error may come from a plugin's hook. The caller that waits for
+                # this cell gets it.
                 self._fail(cell, error)
                 continue
             self._go_on(cell)
 
     def _take_up(self, cell: CellRun) -> None:
-        """Set a cell to its state in the log."""
+        """Bring a cell to its state in the log."""
         log, plan, schedule = self._log, cell.plan, cell.schedule
         complete = log.completed_subjects(plan)
         if plan.sequential and self._judge is not None:
@@ -342,8 +342,8 @@ class RunSession:
         cell.place = self._places.of(plan, cell.specification)
 
     def _go_on(self, cell: CellRun) -> None:
-        """Start the subjects that a cell needs next; finish the cell if
-        it needs none.
+        """Start the subjects that a cell needs next. Finish the cell if it needs
+        none.
         """
         try:
             while not cell.schedule.due():
@@ -355,13 +355,13 @@ class RunSession:
             return
         if self._admission is not None and cell.schedule.sequential and cell.plan.agent:
             self._admission.add(cell.schedule, self._spent(cell.plan))
-            # Postponed until the other cells that begin now are queued, too.
+            # This is postponed until the other cells that begin now are queued, too.
             asyncio.get_running_loop().call_soon(self._admit)
         else:
             self._enqueue(cell)
 
     def _begin_set(self, cell: CellRun) -> bool:
-        """Judge the completed set; return whether another one begins."""
+        """Judge the completed set. Return whether another one begins."""
         schedule = cell.schedule
         if not schedule.sequential or self._judge is None:
             return False
@@ -395,7 +395,7 @@ class RunSession:
         assert place is not None
         place.queue.put(cell.schedule)
         for subject, job in cell.jobs.items():
-            if not cell.schedule.is_ahead(subject):  # it is needed now
+            if not cell.schedule.is_ahead(subject):  # The subject is needed now.
                 place.ahead.discard(job)
         self._fill(place)
         if place.queue.runs_ahead:
@@ -455,8 +455,8 @@ class RunSession:
             except (WorkerDiedError, calling.BudgetSpentError) as end:
                 reports.take(stopped(reports.trials, end))
         except Exception as error:
-            # Raise a bug in the test that waits for this cell, not in this background
-            # thread.
+            # A bug is raised in the test that waits for this cell, not in this
+            # background thread.
             self._recorder.flush()
             self._fail(cell, error)
         finally:
@@ -520,7 +520,8 @@ class RunSession:
             self._show(record, cell.plan)
 
     def _show(self, record: TrialRecord, plan: CellPlan) -> None:
-        # Observers only watch: neither the run nor another observer depends on one.
+        # Observers only watch. Neither the run nor another observer depends on any of
+        # them.
         for text in self._observers.show(plan=plan, record=record):
             with contextlib.suppress(RunLogError):
                 self._log.note("warning", text, plan, record.subject)
@@ -535,7 +536,7 @@ class RunSession:
             self._stop_subject(cell, subject)
 
     def _stop_subject(self, cell: CellRun, subject: int) -> None:
-        """Stop a subject that runs ahead; its later reports are not recorded."""
+        """Stop a subject that runs ahead. Its later reports are not recorded."""
         cell.schedule.stop(subject)
         job = cell.jobs.pop(subject, None)
         if job is not None and cell.place is not None:

@@ -1,5 +1,6 @@
-"""The settings of a run, resolved once: from the command line (or the arguments of a
-call), a profile, the manifest of an earlier run, a study, and the defaults.
+"""The settings of a run. They are resolved once, from the command line (or the
+arguments of a call), a profile, the manifest of an earlier run, a study, and the
+defaults.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Origin(StrEnum):
 class OptionValues:
     """The value of every option, under its key (``cheesebench.options``).
 
-    None, or an empty list, for an option with neither a value nor a default.
+    An option with neither a value nor a default has None or an empty list.
     """
 
     model: list[str] | None
@@ -126,22 +127,24 @@ class Given:
     """The options of one run as they were given, by key (``cheesebench.options``)."""
 
     values: Mapping[str, Any]
-    """None, or no entry, for an option that was not given."""
+    """The given values. An option that was not given has None, or no entry."""
     spellings: Mapping[str, str] = field(default_factory=dict)
-    """How options were spelled by the user; without an entry, ``--NAME``."""
+    """How the user spelled options. An option without an entry was spelled
+    ``--NAME``.
+    """
     recorded: Mapping[str, Any] = field(default_factory=dict)
     """The options in the manifest of the resumed or replayed run."""
     origin: str = ""
-    """The option that names that run, as it was given."""
+    """The option that names the resumed or replayed run, as it was given."""
     made_here: bool = True
-    """Whether this user made that run on this machine
+    """Whether this user made the resumed or replayed run on this machine
     (``cheesebench.experiment.provenance``).
     """
     origins: Mapping[str, Origin] = field(default_factory=dict)
-    """Sources of the values that were not typed."""
+    """The origins of values that were not typed."""
 
     def spelling(self, key: str) -> str:
-        """Return the spelling of an option that the user used."""
+        """Return the user's spelling of an option."""
         return self.spellings.get(key, BY_KEY[key].short)
 
     def continuing(self, earlier: Earlier, recorded: Mapping[str, Any]) -> Given:
@@ -160,7 +163,7 @@ class Given:
         )
 
     def filled_in(self, origin: Origin, **values: Any) -> Given:
-        """Return the options with these values for those that were not given."""
+        """Return the options, with these values for those that were not given."""
         new = {
             key: value
             for key, value in values.items()
@@ -279,7 +282,7 @@ def _check_number(option: Option, value: Any, spelling: str) -> None:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the value of an option as a list; None becomes an empty one."""
+    """Return the value of an option as a list. None becomes an empty list."""
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -344,7 +347,7 @@ class Settings(CellSettings):
     run.
     """
     shard: Shard | None
-    """The part of the cells to run; None for all."""
+    """The shard of the cells to run; None for all cells."""
     resume: str | None
     run_id: str | None
     results: Path
@@ -363,18 +366,20 @@ class Settings(CellSettings):
     recorded: Mapping[str, Any]
     """The options that affect the results, in the form of the manifest."""
     origins: Mapping[str, Origin]
-    """The origin of each option's value, by key."""
+    """The origin of each option's value, by the option's key."""
 
     @property
     def seed_text(self) -> str:
-        """The seed, and its origin."""
+        """The seed and its origin, as text."""
         origin = self.origins.get("seed", Origin.GIVEN)
         where = "typed" if origin is Origin.GIVEN else f"from the {origin}"
         return f"{self.seed} ({'drawn' if self.seed_drawn else where})"
 
     @property
     def origins_text(self) -> list[str]:
-        """Origins other than the command line: ``from the profile: --subjects``."""
+        """Lines on the options that do not come from the command line, such as ``from
+        the profile: --subjects``.
+        """
         elsewhere = (
             Origin.PROFILE,
             Origin.STUDY,
@@ -464,8 +469,8 @@ def _check_controls(values: OptionValues, directory: Path) -> None:
 def _models(
     given: Given, values: OptionValues, study: Study | None, plugins: PluginManager
 ) -> Sequence[str]:
-    """Return the given models, or else those of the study. Raises OptionError if there
-    is none.
+    """Return the given models or, if there are none, those of the study. Raises
+    OptionError if the study has none either.
     """
     if models := values.model or (study.models if study else ()):
         return models
@@ -530,8 +535,9 @@ def _changed_defaults(frozen: FrozenSet, defaults: Mapping[str, Any]) -> dict[st
 
 
 def _files_in(frozen: FrozenSet, named: Iterable[str]) -> list[str]:
-    """Return the set's files for protocols given by name. Files (twins, say) stay
-    unchanged. Raises UnknownNameError.
+    """Return the set's files for protocols given by name. Protocols given by file (such
+    as twins) stay unchanged. Raises UnknownNameError for a name that the set does not
+    have.
     """
     return [_file_in(frozen, name) for part in named for name in part.split(",")]
 
@@ -546,11 +552,11 @@ def _file_in(frozen: FrozenSet, name: str) -> str:
 
 def _with_study(given: Given, study: Study) -> Given:
     """Return the options, completed with the study's values."""
-    # --subjects asks for whole schedules, which is the design cohort; a study's own
-    # design has one subject.
+    # --subjects asks for subjects with whole schedules, as in the design cohort. A
+    # study's own design has one subject.
     own = study.design if given.values.get("subjects") is None else "cohort"
     if given.recorded.get("design"):
-        own = given.recorded["design"]  # the design of the resumed run
+        own = given.recorded["design"]  # The resumed run keeps its design.
     return given.filled_in(Origin.STUDY, design=own, view=list(study.views) or None)
 
 
@@ -561,10 +567,11 @@ def read_settings(
     earlier: Earlier,
     usual_protocols: Sequence[str] = (),
 ) -> Settings:
-    """Return the settings; raises CheeseBenchError for contradictory or invalid
+    """Return the settings. Raises CheeseBenchError for contradictory or invalid
     options.
 
-    Paths are relative to ``directory``; ``usual_protocols`` are run if none are given.
+    Paths are relative to ``directory``. ``usual_protocols`` are run if no protocols are
+    given.
     """
     if earlier.recorded is not None:
         given = given.continuing(earlier, earlier.recorded)
@@ -673,7 +680,7 @@ def language_models(
     The file of ``--models`` is relative to ``directory``.
 
     Raises CheeseBenchError for a name that is neither agent nor model, for options that
-    have no meaning here, and for a stranger's run that would decide where calls go.
+    do not apply to them, and for a stranger's run that would decide where calls go.
     """
     entries = user_models(values.models and directory / values.models)
     _check_temperature(given, values)
@@ -800,7 +807,7 @@ def _prompt(name: str | None) -> str | None:
     try:
         text = read_bytes(path, _PROMPT_BYTES + 1).decode()
     except (OSError, ValueError) as error:
-        # ValueError: the text is not UTF-8, or the path is impossible.
+        # ValueError is raised if the text is not UTF-8, or the path is impossible.
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise OptionError(
             f"--prompt {name} cannot be read: {reason}. Name a text file."

@@ -33,7 +33,7 @@ KEY = "shard"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Shard:
-    """Part ``index`` (from 1) of ``of`` parts."""
+    """One of ``of`` parts of a run, with its number ``index`` (from 1)."""
 
     index: int
     of: int
@@ -56,14 +56,14 @@ class Shard:
 
 
 def deal(plans: Sequence[CellPlan], of: int) -> dict[Shard, list[CellPlan]]:
-    """Return the cells of each of ``of`` shards, in the order of ``plans``; empty
+    """Return the cells of each of ``of`` shards, in the order of ``plans``. Empty
     shards are left out.
 
-    Equal plans are always divided in the same way: the cell with the most trials first,
-    each to the shard with the fewest trials so far. Cells are never split, because a
-    verdict needs all its subjects.
+    Equal plans are always divided in the same way. Cells with many trials come first,
+    and each goes to the shard with the fewest trials so far. Cells are never split,
+    because a verdict needs all its subjects.
     """
-    # Shards beyond the number of cells would stay empty.
+    # If there are more shards than cells, the last ones stay empty.
     lightest = [(0, index) for index in range(1, min(of, len(plans)) + 1)]
     shard_of = {}
     for at in sorted(
@@ -81,8 +81,8 @@ def deal(plans: Sequence[CellPlan], of: int) -> dict[Shard, list[CellPlan]]:
 
 
 def describe_shard(shard: Shard, plans: Sequence[CellPlan]) -> dict[str, Any]:
-    """Return the manifest's entry for a shard: its number, and the cells
-    of all shards.
+    """Return the manifest's entry for a shard: its number, and the cells of all
+    shards.
     """
     cells = [log_file.plan_to_json(plan) for plan in plans]
     return {KEY: {"index": shard.index, "of": shard.of, "cells": cells}}
@@ -116,8 +116,8 @@ def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
 
 #: Versions that may differ between shards, because the machine does not affect records.
 _FREE = ("platform",)
-#: Options that may differ between shards: the part, and those that a resumed run may
-#: change, too.
+#: Options that may differ between shards: the number of the shard, and the options that
+#: a resumed run may change, too.
 _OWN = {option.key for option in OPTIONS if option.overridable} | {KEY}
 #: Maximum number of differences to list.
 _MOST = 5
@@ -153,11 +153,11 @@ def merge_runs(
     run_id: str | None = None,
     complete: Callable[[RunLog], None] = lambda log: None,
 ) -> Merged:
-    """Merge shards into the run ``results/run_id``; nothing else is written.
-    ``complete`` adds to its directory before it appears there.
+    """Merge shards into the run ``results/run_id``. Nothing else is written.
+    ``complete`` may add files to the run's directory before it appears in ``results``.
 
-    Raises RunLogError, before anything is written, with the reason why they are not
-    parts of one run.
+    Raises RunLogError, before anything is written, if the shards are not parts of one
+    run.
     """
     with ExitStack() as stack:
         parts = sorted(
@@ -173,13 +173,13 @@ def merge_runs(
             _check_cells(part)
         manifest = _merged_manifest(parts)
         name = manifest["run_id"] = run_id or new_run_id()
-        # Only a run from this machine may decide which programs are started and which
-        # servers are called.
+        # A run is trusted to decide which programs are started and which servers are
+        # called only if it was made here.
         signed = all(made_here(part.manifest) for part in parts)
         final = results.absolute() / name
         log_file.check_new(final)
-        # A half-merged run must not look like a run: resuming it would pay for the rest
-        # again.
+        # A run that is merged only in part must not look complete: to resume it would
+        # pay for the rest again.
         with log_file.errors_explained(final), draft_directory(results) as draft:
             with RunLog.write_new(draft, manifest, first.whole, signed=signed) as log:
                 for part in parts:
@@ -221,8 +221,8 @@ def _check_fit(parts: Sequence[Part]) -> None:
 
 
 def _merged_manifest(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return the manifest of the first part without its shard and signature. The work
-    tree is dirty if any part's was.
+    """Return the manifest of the first part without its shard and signature. It says
+    that the work tree was dirty if any part says so.
     """
     manifest = {
         key: value
@@ -338,8 +338,8 @@ def _copy(part: Part, log: RunLog) -> None:
     where = " WHERE model = ? AND protocol = ? AND view = ? AND variant = ?"
     for plan in part.shard.part(part.whole):
         with log.transaction() as connection, log_file.damage_explained(part.log.path):
-            # Lives first, so that a life recorded as complete has all its trials, even
-            # while the shard is running.
+            # Lives are copied first, so that a life recorded as complete has all its
+            # trials, even while the shard is running.
             _insert(
                 connection,
                 "INSERT INTO lives VALUES (?, ?, ?, ?, ?, ?)",

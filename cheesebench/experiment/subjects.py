@@ -1,5 +1,5 @@
-"""Runs one subject, trial after trial, with an agent that acts by itself or asks a
-language model; alone, or as a job.
+"""Runs one subject, trial after trial. Its agent acts by itself or asks a language
+model. The subject runs alone, or as a job.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class LesionedAgent(Generic[A]):
         self._counted: Counter[str] = Counter()
         #: Whether memory can be lost within a trial.
         self._forgetful = lesion.memoryless or bool(lesion.forgets_at)
-        #: States of ``forgets_at`` not yet entered in this trial, and the agent as it
-        #: was when the trial began.
+        #: The states of ``forgets_at`` that were not entered in this trial yet; and the
+        #: agent as it was when the trial began.
         self._left = set[str]()
         self._kept: A | None = None
 
@@ -106,8 +106,8 @@ class LesionedAgent(Generic[A]):
     def loop(
         self, life: SubjectEnvironment, observation: str, plan: CellPlan
     ) -> TrialLoop:
-        """Return the loop of the begun trial. The rest of a plan is dropped when memory
-        is lost.
+        """Return the loop of the trial that has begun. When memory is lost, the loop
+        drops the rest of a plan.
         """
         simple = not (plan.agent or self._forgetful)
         return TrialLoop(
@@ -158,8 +158,8 @@ class LesionedAgent(Generic[A]):
         )
 
     def _copied(self, agent: A, seed: int | None = None) -> A:
-        """Return a copy of an agent; with a seed, its random generators restart from
-        it.
+        """Return a copy of an agent. If a seed is given, the copy's random generators
+        restart from it.
         """
         parts: dict[int, Any] = {}
         try:
@@ -185,10 +185,10 @@ class LesionedAgent(Generic[A]):
 
 
 def interrupts_of(plan: CellPlan) -> Interrupts:
-    """Return the events that drop a plan of the cell's subjects.
+    """Return the events at which subjects of the cell drop the rest of a plan.
 
-    Baselines have no plans, because they see every step. A model without a history must
-    not use its plan as memory.
+    Baselines have no plans, because they see every step. The plan of a model without a
+    history is dropped, so that it cannot serve as memory.
     """
     if not plan.agent:
         return "never"
@@ -198,8 +198,8 @@ def interrupts_of(plan: CellPlan) -> Interrupts:
 
 
 def agent_seed(plan: CellPlan, seed: int, subject: int) -> int:
-    """Return the 63-bit seed of this subject's agent, which does not depend on process
-    or order.
+    """Return the 63-bit seed of this subject's agent. It depends neither on the process
+    nor on the order.
     """
     origin = f"{plan.sha256}|{seed}|{subject}|{plan.model}|{plan.view}"
     return int.from_bytes(hashlib.sha256(origin.encode()).digest()[:8], "big") >> 1
@@ -246,7 +246,9 @@ def run_subject(
 def environment_of(
     paradigm: Paradigm, view: View, plan: CellPlan, seed: int, subject: int
 ) -> SubjectEnvironment:
-    """Return the environment of a subject. Raises PluginError if it lacks something."""
+    """Return the environment of a subject. Raises PluginError if it lacks a method or
+    an attribute.
+    """
     who = f"The paradigm of {plan.protocol}: environment returned"
     return checked(paradigm.environment(view, seed, subject), SubjectEnvironment, who)
 
@@ -254,8 +256,8 @@ def environment_of(
 def first_observation(
     life: SubjectEnvironment, plan: CellPlan, trial: int
 ) -> str | None:
-    """Begin the trial of this number (from 0); None after the last. Raises PluginError
-    for a result that is not an observation.
+    """Begin the trial with this number (from 0), and return its first observation; None
+    after the last trial. Raises PluginError for a result that is no observation.
     """
     observation: object = life.begin_trial()
     if isinstance(observation, str) or (observation is None and trial):
@@ -278,7 +280,7 @@ def result_of(life: SubjectEnvironment, plan: CellPlan) -> TrialResult:
 def trial_record(
     plan: CellPlan, subject: int, trial: int, result: TrialResult, **done: Any
 ) -> TrialRecord:
-    """Return the record of a finished trial; ``done`` are the fields that depend on the
+    """Return the record of a finished trial. ``done`` are the fields that depend on the
     agent's actions.
     """
     return TrialRecord(
@@ -317,10 +319,11 @@ def _kept(values: Mapping[str, Value]) -> dict[str, Value]:
     }
 
 
-#: Number of consecutive empty replies after which the server counts as broken, rather
-#: than the subject as silent.
+#: After this many empty replies in a row, the server counts as broken; after fewer, the
+#: model counts as silent.
 EMPTY_IN_A_ROW = 10
-#: Maximum number of consecutive replies on which an agent may refuse to act.
+#: Maximum number of consecutive replies after which an agent may ask again instead of
+#: acting.
 ASKS_IN_A_ROW = 20
 #: Seeds of calls are 31-bit numbers, because some servers take no larger ones.
 _SEED_BITS = 31
@@ -334,8 +337,8 @@ def create_agent(
     subject: int,
     own: int | None = None,
 ) -> ModelAgent:
-    """Return the agent of this subject, with the settings of its cell; ``view`` is the
-    plan's.
+    """Return the agent of this subject, with the settings of its cell. ``view`` is the
+    view of the plan.
 
     ``own`` is the seed of an agent that a lesion has recreated.
     """
@@ -436,8 +439,8 @@ class _Conversation:
             messages = returned_list(
                 prompt, Message, f"The agent '{self._caller.plan.agent}': prompt"
             )
-        # Each call has its own seed, because a server that caches replies must not
-        # repeat one.
+        # Each call has its own seed, because a server that caches replies would
+        # otherwise repeat one.
         seed = (
             None
             if "seed" in settings["dropped"]
@@ -461,15 +464,15 @@ class _Conversation:
 
 
 class SilenceWatch:
-    """Counts empty replies; raises SubjectStoppedError after too many in a row."""
+    """Counts empty replies. Raises SubjectStoppedError after too many in a row."""
 
     def __init__(self) -> None:
         self._empty = 0
 
     def see(self, reply: ChatReply) -> None:
-        # A reply cut off during reasoning is the model's own behaviour if the server
-        # reports reasoning tokens. Otherwise, a server that cuts off every reply is
-        # broken.
+        # A reply that was cut off during its reasoning is the model's own behaviour, if
+        # the server reports reasoning tokens. If it reports none, a server that cuts
+        # off every reply is broken.
         thought = reply.reasoning.strip() or (
             reply.finish == "length" and reply.usage.reasoning
         )
@@ -520,16 +523,17 @@ class StepwiseSubjects(Family[S, P]):
 
 # -- jobs: subjects that run on any processor
 
-#: Maximum number of paradigms that a job runner caches. Subjects of one cell follow one
-#: another, so more would only fill memory.
+#: Maximum number of paradigms that a job runner caches. The subjects of one cell follow
+#: one another, so more of them would only fill the memory.
 MOST_PARADIGMS = 2
-#: Causes of trials that were not run, by exception; any other exception is a breakdown.
+#: Causes of trials that were not run, by exception. Any other exception counts as a
+#: fault of the infrastructure.
 _CAUSES: dict[type[Exception], str] = {BudgetSpentError: "budget"}
 
 
 class ParadigmCache:
-    """Compiled paradigms by protocol and control; beyond ``most``, the oldest is
-    dropped.
+    """Compiled paradigms by protocol and control. If there are more than ``most``, the
+    oldest is dropped.
     """
 
     def __init__(self, plugins: Plugins, most: int | None = None) -> None:
@@ -557,8 +561,8 @@ class ParadigmCache:
 
 
 class JobRunner:
-    """Runs jobs with the given plugins and caches compiled paradigms between jobs. Not
-    thread-safe.
+    """Runs jobs with the given plugins, and caches compiled paradigms between jobs. The
+    class is not thread-safe.
     """
 
     def __init__(self, plugins: Plugins) -> None:
@@ -578,11 +582,12 @@ class JobRunner:
         )
 
     def reports(self, job: Job) -> Generator[Report, None, None]:
-        """Yield the reports of a job: one for each finished trial, and a last one with
-        the way it ended.
+        """Yield the reports of a job: one for each finished trial, and a last one that
+        says how the job ended.
 
-        The last report holds exceptions of the agent, the view or the environment; also
-        exceptions thrown into the generator because a report could not be sent.
+        If the agent, the view or the environment raises, the last report has the
+        exception. It also has an exception that is thrown into the generator because a
+        report could not be sent.
         """
         trials = 0
         try:
@@ -592,8 +597,8 @@ class JobRunner:
         except GeneratorExit:
             raise
         except BaseException as error:
-            # BaseException, because sys.exit() and pytest.fail() must not end the
-            # worker either.
+            # BaseException is caught, because sys.exit() and pytest.fail() must not end
+            # the worker either.
             yield stopped(trials, error)
         else:
             yield Report(ended=True)
@@ -605,8 +610,8 @@ def _installed_runner() -> JobRunner:
 
 
 def run_job(job: Job) -> Generator[Report, None, None]:
-    """Yield the reports of a job run in this process with the installed plugins. Not
-    thread-safe.
+    """Run a job in this process with the installed plugins, and yield its reports. The
+    function is not thread-safe.
     """
     return _installed_runner().reports(job)
 
@@ -633,11 +638,11 @@ def stopped(trials: int, error: BaseException) -> Report:
 
 
 def _traceback(error: BaseException) -> str:
-    """Return the traceback without carets.
+    """Return the traceback of an error, without carets.
 
-    For carets Python parses the source lines, and up to 3.11.8 concurrent parsing in
-    two threads fails (SystemError, "AST constructor recursion depth mismatch"). pytest
-    parses in the main thread while subjects run in others.
+    To place carets, Python parses the source lines, and up to 3.11.8 concurrent parsing
+    in two threads fails (SystemError, "AST constructor recursion depth mismatch").
+    pytest parses in the main thread while subjects run in others.
     """
     captured = traceback.TracebackException.from_exception(error)
     chain: list[traceback.TracebackException | None] = [captured]

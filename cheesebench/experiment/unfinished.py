@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.records import CellPlan, TrialRecord
 
-#: Judges a sequential cell by the trials of each of its subjects, in order. The judge
-#: belongs to the statistics, a higher layer, so it is passed in when a session is
-#: created.
+#: Function that judges a sequential cell by the trials of each of its subjects, in
+#: order. It belongs to the statistics, a higher layer, so it is passed in when a
+#: session is created.
 JudgeSet = Callable[["CellPlan", Iterable[Sequence["TrialRecord"]]], SetResult]
 
 
@@ -37,7 +37,7 @@ class PresentSet:
     asked: int
     """Number of subjects in the set."""
     to_run: Sequence[int]
-    """Subjects still to be run; none if the cell is decided."""
+    """Subjects that are still to be run; none if the cell is decided."""
     result: SetResult
     """The verdict on the trials in the log."""
 
@@ -47,8 +47,8 @@ def present_set(
 ) -> PresentSet:
     """Return the present set of a sequential cell.
 
-    Interrupted subjects are run again, unless the budget stopped them and the cell is
-    decided without them.
+    Interrupted subjects are run again. Those that the budget stopped are not, if the
+    cell is decided without them.
     """
     result = judge(plan, log.trials_by_subject(plan))
     for asked in sets_until(plan.subjects):
