@@ -279,7 +279,9 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
     told = suite.findtext("testcase/error") or ""
     assert told.startswith(f"{REFUSED}: The model 'openai/tiny' does not answer")
-    assert told.rstrip().endswith("Check the environment variable with the key of this server.")
+    assert told.rstrip().endswith(
+        "Check the environment variable with the key of this server."
+    )
     absent = project.runpytest(
         *given[:1], "--base-url=http://127.0.0.1:9/v1", *given[3:]
     )
