@@ -1,5 +1,5 @@
-"""From records to numbers and verdicts: pure functions that never see an environment or
-a model.
+"""Computes numbers and verdicts from records. All functions are pure, and know neither
+environments nor models.
 """
 
 from __future__ import annotations

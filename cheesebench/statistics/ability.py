@@ -1,8 +1,8 @@
 """The ability scale: 0 is the rate of the best subject without the ability, 1 that of
 an ideal learner.
 
-The protocol's audit proves the rate for 0, so it is not merely the rate of some failing
-behaviour, such as random moves.
+The protocol's audit proves the rate at 0: it is the highest rate without the ability,
+and not merely that of one failing behaviour, such as random moves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Ability:
     """
 
     model: float | None = None
-    """None without a rate."""
+    """The model's index; None if the cell has no rate."""
     interval: tuple[float, float] | None = None
     """The rate's 95 % interval on the same scale."""
     rodent: float | None = None
@@ -38,34 +38,36 @@ class Ability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanAbility:
-    """Mean index over protocols, each clipped to 0 to 1.
+    """Mean index over protocols. Each index is clipped to the range from 0 to 1.
 
-    Protocols with the same animals together have the weight of one.
+    Protocols with the same animals have together the weight of one protocol.
     """
 
     mean: float
     rodent: float | None
-    """Mean of the animals over the same protocols; None unless all have a number."""
+    """Mean of the animals over the same protocols; None unless each of these has an
+    animals' number.
+    """
     bar: float | None
     protocols: tuple[str, ...]
     """Protocols that have a scale and a rate."""
     missing: tuple[str, ...] = ()
     """The other protocols."""
     together: tuple[tuple[str, ...], ...] = ()
-    """Protocols that share their animals."""
+    """Groups of protocols that share their animals."""
 
 
 def index(scale: AbilityScale, rate: float) -> float:
     """Return (rate - without) / (ideal - without)."""
     found = round((rate - scale.without) / (scale.ideal - scale.without), DECIMALS)
-    return found + 0.0  # avoids a negative zero
+    return found + 0.0  # Adding 0.0 turns a negative zero into 0.
 
 
 def ability(
     plan: CellPlan, rate: float | None, interval: tuple[float, float] | None = None
 ) -> Ability | None:
-    """Return a cell's index on its protocol's scale; None if no zero is
-    proved, or if the verdict is about a measure.
+    """Return a cell's index on its protocol's scale. Return None if no zero of the
+    scale is proved, or the verdict is about a measure.
     """
     scale, animals = plan.ability, plan.reference
     if scale is None or plan.measured is not None:
@@ -113,8 +115,8 @@ def mean_ability(
 
 
 def grouped_mean(groups: Iterable[Sequence[str]], values: Mapping[str, float]) -> float:
-    """Return the mean over groups of their members' means, each value clipped to 0 to
-    1.
+    """Return the mean over groups of the mean over each group's members. Each value is
+    clipped to the range from 0 to 1.
     """
     means = [
         sum(min(1.0, max(0.0, values[name])) for name in names) / len(names)
@@ -124,8 +126,8 @@ def grouped_mean(groups: Iterable[Sequence[str]], values: Mapping[str, float]) -
 
 
 def _by_animals(plans: Mapping[str, CellPlan]) -> list[tuple[str, ...]]:
-    """Return the protocols grouped by their animals: equal numbers of animals from the
-    same source.
+    """Return the protocols grouped by their animals. Two protocols have the same
+    animals if their references name the same source and the same number of animals.
     """
     groups: dict[object, list[str]] = {}
     for name, plan in plans.items():

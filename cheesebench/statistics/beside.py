@@ -1,5 +1,5 @@
-"""A run beside the published numbers of a model under the same rules (``--against``).
-They affect no verdict.
+"""Compares a run with the published numbers of a model under the same rules
+(``--against``). The comparison affects no verdict.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from cheesebench.statistics.summary import PublishedContrast
 def against_published(
     name: str | None, cells: Iterable[tuple[CellPlan, bytes]]
 ) -> tuple[PublishedContrast, ...]:
-    """Return every cell beside the published number of a model; empty without a name,
-    or if nothing was published.
+    """Return every cell with the published number of a model; an empty tuple without a
+    name, or if nothing was published.
 
-    ``cells`` have 1 or 0 for every scored trial, in order.
+    ``cells`` pairs each plan with the results of its scored trials, 1 or 0, in order.
     """
     model = published()["models"].get(name)
     if name is None or model is None:

@@ -1,11 +1,11 @@
-"""The verdict by betting: wealth that grows while subjects do better than a bar, and a
-mirror game on doing worse.
+"""The verdict by betting: a wealth that grows while subjects do better than a bar, and
+a mirrored game for doing worse.
 
 Several bets share the wealth (``STAKES``). Each bet stakes the same part of its own
 wealth on every subject, in numerical order. A subject with the score x, from 0 to 1,
 multiplies a bet's wealth by ``1 - stake + stake * x / bar``. If the model's mean is at
-most the bar, no bet gains on average. So the wealth ever grows ``GOAL``-fold with a
-probability of at most ``1 / GOAL``, for any distribution of subjects and any stopping
+most the bar, no bet gains on average. So the probability that the wealth ever grows
+``GOAL``-fold is at most ``1 / GOAL``, for any distribution of subjects and any stopping
 rule (Ville 1939; Waudby-Smith and Ramdas 2024, J R Stat Soc B 86:1).
 
 PASS means that the wealth against reference - margin has reached the goal. FAIL is the
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-#: Stake of each bet on every subject, as a share of its own wealth -> its share of the
-#: initial wealth. Small stakes detect small differences, after many subjects.
+#: Key: the stake of a bet on every subject, as a share of its own wealth. Value: its
+#: share of the initial wealth. Small stakes detect small differences, after many
+#: subjects.
 STAKES = {
     0.25: 0.2475,
     0.5: 0.2475,
@@ -44,25 +45,26 @@ STAKES = {
     0.015: 0.002,
     0.007: 0.002,
 }
-#: Growth of wealth at a limit of the 95 % interval: 1 in 40 for each side.
+#: The growth of wealth that excludes a mean from the 95 % interval. Each side may be
+#: wrong in 1 of 40 cases.
 LIMIT = 40.0
 #: Minimum number of subjects, because a single one is no evidence about a model.
 LEAST_SUBJECTS = 2
-#: A sequential design stops after a set of at least this size if no bet ever
-#: ``DOUBLED``.
+#: A sequential design stops after a set of at least so many subjects if no bet has ever
+#: grown by the factor ``DOUBLED``.
 STALE_FROM = 50
-#: Growth that some bet must have reached at least once for the cell to continue.
+#: Growth that at least one bet must have reached at some time for the cell to continue.
 DOUBLED = 2.0
-#: A bar that follows the mean is tested after each subject up to this number; then at
-#: intervals of 2 %.
+#: Up to this number of subjects, a bar that depends on the mean is tested after each
+#: subject; beyond, whenever the number has grown by 2 %.
 EVERY = 200
-#: Precision of the limits. For fewer than ``_MANY`` subjects, several are searched at a
-#: time.
+#: Precision of the limits. For fewer than ``_MANY`` subjects, several bars are tried at
+#: a time.
 PRECISION = 1e-6
 _MANY = 10_000
 _MOST_LOG = 700.0
-#: Bets if the number of subjects is known beforehand: multiples of the stake that suits
-#: scores of 0 and 1, and the share of the wealth behind each. Larger multiples suit
+#: Bets for a number of subjects that is known beforehand. Each has a factor on the
+#: stake that suits scores of 0 and 1, and its share of the wealth. Larger factors suit
 #: scores that vary less.
 TUNED = ((1.0, 0.8), (3.0, 0.1), (9.0, 0.1))
 
@@ -122,7 +124,7 @@ def _times(count: int) -> list[int]:
 
 def wealth(each: Floats) -> Floats:
     """Return the wealth of all bets together after each subject, as a multiple of the
-    initial wealth; 0 before ``LEAST_SUBJECTS``, when nothing can be decided.
+    initial wealth. It is 0 before ``LEAST_SUBJECTS``, when nothing can be decided.
     """
     import numpy as np
 
@@ -135,7 +137,8 @@ def limits(
     low: ArrayLike, high: ArrayLike, goal: float = LIMIT, distinct: ArrayLike = 1.0
 ) -> tuple[float, float]:
     """Return the smallest and the largest mean against which neither game's wealth ever
-    reached ``goal``, or the mean of the scores if it lies outside.
+    reached ``goal``. If the mean of the scores lies outside, the range is extended to
+    it.
 
     ``low`` and ``high`` are the scores of one run with its missing trials failed and
     passed. The interval holds after all numbers of subjects together with a probability
@@ -151,7 +154,7 @@ def limits(
             tried = np.linspace(bottom, top, points + 2)[1:-1]
             each = np.broadcast_to(values, (points, len(values)))
             reached = wealth(bets(each, tried[:, None], distinct)).max(axis=-1)
-            below = int((reached >= goal).sum())  # wealth falls as the bar rises
+            below = int((reached >= goal).sum())  # The wealth falls as the bar rises.
             bottom, top = (
                 (tried[below - 1] if below else bottom),
                 (tried[below] if below < points else top),
@@ -192,8 +195,8 @@ def _final(values: Floats, counts: Counts, bar: float) -> float:
 
 
 def final_limits(low: ArrayLike, high: ArrayLike) -> tuple[float, float]:
-    """Return the 95 % limits of the mean by ``final_wealth``; ``low`` and ``high`` as
-    in ``limits``.
+    """Return the 95 % limits of the mean by ``final_wealth``. ``low`` and ``high`` are
+    as in ``limits``.
     """
     import numpy as np
     from scipy.optimize import brentq
@@ -221,8 +224,8 @@ class Games:
     failing: Floats
     """Largest wealth against the FAIL bar, over the subjects that count."""
     passing_at_stop: Floats
-    """The PASS wealth after the deciding subject, or the last one. It is an e-value,
-    and the largest wealth is not.
+    """The PASS wealth after the deciding subject, or the last one. This is an e-value;
+    the largest wealth is not.
     """
     failing_at_stop: Floats
     passed: NDArray[np.bool_]
@@ -230,7 +233,9 @@ class Games:
     stale: NDArray[np.bool_]
     """Whether a sequential run stopped because no bet had ever doubled."""
     decided: NDArray[np.int64]
-    """The number of subjects that decided, or all."""
+    """The number of subjects after which the cell was decided; otherwise all
+    subjects.
+    """
     counted: NDArray[np.int64]
     """Number of subjects that count: all of the set that decided (or was stale), or all
     of the run.
@@ -245,12 +250,13 @@ def play(
     most: int | None = None,
     distinct: ArrayLike = 1.0,
 ) -> Games:
-    """Play both games: ``winning`` has the scores and the bar of PASS, ``losing`` the
-    failures and their bar.
+    """Play both games. ``winning`` has the scores and bars of PASS; ``losing`` has the
+    failures (1 - score) and bars of FAIL.
 
-    PASS may make several claims at once: its wealth is then their minimum. FAIL may
-    claim one of several: its wealth is their mean. ``most`` is the planned number of
-    subjects of a sequential run, and None if all are run regardless of results.
+    If PASS makes several claims, all must hold, and its wealth is the minimum over
+    them. If FAIL makes several claims, one suffices, and its wealth is the mean over
+    them. ``most`` is the planned number of subjects of a sequential run; None if all
+    are run whatever the results.
     """
     import numpy as np
 

@@ -1,9 +1,9 @@
 """Tests whether a result holds for each answer: subjects are grouped by the right
 answer that each was given for life.
 
-A rule that prefers one answer does well where that one is right, and badly elsewhere.
-The answers are assigned at random, so all reassignments are equally likely unless the
-answer matters.
+A rule that prefers one answer does well with subjects for whom this answer is right,
+and badly with the others. The answers are assigned at random, so all reassignments are
+equally likely unless the answer matters.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: A remark needs a p value of at most ``LEVEL`` and a gap of at least ``LEAST_GAP``.
+#: A remark is made if the p value is at most ``LEVEL`` and the gap at least
+#: ``LEAST_GAP``.
 LEVEL, LEAST_GAP = 0.01, 0.25
 #: Minimum number of subjects, and of subjects of each level, for a remark.
 FEWEST, FEWEST_OF_LEVEL = 6, 2
-#: Up to this number, all reassignments are counted; beyond, one fewer than this is
-#: drawn.
+#: Up to this number, all reassignments are counted. If there are more, ``MOST - 1`` of
+#: them are drawn at random.
 MOST = 10_000
 #: Gaps that differ by less are equal.
 ROUNDING = 1e-12
@@ -37,7 +38,7 @@ class AnswerRate:
 
     value: Value
     rate: float
-    """Mean of their own scores over the judged trials, from 0 to 1."""
+    """Mean of these subjects' scores over the judged trials, from 0 to 1."""
     subjects: int
 
 
@@ -47,12 +48,12 @@ class ByAnswer:
 
     answer: str
     rates: tuple[AnswerRate, ...]
-    """By value, in rising order."""
+    """The groups, ordered by the value of the answer."""
     gap: float
-    """Largest minus smallest mean of a level."""
+    """Largest minus smallest mean of a group."""
     p_value: float | None = None
-    """Share of reassignments with a gap at least as large; None for
-    too few subjects.
+    """Share of reassignments with a gap at least as large; None if there are too few
+    subjects.
     """
 
     @property
@@ -68,11 +69,11 @@ class ByAnswer:
 def by_answer(
     answer: str, subjects: Sequence[tuple[Value, float]], seed: object
 ) -> ByAnswer | None:
-    """Return subjects, each with its answer and its score, grouped by answer; None for
-    fewer than two levels.
+    """Group ``subjects``, given by answer and score, by their answer. Return None if
+    there are fewer than two different answers.
 
     The p value is exact for any stopping rule that depends on scores only. ``seed`` is
-    the run's: it decides which reassignments are drawn if there are too many.
+    the run's seed. It decides which reassignments are drawn if there are too many.
     """
     levels = sorted(
         {value for value, _ in subjects}, key=lambda one: (str(type(one)), one)

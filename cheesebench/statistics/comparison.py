@@ -1,12 +1,12 @@
-"""Comparison of two runs with the same seeds, subject by subject: better, worse, no
-loss of D, or undecided.
+"""Comparison of two runs with the same seeds, subject by subject. The answer is better,
+worse, no loss of D, or undecided.
 
-A pair's difference is first - second, in -1 to 1. A run is better or worse if a
-sign-flip test rejects "no change", corrected over the compared protocols (Holm 1979).
-The test is exact, because the members of a pair are exchangeable under that hypothesis.
-There is no loss of ``LOSS`` if the wealth of bets on it grew 20-fold (``betting``).
-Both need a number of pairs that was fixed beforehand, because a run that stopped
-because of its results is lucky or unlucky.
+The difference of a pair is the first run's score minus the second's, from -1 to 1. A
+run is better or worse if a sign-flip test rejects "no change", corrected over the
+compared protocols (Holm 1979). The test is exact, because the members of a pair are
+exchangeable under that hypothesis. A loss of ``LOSS`` is excluded if the wealth of bets
+on "no such loss" grew 20-fold (``betting``). Both tests need a number of pairs that was
+fixed beforehand, because a run that stopped because of its results is lucky or unlucky.
 """
 
 from __future__ import annotations
@@ -43,26 +43,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Answer = Literal["better", "worse", "no loss", "undecided"]
-#: Protocol, view and variant, on which two models can be compared.
+#: Protocol, view and variant: two models can be compared if they share these.
 Place = tuple[str, str, str]
 
-#: Name of a run in its own reports.
+#: What a run is called in its own reports.
 THIS_RUN = "this run"
 #: Two-sided error probability.
 ALPHA = 0.05
-#: Maximum number of sign flips: all of them up to 13 pairs, beyond that a sample of
-#: this size.
+#: Maximum number of sign flips. Up to 13 pairs, all of them are tried; beyond, a sample
+#: of this size is drawn.
 MOST_FLIPS = 9999
 #: Number of the largest differences whose signs are drawn at random. The sum of the
 #: other differences is approximated by a normal draw.
 FLIPPED = 1000
-#: What stands for the agent if a program acts by itself; and the prefix of a setting.
+#: ``NO_AGENT`` stands for the agent if a program acts by itself. ``SETTING`` is the
+#: prefix of the name of an agent's setting.
 NO_AGENT, SETTING = "none: a program", "setting "
 UNMEASURED = "No trial that counts was measured."
 UNPAIRED = "No subject was measured in both runs."
 #: The loss of pass rate that the answer "no loss" excludes.
 LOSS = 0.3
-#: For a measure, the excluded loss in margins (at most half of its range).
+#: The loss that "no loss" excludes for a measure, as a multiple of its margin (but at
+#: most half of the measure's range).
 LOSS_IN_MARGINS = 3
 
 
@@ -72,8 +74,8 @@ Pair = tuple[SubjectScore, SubjectScore]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellCounts:
-    """One cell: the properties that two cells must share to be paired, and its subjects
-    by number.
+    """One cell for a comparison: the properties that two cells must share to be paired,
+    and the subjects by number.
     """
 
     model: str
@@ -102,7 +104,9 @@ class CellCounts:
     and missing trials.
     """
     untested: str = ""
-    """Why nothing was measured: the model never acted, or no trial could be run."""
+    """Why nothing was measured (the model never acted, or no trial could be run); empty
+    if something was.
+    """
 
     @property
     def nothing(self) -> str:
@@ -122,18 +126,20 @@ class CellCounts:
         if self.measured is None:
             return LOSS
         own = self.margin / abs(self.scale.unit)
-        # Losing more than half of the range is never acceptable, unless the margin is
-        # as wide.
+        # A loss of more than half of the range is never acceptable, unless the margin
+        # is that wide.
         return max(own, min(LOSS_IN_MARGINS * own, 0.5))
 
     @property
     def scale(self) -> Scale:
-        """Factor from the compared unit to scores."""
+        """The scale that converts between the compared unit and scores."""
         return PASS_RATE if self.measured is None else measured_scale(self.measured)
 
     @property
     def alike(self) -> bool:
-        """Whether the model nearer to the animals' mean is the better one."""
+        """Whether the model nearer to the animals' mean is the better one (``better:
+        alike``).
+        """
         return self.measured is not None and self.measured.better == "alike"
 
 
@@ -166,8 +172,8 @@ def count_cell(
     calls: CellCalls | None = None,
     causes: Sequence[str] = (),
 ) -> CellCounts:
-    """Return the counts of a cell; ``trials`` yields its subjects in ascending order,
-    and none is kept in memory.
+    """Return the counts of a cell. ``trials`` yields its subjects in ascending order,
+    and none of them is kept in memory.
 
     ``calls`` are the totals of its calls to a model, if it made any; ``causes`` explain
     trials that could not be run. A model that never acted has not been tested, so it
@@ -211,7 +217,9 @@ def _doubts_of(
 
 
 def _unmeasured(sample: Sample, causes: Sequence[str]) -> str:
-    """Return why no trial was measured; empty if one was, or nothing was run."""
+    """Return why no trial was measured; an empty string if a trial was measured, or
+    nothing was run.
+    """
     if not causes or any(one.results for one in sample.per_subject):
         return ""
     return f"{UNMEASURED} Cause: {causes[0]}."
@@ -220,9 +228,9 @@ def _unmeasured(sample: Sample, causes: Sequence[str]) -> str:
 def paired_differences(first: Subjects, second: Subjects) -> list[list[float]]:
     """Return the differences of subject means (first - second) over the distinct pairs.
 
-    If trials are missing, two more lists follow: with all missing trials in favour of
-    the first run, and then of the second. Only these lists include subjects without any
-    result in one of the runs.
+    If trials are missing, two more lists follow. In the first all missing trials count
+    in favour of the first run, and in the second in favour of the second run. Only
+    these lists include subjects without any result in one of the runs.
     """
     pairs = distinct_pairs(first, second)
     measured = [(a, b) for a, b in pairs if a.scored and b.scored]
@@ -261,10 +269,10 @@ def compare_differences(
     shown: Callable[[float], str] = lambda difference: f"{points(difference)} points",
     imagined: float = 0.0,
 ) -> PairedComparison:
-    """Compare two runs, given the result of ``paired_differences`` (or a weighted
-    combination of several).
+    """Compare two runs. ``possible`` is the result of ``paired_differences``, or a
+    weighted combination of several such results.
 
-    ``shown`` formats a difference for the reason; ``imagined`` is the size of a pair
+    ``shown`` formats a difference for the reason. ``imagined`` is the size of a pair
     that is added against the answer (``imagined_pair``).
     """
     differences = possible[0]
@@ -299,15 +307,16 @@ def paired_p_value(
 ) -> float:
     """Return the two-sided p value of a sign-flip test of at least one difference.
 
-    The null hypothesis is that the differences are symmetric about zero. ``imagined``
-    is the size of a pair that is added against the leading side: then the null
+    The null hypothesis is that the differences are symmetric about zero. With
+    ``imagined``, the size of a pair that is added against the leading side, the null
     hypothesis is that their mean is zero.
     """
     import numpy as np
 
     values = np.asarray(differences, dtype=float)
     ahead = abs(float(values.sum())) - imagined
-    # Sorted, so that the result does not depend on the order of pairs or on names.
+    # The sizes are sorted, so that the result depends neither on the order of pairs nor
+    # on names.
     sizes = np.sort(np.append(np.abs(values), imagined))[::-1]
     sizes = sizes[sizes > 0]
     if len(values) < 2 or ahead <= 1e-12:
@@ -316,8 +325,8 @@ def paired_p_value(
 
 
 def _tail_of_flips(sizes: NDArray[np.float64], reached: float, seed: int) -> float:
-    """Return how often a sum of ``sizes``, largest first, with random signs is at least
-    as far from zero.
+    """Return the share of random signs with which the sum of ``sizes`` (largest first)
+    is at least as far from zero as ``reached``.
     """
     import numpy as np
 
@@ -332,8 +341,8 @@ def _tail_of_flips(sizes: NDArray[np.float64], reached: float, seed: int) -> flo
 
 
 def loss_evidence(differences: Sequence[float], loss: float) -> float:
-    """Return how far the wealth of bets on "the mean difference is above -loss" grew,
-    with missing trials counted as lost.
+    """Return the growth of the wealth of bets on "the mean difference is above -loss".
+    Missing trials count as failed.
     """
     import numpy as np
 
@@ -382,14 +391,16 @@ def _reason(
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CellComparison(tables.Brief):
-    """One protocol in one view: first - second. Rates are means over the paired
-    subjects' own rates.
+    """The comparison on one protocol in one view: first run minus second. Rates are
+    means over the paired subjects' own rates.
     """
 
     protocol: str
     title: str
     answer: Answer
-    """``better`` and ``worse`` after Holm's correction over all compared protocols."""
+    """The answer. ``better`` and ``worse`` hold after Holm's correction over all
+    compared protocols.
+    """
     reason: str
     first_rate: float | None
     second_rate: float | None
@@ -397,21 +408,21 @@ class CellComparison(tables.Brief):
     adjusted_p: float | None
     """Holm-adjusted ``paired.p_worst``."""
     subjects: tuple[int, int]
-    """Planned in the first and in the second run."""
+    """Number of subjects planned in the first and in the second run."""
     missing: tuple[int, int]
     """Missing trials of the paired subjects."""
     measure: str = ""
-    """The compared measure, whose unit all numbers are in; empty for the pass rate."""
+    """The compared measure, in whose unit all numbers are; empty for the pass rate."""
     loss: float = LOSS
-    """The loss that ``no loss`` excludes; in the unit of the measure, if
-    there is one.
+    """The loss that ``no loss`` excludes, in the unit of the measure, if there is
+    one.
     """
     evidence: float | None = None
     """The evidence against that loss, which decides between ``no loss`` and
     ``undecided``; None for other answers, and without a pair.
     """
     doubts: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """Doubts about the numbers of the first run, and of the second."""
+    """Doubts about the numbers of the first run, and about those of the second."""
     identical: bool
     """Whether the trials of every paired subject are exactly the same in both runs."""
 
@@ -426,19 +437,21 @@ class CellComparison(tables.Brief):
 
     @property
     def excluded(self) -> str:
-        """The answer that excludes a loss."""
+        """The answer that excludes a loss, in words."""
         return f"no loss of {number(self.loss) if self.measure else f'{per_hundred(self.loss)} points'}"
 
     @property
     def rule(self) -> str:
-        """The rule by which it is undecided, in a clause; empty for other answers."""
+        """The rule by which the comparison is undecided, as a clause; empty for other
+        answers.
+        """
         if self.answer != "undecided" or self.evidence is None:
             return ""
         return f"'{self.excluded}' takes evidence of {odds(GOAL)}, and it is {odds(self.evidence)}"
 
     @property
     def why(self) -> str:
-        """The reason, with the rule by which it is undecided."""
+        """The reason of the answer. If it is undecided, the rule is added."""
         return f"{self.reason} {self.rule}." if self.rule else self.reason
 
     @property
@@ -449,7 +462,7 @@ class CellComparison(tables.Brief):
         return self.second_rate is not None and self.second_rate < self.loss
 
     def remarks(self, *names: str) -> tuple[str, ...]:
-        """Return remarks on the subjects; ``names`` are those of both runs."""
+        """Return remarks on the subjects. ``names`` are the names of both runs."""
         lost = [
             f"{count} missing in {name}"
             for count, name in zip(self.missing, names, strict=True)
@@ -469,7 +482,7 @@ class ModelComparison(tables.Brief):
     view: str
     variant: str
     overall: PairedComparison
-    """Over all protocols, equally weighted; a separate test."""
+    """The comparison over all protocols, equally weighted. This is a separate test."""
     cells: tuple[CellComparison, ...]
 
     @property
@@ -509,8 +522,8 @@ class ModelComparison(tables.Brief):
         )
 
     def rows(self) -> Iterator[dict[str, object]]:
-        """Yield a row for each protocol, and one for the mean over all protocols with a
-        pass rate.
+        """Yield a row for each protocol, and a row for the mean over all protocols with
+        a pass rate.
         """
         found = [
             (one.protocol, one.said, one.rates, one.paired, one.adjusted_p, one.reason)
@@ -541,8 +554,8 @@ class ModelComparison(tables.Brief):
 
     @property
     def said(self) -> str:
-        """The overall answer in words. It is "no loss" also if the mean decides nothing
-        and each protocol excludes a loss.
+        """The overall answer in words. If the mean decides nothing, but each protocol
+        excludes a loss, the answer is "no loss", too.
         """
         kept = [cell.said for cell in self.rated if cell.answer == "no loss"]
         is_kept = all(cell.answer in ("no loss", "better") for cell in self.rated)
@@ -553,7 +566,7 @@ class ModelComparison(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RunComparison(tables.Tabular):
-    """The comparison of everything that two runs have in common; every answer describes
+    """The comparison of everything that two runs have in common. Every answer describes
     the first run.
     """
 
@@ -565,7 +578,7 @@ class RunComparison(tables.Tabular):
     second.
     """
     stopped: tuple[str, ...] = ()
-    """The runs that stopped because of their results."""
+    """Names of the runs that stopped because of their results."""
     not_run: tuple[str, ...] = ()
     """Parts that only the second run has (protocol and view, or a model)."""
     unseen: tuple[str, ...] = ()
@@ -620,7 +633,7 @@ class RunComparison(tables.Tabular):
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences on the limits of a green answer."""
+        """Sentences on what a green result does not cover."""
         return [*self.not_compared, *self.doubtful]
 
     @property
@@ -662,7 +675,7 @@ class RunComparison(tables.Tabular):
 
     @property
     def losses(self) -> Iterator[tuple[str, str, str]]:
-        """The losses: title, protocol (empty for all together), reason."""
+        """Yield the losses: title, protocol (empty for all together), reason."""
         for model, who in self._who():
             title = f"worse than {self.second}: {who} on"
             yield from (
@@ -675,8 +688,8 @@ class RunComparison(tables.Tabular):
 
     @property
     def open_questions(self) -> Iterator[tuple[str, str, str]]:
-        """Undecided comparisons, and parts that the second run lacks: title, protocol,
-        reason.
+        """Yield the undecided comparisons, and the parts that the second run lacks:
+        title, protocol, reason.
         """
         title = f"not known to be as good as {self.second}"
         for model, who in self._who():
@@ -714,9 +727,9 @@ def compare_runs(
 ) -> RunComparison:
     """Compare two runs of the same protocols with the same seed, subject by subject.
 
-    Models of the same name are compared; if each run has one model, those two.
-    ``models`` selects a model by name in either run, ``protocols`` restricts what is
-    compared. Sampled sign flips (beyond 13 pairs) use the run's seed.
+    Models of the same name are compared. If each run has only one model, these two are
+    compared. ``models`` selects a model by name in either run, ``protocols`` restricts
+    what is compared. Sampled sign flips (beyond 13 pairs) use the run's seed.
 
     Raises:
         ComparisonError: If subjects cannot be paired (seeds, protocols or numbers of
@@ -749,10 +762,10 @@ def match_runs(
     models: tuple[str | None, str | None] = (None, None),
     protocols: Sequence[str] = (),
 ) -> tuple[list[tuple[CellCounts, CellCounts]], list[tuple[str, int]]]:
-    """Return the cells that two runs share, and those of only one (with its number);
-    raises like ``compare_runs``.
+    """Return the cells that two runs share, and those that only one run has, with the
+    number of that run. Raises the errors of ``compare_runs``.
 
-    It uses no subjects, so it accepts a run that has not begun.
+    The function uses no subjects, so it accepts a run that has not begun.
     """
     chosen = [
         _choose(run, model, protocols)
@@ -774,7 +787,9 @@ def match_runs(
 
 
 def _choose(run: CountedRun, model: str | None, protocols: Sequence[str]) -> CountedRun:
-    """Return a run with only this model and these protocols (all, if none is given)."""
+    """Return a run with only this model and these protocols. All are kept if none is
+    given.
+    """
     known = {
         "model": run.models,
         "protocol": list(dict.fromkeys(cell.protocol for cell in run.cells)),
@@ -888,13 +903,13 @@ def _compare_models(
 
 
 def _one_reason(comparisons: Sequence[PairedComparison]) -> PairedComparison | None:
-    """Return the comparison over all where nothing was paired, for a reason that all
-    share.
+    """Return the comparison over all protocols if none has a pair: the reason is the
+    one that all of them share. Return None if there is no such reason.
     """
     reasons = {one.reason for one in comparisons}
     if any(one.pairs for one in comparisons):
         return None
-    if len(reasons) > 1:  # the common part: which run has no result
+    if len(reasons) > 1:  # The common part says which run has no result.
         reasons = {one.partition(". ")[0] + "." for one in reasons}
     return PairedComparison(reason=reasons.pop()) if len(reasons) == 1 else None
 
@@ -953,22 +968,24 @@ def _unpaired(cells: tuple[CellCounts, CellCounts], runs: tuple[str, str]) -> st
 def _nearer(
     answer: Answer, b: CellCounts, first: float | None, second: float | None
 ) -> Answer:
-    """Return the answer if the better mean is the one nearer to the animals'."""
+    """Return the answer for a measure of which the mean nearer to the animals' is the
+    better one.
+    """
     if answer == "undecided" or first is None or second is None:
         return answer
     return "better" if abs(first - b.animals) < abs(second - b.animals) else "worse"
 
 
 def _evidence(b: CellCounts, pairs: Sequence[Pair]) -> float:
-    """Return the evidence against the relevant loss, with missing trials counted as
-    lost.
+    """Return the evidence against the loss that must be excluded. Missing trials count
+    as failed.
     """
     planned = [
         (x, y) for x, y in pairs if x.scored + x.missing and y.scored + y.missing
     ]
     fallen = [x.rate(False) - y.rate(True) for x, y in planned]
     risen = [y.rate(False) - x.rate(True) for x, y in planned]
-    # For ``alike``, a change in either direction is a loss.
+    # With ``better: alike``, a change in either direction is a loss.
     return min(loss_evidence(one, b.loss) for one in (fallen, risen)[: 1 + b.alike])
 
 
@@ -992,8 +1009,8 @@ def _in_unit(paired: PairedComparison, scale: Scale) -> PairedComparison:
 def _mean_rates(
     runs: tuple[Subjects, Subjects], scale: Scale
 ) -> tuple[float | None, float | None]:
-    """Return the means of both runs over the pairs that have results in both; without
-    such a pair, over each run's own subjects.
+    """Return the means of both runs over the pairs with results in both. If there is no
+    such pair, each mean is over the run's own subjects.
     """
     both = [(a, b) for a, b in distinct_pairs(*runs) if a.scored and b.scored]
     sides = zip(*both, strict=True) if both else (run.values() for run in runs)
@@ -1011,8 +1028,8 @@ def _overall(
     differences: Sequence[Sequence[Sequence[float]]],
     seed: int,
 ) -> PairedComparison:
-    """Compare over all protocols: the mean of their mean differences, with the signs of
-    all pairs flipped together.
+    """Compare over all protocols: test the mean of their mean differences by flipping
+    the signs of all pairs.
 
     The protocols are fixed, so the squared distances to their limits add up. Protocols
     compared by a measure are left out, because their units differ.
@@ -1032,8 +1049,9 @@ def _overall(
 
 
 def _scenarios(cells: Sequence[Sequence[Sequence[float]]]) -> list[list[float]]:
-    """Return the weighted differences of all cells: those of the recorded trials; and
-    if trials are missing, also with all missing trials in favour of either run.
+    """Return the weighted differences of all cells over the recorded trials. If trials
+    are missing, also return those with all missing trials in favour of the first run,
+    and of the second.
     """
     most = max((len(cell) for cell in cells), default=1)
     return [
@@ -1080,7 +1098,7 @@ def _changes(
     names = dict.fromkeys((*before, *after))
     agents = {before.get("agent"), after.get("agent")}
     if len(agents) == 2 and NO_AGENT in agents:
-        # A program has none of a language model's settings.
+        # A program has no settings of a language model.
         names = {name: None for name in names if not name.startswith(SETTING)}
     return tuple(
         (n, before.get(n, "-"), after.get(n, "-"))
@@ -1108,7 +1126,8 @@ def _facts(run: CountedRun, cells: Iterable[CellCounts]) -> dict[str, str]:
 #: Number of random sign vectors for the quantile.
 FLIPS = 4000
 LEVEL = 0.95
-#: Mean score of each subject with its missing trials failed, passed, and left out.
+#: Mean score of each subject if its missing trials count as failed, as passed, and not
+#: at all.
 Ratings = dict[int, tuple[float, float, float]]
 
 
@@ -1179,12 +1198,13 @@ def _rank(view: str, variant: str, models: dict[str, list[Ratings]]) -> Leaderbo
     names, protocols = list(models), len(next(iter(models.values())))
     pairs = list(combinations(range(len(names)), 2))
     one, other = ([pair[side] for pair in pairs] for side in (0, 1))
-    # Subjects that every model has.
+    # The subjects that every model has.
     common = [
         sorted(set.intersection(*(set(own[at]) for own in models.values())))
         for at in range(protocols)
     ]
-    # Axes: protocols; missing trials failed, passed, or left out; models; subjects.
+    # The axes are protocols; missing trials as failed, passed, or left out; models;
+    # subjects.
     scores = [
         np.array([[own[at][s] for s in common[at]] for own in models.values()])
         .reshape(len(names), len(common[at]), 3)
@@ -1194,8 +1214,8 @@ def _rank(view: str, variant: str, models: dict[str, list[Ratings]]) -> Leaderbo
     random, rows = np.random.default_rng(0), 2 * len(pairs)
     means, squares, flipped = np.zeros(rows), np.zeros(rows), np.zeros((rows, FLIPS))
     for failed, passed, _ in scores:
-        # Missing trials count against the first model and for the other, then the
-        # reverse.
+        # Missing trials count against the first model and for the other; then the other
+        # way round.
         differences = np.concatenate(
             [failed[one] - passed[other], passed[one] - failed[other]]
         )
@@ -1210,13 +1230,13 @@ def _rank(view: str, variant: str, models: dict[str, list[Ratings]]) -> Leaderbo
     largest = (np.abs(flipped) / np.where(errors > 0, errors, np.inf)[:, None]).max(
         axis=0
     )
-    # Equal differences show no spread, so allow for one more subject that differs
-    # entirely.
+    # Equal differences show no spread, so one more subject that differs entirely is
+    # allowed for.
     unseen = 1 / protocols / min(map(len, common))
     wanted = max(quantile((1 - LEVEL) / 2, None), float(np.quantile(largest, LEVEL)))
     half = wanted * np.sqrt(squares + unseen**2) + unseen
     low, high = (means - half)[: len(pairs)], (means + half)[len(pairs) :]
-    # 1: the first model is certainly better than the second.
+    # An entry of 1 says that the first model is certainly better than the second.
     better = np.zeros((len(names), len(names)), dtype=int)
     better[one, other], better[other, one] = low > 0, high < 0
     rates = np.mean([np.nanmean(own[2], axis=1) for own in scores], axis=0)

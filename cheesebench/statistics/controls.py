@@ -1,5 +1,5 @@
-"""Comparison of controls with their plain cells: curves paired by subject, and the gain
-from first to last session.
+"""Compares controls with their plain cells: the curves, paired by subject, and the gain
+from the first session to the last.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from cheesebench.statistics.summary import (
 )
 from cheesebench.statistics.wording import is_alike, plural
 
-#: Seed of sampled sign flips, fixed so that the same run gives the same report.
+#: Seed of sampled sign flips. It is fixed, so that the same run gives the same report.
 SEED = 0
 
 
 def compare_with_control(
     plain: CellResult, plain_sample: Sample, control: CellResult, sample: Sample
 ) -> ControlResult:
-    """Pair a control with its plain cell: subjects of the same number have the same
+    """Pair a control with its plain cell. Subjects of the same number have the same
     seeds and draws.
 
     Subjects that are missing (or have no scored trial) on either side are left out.
@@ -117,7 +117,9 @@ def _gain(gains: Sequence[float], most: float = 1.0) -> Gain | None:
 
 
 def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison:
-    """Compare like two runs with the same seeds, but with the wording for a control."""
+    """Compare the two as two runs with the same seeds are compared, in words that suit
+    a control.
+    """
     differences = paired_differences(plain.by_number(), control.by_number())
     scale = scale_of(plan)
     compared = compare_differences(differences, seed=SEED)
@@ -144,26 +146,26 @@ def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison
     return replace(compared, reason=reason)
 
 
-# ---- Lesions and the construct: if a lesion does not lower the score, the score was
-# not reached through the construct.
+# -- lesions and the construct: if a lesion does not lower the score, the score was not
+# reached through the construct
 
 
 def contradiction(cell: CellResult) -> str:
-    """Return how a control cell contradicts the protocol's construct; empty if it does
-    not.
+    """Return how a control cell contradicts the protocol's construct; an empty string
+    if it does not.
 
-    It does if the whole interval (two-sided 95 %) lies beyond the limit of the
-    construct.
+    A cell contradicts the construct if its whole interval (two-sided 95 %) lies beyond
+    the construct's limit.
     """
     return " ".join(said for left, said in _remains(cell) if left is True)
 
 
 def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
-    """Yield whether a lesion leaves more than the construct allows (None: undecided),
+    """Yield whether a lesion leaves more than the construct allows (None if undecided),
     with a sentence.
 
-    This concerns the pass rate (``at_most``), and a measure: a subject without the
-    construct must not PASS.
+    Both the pass rate (``at_most``) and a judged measure are tested: a subject without
+    the construct must not PASS.
     """
     plan, claim = cell.plan, cell.plan.lesion
     if claim is None or claim.at_most is None or plan.construct is None:
@@ -213,11 +215,11 @@ def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
 def lesion_sentence(
     cell: CellResult, comparison: PairedComparison | None = None
 ) -> str:
-    """Return a sentence on what a lesioned control says about the construct; empty
-    without a lesion, a construct or a result, and for a spared ability that is as
-    before.
+    """Return a sentence on what a lesioned control says about the construct. It is
+    empty without a lesion, a construct or a result, and if the lesion spares the
+    ability and nothing has changed.
 
-    ``comparison`` is that of the plain cell (first) with the control.
+    ``comparison`` compares the plain cell (first) with the control.
     """
     plan, claim = cell.plan, cell.plan.lesion
     if (

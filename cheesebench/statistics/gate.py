@@ -7,15 +7,13 @@ from collections.abc import Iterable
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.wording import plural
 
-#: The remedy for a comparison that is undecided for no other reason.
-MORE_SUBJECTS = (
-    "More subjects decide: bless a run with more --subjects, and compare with that."
-)
+#: The remedy for a comparison that is undecided only because it has too few subjects.
+MORE_SUBJECTS = "More subjects would decide: bless a run with more --subjects, and compare with that run."
 
 
 def sentence(status: int, gates: bool, parts: Iterable[str]) -> str:
-    """Return why a command ends with an exit status; ``gates``: a comparison decides
-    it.
+    """Return why a command ends with an exit status. ``gates`` says whether a
+    comparison decides it.
     """
     gate = f", the gate is {'red' if status else 'green'}" if gates else ""
     return f"Exit code {status}{gate}: {'; '.join(parts)}."
@@ -31,7 +29,7 @@ def kept(compared: RunComparison, gates: bool) -> str:
 
 
 def loss(compared: RunComparison, cause: str) -> str:
-    """Return what was lost, or could not be decided; ``cause`` is that of missing
+    """Return what was lost, or could not be decided. ``cause`` is the cause of missing
     trials, in brackets.
     """
     where = [name or "all protocols together" for _, name, _ in compared.losses]

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def clustering(passed: Sequence[float], trials: Sequence[float]) -> tuple[float, float]:
-    """Return the ICC (0 to 1) of counts, one of each subject, and the p value of the F
-    test that subjects differ.
+    """Return the intraclass correlation (0 to 1) of the subjects' counts, and the p
+    value of the F test that subjects differ.
 
     Every subject has at least one trial. The ICC is the ANOVA estimator for unequal
-    cluster sizes (Donner 1986, Int Stat Rev 54:67). If there is nothing to estimate it
-    from, it is 0, and p is 1.
+    cluster sizes (Donner 1986, Int Stat Rev 54:67). If it cannot be estimated, it is 0,
+    and p is 1.
     """
     import numpy as np
     from scipy.special import fdtrc
@@ -48,8 +48,8 @@ def clustering(passed: Sequence[float], trials: Sequence[float]) -> tuple[float,
 
 
 def quantile(tail: float, degrees: int | None) -> float:
-    """Return the upper ``tail`` quantile of t with ``degrees`` degrees of freedom, or
-    of the normal for None.
+    """Return the upper ``tail`` quantile of the t distribution with ``degrees`` degrees
+    of freedom; with None, that of the normal distribution.
     """
     from scipy.special import ndtri, stdtrit
 
@@ -57,12 +57,12 @@ def quantile(tail: float, degrees: int | None) -> float:
 
 
 def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
-    """Return Wilson's limits for a rate over ``n`` (may be fractional) with the
-    quantile ``z``.
+    """Return Wilson's limits for a rate over ``n`` trials (possibly a fraction) with
+    the quantile ``z``.
 
-    Wilson (1927), J Am Stat Assoc 22:209. Implemented here because scipy accepts whole
-    numbers only, and importing statsmodels takes 110 MB; a test compares with
-    statsmodels.
+    Wilson (1927), J Am Stat Assoc 22:209. It is implemented here because scipy accepts
+    whole numbers only, and statsmodels takes 110 MB when imported. A test compares the
+    two.
     """
     import numpy as np
 
@@ -75,8 +75,8 @@ def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
 
 
 def rate_limits(passed: Sequence[float], trials: Sequence[int]) -> tuple[float, float]:
-    """Return the 95 % limits of a pass rate; one number per subject, in numerical
-    order.
+    """Return the 95 % limits of a pass rate. ``passed`` and ``trials`` have one number
+    per subject, in numerical order.
 
     Several subjects have the limits of the betting games (``betting.limits``), which
     hold at any number of subjects. A single subject has Wilson's limits over its
@@ -92,8 +92,8 @@ def rate_limits(passed: Sequence[float], trials: Sequence[int]) -> tuple[float, 
 def t_interval(
     values: Sequence[float], most: float = 1.0, imagined: float = 0.0
 ) -> tuple[float, float] | None:
-    """Return the two-sided 95 % t interval of the mean of differences from -most to
-    most; None for fewer than two.
+    """Return the two-sided 95 % t interval of the mean of differences, which lie
+    between -most and most. Return None for fewer than two.
 
     Equal differences show no spread: a share of 1 - (1 / 40)^(1 / n) of all pairs may
     differ from them, in either direction (binomial). ``imagined`` is the size of one
@@ -138,9 +138,9 @@ def mean_limits(
 def imagined_pair(differences: Sequence[float]) -> float:
     """Return the size of the pair that is added against an answer about the mean.
 
-    Many small gains may hide a rare total failure that no pair shows yet, so one such
-    pair is imagined. If every difference is -1, 0 or 1, sign flips are exact without
-    it.
+    Many small gains may hide a rare total failure that no pair has shown yet, so one
+    such pair is imagined. If every difference is -1, 0 or 1, sign flips are exact
+    without it.
     """
     import numpy as np
 

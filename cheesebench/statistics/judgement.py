@@ -1,4 +1,4 @@
-"""One cell, from its records to its verdict."""
+"""Judges one cell: from its records to its verdict."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
 
 
 def judge_sample(plan: CellPlan, sample: Sample) -> CellResult:
-    """Judge one cell from its sample (``draw_sample`` takes it subject by subject).
+    """Judge one cell from its sample, as ``draw_sample`` returns it.
 
-    A sequential cell is described by the sets up to the one that decided; later
+    A sequential cell is described by the sets up to the one that decided. Later
     subjects do not count.
     """
     question, scale = question_of(plan), scale_of(plan)
@@ -207,15 +207,15 @@ def _without_value(described: CellResult) -> CellResult:
     if not described.planned and described.subjects:
         reason = wording.nothing_entered(described)
         return described.ending(Verdict.INCONCLUSIVE, reason)
-    # A spent budget is the user's choice, not an error, so the cell is only undecided.
+    # A spent budget is the user's choice and no error, so the cell is only undecided.
     spent = outcomes["budget"] and not outcomes["infrastructure"]
     verdict = Verdict.INCONCLUSIVE if spent else Verdict.ERROR
     return described.ending(verdict, wording.nothing_measured(described))
 
 
 def _unless_broken(judged: CellResult) -> CellResult:
-    """Return an ERROR if a breakdown left the cell undecided. A verdict that missing
-    trials cannot change remains.
+    """If trials were lost to technical faults and the cell is undecided, return an
+    ERROR. A verdict that missing trials cannot change remains.
     """
     broken = wording.broken_down(judged.outcomes)
     if not broken or judged.verdict is not Verdict.INCONCLUSIVE:
@@ -225,7 +225,7 @@ def _unless_broken(judged: CellResult) -> CellResult:
 
 
 def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResult:
-    """Add rate, interval and curve."""
+    """Return the result with rate, interval and curve."""
     plan, counted = described.plan, [one for one in sample.subjects() if one.scored]
     icc, p_value = clustering(
         [one.total for one in counted], [one.scored for one in counted]
@@ -264,8 +264,8 @@ def _standard_error(rates: Sequence[float]) -> float | None:
 def _limits(
     sample: Sample, scores: Scores, goal: float, scale: Scale
 ) -> tuple[float, float]:
-    """Return the limits of the mean score; for a single distinct subject, those of its
-    own rate over its trials.
+    """Return the limits of the mean score. For a single distinct subject, these are the
+    limits of its own rate over its trials.
     """
     judged = sample.subjects() if scale.measured is None else sample.judged()
     distinct = (one.distinct for one in judged if one.scored + one.missing)
@@ -282,7 +282,7 @@ def _limits(
 def _measure(
     estimated: CellResult, sample: Sample, scale: Scale, scores: Scores
 ) -> CellResult:
-    """Add the mean of the judged measure, in its own unit."""
+    """Return the result with the mean of the judged measure, in its own unit."""
     assert scale.measured is not None
     own = [one.rate() for one in sample.judged() if one.scored]
     alone = sum(one.distinct for one in sample.judged() if one.scored) <= 1
@@ -311,7 +311,9 @@ def _compare(
     scores: Scores,
     scale: Scale,
 ) -> CellResult:
-    """Add the comparison with the reference (or with chance) and the verdict."""
+    """Return the result with the comparison with the reference (or with chance) and the
+    verdict.
+    """
     plan, game, reference = estimated.plan, estimated.game, question.reference
     assert game is not None
     own = [one.rate() for one in sample.judged() if one.scored]

@@ -1,4 +1,4 @@
-"""Descriptive statistics of a cell: outcomes, measures, strategy. They do not enter the
+"""Descriptive statistics of a cell: outcomes, measures, movement. They do not enter the
 verdict.
 """
 
@@ -17,8 +17,8 @@ from cheesebench.statistics import summary
 
 T = TypeVar("T")
 M = TypeVar("M", summary.Measure, summary.ClassShares)
-#: Maximum number of values of a variable for a curve of a measure; more would be
-#: unreadable. Tables have them all.
+#: Maximum number of values of a variable for a curve of a measure, because more would
+#: be unreadable. Tables have all of them.
 MOST_POINTS = 50
 
 
@@ -70,8 +70,8 @@ class Condition(NamedTuple):
 def by_condition(
     record: TrialRecord, by: Iterable[tuple[str, str]]
 ) -> Iterator[tuple[Condition, Value]]:
-    """Yield each condition of a trial with the measured values; sets are not
-    conditions.
+    """Yield each condition of a trial with the measured value. A variable that holds a
+    set is no condition.
     """
     held = ChainMap[str, Any](record.variables, record.counters, record.measures)  # type: ignore[arg-type]  # the maps are never written
     for measure, variable in by:
@@ -84,7 +84,7 @@ def by_condition(
 
 
 def _in_order(found: Mapping[str | Condition, T]) -> dict[str | Condition, T]:
-    """Return the findings by measure, each followed by the findings under its
+    """Return the findings by measure. Each is followed by the findings under its
     conditions: variable by variable, values in increasing order.
     """
     first = {key: number for number, key in enumerate(found) if isinstance(key, str)}
@@ -100,7 +100,9 @@ def _in_order(found: Mapping[str | Condition, T]) -> dict[str | Condition, T]:
 
 
 class Tally:
-    """Outcomes and measures of trials, counted one by one without keeping trials."""
+    """Outcomes and measures of trials. They are counted trial by trial, and no trial is
+    kept.
+    """
 
     def __init__(
         self,
@@ -110,10 +112,10 @@ class Tally:
     ) -> None:
         self._classes: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
-        #: Keyed by measure, and by each condition under which it is reported.
+        #: Moments by measure, and by each condition under which a measure is reported.
         self._own: dict[str | Condition, Moments] = {}
         self._names: dict[str | Condition, Counter[str]] = {}
-        #: Passed and scored trials by variable and value.
+        #: Numbers of passed and of scored trials, by variable and value.
         self._splits: dict[str, dict[Value, tuple[int, int]]] = {
             name: {} for name in split
         }
@@ -129,8 +131,8 @@ class Tally:
     def add_life(
         self, records: Iterable[TrialRecord], judged: Sequence[TrialRecord]
     ) -> None:
-        """Count the judged trials of a life, and the measures of its other trials by
-        their block.
+        """Count the judged trials of a life. Of its other trials, count the measures,
+        by block.
         """
         for record in judged:
             self.add(record)
@@ -145,7 +147,7 @@ class Tally:
         return self._others[block]
 
     def add(self, record: TrialRecord) -> None:
-        """Count one trial; a missing trial has no measures."""
+        """Count one trial. A missing trial has no measures."""
         self._blocks.add(record.block)
         self._classes[_class_of(record)] += 1
         if record.outcome is not None:
@@ -179,8 +181,8 @@ class Tally:
         return counts
 
     def raw_outcomes(self) -> dict[str, int]:
-        """Return the protocol's own outcome names, most frequent first (ties by
-        name).
+        """Return the protocol's own outcome names with their counts. The most frequent
+        comes first; equal counts are ordered by name.
         """
         return _by_count(self._outcomes)
 
@@ -189,13 +191,13 @@ class Tally:
 
     def own_measures(self) -> tuple[summary.Measure, ...]:
         """Return the protocol's numeric and yes/no measures, in the protocol's order;
-        then those in blocks without a judged trial, such as a probe.
+        then the same measures in blocks without a judged trial, such as a probe.
         """
         return (*_measures(_in_order(self._own)), *self._elsewhere(Tally.own_measures))
 
     def condition_curves(self) -> tuple[summary.ConditionCurve, ...]:
-        """Return the measures that are reported by a variable with at least two, but
-        not too many values.
+        """Return the curves of measures that are reported by a variable, if the
+        variable has at least two and at most ``MOST_POINTS`` values.
         """
         found: dict[tuple[str, str], list[tuple[Value, summary.Measure]]] = {}
         for key, moments in _in_order(self._own).items():
@@ -230,8 +232,8 @@ class Tally:
         )
 
     def strategy_measures(self) -> tuple[summary.Measure, ...]:
-        """Return measures of the agent's movement, without steps in which the subject
-        only waited.
+        """Return measures of the agent's movement. Steps in which the subject only
+        waited do not count.
         """
         return _measures(
             {name: self._strategy[name] for name in STRATEGY if name in self._strategy}
@@ -264,7 +266,7 @@ def _class_of(record: TrialRecord) -> str:
         return "success"
     calls = record.tally.get("calls", 0)
     if calls:
-        # Every reply was truncated, so the model chose none of its actions.
+        # Every reply was cut off, so the model chose none of its actions.
         if record.tally.get("truncated", 0) == calls:
             return "truncated reply"
         if record.tally.get("unparsed", 0) == calls:
@@ -299,8 +301,8 @@ def _repeats(record: TrialRecord) -> float | None:
     return sum(map(str.__eq__, chosen, chosen[1:])) / (len(chosen) - 1)
 
 
-#: Name -> value of one trial, or None if the trial has none. Shares are of the agent's
-#: own actions.
+#: Name of a measure -> function that returns its value in one trial, or None if the
+#: trial has none. Shares refer to the agent's own actions.
 STRATEGY: dict[str, Callable[[TrialRecord], float | None]] = {
     "action_entropy_bits": _entropy,
     "forward_share": _share_of("F"),

@@ -1,4 +1,6 @@
-"""The number of subjects that would decide an undecided cell, and its probability."""
+"""Estimates how many subjects would decide an undecided cell, and with what
+probability.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +17,21 @@ if TYPE_CHECKING:
 
 #: Probability of a verdict with the recommended number of subjects.
 POWER = 0.8
-#: Largest number of subjects that we recommend; the search stops here.
+#: Largest number of subjects that is recommended. The search ends there.
 MOST_NEEDED = 1000
-#: Number of possible future means that are tried, all equally probable.
+#: Number of possible future means that are tried. All are equally probable.
 _FUTURES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """The smallest number of subjects that decides with a probability of at least
-    ``POWER``, or ``MOST_NEEDED``.
+    ``POWER``; ``MOST_NEEDED`` if none does.
     """
 
     subjects: int
     chance: float
-    """Probability of a decision with this many subjects, given those seen so far."""
+    """Probability of a decision with so many subjects, given those seen so far."""
 
     @property
     def decides(self) -> bool:
@@ -37,8 +39,8 @@ class Outlook:
 
 
 def outlook(question: Question, scores: Scores, goal: float) -> Outlook | None:
-    """Return the effect of more subjects; None for fewer than ``LEAST_SUBJECTS`` or at
-    least ``MOST_NEEDED`` so far, or if none of them is distinct.
+    """Return the effect of more subjects. Return None if there are fewer than
+    ``LEAST_SUBJECTS`` or at least ``MOST_NEEDED`` so far, or none of them is distinct.
     """
     numbers = [one for one in sets_until(MOST_NEEDED) if one > len(scores.low)]
     if len(scores.low) < LEAST_SUBJECTS or not numbers or not scores.distinct[-1]:
@@ -52,10 +54,11 @@ def outlook(question: Question, scores: Scores, goal: float) -> Outlook | None:
 
 
 def _chance(question: Question, scores: Scores, number: int, goal: float) -> float:
-    """Return how often ``number`` subjects would decide if the new ones are like these.
+    """Return how often ``number`` subjects would decide, if the new ones are like those
+    seen.
 
-    The mean over all of them is assumed normal about the mean so far, and the scores
-    are moved to it.
+    The future mean over all subjects is assumed to be normally distributed about the
+    mean so far, and the scores are moved to it.
     """
     import numpy as np
 
@@ -78,17 +81,18 @@ def _chance(question: Question, scores: Scores, number: int, goal: float) -> flo
 
 
 def _moved(scores: Floats, growth: float) -> Floats:
-    """Return a copy of the scores for each future, scaled to its mean by their
-    successes, or by their failures.
+    """Return a copy of the scores for each future, scaled to its mean. To raise the
+    mean, failures shrink; to lower it, successes do.
     """
     import numpy as np
     from scipy.special import ndtri
 
     mean = float(scores.mean())
-    # Equal scores show no spread, so allow for one more subject that differs entirely.
+    # Equal scores show no spread, so one more subject that differs entirely is allowed
+    # for.
     spread = max(float(scores.var()), max(mean, 1 - mean) ** 2 / (len(scores) + 1))
     deviates = ndtri((np.arange(_FUTURES) + 0.5) / _FUTURES)
     means = np.clip(mean + deviates * (spread * growth) ** 0.5, 0, 1)[:, None]
-    # Where a divisor would be 0, the result is not used.
+    # If a divisor would be 0, the result is not used.
     fewer, more = scores / (mean or 1), (1 - scores) / (1 - mean or 1)
     return np.asarray(np.where(means <= mean, fewer * means, 1 - more * (1 - means)))

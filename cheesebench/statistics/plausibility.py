@@ -1,4 +1,4 @@
-"""Warnings about implausible results: better than the audit found possible, or from a
+"""Warns about implausible results: a rate above what the audit found possible, or a
 model that changes during its run.
 """
 
@@ -10,15 +10,15 @@ from cheesebench.amounts import percent
 from cheesebench.statistics.sample import Sample, scores_of
 from cheesebench.statistics.summary import CellResult
 
-#: Minimum number of subjects for a drift, and its two-sided normal quantile: one false
-#: remark in a thousand cells.
+#: Minimum number of subjects for a remark on a drift, and two-sided normal quantile of
+#: its test: one false remark in a thousand cells.
 FEWEST, DRIFT = 20, 3.3
 #: Probability of a false remark about results above the audit's ceiling.
 LEVEL = 1e-4
 
 
 def implausible(cell: CellResult, sample: Sample) -> Iterator[str]:
-    """Yield a sentence for each count of successes that is above the audit's ceiling by
+    """Yield a sentence for each count of successes that exceeds the audit's ceiling by
     more than chance.
     """
     ceilings = cell.plan.ceilings
@@ -49,14 +49,14 @@ def drifting(sample: Sample) -> Iterator[str]:
     """Yield a sentence if scores rise or fall with the subject's number, because a
     verdict assumes that they do not.
 
-    If subjects are alike, their correlation with the order, times the root of n - 1, is
-    nearly normal.
+    If subjects do not change, the correlation of their scores with their order, times
+    the root of n - 1, is nearly normal.
     """
     import numpy as np
 
     found = scores_of(sample.judged())
-    # Only subjects without missing trials, because a score with missing trials is not
-    # known exactly.
+    # Subjects with missing trials are left out, because their scores are not known
+    # exactly.
     scores = found.low[found.low == found.high]
     count = len(scores)
     if count < FEWEST or not scores.std():

@@ -1,8 +1,8 @@
-"""The question of a verdict: is the model's mean above (or below) the animals', less
-the margin? And how certain is the animals' mean?
+"""The question of a verdict: is the model's mean above (or below) the animals' mean
+minus the margin? And how certain is the animals' mean?
 
-All numbers are scores from 0 to 1: pass rates, or a measure on its range from worse to
-better (``scores``).
+All numbers are scores from 0 to 1: pass rates, or a measure mapped from its range, so
+that 1 is best (``scores``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """``score = (value - zero) / unit``; ``unit`` is negative if less is better."""
+    """Converts values to scores: ``score = (value - zero) / unit``. ``unit`` is
+    negative if less is better.
+    """
 
     measured: records.Measured | None = None
     """The measure; None for the pass rate."""
@@ -28,8 +30,8 @@ class Scale:
     unit: float = 1.0
 
     def score_of(self, record: records.TrialRecord) -> float | None:
-        """Return the score of a trial; None without a value. Values beyond the range
-        count as its end.
+        """Return the score of a trial; None without a value. A value beyond the range
+        counts as the end of the range.
         """
         if self.measured is None:
             return (
@@ -124,20 +126,21 @@ if TYPE_CHECKING:
 
 #: Tail probability on each side of the 95 % interval of a reference.
 PUBLISHED_TAIL = 0.025
-#: Tail probability of the limit of sampled animals in the PASS game.
+#: Tail probability of the limit of the animals' mean in the PASS game, if the animals
+#: are a sample.
 PASS_TAIL = 0.04
-#: The same in the FAIL game. Simulations chose both, so that errors stay at 5 %,
-#: including the sampling of the animals. Animals' rates are skewed downwards, so t errs
-#: more often on this side.
+#: The same probability in the FAIL game. Both were chosen by simulations, so that
+#: errors stay at 5 %, including those from sampling the animals. Animals' rates are
+#: skewed downwards, so a t interval is wrong more often on this side.
 FAIL_TAIL = 0.01
 
 
 def has_interval(reference: records.ReferenceValue) -> bool:
-    """Return whether the reference has an uncertainty of its own, rather than being
-    used as a constant.
+    """Return whether the reference has an uncertainty of its own. Otherwise it is used
+    as a constant.
 
-    The number of animals alone does not suffice, because it says nothing about their
-    differences.
+    The number of animals alone gives no uncertainty, because it says nothing about how
+    much they differ.
     """
     return reference.interval is not None or _is_group(reference)
 
@@ -145,8 +148,8 @@ def has_interval(reference: records.ReferenceValue) -> bool:
 def animals_interval(
     reference: records.ReferenceValue | None,
 ) -> tuple[float, float] | None:
-    """Return the 95 % interval of the animals' mean; None without a reference, or if it
-    is used as a constant.
+    """Return the 95 % interval of the animals' mean; None without a reference, or if
+    the reference is used as a constant.
     """
     if reference is None or not has_interval(reference):
         return None
@@ -156,13 +159,13 @@ def animals_interval(
 def reference_limits(
     reference: records.ReferenceValue, tail: float
 ) -> tuple[float, float]:
-    """Return limits of the animals' mean, each with tail probability ``tail``.
+    """Return the limits of the animals' mean, each with the tail probability ``tail``.
 
     A published 95 % interval is rescaled from the normal quantile of 2.5 % to that of
     ``tail``. With the standard deviation between ``n_animals`` animals, the limits are
     those of the group mean: t with n - 1 degrees of freedom. If the standard deviation
-    is 0, Wilson's interval over the animals is used. Without either, both limits are
-    the value.
+    is 0, Wilson's interval over the animals is used. Without an interval and a standard
+    deviation, both limits are the value.
     """
     value = reference.value
     low, high = (0.0, 1.0) if reference.measured is None else reference.measured.range
@@ -215,8 +218,8 @@ def _is_group(reference: records.ReferenceValue) -> bool:
 class Question:
     """PASS if model - reference is above ``passes``, FAIL if it is below ``fails``.
 
-    ``alike``: PASS if it is also below ``-passes`` (two one-sided tests), FAIL also if
-    it is above ``-fails``.
+    With ``alike``, PASS also needs the difference to be below ``-passes`` (two
+    one-sided tests), and a difference above ``-fails`` is a FAIL, too.
     """
 
     reference: records.ReferenceValue
@@ -233,14 +236,14 @@ class Question:
         most: int | None = None,
         distinct: ArrayLike = 1.0,
     ) -> Games:
-        """Play for subjects with these scores, of shape ``[..., subjects]``: missing
-        trials failed, and passed.
+        """Play both games for subjects with these scores. ``low`` counts missing trials
+        as failed, ``high`` as passed; both have the shape ``[..., subjects]``.
         """
         return play(*self.claims(low, high), goal=goal, most=most, distinct=distinct)
 
     def claims(self, low: ArrayLike, high: ArrayLike) -> tuple[Claims, Claims]:
         """Return scores and bars of the claims for PASS, which must all hold, and of
-        those for FAIL, of which one suffices.
+        the claims for FAIL, of which one suffices.
         """
         import numpy as np
 
@@ -272,11 +275,12 @@ class Question:
         return tuple((max(0.0, low), min(1.0, high)) for low, high in zones)
 
     def _bar(self, scores: Floats, limit: float, tail: float, sign: int) -> Floats:
-        """Return the bar of a game: a number, or for sampled animals one per subject.
+        """Return the bar of a game: one number or, if the animals are a sample, one per
+        subject.
 
         Newcombe's hybrid interval (1998, Stat Med 17:873, method 10) adds the squares
-        of both distances to the limits. Solved for the model's limit, it gives the
-        value that the model must exceed at its present mean.
+        of the distances from both means to their limits. Solved for the model's limit,
+        this gives the value that the model must exceed at its present mean.
         """
         import numpy as np
 
@@ -293,7 +297,7 @@ class Question:
     def difference_limits(
         self, rate: float, limits: tuple[float, float]
     ) -> tuple[float, float]:
-        """Return limits of model - reference, given those of the model."""
+        """Return the limits of model - reference, given the limits of the model."""
         value = self.reference.value
         above, below = (
             reference_limits(self.reference, PASS_TAIL)[1],
@@ -307,8 +311,8 @@ class Question:
 
 
 def question_of(plan: records.CellPlan) -> Question | None:
-    """Return the question of a verdict on this cell; None if it makes no claim, or
-    has nothing to be compared with.
+    """Return the question of a verdict on this cell. Return None if the cell makes no
+    claim, or there is nothing with which to compare it.
     """
     if not (plan.comparable and plan.claims):
         return None

@@ -1,4 +1,4 @@
-"""A whole run: every cell judged, and each model summarised over its protocols."""
+"""Judges every cell of a run, and summarises each model over its protocols."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ from cheesebench.statistics.summary import (
 )
 from cheesebench.statistics.wording import not_started, plural
 
-#: Results (1 or 0) of one half of the subjects (or trials), and of the other half.
+#: Results (1 or 0) of one half of the subjects (or of the trials), and those of the
+#: other half.
 Halves = tuple[Sequence[int], Sequence[int]]
 
 
@@ -49,7 +50,7 @@ def summarise_run(
     plans: Sequence[CellPlan],
     trials: Iterable[TrialRecord],
 ) -> RunSummary:
-    """Judge every planned cell and summarise every model; the order of ``trials`` does
+    """Judge every planned cell and summarise every model. The order of ``trials`` does
     not matter.
     """
     by_cell: dict[CellKey, list[TrialRecord]] = {plan.key: [] for plan in plans}
@@ -67,7 +68,9 @@ class _Kept:
         self.against = against
         self.halves: dict[CellKey, Halves] = {}
         self.samples: dict[CellKey, Sample] = {}
-        """Samples of cells with a control, of controls, and of twins and originals."""
+        """Samples of controls and of cells that have one, and of twins and their
+        originals.
+        """
         self.ranked: list[tuple[CellPlan, Sample]] = []
         self.beside: list[tuple[CellPlan, bytes]] = []
         self._paired = {
@@ -99,10 +102,10 @@ def summarise_subjects(
 ) -> RunSummary:
     """Judge and summarise a run of any size.
 
-    ``trials_of`` yields the trials of each subject of a cell, by rising subject; they
-    are read once. ``calls`` has the totals of each cell's calls to its model,
-    ``causes`` the reasons why its trials could not be run; ``remarks_of`` returns
-    remarks on how a cell was run.
+    ``trials_of`` yields the trials of each subject of a cell, in the order of the
+    subjects' numbers. It is read once. ``calls`` has the totals of each cell's calls to
+    its model, and ``causes`` the reasons why its trials could not be run.
+    ``remarks_of`` returns remarks on how a cell was run.
     """
     kept, cells = _Kept(plans, _against(manifest)), list[CellResult]()
     for plan in plans:
@@ -146,14 +149,18 @@ def summarise_subjects(
 
 
 def _against(manifest: Mapping[str, object]) -> str | None:
-    """Return the published model that the run is compared with."""
+    """Return the name of the published model with which the run is compared; None
+    without one.
+    """
     options = manifest.get("options")
     name = options.get("against") if isinstance(options, Mapping) else None
     return name if isinstance(name, str) else None
 
 
 def by_answers(cell: CellResult, sample: Sample, seed: object) -> Iterator[ByAnswer]:
-    """Yield the judged subjects grouped by each answer that holds for life."""
+    """For each answer that a subject keeps for life, yield the judged subjects, grouped
+    by it.
+    """
     if cell.game is not None and cell.plan.sequential:
         sample = sample.up_to(cell.game.subjects)
     for at, name in enumerate(cell.plan.answers):
@@ -176,7 +183,7 @@ def by_answers(cell: CellResult, sample: Sample, seed: object) -> Iterator[ByAns
 
 def with_causes(cell: CellResult, causes: tuple[str, ...]) -> CellResult:
     """Return a cell with the causes of missing trials. The reason of an ERROR names the
-    first.
+    first cause.
     """
     cell = replace(cell, causes=causes)
     return replace(cell, reason=wording.with_causes(cell))
@@ -200,8 +207,8 @@ def _with_contradictions(cell: CellResult, cells: Iterable[CellResult]) -> CellR
 def _with_gap(
     cell: CellResult, cells: Iterable[CellResult], samples: Mapping[CellKey, Sample]
 ) -> CellResult:
-    """Return a twin's cell, with the distance of its rate below that of the published
-    protocol.
+    """Return a twin's cell with a remark on how much lower its rate is than that of the
+    published protocol.
     """
     plan = cell.plan
     if not plan.twin_of:
@@ -209,8 +216,8 @@ def _with_gap(
     public = next((one for one in cells if one.plan.key == plan.public_key), None)
     if public is None or public.rate is None or cell.rate is None:
         return cell
-    # Each interval holds at 97.5 %, so that both together hold at 95 %, whenever the
-    # runs were stopped.
+    # Each interval holds at 97.5 %, so both hold together at 95 %, whenever the runs
+    # were stopped.
     known, held_out = (
         limits(one.low, one.high, 2 * LIMIT, one.distinct)
         for one in (
@@ -265,12 +272,12 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
 
 
 def _of_animals(cell: CellResult) -> Ability | None:
-    """Return the ability of a cell as if its animals had been run."""
+    """Return the ability of a cell's animals, as if they had been the subjects."""
     return cell.ability and replace(cell.ability, model=cell.ability.rodent)
 
 
 def _profile(cells: Sequence[CellResult]) -> dict[str, Average]:
-    """Return the means by cognitive dimension."""
+    """Return the mean pass rate of each cognitive dimension."""
     by_dimension = dict[str, list[CellResult]]()
     for cell in cells:
         by_dimension.setdefault(cell.plan.dimension, []).append(cell)
@@ -279,12 +286,13 @@ def _profile(cells: Sequence[CellResult]) -> dict[str, Average]:
 
 
 def e_bh(evidence: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the longest list of names of which at most 5 % are wrong on average, in
-    the order given.
+    """Return the longest list of names of which at most 5 % are wrong on average. The
+    names keep their order.
 
-    It has the k largest e-values, if each is at least ``GOAL`` times their number
-    divided by k (Wang and Ramdas 2022, J R Stat Soc B 84:822). E-values at the stop may
-    depend on one another. The largest values ever reached are not e-values.
+    The list has the k largest e-values, if each of them is at least ``GOAL`` times the
+    number of all e-values divided by k (Wang and Ramdas 2022, J R Stat Soc B 84:822).
+    E-values may depend on one another. They must be those at the stop: the largest
+    values ever reached are no e-values.
     """
     largest = sorted(evidence.values(), reverse=True)
     long = max(
@@ -315,8 +323,8 @@ def _with_lists(board: Leaderboard, cells: Iterable[CellResult]) -> Leaderboard:
 
 
 def average(cells: Sequence[CellResult]) -> Average | None:
-    """Return the unweighted mean of the cells' rates, without cells judged by a
-    measure; None if there is no rate.
+    """Return the unweighted mean of the cells' rates. Cells judged by a measure are
+    left out. Return None if there is no rate.
 
     The protocols are fixed and their subjects independent. The interval of one protocol
     is its cell's.
@@ -338,8 +346,8 @@ def average(cells: Sequence[CellResult]) -> Average | None:
 
 
 def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, str]:
-    """Return the overall result of these cells' tests with its reason: red if one of
-    them is red.
+    """Return the overall verdict on these cells and its reason. It is FAIL or ERROR if
+    any cell is.
     """
     count = {
         verdict: sum(cell.verdict is verdict for cell in cells) for verdict in Verdict
@@ -371,8 +379,8 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
 
 
 def _corrected(failed: Sequence[str], listed: Sequence[str] | None, total: str) -> str:
-    """Return which FAILs are corrected for several protocols: those of the list, or all
-    if there is no evidence to correct (None).
+    """Return a phrase on which FAILs are corrected for several protocols: those of the
+    list, or all of them if ``listed`` is None.
     """
     if listed is None:
         return f"corrected for {total} (--familywise): all"
@@ -386,20 +394,20 @@ def _corrected(failed: Sequence[str], listed: Sequence[str] | None, total: str) 
     return f"{text}; not corrected: {rest} (--familywise corrects all)"
 
 
-# ---- The best of several views: the paper's headline number, and a number that shows
-# its bias. The maximum of several noisy proportions is biased upward: with ten trials
-# per cell, a model exactly at the rodent reference (mean 78.9 %) in each of three views
-# is expected to score 89.0 %.
+# -- the best of several views: the headline number of the CheeseBench paper, and a
+# number without its bias. The maximum of several noisy proportions is biased upward:
+# with ten trials per cell, a model exactly at the rodent reference (mean 78.9 %) in
+# each of three views is expected to score 89.0 %.
 
 
 def best_of_views(
     cells: Sequence[CellResult], halves: Mapping[CellKey, Halves]
 ) -> tuple[BestOfViews, ...]:
-    """Return the best-of-views number of every model that has a protocol with rates in
-    at least two views.
+    """Return the best-of-views number of every model that has rates in at least two
+    views of some protocol.
 
-    ``cells`` are judged cells; ``halves`` maps ``CellPlan.key`` to ``halve`` of their
-    samples.
+    ``cells`` are judged cells. ``halves`` maps ``CellPlan.key`` to the result of
+    ``halve`` for the cell's sample.
     """
     groups: dict[tuple[str, str], dict[str, list[CellResult]]] = {}
     for cell in cells:
@@ -443,8 +451,8 @@ def _choice(
 
 
 def halve(sample: Sample) -> tuple[bytes, bytes]:
-    """Return the results of every other subject, and those of the rest; with one
-    subject, of every other trial.
+    """Return the results of every other subject, and those of the rest. If there is
+    only one subject, halve its trials in this way.
     """
     results = [one.results for one in sample.per_subject if one.results]
     if len(results) == 1:
@@ -453,11 +461,11 @@ def halve(sample: Sample) -> tuple[bytes, bytes]:
 
 
 def cross_fit(halves: Sequence[Halves]) -> float | None:
-    """Return the rate of the view chosen on one half and scored on the other, averaged
-    over both directions.
+    """Choose the view on one half and score it on the other half. Return the rate,
+    averaged over both directions.
 
-    ``halves`` has one pair per view. Views that tie in the choice share the score. None
-    if a half is empty.
+    ``halves`` has one pair per view. If several views are equally good in one half,
+    their scores are averaged. Return None if a half is empty.
     """
     if not all(first and second for first, second in halves):
         return None

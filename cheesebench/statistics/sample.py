@@ -1,5 +1,5 @@
-"""The sample of a cell: the trials that enter the estimand, missing trials, and exact
-copies of subjects.
+"""The sample of a cell: the trials that enter the estimand (the rate that the verdict
+is about), missing trials, and exact copies of subjects.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ CURVE_PARTS = 5
 
 
 class Numbered(NamedTuple):
-    """One subject: for each scored trial, its point on the curve, and 1 or 0 for its
-    success and for whether it enters the estimand.
+    """One subject on the learning curve. For each scored trial there is the number of
+    its point, and 1 or 0 for its success, and for whether it enters the estimand.
     """
 
     points: Sequence[int]
@@ -38,11 +38,11 @@ class Numbered(NamedTuple):
 def learning_curve(
     subjects: Iterable[SubjectCount], idle: Collection[int]
 ) -> tuple[str, tuple[CurvePoint, ...]]:
-    """Return the unit of the curve and its points: by session, or by groups of trials
-    in a schedule of one session.
+    """Return the unit of the learning curve and its points. A point is a session or, if
+    the schedule has only one, a group of trials.
 
-    All scored trials that the reference covers enter, for any estimand, except those of
-    the ``idle`` sessions.
+    All scored trials that the reference covers are in the curve, whatever the estimand.
+    Those of the ``idle`` sessions are left out.
     """
     name, numbered = points_of(subjects, idle)
     counts: dict[int, list[tuple[int, int]]] = {}
@@ -62,7 +62,7 @@ def points_of(
     subjects: Iterable[SubjectCount], idle: Collection[int]
 ) -> tuple[str, list[Numbered]]:
     """Return the unit of the curve and, for each subject, the points of its scored
-    trials, without the sessions in which nothing can succeed.
+    trials. Sessions in which nothing can succeed are left out.
     """
     scored = [Numbered(one.sessions, one.passes, one.enters) for one in subjects]
     longest = max((len(one.passes) for one in scored), default=0)
@@ -85,7 +85,9 @@ def _without(idle: Collection[int], one: Numbered) -> Numbered:
 
 
 def passes_by_point(one: Numbered) -> dict[int, list[int]]:
-    """Return 1 or 0 for each scored trial of a subject, by the number of its point."""
+    """Return the results (1 or 0) of a subject's scored trials, by the number of the
+    point.
+    """
     found: dict[int, list[int]] = {}
     for number, success in zip(one.points, one.passes, strict=True):
         found.setdefault(number, []).append(success)
@@ -95,14 +97,16 @@ def passes_by_point(one: Numbered) -> dict[int, list[int]]:
 def _point(
     number: int, subjects: Sequence[tuple[int, int]], judged: bool
 ) -> CurvePoint:
-    """Return a point from each subject's passed trials and trials."""
+    """Return a point of the curve. ``subjects`` has the numbers of passed and of all
+    trials of each subject in it.
+    """
     passed, sizes = zip(*subjects, strict=True)
     low, high = rate_limits(passed, sizes)
     rate = fmean(own / size for own, size in subjects)
     return CurvePoint(number, rate, low, high, sum(sizes), judged)
 
 
-#: The trials of one subject in order.
+#: The trials of one subject, in order.
 SubjectRecords = Sequence[TrialRecord]
 
 
@@ -121,8 +125,8 @@ class _Entering(Protocol):
 
 Entering = TypeVar("Entering", bound=_Entering)
 
-#: Maximum number of trials of a cell for which all digests are kept, to recognise
-#: copies among unfinished lives.
+#: Maximum number of trials of a cell for which all digests are kept. They serve to
+#: recognise copies among unfinished lives.
 MOST_KEPT = 10_000
 
 
@@ -132,8 +136,8 @@ class SubjectScore(NamedTuple):
     """
 
     total: float
-    """Sum of the trials' scores (``Scale``): passed trials, or a measure from worse to
-    better.
+    """Sum of the trials' scores (``Scale``): 1 for each passed trial or, for a measure,
+    a number from 0 to 1.
     """
     scored: int
     missing: int = 0
@@ -143,10 +147,10 @@ class SubjectScore(NamedTuple):
     """False for an exact copy of another subject."""
 
     def rate(self, fill: bool | None = None) -> float:
-        """Return the mean score with missing trials left out (None), passed (True) or
-        failed (False).
+        """Return the mean score. Missing trials are left out if ``fill`` is None, and
+        otherwise count as passed (True) or failed (False).
 
-        Requires at least one trial that is counted.
+        At least one trial must count.
         """
         if fill is None:
             return self.total / self.scored
@@ -154,7 +158,9 @@ class SubjectScore(NamedTuple):
 
 
 def scores_of(subjects: Iterable[SubjectScore]) -> Scores:
-    """Return the scores of all subjects with a trial that counts, run or missing."""
+    """Return the scores of all subjects that have a trial that counts, whether it was
+    run or is missing.
+    """
     import numpy as np
 
     rows = [one for one in subjects if one.scored + one.missing]
@@ -168,20 +174,20 @@ def scores_of(subjects: Iterable[SubjectScore]) -> Scores:
 
 @dataclass(frozen=True, slots=True)
 class SubjectCount:
-    """One subject's trials, condensed to the needs of a verdict.
+    """One subject's trials, condensed to what a verdict needs.
 
-    ``results``, ``sessions`` and ``passes`` have one number for each of their trials,
-    in order.
+    ``results``, ``sessions`` and ``passes`` have one number for each trial that they
+    cover, in order.
     """
 
     subject: int
     distinct: bool
-    """False for an exact copy of an earlier subject, and for one that broke off before
-    its first action.
+    """False for an exact copy of an earlier subject, and for a subject that was
+    interrupted before its first action.
     """
     digest: str
-    """Hash of the subject's trials, equal for exact copies; empty for an idle subject
-    (``has_acted``).
+    """Hash of the subject's trials, which is equal for exact copies; empty for an idle
+    subject (``has_acted``).
     """
     entered: int
     """Number of trials that enter the estimand, including missing ones."""
@@ -189,13 +195,13 @@ class SubjectCount:
     results: bytes
     """1 or 0 for every trial that enters the estimand and has a success."""
     sessions: tuple[int, ...]
-    """Session of every scored trial that is comparable with the reference, for any
+    """Session of every scored trial that is comparable with the reference, whatever the
     estimand.
     """
     passes: bytes
-    """1 or 0 for each trial of ``sessions``."""
+    """Success (1 or 0) of each trial of ``sessions``."""
     enters: bytes = b""
-    """1 or 0 for each trial of ``sessions``: whether it enters the estimand."""
+    """Whether each trial of ``sessions`` enters the estimand (1 or 0)."""
     scores: tuple[float, ...] = ()
     """Score of every trial that enters the estimand and has one, if the verdict
     concerns a measure.
@@ -203,7 +209,7 @@ class SubjectCount:
     outside: int = 0
     """Number of scores beyond the range that the protocol declares."""
     first: bool | None = None
-    """Success in the first trial of life, if the reference concerns this trial."""
+    """Success in the first trial of the life, if the reference concerns this trial."""
     answers: tuple[Value, ...] = ()
     """The subject's value for each of the plan's ``answers``."""
     begun: bool = True
@@ -221,11 +227,11 @@ class Sample:
     absent: int
     """Subjects of the plan without any record."""
     absent_trials: int
-    """Number of trials that each absent subject would have added to the estimand (an
-    upper bound).
+    """Upper bound of the number of trials that each absent subject would have added to
+    the estimand.
     """
     tallies: Mapping[int, Tally] = field(default_factory=dict)
-    """For each set of a sequential cell, by number of subjects: the tally over these
+    """Number of subjects in a set of a sequential cell -> the tally over these
     subjects.
     """
     measured: bool = False
@@ -233,17 +239,17 @@ class Sample:
 
     @property
     def seen(self) -> int:
-        """Subjects with a record, copies included."""
+        """Number of subjects with a record, copies included."""
         return len(self.per_subject)
 
     @property
     def begun(self) -> int:
-        """Subjects of which a trial was run, or tried, copies included."""
+        """Number of subjects of which a trial was run or tried, copies included."""
         return sum(one.begun for one in self.per_subject)
 
     @property
     def copies(self) -> int:
-        """Number of exact copies of other subjects, which count in the rate, but not as
+        """Number of exact copies of other subjects. They count in the rate, but not as
         further evidence.
         """
         return sum(bool(one.digest) and not one.distinct for one in self.per_subject)
@@ -255,12 +261,14 @@ class Sample:
 
     @property
     def missing(self) -> int:
-        """Number of missing trials among those (without absent subjects)."""
+        """Number of missing trials among those that enter the estimand. Absent subjects
+        do not count.
+        """
         return sum(one.missing for one in self.per_subject)
 
     def subjects(self) -> tuple[SubjectScore, ...]:
-        """Return all subjects for a verdict on the pass rate; all trials of an absent
-        subject are missing.
+        """Return all subjects for a verdict on the pass rate. All trials of an absent
+        subject count as missing.
         """
         return self._planned(self._by_number(of_measure=False))
 
@@ -271,7 +279,9 @@ class Sample:
         return self._planned(self.by_number())
 
     def by_number(self) -> dict[int, SubjectScore]:
-        """Return the score of each subject with a record for the cell's verdict."""
+        """Return, for the cell's verdict, the score of each subject that has a
+        record.
+        """
         return self._by_number(of_measure=self.measured)
 
     def _by_number(self, *, of_measure: bool) -> dict[int, SubjectScore]:
@@ -291,12 +301,14 @@ class Sample:
 
     @property
     def not_run(self) -> int:
-        """Number of trials of subjects that never began, which are missing, too."""
+        """Number of trials of subjects that never began. These trials are missing,
+        too.
+        """
         return self.absent * self.absent_trials
 
     def up_to(self, number: int) -> Sample:
-        """Return the sample of the first subjects of a sequential cell; ``number`` is
-        the size of one of its sets.
+        """Return the sample of the first ``number`` subjects of a sequential cell,
+        which must be the size of one of its sets.
         """
         kept = tuple(one for one in self.per_subject if one.subject < number)
         return replace(
@@ -308,11 +320,11 @@ class Sample:
 
 
 def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
-    """Return the sample of a cell; ``trials`` has the trials of each subject, by rising
-    subject; they are read once.
+    """Return the sample of a cell. ``trials`` yields the trials of each subject, in the
+    order of the subjects' numbers, and is read once.
 
     Trials that were never reached are not missing, because ``until`` may shorten the
-    schedule. But a planned subject without any record is entirely missing.
+    schedule. But all trials of a planned subject without any record are missing.
     """
     copies, kept = Copies(), plan.sequential or plan.subjects * plan.trials <= MOST_KEPT
     sets = sets_until(plan.subjects) if plan.sequential else ()
@@ -338,7 +350,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
         )
         found.append(_count(plan, scale, records, entering, digest, new))
     typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
-    # For a sequential cell, the set of the last subject.
+    # In a sequential cell, the set is the one with the last subject.
     last = found[-1].subject + 1 if found else 1
     planned = (
         next(one for one in (*sets, plan.subjects, last) if one >= last)
@@ -388,7 +400,8 @@ def _scored(records: SubjectRecords) -> list[TrialRecord]:
 
 
 def _answers(plan: CellPlan, records: SubjectRecords) -> tuple[Value, ...]:
-    # A value for life is in the record of every trial, so one record suffices.
+    # A value that holds for life is in the record of every trial, so one record
+    # suffices.
     drawn = next((r.variables for r in records if r.variables), {})
     return tuple(drawn.get(name) for name in plan.answers)
 
@@ -404,8 +417,8 @@ def trials_by_subject(
 
 
 def signature(records: SubjectRecords) -> str:
-    """Return a digest of draws, actions and outcomes of all trials, equal for exact
-    copies; "" if the subject is idle.
+    """Return a digest of draws, actions and outcomes of all trials, which is equal for
+    exact copies; an empty string if the subject is idle.
 
     Draws and outcomes are included, because the same actions in another world, or with
     other results, are independent data. Copies occur for deterministic agents if
@@ -420,8 +433,8 @@ def signature(records: SubjectRecords) -> str:
 
 
 def prefixes(records: SubjectRecords) -> list[str]:
-    """Return cumulative digests after each trial that was run, from the first action
-    on.
+    """Return the digest of all trials so far, after each trial that was run. The list
+    begins with the trial of the first action.
     """
     digest = hashlib.blake2b(digest_size=10)
     found: list[str] = []
@@ -435,8 +448,8 @@ def prefixes(records: SubjectRecords) -> list[str]:
 
 
 class Copies:
-    """Detects exact copies of subjects. An unfinished subject is a copy of any that
-    began in the same way.
+    """Detects exact copies of subjects. An unfinished subject is a copy of any subject
+    that began in the same way.
     """
 
     def __init__(self) -> None:
@@ -444,10 +457,10 @@ class Copies:
         self._broken: set[str] = set()
 
     def is_new(self, digests: Sequence[str], *, whole: bool) -> bool:
-        """Return whether a subject with these ``prefixes`` is further evidence rather
-        than a copy of an earlier one.
+        """Return whether a subject with these digests (``prefixes``) is further
+        evidence, and no copy of an earlier subject.
 
-        A complete idle subject is evidence; an unfinished one might have become a copy.
+        A complete idle subject is evidence. An unfinished one might have become a copy.
         """
         if not digests:
             return whole
@@ -461,8 +474,9 @@ class Copies:
 def has_acted(record: TrialRecord) -> bool:
     """Return whether a subject acted in a trial, or succeeded by doing nothing.
 
-    Subjects that only ever stay and fail (a model that never names an action) are not
-    copies of one another: the start of a trial is also drawn, but not recorded.
+    Subjects that only stay and fail (those of a model that never names an action) are
+    no copies of one another, because the start of a trial may be drawn, and is not
+    recorded.
     """
     return bool(record.actions.strip("S.")) or (
         bool(record.actions) and bool(record.success)
@@ -470,16 +484,17 @@ def has_acted(record: TrialRecord) -> bool:
 
 
 def trial_bytes(r: TrialRecord) -> bytes:
-    """Return the contribution of a trial to its subject's signature."""
+    """Return the bytes of a trial that enter its subject's signature."""
     drawn = sorted(r.variables.items())
     return repr((r.trial, r.actions, drawn, r.outcome, r.success, r.missing)).encode()
 
 
 def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering, ...]:
-    """Return one subject's trials that enter the pass rate.
+    """Return the trials of one subject that enter the pass rate.
 
-    Only trials that the reference is about (``compared``) enter; ``last:K`` takes the
-    last K of *those*. A missing trial enters unless its block is known to be another.
+    Only trials that the reference is about (``compared``) enter. ``last:K`` takes the
+    last K of *these*. A missing trial enters unless it is known to belong to another
+    block.
 
     Raises:
         ValueError: If ``estimand`` is not ``all``, ``last:K`` or ``block:NAME`` (or

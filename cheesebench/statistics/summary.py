@@ -1,8 +1,9 @@
-"""Results of the statistics: plain data for reports, with nothing left to compute.
+"""Results of the statistics. They are plain data, from which reports have nothing left
+to compute.
 
-Rates, differences, bounds and margins are proportions (0 to 1), never percentages;
-those of a verdict about a measure are in the measure's unit. ``to_plain`` converts
-every type to JSON values.
+Rates, differences, bounds and margins are proportions (0 to 1), never percentages. If a
+verdict is about a measure, they are in the measure's unit. ``to_plain`` converts every
+type to JSON values.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from cheesebench.statistics.ability import Ability, MeanAbility
 from cheesebench.statistics.by_answer import ByAnswer
 from cheesebench.statistics.outlook import Outlook
 
-#: Possible fates of a trial, in the order of reports. ``unscored``: the protocol
-#: declares no success; ``unparsed``: failed, and no reply could be read; ``truncated
-#: reply``: failed, and every reply was cut off; ``not run``: subjects of the plan
-#: without any record.
+#: Possible outcomes of a trial, in the order of reports. ``unscored``: the protocol
+#: declares no success. ``unparsed``: the trial failed, and no reply could be read.
+#: ``truncated reply``: the trial failed, and every reply was cut off. ``not run``: the
+#: trial belongs to a subject of the plan without any record.
 TAXONOMY = (
     "success",
     "wrong choice",
@@ -44,16 +45,18 @@ class Verdict(StrEnum):
     """
 
     PASS = "PASS"
-    """Not worse than the animals by the margin: the wealth of bets on it has grown
-    20-fold.
+    """The model is not worse than the animals by the margin: the wealth of bets on this
+    claim has grown 20-fold.
     """
     FAIL = "FAIL"
-    """Worse by more than the margin: the wealth of bets on this has grown 20-fold."""
+    """The model is worse by more than the margin: the wealth of bets on this claim has
+    grown 20-fold.
+    """
     INCONCLUSIVE = "INCONCLUSIVE"
     """The data do not decide, or no claim is made."""
     ERROR = "ERROR"
-    """Nothing could be measured, or trials were lost to infrastructure, or the run was
-    interrupted before a trial that counts: says nothing about the model.
+    """Nothing could be measured, or trials were lost to technical faults, or the run
+    was interrupted before a trial that counts. This says nothing about the model.
     """
 
 
@@ -62,8 +65,8 @@ class CurvePoint:
     """One point of the learning curve: pass rate in a session, with its two-sided 95 %
     interval.
 
-    ``session`` counts from 1; with another ``CellResult.curve_unit`` it is the number
-    of a run of trials.
+    ``session`` counts from 1. If ``CellResult.curve_unit`` is not ``session``, this is
+    the number of a group of trials.
     """
 
     session: int
@@ -77,8 +80,8 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Mean and standard deviation over ``n`` trials; ``sd`` is None for a single
-    trial.
+    """A numeric measure: mean and standard deviation over ``n`` trials. ``sd`` is None
+    for a single trial.
     """
 
     name: str
@@ -89,8 +92,8 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class ClassShares:
-    """A categorical measure: the number of trials with each value, most frequent first
-    (ties by name).
+    """A categorical measure: the number of trials with each value. The most frequent
+    comes first; equal counts are ordered by name.
     """
 
     name: str
@@ -99,8 +102,8 @@ class ClassShares:
 
 @dataclass(frozen=True, slots=True)
 class SplitRate:
-    """The trials with one value of a variable that the protocol splits by: ``passed``
-    of ``trials``.
+    """The pass rate for one value of a variable that the protocol names in ``split``:
+    ``passed`` of ``trials``.
     """
 
     variable: str
@@ -111,8 +114,8 @@ class SplitRate:
 
 @dataclass(frozen=True, slots=True)
 class ConditionCurve:
-    """A measure by the values of a variable, in rising order: each with mean, spread
-    and number of trials.
+    """A measure by the values of a variable, in rising order. Each value has mean,
+    standard deviation and number of trials.
     """
 
     measure: str
@@ -122,19 +125,19 @@ class ConditionCurve:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Caveats about a result, set by ``judge``."""
+    """Caveats about a result, which ``judge`` sets."""
 
     not_diagnostic: bool = False
-    """The random agent's rate is at or above reference - margin: passing says
+    """The random agent's rate is at or above reference - margin, so a PASS says
     little.
     """
     this_subject_only: bool = False
-    """One subject with a memory, so the interval concerns this subject,
-    not the model.
+    """There is only one subject, and it has a memory, so the interval concerns this
+    subject, not the model.
     """
     duplicate_subjects: int = 0
-    """Subjects that are exact copies of another one: counted in the rate, but not as
-    further evidence.
+    """Number of subjects that are exact copies of another one. They count in the rate,
+    but not as further evidence.
     """
     memory_contradicted: bool = False
     """The agent declares no memory, but its subjects differ by more than chance."""
@@ -147,16 +150,18 @@ class Flags:
     (W311).
     """
     reference_declared: bool = False
-    """The reference has neither an interval nor a spread between animals and is used as
-    a constant.
+    """The reference has neither an interval nor a standard deviation between animals,
+    so it is used as a constant.
     """
     analogy: bool = False
-    """The source of the reference measured a different event from success."""
+    """The source of the reference measured another event than the protocol's
+    success.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedMean:
-    """The measure that a verdict is about: mean over the subjects of their own means,
+    """The measure that a verdict is about. Its mean is the mean of the subjects' means,
     in the measure's unit.
     """
 
@@ -164,23 +169,23 @@ class JudgedMean:
     better: Literal["higher", "lower", "alike"]
     mean: float
     interval: tuple[float, float] | None
-    """Two-sided 95 % at least; None for one subject, and if missing trials could have
-    had any value.
+    """Two-sided interval of at least 95 %; None for one subject, and if missing trials
+    could have had any value.
     """
     sd: float | None
-    """Standard deviation between subjects; None for one."""
+    """Standard deviation between subjects; None for one subject."""
     subjects: int
-    """Subjects with a value."""
+    """Number of subjects with a value."""
     without: int = 0
-    """Number of subjects that ran but have no value in any trial; no mean includes
-    them.
+    """Number of subjects that were run but have no value in any trial. The mean does
+    not include them.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Game:
-    """State of a cell's two betting games (``betting``). Wealth is a multiple of its
-    initial value.
+    """State of a cell's two betting games (``betting``). Wealth is given as a multiple
+    of the initial wealth.
     """
 
     passing: float = 0.0
@@ -191,7 +196,7 @@ class Game:
     """Wealth of the PASS game after the deciding subject, or the last one."""
     failing_at_stop: float = 0.0
     goal: float
-    """Growth that wealth must reach for a verdict."""
+    """The growth of wealth that a verdict needs."""
     verdict: Verdict | None = None
     """PASS or FAIL; None if neither game has reached the goal."""
     decided: int | None = None
@@ -206,7 +211,7 @@ class Game:
     """Planned number of subjects."""
     sequential: bool = False
     outlook: Outlook | None = None
-    """Forecast for further subjects; None if the cell is decided or stale."""
+    """Forecast for more subjects; None if the cell is decided or stale."""
     beyond: int = 0
     """Number of subjects that were begun in addition to those that count."""
 
@@ -217,8 +222,8 @@ class Game:
 
     @property
     def p_value(self) -> float:
-        """P value of the claim with the larger wealth; it holds however often the cell
-        is judged.
+        """P value of the claim with the larger wealth. It is valid however often the
+        cell is judged.
         """
         return min(1.0, 1 / max(self.passing, self.failing, 1.0))
 
@@ -227,18 +232,20 @@ class Game:
 class CellResult(tables.Brief):
     """A judged cell: a model on a protocol in a view.
 
-    Counts are of trials that enter the estimand, including exact copies of subjects
-    (which narrow no interval).
+    Counts are of trials that enter the estimand. Exact copies of subjects are included,
+    but narrow no interval.
     """
 
     plan: CellPlan
     verdict: Verdict
     reason: str
-    """One or two plain sentences for readers who see a verdict for the first time."""
+    """The reason of the verdict: one or two plain sentences for readers who see a
+    verdict for the first time.
+    """
     n_text: str
     """Sample size in words: ``10 subjects x 20 trials (200/200 valid)``."""
     subjects: int = 0
-    """Subjects seen, copies included."""
+    """Number of subjects seen, copies included."""
     planned: int = 0
     """Number of trials planned for the estimand: valid + missing."""
     valid: int = 0
@@ -247,46 +254,49 @@ class CellResult(tables.Brief):
     rate: float | None = None
     """Mean of the subjects' own pass rates; None without a valid trial."""
     interval: tuple[float, float] | None = None
-    """Two-sided 95 % at least; with missing trials, it holds whether they would have
-    failed or passed.
+    """Two-sided interval of at least 95 %. If trials are missing, it holds whether they
+    would have failed or passed.
     """
     interval_method: str = ""
-    """The method of the interval."""
+    """The method by which the interval was computed."""
     standard_error: float | None = None
-    """Standard deviation of the subjects' pass rates over the root of their number;
-    None for one. ``interval`` is wider: it holds at any number of subjects.
+    """Standard error: the standard deviation of the subjects' pass rates divided by the
+    root of their number; None for one subject. ``interval`` is wider, because it holds
+    at any number of subjects.
     """
     icc: float | None = None
-    """Intraclass correlation observed between subjects (one-way ANOVA, in 0-1); None
-    with one subject.
+    """Observed intraclass correlation of the subjects' trials (one-way ANOVA, from 0 to
+    1); None with one subject.
     """
     judged: JudgedMean | None = None
-    """The measure, if the verdict concerns one; the differences and the plan's margin
-    are in its unit.
+    """The measure, if the verdict concerns one. The differences and the plan's margin
+    are then in its unit.
     """
     difference: float | None = None
-    """Model - reference, of the pass rate or of the measure in ``judged``."""
+    """Difference model - reference, of the pass rate or of the measure in
+    ``judged``.
+    """
     difference_low: float | None = None
     """One-sided 5 % lower bound of the difference, at any number of subjects."""
     difference_high: float | None = None
     """One-sided 5 % upper bound of the difference."""
     superior: bool = False
-    """PASS, and even the lower bound is above a reference that has an interval of its
-    own.
+    """Whether the verdict is PASS, and even the lower bound is above a reference that
+    has an interval of its own.
     """
     open_zones: tuple[tuple[float, float], ...] = ()
     """Ranges of the rate (or mean) in which no number of subjects decides, because the
-    animals are a sample; empty if the reference is a constant.
+    animals are only a sample; empty if the reference is a constant.
     """
     subjects_needed: int | None = None
-    """Number of subjects that would decide an INCONCLUSIVE in 4 of 5 cases; None if
-    more than 1,000 are needed.
+    """Number of subjects with which an INCONCLUSIVE cell would be decided in 4 of 5
+    cases; None if more than 1,000 are needed.
     """
     game: Game | None = None
-    """State of the betting; None without a claim."""
+    """State of the betting games; None if the cell makes no claim."""
     ability: Ability | None = None
-    """Model, animals and bar on the scale from 0 (without the ability) to 1 (ideal);
-    None if no zero is proved.
+    """Model, animals and bar on the ability scale, from 0 (without the ability) to 1
+    (ideal); None if no zero is proved.
     """
     answers: tuple[ByAnswer, ...] = ()
     """Subjects grouped by the answer that each was given for life."""
@@ -295,16 +305,20 @@ class CellResult(tables.Brief):
     curve_unit: str = "session"
     """``session``, or for example ``5 trials`` if the whole life is one session."""
     outcomes: Mapping[str, int] = field(default_factory=dict)
-    """Taxonomy (``TAXONOMY``, zeros too); the counts add up to ``planned``."""
+    """Number of trials by outcome (all of ``TAXONOMY``, zeros included). The numbers
+    add up to ``planned``.
+    """
     raw_outcomes: Mapping[str, int] = field(default_factory=dict)
-    """The protocol's own outcome names, by falling count."""
+    """Number of trials by the protocol's own name of the outcome. The most frequent
+    comes first.
+    """
     measures: tuple[Measure, ...] = ()
-    """The protocol's own numeric measures; those in blocks without a judged trial are
-    named by the block, such as ``latency in probe``.
+    """The protocol's own numeric measures. In blocks without a judged trial, their
+    names contain the block, as in ``latency in probe``.
     """
     conditions: tuple[ConditionCurve, ...] = ()
-    """Measures that the protocol reports ``by`` a variable, if it took at least two
-    values.
+    """Measures that the protocol reports ``by`` a variable, if the variable took at
+    least two values.
     """
     agent_counts: Mapping[str, int] = field(default_factory=dict)
     """The agent's own counters (``unparsed``, ...), summed over the trials."""
@@ -313,22 +327,22 @@ class CellResult(tables.Brief):
     classes: tuple[ClassShares, ...] = ()
     """The protocol's own measures whose values are names."""
     splits: tuple[SplitRate, ...] = ()
-    """Pass rate by the variables that the protocol names in ``split``; values in rising
-    order.
+    """Pass rate by the variables that the protocol names in ``split``. Their values are
+    in rising order.
     """
     strategy: tuple[Measure, ...] = ()
     """Measures of the agent's movement, the same for every protocol."""
     warnings: tuple[str, ...] = ()
-    """Reasons to doubt the numbers, for any verdict: replies without an answer, missing
-    trials.
+    """Reasons to doubt the numbers, whatever the verdict: replies without an answer,
+    missing trials.
     """
     causes: tuple[str, ...] = ()
-    """Causes of trials that could not be run, in the words of the failures, most
-    frequent first.
+    """Causes of trials that could not be run, in the words of the errors. The most
+    frequent comes first.
     """
     contradicted: tuple[str, ...] = ()
-    """Contradictions between lesions and the construct, one sentence each: a control
-    cell has its own, a plain cell those of its controls.
+    """Contradictions between lesions and the construct, one sentence each. A control
+    cell has its own contradiction, and a plain cell has those of its controls.
     """
     remarks: tuple[str, ...] = ()
     """Facts that a reader of the verdict must know: trials run anew, impossible
@@ -336,14 +350,14 @@ class CellResult(tables.Brief):
     """
 
     def ending(self, verdict: Verdict, reason: str, **values: Any) -> CellResult:
-        """Return this cell with a verdict and its reason, and other values."""
+        """Return this cell with a verdict, its reason, and these other values."""
         return dataclasses.replace(self, verdict=verdict, reason=reason, **values)
 
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """Mean pass rate over ``protocols`` fixed protocols, with a two-sided 95 % interval
-    that combines the cells' own.
+    """Mean pass rate over ``protocols`` fixed protocols. Its two-sided 95 % interval
+    combines those of the cells.
     """
 
     mean: float
@@ -361,21 +375,21 @@ class ModelSummary(tables.Brief):
     overall: Average | None
     """None if no cell has a rate."""
     ability: MeanAbility | None = None
-    """Mean over the protocols with an ability scale; None if none has one."""
+    """Mean ability over the protocols with an ability scale; None if none has one."""
     animals: MeanAbility | None = None
-    """Mean of the animals over the same protocols, whether or not the model
-    has a rate.
+    """Mean ability of the animals over the protocols with a scale, whether or not the
+    model has a rate there.
     """
     profile: Mapping[str, Average]
-    """By cognitive dimension, in the order of the plans."""
+    """Mean pass rate by cognitive dimension, in the order of the plans."""
     gate: Verdict
-    """PASS if all cells pass (an intersection-union test, which needs no correction),
-    FAIL if any cell fails.
+    """Verdict over all cells: PASS if all of them pass (an intersection-union test,
+    which needs no correction), FAIL if any fails.
     """
     gate_reason: str
     failed: tuple[str, ...]
-    """Cells in the list of FAILs of which at most 5 % are wrong on average (e-BH: Wang
-    and Ramdas 2022).
+    """The cells in a list of FAILs of which, on average, at most 5 % are wrong (e-BH:
+    Wang and Ramdas 2022).
     """
 
 
@@ -393,12 +407,14 @@ class ViewChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class BestOfViews(tables.Brief):
-    """The paper's headline number for one model, and a number without its bias."""
+    """The headline number of the CheeseBench paper for one model, and a number without
+    its bias.
+    """
 
     model: str
     variant: str = ""
     best: float
-    """Mean over protocols of the best view's rate: biased upward."""
+    """Mean over protocols of the best view's rate, which is biased upward."""
     cross_fitted: float | None
     """Rate of the view chosen on one half of the subjects (or trials), scored on the
     other half.
@@ -408,27 +424,31 @@ class BestOfViews(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PairedComparison(tables.Brief):
-    """Two runs with the same seeds: first - second over the paired subjects."""
+    """Two runs with the same seeds: the difference first - second over the paired
+    subjects.
+    """
 
     answer: Literal["better", "worse", "no loss", "undecided"] = "undecided"
     reason: str
     pairs: int = 0
     difference: float | None = None
-    """Mean of the paired differences of subject means; None without a pair."""
+    """Mean over pairs of the difference between the two subjects' means; None without a
+    pair.
+    """
     interval: tuple[float, float] | None = None
     """Two-sided 95 % t interval of the difference; None with fewer than two pairs."""
     p_value: float | None = None
     """Two-sided."""
     p_worst: float | None = None
-    """The largest p value that missing trials could have given; 1 if even the sign
-    depends on them.
+    """The largest p value that missing trials could have given; 1 if even the sign of
+    the difference depends on them.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class PairedPoint:
-    """One point of two curves: mean over the paired subjects of their pass rates, and
-    of the differences.
+    """One point of two curves: the mean pass rate of the paired subjects in each, and
+    the mean of the differences.
 
     ``interval`` is the two-sided 95 % t interval of plain - control; None with fewer
     than two pairs.
@@ -444,8 +464,8 @@ class PairedPoint:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Pass rate at the last point of the curve minus that at the first: mean over
-    subjects, 95 % t interval.
+    """Gain of the pass rate from the first point of the curve to the last: mean over
+    subjects, with its 95 % t interval.
     """
 
     mean: float
@@ -454,8 +474,8 @@ class Gain:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ControlResult(tables.Brief):
-    """A control and its plain cell, paired by subject. It makes no claim about the
-    rodent.
+    """A control and its plain cell, paired by subject. The comparison makes no claim
+    about the rodent.
     """
 
     control: CellResult
@@ -464,20 +484,20 @@ class ControlResult(tables.Brief):
     curve_unit: str
     points: tuple[PairedPoint, ...]
     gain_plain: Gain | None
-    """None if the curve has a single point."""
+    """Gain of the plain cell; None if its curve has a single point."""
     gain_control: Gain | None
     gain_difference: Gain | None
     comparison: PairedComparison
-    """Plain (first) against control (second), over the trials that enter the
-    estimand.
+    """Comparison of the plain cell (first) with the control (second), over the trials
+    that enter the estimand.
     """
     lesion: str = ""
-    """The control's implication for the construct, if it is a lesion."""
+    """What the control says about the construct, if the control is a lesion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedContrast:
-    """A cell beside the published number of a model under the same rules.
+    """A cell, and the published number of a model under the same rules.
 
     ``low`` and ``high`` are 95 % limits of the difference, as if all trials were
     independent.
@@ -487,8 +507,8 @@ class PublishedContrast:
     protocol: str
     view: str
     rate: float
-    """Pass rate over the first ``trials`` of the cell: as many as the published model
-    had, or fewer if some are missing.
+    """Pass rate over the first ``trials`` trials of the cell: as many as the published
+    model had, or fewer if some are missing.
     """
     trials: int
     published: float
@@ -512,7 +532,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDifference:
-    """Mean paired difference of two models over the protocols; all intervals together
+    """Mean paired difference of two models over the protocols. All intervals together
     hold at 95 %.
     """
 
@@ -530,13 +550,15 @@ class Leaderboard(tables.Brief):
     variant: str
     protocols: int
     subjects: int
-    """Smallest number of subjects over the protocols; the same for each model."""
+    """Smallest number of subjects over the protocols, which is the same for each
+    model.
+    """
     models: tuple[Ranked, ...]
     differences: tuple[ModelDifference, ...]
     not_validated: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
-    """Models on protocols whose PASS also holds as a list: at most 5 % of it are wrong
-    on average (e-BH).
+    """Models on protocols, as a list of PASSes of which, on average, at most 5 % are
+    wrong (e-BH).
     """
     failed: tuple[str, ...] = ()
 
@@ -549,7 +571,7 @@ class RunSummary(tables.Tabular):
     cells: tuple[CellResult, ...]
     models: tuple[ModelSummary, ...] = ()
     best_of_views: tuple[BestOfViews, ...] = ()
-    """One per model that ran in more than one view."""
+    """One entry for each model that ran in more than one view."""
     controls: tuple[ControlResult, ...] = ()
     """Every control cell with its plain cell. Controls are in ``cells`` but not in
     ``models``.
@@ -559,18 +581,20 @@ class RunSummary(tables.Tabular):
     contrasts: tuple[PublishedContrast, ...] = ()
     """The run beside the published model that ``--against`` names."""
     leaderboards: tuple[Leaderboard, ...] = ()
-    """One for every view of a run of the design ``leaderboard`` with several models."""
+    """One leaderboard for every view of a run with the design ``leaderboard`` and
+    several models.
+    """
     compared: object = None
     """The comparison with the baseline named by ``--compare``: a RunComparison, typed
     as object because its module imports this one.
     """
     frozen_set: str = ""
-    """Name of the frozen set that was run, with ``+`` if something was changed; empty
-    without one.
+    """Name of the frozen set that was run, with ``+`` if something in it was changed;
+    empty without a set.
     """
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each cell; ``Run.verdicts`` has more columns."""
+        """Return a row for each cell. ``Run.verdicts`` has more columns."""
         return [
             {
                 "model": cell.plan.model,
@@ -595,8 +619,8 @@ class RunSummary(tables.Tabular):
 
 
 def to_plain(value: object) -> object:
-    """Return a result as plain data: dataclasses and mappings become dictionaries,
-    sequences lists.
+    """Return a result as plain data: dataclasses and mappings become dictionaries, and
+    sequences become lists.
     """
     if isinstance(value, Variant):
         return str(value)

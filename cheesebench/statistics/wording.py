@@ -31,7 +31,7 @@ def no_value(plan: CellPlan) -> str:
 
 
 def beyond_range(plan: CellPlan, outside: int) -> Iterator[str]:
-    """Yield a warning if values of the judged measure exceed the range that the
+    """Yield a warning if values of the judged measure lie beyond the range that the
     protocol declares.
     """
     if outside and plan.measured is not None:
@@ -41,7 +41,9 @@ def beyond_range(plan: CellPlan, outside: int) -> Iterator[str]:
 
 
 def sample_size(sample: Sample) -> str:
-    """Return n in its standard form: ``10 subjects x 20 trials (200/200 valid)``."""
+    """Return the sample size in its standard form: ``10 subjects x 20 trials (200/200
+    valid)``.
+    """
     lengths = sorted({one.entered for one in sample.per_subject}) or [
         sample.absent_trials
     ]
@@ -59,13 +61,13 @@ def sample_size(sample: Sample) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return ``1 subject``, ``2 subjects``."""
+    """Return a count with its noun: ``1 subject``, ``2 subjects``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def amount(plan: CellPlan, value: float) -> str:
-    """Return a value of the judged quantity as text: ``82 %``, or ``4.25`` in the unit
-    of a measure.
+    """Return a value of the judged quantity as text: ``82 %`` or, in the unit of a
+    measure, ``4.25``.
     """
     return percent(value) if plan.measured is None else number(value)
 
@@ -78,8 +80,8 @@ def gap(plan: CellPlan, difference: float) -> str:
 
 
 def on_scale(index: float | None) -> str:
-    """Return an index of the ability scale as text: ``0.58``, ``< 0`` below the scale,
-    at most ``1.00``; ``–`` for None.
+    """Return an index of the ability scale as text, such as ``0.58``. It is ``< 0``
+    below the scale, at most ``1.00``, and ``–`` for None.
     """
     if index is None:
         return "–"
@@ -117,8 +119,8 @@ def margin(plan: CellPlan) -> str:
 
 
 def is_alike(plan: CellPlan) -> bool:
-    """Return whether a verdict concerns similarity to the animals, neither more nor
-    less.
+    """Return whether a verdict asks for a value like the animals' (``better:
+    alike``).
     """
     return plan.measured is not None and plan.measured.better == "alike"
 
@@ -152,7 +154,7 @@ def standing(game: Game) -> str:
 
 
 def nothing_measured(cell: CellResult) -> str:
-    """Return the reason for a cell without a valid trial: an ERROR, or a spent
+    """Return the reason for a cell without a valid trial: an error, or a spent
     budget.
     """
     if not cell.planned:
@@ -188,8 +190,8 @@ def broken_down(outcomes: Mapping[str, int]) -> int:
 
 
 def breakdown(cell: CellResult, broken: int) -> str:
-    """Return the reason of an ERROR for which some trials were run; ``cell`` is judged
-    by these.
+    """Return the reason of an ERROR although some trials were run. ``cell`` is judged
+    by these trials.
     """
     ran = plural(cell.valid, "trial")
     anew = cell.outcomes.get("run anew")
@@ -201,7 +203,7 @@ def breakdown(cell: CellResult, broken: int) -> str:
 
 
 def nothing_entered(cell: CellResult) -> str:
-    """Return the reason if trials were run, but none enters the pass rate."""
+    """Return the reason if trials were run, but none of them enters the pass rate."""
     kind, _, names = cell.plan.estimand.partition(":")
     blocks = [f"'{name}'" for name in names.split(",")]
     what = "none counts for the reference or the estimand"
@@ -250,8 +252,8 @@ def verdict(cell: CellResult) -> str:
 
 
 def _memory(plan: CellPlan) -> list[str]:
-    """Return the memory and training of a language model's subjects, on which a verdict
-    depends.
+    """Return sentences on the memory and the training of a language model's subjects,
+    on which a verdict depends.
     """
     line, trained = plan.settings.get("memory"), plan.settings.get("trained_on")
     said = [f"Memory: {line}."] if isinstance(line, str) and line else []
@@ -319,8 +321,8 @@ def _remedy(cell: CellResult) -> str:
 
 
 def _outlook(cell: CellResult) -> str:
-    """Return the number of subjects that would decide a cell, and the probability of
-    it.
+    """Return a clause on how many subjects would decide a cell, and with what
+    probability.
     """
     ahead, many = None if cell.game is None else cell.game.outlook, f"{_one(cell)}s"
     if cell.flags.this_subject_only and cell.flags.duplicate_subjects:
@@ -339,8 +341,8 @@ def _outlook(cell: CellResult) -> str:
 
 
 def undecidable(cell: CellResult) -> str:
-    """Return the range in which no number of subjects decides: ``41 % to 59.5 %``;
-    empty if the reference is a constant, or nothing is claimed.
+    """Return the range in which no number of subjects decides, as in ``41 % to 59.5
+    %``; an empty string if the reference is a constant, or the cell makes no claim.
     """
     zones = [
         " to ".join(amount(cell.plan, end) for end in zone) for zone in cell.open_zones
@@ -402,9 +404,10 @@ def uneven(answers: Iterable[ByAnswer]) -> Iterator[str]:
             yield f"{UNEVEN[0].upper()}{UNEVEN[1:]}: {rates} (p {p}). A rule that prefers one answer does this."
 
 
-#: Replaces *validated* for a PASS that does not hold for each answer.
+#: Replaces the word *validated* for a PASS that does not hold for each answer.
 UNEVEN = "not for each answer"
-#: Share of unusable answers and missing trials together above which every report warns.
+#: If unusable answers and missing trials together exceed this share, every report
+#: warns.
 DOUBTFUL = 0.05
 #: An agent's counters of unusable replies, and the phrase for each.
 _NO_ANSWERS = {
@@ -435,8 +438,8 @@ def doubts(
         0 if asked is None else asked.totals.malformed,
     )
     kinds = {said: counts.get(name, 0) for name, said in _NO_ANSWERS.items()}
-    # A reply may count under several kinds. Without the agent's own total, the kinds
-    # are added up.
+    # A reply may be of several kinds. If the agent gives no total, the kinds are added
+    # up.
     unusable = min(counts.get("unusable", sum(kinds.values())), calls)
     share = (unusable + malformed) / max(1, calls + malformed)
     if share + missing / max(1, planned) <= DOUBTFUL:
@@ -471,8 +474,8 @@ def with_doubts(cell: CellResult) -> str:
 def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
     """Return a cell with the totals of its calls, which may make its numbers doubtful.
 
-    The agent's counters then cover all recorded trials. A model that never acted has
-    not been tested.
+    The agent's counters then cover all recorded trials. The result of a model that
+    never acted becomes one that was not tested.
     """
     own = [text for text in cell.warnings if text not in warnings(cell)]
     cell = replace(
@@ -504,7 +507,7 @@ def to_act(counts: Mapping[str, int]) -> int:
     return counts.get("calls", 0) - counts.get("notes", 0)
 
 
-#: Doubt about trials of a language model in which it was never called.
+#: Doubt about trials of a language model in which the model was never called.
 NEVER_CALLED = (
     "not one call to the model (a replay of a run, or the log of another model)"
 )
@@ -529,7 +532,9 @@ def with_causes(cell: CellResult) -> str:
 
 
 def shares(found: ClassShares) -> str:
-    """Return the share of each name of a measure: ``direct 40 %, serial 60 %``."""
+    """Return the share of each value of a categorical measure: ``direct 40 %, serial 60
+    %``.
+    """
     total = sum(found.counts.values())
     return ", ".join(
         f"{name} {percent(count / total)}" for name, count in found.counts.items()
