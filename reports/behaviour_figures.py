@@ -31,13 +31,15 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 Drawn = tuple["Figure", str] | None
 #: Maximum number of steps of each cell that are replayed for its maps, subject after
-#: subject: about a second.
+#: subject. They take about a second.
 MOST_STEPS = 20_000
-#: Side of an arena from above, in inches.
+#: Size of the map of an arena, in inches.
 MAP = 1.25
-#: Minimum number of squares of a zone whose outline is drawn: a spot is not an area.
+#: Minimum number of squares of a zone whose outline is drawn. A single spot needs no
+#: outline.
 LEAST_ZONE = 4
-#: Colours of squares by kind; of all other kinds; of zones; and of time.
+#: Colours: of squares by their kind; of squares of all other kinds; of zones; and of
+#: the time spent on squares.
 SHADES = {"void": "white", "landmark": "white", "floor": "#f3f1ea", "door": "#f7e8cd"}
 SOLID, ZONE, HEAT = "#8a929c", "#6f8fb8", "#b3430b"
 #: Colour and name of a track, by the end of its trial.
@@ -71,8 +73,8 @@ def lived(
     runs: Sequence[tuple[RunSummary, RunLog]],
     plugins: PluginManager,
 ) -> Sequence[Lived]:
-    """Return the behaviour of the subjects of every cell. Groups are in the order of
-    the runs and of their models.
+    """Return the behaviour of the subjects of every cell. ``groups`` are in the order
+    of the runs and of their models.
     """
     logs = [log for summary, log in runs for _ in summary.models]
     found = []
@@ -90,8 +92,8 @@ def lived(
 
 
 def forest(groups: Sequence[drawing.Group]) -> Drawn:
-    """Draw the difference from the animals for every cell, with its bounds and the
-    margin, so that the verdict can be seen.
+    """Draw, for every cell, the difference from the animals with its bounds and the
+    margin, so that one sees the verdict.
     """
     judged = [
         (n, g, c)
@@ -164,8 +166,8 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
 
 
 def took(all_lived: Sequence[Lived], name: str) -> Drawn:
-    """Draw latency or path length by session: a panel for each protocol, subjects as
-    thin lines under their mean.
+    """Draw latency or path length by session, with a panel for each protocol. Subjects
+    are thin lines under their mean.
     """
     own = [one for one in all_lived if len(one.behaviour.mean(name)) > 1]
     panels = _panels(
@@ -196,8 +198,8 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
         said.append(
             f"{one.group.label} on {one.cell.plan.protocol}: {', '.join(map(number, mean.values()))}"
         )
-    # Set at the end, because an axis with a fixed limit no longer grows with its
-    # contents.
+    # The limit is set at the end, because an axis with a fixed limit no longer grows
+    # with its contents.
     for axes in by_name.values():
         axes.set_ylim(bottom=0)
         drawing.whole_ticks(axes)
@@ -263,10 +265,11 @@ def strategies(all_lived: Sequence[Lived]) -> Drawn:
 
 
 def maps(all_lived: Sequence[Lived], *, single: bool) -> Drawn:
-    """Draw the floor of every cell in its first and last session, a line for each
-    protocol.
+    """Draw the floor of every cell in its first and last session, with a row of maps
+    for each protocol.
 
-    It shows all subjects' time, or the first subject's tracks.
+    The maps show the time of all subjects or, with ``single``, the tracks of the first
+    subject.
     """
     walked = [one for one in all_lived if one.tracks and one.ground is not None]
     if not walked:
@@ -315,7 +318,7 @@ def _in_lines(name: str) -> str:
 
 
 def _beside(axes: Axes, text: str) -> None:
-    """Write the name of a line of drawings."""
+    """Write a name beside a row of drawings."""
     axes.text(
         -0.08,
         0.5,
@@ -393,7 +396,7 @@ def _places(axes: Axes, floor: Ground) -> None:
 def _outline(
     squares: frozenset[tuple[int, int]],
 ) -> Iterable[tuple[tuple[float, float], tuple[float, float]]]:
-    """Yield the sides of squares that separate two places."""
+    """Yield the sides of squares between the inside and the outside of an area."""
     for x, y in sorted(squares):
         for across, down in ((1, 0), (-1, 0), (0, 1), (0, -1)):
             if (x + across, y + down) not in squares:
@@ -478,8 +481,8 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
 
 
 def conditions(groups: Sequence[drawing.Group]) -> Drawn:
-    """Draw the rates of a dialogue with many cells as a heat map: conditions by graphs,
-    a panel for each model.
+    """Draw the rates of a dialogue with many cells as a heat map of conditions by
+    graphs, with a panel for each model.
     """
     found = [
         (group, by_graph)
@@ -534,8 +537,8 @@ def conditions(groups: Sequence[drawing.Group]) -> Drawn:
 
 
 def best_of_views(summaries: Sequence[RunSummary]) -> Drawn:
-    """Draw the best view's rate of every model on every protocol (the paper's Figure
-    3), with the animals.
+    """Draw, for every model and protocol, the rate of the best view (as in Figure 3 of
+    the CheeseBench paper), with the animals' rate.
     """
     found = [best for summary in summaries for best in summary.best_of_views]
     names = list(
@@ -586,7 +589,9 @@ def best_of_views(summaries: Sequence[RunSummary]) -> Drawn:
 def _panels(
     keys: Sequence[K], title: Callable[[K], str], share: bool = False, size: float = 2.8
 ) -> tuple[Figure, Mapping[K, Axes]] | None:
-    """Return a figure with a panel for each key; None without keys."""
+    """Return a figure with a panel for each key, and the panels by key; None without
+    keys.
+    """
     if not keys:
         return None
     across = min(4, len(keys))

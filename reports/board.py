@@ -1,5 +1,5 @@
-"""The board as an image for a talk: a line for each model, a column for each
-paradigm, as SVG.
+"""Draws the board as an SVG image for a talk, with a row for each model and a column
+for each paradigm.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from cheesebench.reports.matrix import Matrix, Row
     from cheesebench.statistics import RunSummary
 
-#: Sizes in pixels: a column, a line, the head with its slanted names, and an edge.
+#: Sizes in pixels: width of a column, height of a row, height of the head with its
+#: slanted names, and width of an edge.
 COLUMN, LINE, HEAD, EDGE = 84, 44, 110, 16
-#: Width in pixels of a letter of a model's name.
+#: Width of a letter of a model's name, in pixels.
 LETTER = 9
-#: Fill and text colour of a field, readable on white and in print.
+#: Fill and text colour of a field. Both can be read on white and in print.
 COLOURS = {
     "PASS": ("#dcf2e0", "#17692e"),
     "FAIL": ("#fbe3df", "#a8201a"),
@@ -29,7 +30,7 @@ _PLAIN = ("#ffffff", "#1d2126")
 
 
 def render(summary: RunSummary) -> str:
-    """Return the image: the best model first, the animals last."""
+    """Return the image. The best model comes first, and the animals last."""
     found = matrix(summary)
     rows = [row for row in found.rows if row.kind in ("model", "rodent")]
     names = [clean(row.whose) for row in rows]

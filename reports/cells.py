@@ -1,5 +1,5 @@
-"""The texts and numbers that all report formats share, and their escaping: names and
-reasons are untrusted.
+"""The texts and numbers that all report formats share, and their escaping, because
+names and reasons are untrusted.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from cheesebench.statistics.wording import (
 if TYPE_CHECKING:
     from cheesebench.statistics import ControlResult, CurvePoint, Gain
 
-#: Maximum length of a text: longer ones are not read in a report, and would break a
-#: table.
+#: Maximum length of a text in characters. Nobody reads a longer one in a report, and it
+#: would break a table.
 LONGEST = 1000
 
 _MARKUP = re.compile(r"[\\`*\[\]|~$]")
-#: Underscores that mark something: those inside a word do not, and names are full of
-#: them.
+#: Underscores that Markdown takes as marks. Those inside a word, which are frequent in
+#: names, are no marks.
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 #: Characters that GitHub turns into a mention or a link.
 _LIVE = re.compile(
@@ -54,14 +54,14 @@ _LIVE = re.compile(
 )
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _IN_CODE = str.maketrans("`<>", "'‹›")
-#: Unicode categories of unprintable characters: control, format (direction marks),
-#: surrogate, unassigned, private, and separators of lines.
+#: Unicode categories of unprintable characters: control, format (such as direction
+#: marks), surrogate, unassigned, private, and separators of lines.
 _UNPRINTABLE = frozenset(("Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"))
 
 
 def clean(text: object, longest: int = LONGEST) -> str:
-    """Return one printable line, with blanks for line breaks, and � for control and
-    direction characters.
+    """Return one printable line. Line breaks become blanks, and control and direction
+    characters become �.
     """
     line = " ".join(str(text).split())
     if len(line) > longest:
@@ -75,10 +75,10 @@ def clean(text: object, longest: int = LONGEST) -> str:
 
 
 def visible(text: str, longest: int) -> str:
-    """Return text with its line breaks, and with invisible characters spelled out, as
-    in ``⟨U+202E⟩``.
+    """Return text with its line breaks. Invisible characters are spelled out, as in
+    ``⟨U+202E⟩``.
 
-    Text beyond ``longest`` characters is replaced by a note of its length.
+    What exceeds ``longest`` characters is replaced by a note on its length.
     """
     rest = len(text) - longest
     lines = (
@@ -110,18 +110,19 @@ def escape(text: object) -> str:
     """Return Markdown (GitHub's) that shows exactly ``clean(text)``, in a table cell or
     inside a line.
 
-    Not safe at the start of a line, where ``#`` or ``-`` would still have a meaning.
+    The result is not safe at the start of a line, where ``#`` or ``-`` would still have
+    a meaning.
     """
     line = _MARKUP.sub(r"\\\g<0>", clean(text))
     line = _UNDERSCORE.sub(r"\_", line)
     line = re.sub("[&<>]", lambda match: _ENTITIES[match.group()], line)
-    # A comment in between keeps GitHub from making a mention or a link.
+    # A comment between the characters keeps GitHub from making a mention or a link.
     return _LIVE.sub(lambda match: f"{match[0][0]}<!-- -->{match[0][1:]}", line)
 
 
 def fenced(text: object, width: int) -> str:
-    """Return ``clean(text)`` for a code block: exactly ``width`` characters, without
-    backticks and angle brackets.
+    """Return ``clean(text)`` for a code block. It has exactly ``width`` characters, and
+    no backticks or angle brackets.
     """
     return clean(text, width).translate(_IN_CODE).ljust(width)
 
@@ -151,7 +152,7 @@ HOW_TO_READ_MEASURE = (
 CHANCE = "chance"
 #: Note above pass rates by dimension.
 HOW_TO_READ_PROFILE = (
-    "A drawing, not a finding: means of pass rates over the protocols that name a dimension. Nothing shows that the "
+    "This is a drawing, not a finding: the means of pass rates over the protocols that name a dimension. Nothing shows that the "
     "dimensions are separate abilities; in the built-in agents all rates follow one factor."
 )
 #: Note below tables with abilities.
@@ -179,7 +180,7 @@ def mean(overall: Average) -> str:
 
 
 def marked(verdict: Verdict) -> str:
-    """Return ``✔ PASS`` and the like."""
+    """Return the verdict with its mark, as in ``✔ PASS``."""
     return f"{MARKS[verdict]} {verdict.value}"
 
 
@@ -189,8 +190,8 @@ def measured_name(cell: CellResult) -> str:
 
 
 def rate(cell: CellResult) -> str:
-    """Return the judged quantity: the pass rate, or a measure with its name,
-    ``breakpoint 4.25``.
+    """Return the judged quantity as text: the pass rate, or a measure with its name, as
+    in ``breakpoint 4.25``.
     """
     if cell.plan.measured is not None:
         name = cell.plan.measured.name
@@ -199,7 +200,9 @@ def rate(cell: CellResult) -> str:
 
 
 def interval(cell: CellResult) -> str:
-    """Return its 95 % interval, ``38–55 %``; for a measure, ``3.1 to 5.4``."""
+    """Return the 95 % interval of the judged quantity: ``38–55 %`` or, for a measure,
+    ``3.1 to 5.4``.
+    """
     if cell.plan.measured is not None:
         found = None if cell.judged is None else cell.judged.interval
         return NOTHING if found is None else " to ".join(map(number, found))
@@ -314,7 +317,9 @@ def _moving_at_random(cell: CellResult) -> str:
 
 
 def training(cells: Iterable[CellResult]) -> str:
-    """Return the training of animals and subjects; empty if none is known."""
+    """Return a sentence on the training of animals and subjects; an empty string if
+    nothing is known of it.
+    """
     said = [
         f"{cell.plan.label} {own.training.removeprefix('training: ')}"
         for cell in cells
@@ -324,7 +329,9 @@ def training(cells: Iterable[CellResult]) -> str:
 
 
 def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
-    """Return a row for each value of each answer that subjects keep for life."""
+    """Return a table with a row for each value of each answer that subjects keep for
+    life.
+    """
     rows: list[tuple[str, ...]] = []
     for cell in cells:
         for one in cell.answers:
@@ -345,7 +352,7 @@ def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
 
 #: Headings of the rows of ``by_answer``.
 BY_ANSWER = ("protocol", "answer", "value", "rate", "subjects", "gap", "p")
-#: Note above that table.
+#: Note above the table of ``by_answer``.
 HOW_TO_READ_BY_ANSWER = (
     "Subjects grouped by the right answer that each was given for life. The gap is between the largest and the "
     "smallest rate, in points; p is the share of relabelings of the subjects with a gap as large. From 25 points "
@@ -431,7 +438,7 @@ def standard(cell: CellResult) -> str:
 
 
 def standard_name(cells: Sequence[CellResult]) -> str:
-    """Return the owner of those numbers, for a heading."""
+    """Return whose numbers ``standard`` gives, as a heading."""
     by_chance = {cell.plan.against == "chance" for cell in cells}
     return (
         "rodent"
@@ -453,8 +460,8 @@ def question(cells: Iterable[CellResult]) -> str:
 
 
 def goodness(plan: CellPlan, difference: float) -> float:
-    """Return a difference as a proportion (of the range, for a measure), positive if
-    the model is better.
+    """Return a difference as a proportion (for a measure, of its range). It is positive
+    if the model is better.
     """
     if plan.measured is None:
         return difference
@@ -467,8 +474,8 @@ def goodness(plan: CellPlan, difference: float) -> float:
 
 
 def difference_name(cells: Iterable[CellResult]) -> str:
-    """Return the heading of a column of differences; it names the reference if all
-    cells have the same kind.
+    """Return the heading of a column of differences. It names the reference if that is
+    of the same kind for all cells.
     """
     cells = list(cells)
     if any(cell.plan.measured is not None for cell in cells):
@@ -491,8 +498,8 @@ class Numbers:
 
 
 def numbers(cells: Sequence[CellResult]) -> list[Numbers]:
-    """Return the lines of a table of verdicts, with the same number of decimals in all
-    lines of a column.
+    """Return the rows of a table of verdicts. All rows of a column have the same number
+    of decimals.
     """
     names = list(map(measured_name, cells))
     columns = {
@@ -506,9 +513,7 @@ def numbers(cells: Sequence[CellResult]) -> list[Numbers]:
 
 
 def in_progress(summary: RunSummary) -> str:
-    """Return a remark on a run that a session is still running; empty
-    for all others.
-    """
+    """Return a remark on a run that is still in progress; empty for all others."""
     done = summary.manifest.get("in_progress")
     return (
         f"In progress: {done} finished; only those are reported."
@@ -560,8 +565,8 @@ def undecidable(cells: Iterable[CellResult]) -> list[str]:
 
 
 def margin(cell: CellResult) -> str:
-    """Return the difference beyond which a verdict is FAIL: minus the margin, for a
-    pass rate and animals.
+    """Return the difference beyond which a verdict is FAIL. For a pass rate and
+    animals, this is minus the margin.
     """
     return wording.margin(cell.plan)
 
@@ -594,7 +599,7 @@ def is_invented(cell: CellResult) -> bool:
 
 
 def remarks(cell: CellResult) -> list[str]:
-    """Return the remarks that a reader must know before believing the number."""
+    """Return the remarks that a reader must know before trusting the number."""
     flags = cell.flags
     notes = [
         (validity(cell), True),
@@ -617,7 +622,7 @@ def remarks(cell: CellResult) -> list[str]:
             cell.valid and flags.duplicate_subjects,
         ),
         ("memory contradicted", flags.memory_contradicted),
-        # If there are many, a warning has already said so.
+        # If there are many, a warning already says so.
         (
             f"{cell.missing} missing",
             cell.missing
@@ -635,8 +640,8 @@ def remarks(cell: CellResult) -> list[str]:
 
 
 def how_it_was_run(cell: CellResult) -> str:
-    """Return how the cell was run, without the final full stop, because it is part of a
-    list.
+    """Return remarks on how the cell was run. They have no final full stop, because
+    they are parts of a list.
     """
     return " ".join(cell.remarks).removesuffix(".")
 
@@ -659,15 +664,15 @@ def stopped(cell: CellResult) -> str:
 
 
 def settled(cell: CellResult) -> str:
-    """Return the evidence of a decided cell, shortened, because its row has the
+    """Return the evidence of a decided cell in short, because its row has the
     difference and the margin.
     """
     return stopped(cell) if cell.verdict in ("PASS", "FAIL") else ""
 
 
 def validity(cell: CellResult) -> str:
-    """Return a note on the validation of the cell's construct with lesions; empty for
-    protocols of items.
+    """Return a note on how the cell's construct was validated with lesions; an empty
+    string for dialogues.
     """
     if cell.plan.items:
         return ""
@@ -685,8 +690,8 @@ def validity_in_full(cell: CellResult) -> str:
     """Return the note of ``validity`` together with the lesions: ``validated: memory,
     abolished by lesions: blind (leaves at most 25 %)``.
 
-    It is followed by the unnamed lesion with the highest remaining rate, and by the
-    reason if the lesions cannot show the construct.
+    Then comes, of the lesions that the construct does not name, the one with the
+    highest remaining rate; and the reason, if the lesions cannot show the construct.
     """
     construct = cell.plan.construct
     if construct is None:
@@ -707,8 +712,8 @@ def validity_in_full(cell: CellResult) -> str:
 
 
 def passed_by(cell: CellResult) -> str:
-    """Return the simplest subject that the audit found to pass, which a PASS therefore
-    does not exclude.
+    """Return a sentence on the simplest subject that passes according to the audit. A
+    PASS does not exclude such a subject.
     """
     construct, reference = cell.plan.construct, cell.plan.reference
     found = construct.passed_by if construct is not None else None
@@ -724,8 +729,8 @@ def passed_by(cell: CellResult) -> str:
 
 
 def validities(cells: Iterable[CellResult]) -> list[tuple[str, str]]:
-    """Return the label and the full text on its construct for each cell that has one,
-    or is contradicted.
+    """For each cell that has a construct or is contradicted, return its label and the
+    full text on its construct.
     """
     said = [
         (cell, " ".join((f"{validity_in_full(cell)}.", *cell.contradicted)))
@@ -746,7 +751,7 @@ def _mostly_cut_off(cell: CellResult) -> bool:
 NOT_VALIDATED = "not validated"
 #: Wording of a construct's status.
 VALIDITY = SAID
-#: Meaning of each remark, printed once below a table that uses it.
+#: Meaning of each remark. It is printed once, below a table that has the remark.
 MEANINGS = {
     NOT_VALIDATED: "the protocol does not name the lesions that would show what it measures, so a score may be possible without "
     "it",
@@ -758,7 +763,7 @@ MEANINGS = {
     ]: "in the audit, a lesioned subject did better than the protocol allows",
     UNEVEN: "the subjects' success depends on which answer was right for them, as with a rule that prefers one",
     "contradicted by a lesion": "the model succeeds without what the protocol measures",
-    INVENTED: "no animal was observed: the rodents' number is there to try out the protocol, and a verdict says nothing "
+    INVENTED: "no animal was observed: the rodents' number serves to try out the protocol, and a verdict says nothing "
     "about animals",
     "analogy": "the rodents' number is that of a different event than the success compared with it",
     "rodent declared": "the protocol declares the rodents' number without data on individual animals, so its error is not known",
@@ -770,7 +775,7 @@ MEANINGS = {
     "mostly cut off": "most replies ended at the limit of tokens; raise it with --reply-tokens",
     "stopped by its result": "the number of subjects depended on what they did, so the rate lies on the side of the "
     "verdict, on average; the interval holds all the same",
-    "no claim": "the design checks the wiring only",
+    "no claim": "the design only checks that everything works",
 }
 
 
@@ -779,7 +784,9 @@ def cells_of(summary: RunSummary, model: ModelSummary) -> list[CellResult]:
 
 
 def with_controls(summary: RunSummary, cells: Sequence[CellResult]) -> list[CellResult]:
-    """Return the cells and those of their controls, whose calls were paid for, too."""
+    """Return the cells and those of their controls, because calls of controls are paid
+    for, too.
+    """
     keys = {cell.plan.key for cell in cells}
     return [
         *cells,
@@ -800,7 +807,7 @@ def _group(what: CellPlan | ModelSummary) -> tuple[str, str, str]:
 
 
 def whose(what: CellPlan | ModelSummary) -> tuple[str, str]:
-    """Return the model's name, and the view and variant (not yet escaped)."""
+    """Return the model's name, and its view and variant (not yet escaped)."""
     return (what.model, ", ".join(filter(None, (what.view, str(what.variant)))))
 
 
@@ -815,8 +822,8 @@ def counts(cells: Iterable[CellResult]) -> str:
 
 
 def rodent_mean(cells: Iterable[CellResult]) -> float | None:
-    """Return the animals' mean over the cells of the model's own mean; None unless all
-    have one.
+    """Return the animals' mean over the cells of which the model's mean is made; None
+    unless all of these have an animals' rate.
     """
     references = [cell.plan.reference for cell in averaged(cells)]
     return complete_mean(
@@ -832,8 +839,8 @@ def averaged(cells: Iterable[CellResult]) -> list[CellResult]:
 
 
 def averaged_over(cells: Sequence[CellResult]) -> str:
-    """Return the number of protocols in the mean, as in ``over 2 of 4 protocols``;
-    empty if all are in it.
+    """Return how many protocols are in the mean, as in ``over 2 of 4 protocols``; an
+    empty string if all of them are.
     """
     count = len(averaged(cells))
     return (
@@ -844,14 +851,14 @@ def averaged_over(cells: Sequence[CellResult]) -> str:
 
 
 def complete_mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean; None without values, or if one is missing, because means are
+    """Return the mean; None without values, or if a value is missing, because means are
     only compared over the same protocols.
     """
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
-#: Headers for the result of ``call_numbers``.
+#: Headings for the result of ``call_numbers``.
 CALL_HEADERS = (
     "calls",
     "attempts",
@@ -865,8 +872,8 @@ CALL_HEADERS = (
 
 
 def call_numbers(totals: CallTotals) -> tuple[str, ...]:
-    """Return call statistics in the order of CALL_HEADERS; the cost covers only calls
-    with a known price.
+    """Return statistics of calls in the order of CALL_HEADERS. The cost covers only
+    calls with a known price.
     """
     cached = percent(totals.cached / totals.prompt) if totals.prompt else NOTHING
     if totals.written:
@@ -891,8 +898,9 @@ def call_totals(cells: Iterable[CellResult]) -> CallTotals:
 
 
 def connected(cells: Iterable[CellResult]) -> str:
-    """Return the number of answered calls, for runs that only check the wiring; empty
-    without a call, and for runs with a claim or a control.
+    """Return a sentence on the number of answered calls, for runs that only check that
+    everything works; an empty string without a call, and for runs with a claim or a
+    control.
     """
     cells = list(cells)
     calls, unparsed = _asked(cells)
@@ -901,7 +909,7 @@ def connected(cells: Iterable[CellResult]) -> str:
         return ""
     if unparsed < calls:
         return f"Connected: {plural(answered or calls, 'call')} answered, {unparsed} unparsed."
-    more = f" {answered - calls} more are of trials that did not end." * (
+    more = f" {answered - calls} more belong to trials that did not end." * (
         answered > calls
     )
     return (
@@ -911,8 +919,8 @@ def connected(cells: Iterable[CellResult]) -> str:
 
 
 def _asked(cells: Iterable[CellResult]) -> tuple[int, int]:
-    """Return the number of replies that were meant to name actions, and of those that
-    did not.
+    """Return how many replies were meant to name actions, and how many of these named
+    none.
     """
     counts = [cell.agent_counts for cell in cells]
     unparsed = sum(one.get("unparsed", 0) for one in counts)
@@ -922,9 +930,9 @@ def _asked(cells: Iterable[CellResult]) -> tuple[int, int]:
 def behaviour(run_id: str, cells: Iterable[CellResult]) -> str:
     """Return a model's behaviour in figures.
 
-    These are the shares of the actions that it chose, and of the replies that were
-    read, ran on or were cut off, with an example of an unread reply, and the command
-    that lists these.
+    The figures are the shares of the actions that it chose, and of replies that were
+    read, ran on or were cut off. An example of an unread reply follows, with the
+    command that lists such replies.
     """
     cells = [cell for cell in cells if cell.calls is not None]
     asked, unparsed = _asked(cells)
@@ -964,8 +972,8 @@ def _example(run_id: str, cell: CellResult) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CallsTable:
-    """The calls of a model's cells as a table: protocol, CALL_HEADERS, and the agent's
-    counters.
+    """The calls of a model's cells as a table. Its columns are the protocol,
+    CALL_HEADERS, and the agent's counters.
     """
 
     headers: tuple[str, ...]
@@ -975,8 +983,8 @@ class CallsTable:
 
 
 def calls_table(cells: Iterable[CellResult]) -> CallsTable | None:
-    """Return the table of the cells with calls, with their sum if there are several;
-    None without any.
+    """Return the table of the cells with calls, and their sum if there are several;
+    None if no cell has calls.
     """
     made = [(cell, cell.calls) for cell in cells if cell.calls is not None]
     if not made:
@@ -1025,17 +1033,18 @@ def _range(limits: tuple[float, float]) -> str:
     return f"{low}–{high} %"
 
 
-#: Note above the table of a run beside a published model.
+#: Note above the table that compares a run with a published model.
 HOW_TO_READ_CONTRASTS = (
-    "Same rules and settings, and as many trials (of a longer run the first ones); in no verdict. The wording of the "
-    "prompt is our own, and so are the views other than ascii_2d. The 95 % interval treats all trials as independent, "
-    "which those of one subject are not: it is too narrow. An interval that contains 0 decides nothing."
+    "Rules, settings and number of trials are the same (of a longer run, the first trials count). No verdict depends "
+    "on this table. The wording of the prompt is our own, and so are the views other than ascii_2d. The 95 % interval "
+    "treats all trials as independent. Those of one subject are not, so it is too narrow. An interval that contains 0 "
+    "decides nothing."
 )
 CONTRAST_HEADERS = ("protocol", "view", "this run", "published", "difference in points")
 
 
 def contrast_rows(contrasts: Sequence[PublishedContrast]) -> list[tuple[str, ...]]:
-    """Return the rows of the table of a run beside a published model."""
+    """Return the rows of the table that compares a run with a published model."""
     return [
         (
             one.protocol,
@@ -1067,8 +1076,8 @@ def leaderboard_title(board: Leaderboard) -> str:
 
 
 def leaderboard_rows(board: Leaderboard) -> list[tuple[str, ...]]:
-    """Return the models, best first, with the ranks that the intervals allow and the
-    differences from the best.
+    """Return a row for each model, the best first, with the ranks that the intervals
+    allow and the differences from the best model.
     """
     best, rows = board.models[0].model, list[tuple[str, ...]]()
     for one in board.models:
@@ -1093,7 +1102,7 @@ def leaderboard_rows(board: Leaderboard) -> list[tuple[str, ...]]:
 
 
 def leaderboard_lists(board: Leaderboard) -> str:
-    """Return the verdicts that also hold as lists."""
+    """Return a sentence on the verdicts that also hold as lists."""
     said = (
         f"{name}: {', '.join(own) or 'none'}"
         for name, own in (("PASS", board.passed), ("FAIL", board.failed))
@@ -1152,7 +1161,7 @@ def settings_table(summary: RunSummary) -> tuple[Sequence[str], list[list[str]]]
 
 HEADINGS = ("plain", "95 %", "control", "95 %", "plain − control", "95 %", "pairs")
 HOW_TO_READ_CONTROLS = (
-    "Subjects of a control have the same seeds and draws as those of the plain cell and are paired with them. "
+    "The subjects of a control have the same seeds and draws as those of the plain cell, and are paired with them. "
     "Learning that depends on what a control removes must vanish: the control's curve then stays flat where the "
     "plain one rises. A control makes no claim about the rodent and enters no verdict."
 )
@@ -1174,8 +1183,8 @@ def headers(result: ControlResult) -> tuple[str, ...]:
 
 
 def rows(result: ControlResult) -> list[tuple[str, ...]]:
-    """Return a row for each point of the curves: both rates with the intervals of their
-    cells, and the difference.
+    """Return a row for each point of the curves: both rates with their intervals, and
+    the difference.
     """
     plain = {point.session: point for point in result.plain.curve}
     control = {point.session: point for point in result.control.curve}

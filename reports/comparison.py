@@ -1,4 +1,6 @@
-"""The comparison of two runs as text, Markdown and JSON, and a summary as JSON."""
+"""Renders the comparison of two runs as text, Markdown and JSON, and a summary as
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -50,14 +52,15 @@ _HOW_TO_READ = (
 )
 #: Columns of the text for a terminal.
 WIDTH = 80
-#: Separator of the ends of an interval; and the columns with numbers of one kind.
+#: Separator between the ends of an interval; and the columns that have numbers of one
+#: kind.
 _TO, _LEVELLED = "..", range(2, 6)
-#: Maximum number of characters of a run's name above a column.
+#: Maximum length, in characters, of a run's name that stands above a column.
 _NARROW = 10
 
 
 def sides(comparison: RunComparison) -> tuple[str, str]:
-    """Return the headings for the two runs: their names, if short."""
+    """Return the headings for the two runs: their names, if these are short."""
     runs = (comparison.first, comparison.second)
     if runs[0] == runs[1]:
         return "first", "second"
@@ -181,8 +184,8 @@ def answer(
 
 
 def _who(comparison: RunComparison, model: ModelComparison) -> tuple[str, str]:
-    """Return the names of the compared runs, or of the models if both are
-    from one run.
+    """Return the names of the compared runs; those of the models if both are from one
+    run.
     """
     runs = comparison.first, comparison.second
     models = model.first_model, model.second_model
@@ -198,8 +201,8 @@ def _reservations(model: ModelComparison) -> str:
     """Return the reservations about a model for which no difference is shown."""
     said, overall = "", model.overall
     if overall.p_value is not None and overall.p_value < ALPHA:
-        # They could have made the p value large.
-        said += " That depends on missing trials."
+        # Missing trials could have made the p value large.
+        said += " This result depends on missing trials."
     if overall.interval is not None and overall.interval[0] < 0:
         ends = " to ".join(map(points, overall.interval))
         said += f" The mean's 95 % interval is {ends}; it decides nothing."
@@ -207,7 +210,9 @@ def _reservations(model: ModelComparison) -> str:
 
 
 def lost(model: ModelComparison) -> str:
-    """Say how trials that are missing are compared; empty where none is."""
+    """Return a sentence on how missing trials are compared; an empty string if none is
+    missing.
+    """
     if not model.missing:
         return ""
     return (
@@ -234,8 +239,8 @@ def rows(comparison: RunComparison, model: ModelComparison) -> list[tuple[str, .
 def _levelled(
     found: Sequence[tuple[str, ...]], kinds: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    """Return the rows with equally many decimals in all rates, differences and
-    intervals of a kind.
+    """Return the rows with the same number of decimals in all rates, differences and
+    intervals of one kind.
     """
     columns = [
         _level_ends(column, kinds) if place in _LEVELLED else column
@@ -280,8 +285,8 @@ def _pairs(cell: CellComparison) -> str:
 
 
 def reasons(model: ModelComparison) -> dict[str, list[str]]:
-    """Return the sentences that rows need, each with its protocols, except the overall
-    answer.
+    """Return the sentences that explain rows, each with its protocols. The row of the
+    overall answer is left out.
     """
     found = dict[str, list[str]]()
     for cell in model.cells:
@@ -295,7 +300,7 @@ def reasons(model: ModelComparison) -> dict[str, list[str]]:
 
 
 def _needs_reason(cell: CellComparison) -> bool:
-    """Return whether the row needs a sentence: it does not if its p value alone
+    """Return whether a row needs a sentence. It needs none if its p value alone
     explains the answer.
     """
     raw = cell.paired.p_value
@@ -348,7 +353,7 @@ def _notes(
     comparison: RunComparison, shown: Callable[[object], str]
 ) -> list[tuple[str, list[str]]]:
     notes = []
-    # Two models are already named above their table.
+    # If there are two models, their names are already above the table.
     named = {
         (model.first_model, model.second_model)
         for model in comparison.models
@@ -367,8 +372,8 @@ def _notes(
 
 
 def _text_table(comparison: RunComparison, model: ModelComparison) -> str:
-    """Return the narrow table, with only the p value that decides the answer
-    (Holm-adjusted if there is one).
+    """Return the narrow table. It has only the p value that decides the answer: the
+    Holm-adjusted one, if there is one.
     """
     lines = [
         (said, *values, holm if holm != NOTHING else p, remarks)

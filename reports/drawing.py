@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from cheesebench.records import ReferenceValue
     from cheesebench.statistics import CellResult, ModelSummary
 
-#: Okabe and Ito's palette (2008), which any colour vision can tell apart; in grey, the
-#: marks help.
+#: Okabe and Ito's palette (2008), whose colours can be told apart with any colour
+#: vision. In print without colours, the marks help.
 COLOURS = (
     "#0072B2",
     "#D55E00",
@@ -54,7 +54,7 @@ class Group:
 
 
 def new(width: float = WIDTH, height: float = HEIGHT) -> Figure:
-    # Not pyplot, which keeps figures alive and may look for a display.
+    # pyplot is not used, because it keeps figures in memory and may look for a display.
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -76,7 +76,7 @@ def shared_legend(figure: Figure) -> None:
     )
 
 
-#: Marker and fill of the animals' number, by its kind.
+#: Marker and fill of the animals' number, by the kind of the number.
 ANIMALS = {
     "measured": ("D", RODENT),
     "declared": ("D", "white"),
@@ -85,8 +85,8 @@ ANIMALS = {
 
 
 def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
-    """Draw the animals' number with its 95 % interval, marked by its kind. The legend
-    names each mark once.
+    """Draw the animals' number with its 95 % interval. The marker shows its kind, and
+    the legend names each marker once.
     """
     interval = animals_interval(found)
     kind = (
@@ -116,12 +116,12 @@ def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
 
 
 def rates_on(axis: Axis) -> None:
-    """Label an axis of pass rates like those of all other figures."""
+    """Label an axis of pass rates as in all other figures."""
     axis.set_major_formatter(lambda value, _: percent(value))
 
 
 def whole_ticks(axes: Axes) -> None:
-    """Put ticks only at whole numbers, because there is no session 1.2."""
+    """Put ticks only at whole numbers, because sessions are whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))

@@ -1,5 +1,5 @@
-"""Figures and tables for a paper, from one or more runs: matplotlib, a
-colour-blind-safe palette, alt texts.
+"""Figures and tables for a paper, from one or more runs. They are drawn with
+matplotlib, in a palette for any colour vision, and have alternative texts.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def render_figures(
     width: float | None = None,
     dpi: int = DOTS_PER_INCH,
 ) -> Mapping[str, bytes]:
-    """Return file name -> content: every figure in every format (``svg``, ``png``), and
-    ``figures.md`` with all of them.
+    """Return the contents of files by name: every figure in every format (``svg``,
+    ``png``), and ``figures.md``, which shows all of them.
 
     ``sizes`` maps models to billions of parameters. Figures without data are left out.
     ``width`` is in inches; by default, each figure has its own.
@@ -109,8 +109,8 @@ def _groups(summaries: Sequence[RunSummary]) -> list[drawing.Group]:
 
 
 def _resize(figure: Figure, width: float) -> None:
-    """Make a figure ``width`` inches wide, and scale its texts (down to half their
-    size).
+    """Make a figure ``width`` inches wide, and scale its texts with it (to no less than
+    half their size).
     """
     from matplotlib.text import Text
 
@@ -125,7 +125,7 @@ def _save(figure: Figure, suffix: str, title: str, alt: str, dpi: int) -> bytes:
     import matplotlib
 
     content = io.BytesIO()
-    # Without dates the same runs give the same bytes.
+    # Without dates, the same runs give the same bytes.
     metadata: dict[str, str | None] = {
         "Title": title,
         "Subject" if suffix == "pdf" else "Description": alt,
@@ -149,7 +149,8 @@ def paradigms(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
             by_panel.setdefault(panel, {})[cell.plan.protocol] = cell
     if not by_panel:
         return None
-    panels = sorted(by_panel)  # pass rates have an empty name, and come first
+    # The panel of pass rates has an empty name, and comes first.
+    panels = sorted(by_panel)
     widths = [max(1, len(by_panel[panel])) for panel in panels]
     room = 0.25 * sum(widths) * (len(groups) + 2) + 1.2 * (len(panels) - 1)
     figure = drawing.new(max(drawing.WIDTH, room))
@@ -194,8 +195,8 @@ def _value(cell: CellResult) -> tuple[float, tuple[float, float] | None] | None:
 def _panel(
     axes: Axes, groups: Sequence[drawing.Group], cells: Mapping[str, CellResult]
 ) -> None:
-    """Draw the bars of some protocols, and their animals; ``cells`` has one cell of
-    each.
+    """Draw the bars of some protocols, and the animals' numbers. ``cells`` has one cell
+    of each protocol.
     """
     names, width = list(cells), 0.8 / len(groups)
     for number, group in enumerate(groups):
@@ -293,8 +294,8 @@ def curves(
     """Draw the pass rate by session, with a panel for each protocol for which some
     group has at least two sessions.
 
-    Single subjects are thin lines under the mean; ``lived`` has them by number of the
-    group and protocol.
+    Single subjects are thin lines under the mean. ``lived`` has their behaviour, by the
+    number of the group and by protocol.
     """
     own = [
         (number, group, cell)
@@ -428,7 +429,7 @@ def scaling(
         )
     _reference_lines(axes, [group for *_, group in points])
     axes.set_xscale("log")
-    axes.margins(x=0.2)  # keeps the names at the right end inside the frame
+    axes.margins(x=0.2)  # The margin keeps the names at the right end inside the frame.
     known_sizes = sorted({size for size, *_ in points})
     axes.set_xticks(known_sizes, [f"{size:g}" for size in known_sizes])
     axes.minorticks_off()
@@ -488,8 +489,8 @@ def _line(
     x: Sequence[float],
     means: Sequence[tuple[float, float, float]],
 ) -> None:
-    """Draw means with 95 % intervals; ``means`` are mean, lower and upper limit, of one
-    of ``count`` lines.
+    """Draw a line of means with 95 % intervals, which is one of ``count`` lines.
+    ``means`` has mean, lower and upper limit of each point.
     """
     axes.errorbar(
         x,
@@ -518,7 +519,9 @@ def _reference_lines(axes: Axes, groups: Sequence[drawing.Group]) -> None:
 
 
 def _rates_of(group: drawing.Group, protocols: Collection[str]) -> tuple[str, ...]:
-    """Return a model's row: its mean over all protocols, and its rate in each."""
+    """Return a model's row: its mean over all protocols, and its rate in each of
+    them.
+    """
     rates = {}
     for cell in group.cells:
         said = (f"{words.rate(cell)} ({words.interval(cell)})", abilities(cell))

@@ -1,5 +1,5 @@
-"""The HTML report: one self-contained page with verdicts, charts, and a player for
-every trial.
+"""The HTML report: one self-contained page with verdicts, charts, and a player for the
+trials.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def _curve_unit(cell: CellResult) -> str:
 def _animals_by_session(
     cell: CellResult, rodents: ReferenceValue | None
 ) -> tuple[Sequence[float], Sequence[float]]:
-    """Return the animals' curve and its standard deviations, if the model's curve is by
-    session, too.
+    """Return the animals' curve and its standard deviations. Both are empty unless the
+    model's curve is by session, too.
     """
     if rodents is None or cell.curve_unit != "session":
         return (), ()
@@ -89,7 +89,7 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
     """Return the learning curve with its interval, and the animals' curve with its
     spread.
 
-    ``lived`` adds the curves of single subjects. None for fewer than two points.
+    ``lived`` adds the curves of single subjects. Return None for fewer than two points.
     """
     if len(cell.curve) < 2:
         return None
@@ -120,8 +120,9 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
 
 
 def _without(cell: CellResult, points: Iterable[int]) -> list[float | None]:
-    """Return the highest rate of a subject without the ability, in percent, at each
-    point with judged trials, to which its proof is confined; empty without a proof.
+    """Return, for each point of the curve, the highest rate of a subject without the
+    ability, in percent. It is None at points without judged trials, because the proof
+    covers only these. The list is empty without a proof.
     """
     scale = cell.plan.ability
     if scale is None:
@@ -145,8 +146,8 @@ def _lines(
 
 
 def took(lived: Behaviour, name: str) -> Chart | None:
-    """Return latency or path length by session: the mean over subjects, and each
-    subject. None for fewer than two points.
+    """Return a chart of latency or path length by session: the mean over subjects, and
+    each subject. Return None for fewer than two points.
     """
     points, mean = lived.points, lived.mean(name)
     if len(mean) < 2:
@@ -161,8 +162,8 @@ def took(lived: Behaviour, name: str) -> Chart | None:
 
 
 def stacked(lived: Behaviour, name: str) -> Chart:
-    """Return a categorical measure as shares of the trials of each session, the most
-    frequent class first.
+    """Return a chart of a categorical measure: the share of each class in the trials of
+    each session. The most frequent class comes first.
     """
     counts = lived.strategies[name]
     total = sum(counts.values(), Counter())
@@ -183,8 +184,8 @@ def stacked(lived: Behaviour, name: str) -> Chart:
 
 
 def by_condition(curve: ConditionCurve) -> Chart:
-    """Return a measure by the values of a variable, in the measure's own unit. Points
-    at names are not joined by a line.
+    """Return a chart of a measure by the values of a variable, in the measure's unit.
+    If the values are names, no line joins the points.
     """
     return {
         "kind": "conditions",
@@ -196,7 +197,7 @@ def by_condition(curve: ConditionCurve) -> Chart:
 
 
 def condition_in_words(curve: ConditionCurve) -> str:
-    """Return a text alternative of the curve."""
+    """Return the curve in words, for screen readers."""
     points = ", ".join(
         f"{number(measure.mean)} at {shown_value(value)}"
         for value, measure in curve.points
@@ -234,8 +235,9 @@ def pair(result: ControlResult) -> Chart | None:
 
 
 def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
-    """Return the learning curves of several models on one protocol; ``names`` are the
-    models'. None for fewer than two, or if their units differ.
+    """Return a chart of the learning curves of several models on one protocol.
+    ``names`` are the models' names. Return None for fewer than two models, or if the
+    units of their curves differ.
     """
     curves = [
         (cell, name)
@@ -286,8 +288,8 @@ def _mean_with_ends(
 
 
 def settings(models: Sequence[ModelSummary]) -> Chart | None:
-    """Return the mean rate of each model by the setting that a study varies; None for
-    fewer than two settings.
+    """Return a chart of the mean rate of each model by the setting that a study varies;
+    None for fewer than two settings.
     """
     where = [words.clean(words.whose(model)[1]) for model in models]
     labels = list(dict.fromkeys(where))
@@ -318,7 +320,7 @@ def settings(models: Sequence[ModelSummary]) -> Chart | None:
 
 
 def curve_in_words(cell: CellResult) -> str:
-    """Return a text alternative of the curve."""
+    """Return the curve in words, for screen readers."""
     first, last = cell.curve[0], cell.curve[-1]
     said = f"Pass rate {percent(first.rate)} at first, {percent(last.rate)} at last, over {len(cell.curve)} points"
     if cell.plan.measured is not None:
@@ -345,14 +347,14 @@ def _percent(proportion: float | None) -> float | None:
     return None if proportion is None else round(100 * proportion, 6)
 
 
-#: Width of every drawing. A proportion of 0 is at 0, and 1 is at WIDTH.
+#: Width of every drawing. A proportion of 0 is drawn at 0, and 1 at WIDTH.
 WIDTH = 200.0
 
 
 @dataclass(frozen=True, slots=True)
 class ForestRow:
-    """A cell's difference from its reference as a row of a forest plot; every number is
-    an x coordinate.
+    """A cell's difference from its reference, as a row of a forest plot. Every number
+    is an x coordinate.
     """
 
     text: str
@@ -361,8 +363,8 @@ class ForestRow:
     difference: float | None
     bounds: tuple[float, float] | None
     margin: tuple[float, float]
-    """Beginning and end of PASS; the lower bound must be right of the beginning. The
-    end is ``zero``, unless the model should be like the animals.
+    """Beginning and end of the range of PASS. The lower bound must be right of the
+    beginning. The end is ``zero``, unless the model should be like the animals.
     """
 
 
@@ -410,7 +412,7 @@ def forest_row(cell: CellResult, axis: tuple[float, float]) -> ForestRow:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One part of a bar: ``kind`` is its index in the taxonomy (for the colour),
+    """One part of a bar. ``kind`` is its index in the taxonomy (for the colour), and
     ``text`` its label.
     """
 
@@ -439,11 +441,12 @@ def _x(proportion: float) -> float:
     return round(WIDTH * min(max(proportion, 0.0), 1.0), 2)
 
 
-#: Puts a chart on the page and returns its number there.
+#: Function that puts a chart on the page and returns its number there.
 Draw = Callable[[Chart | None], int | None]
-#: Maximum bytes of a page that can be attached to a message and opened on a telephone.
+#: Maximum size of a page in bytes. Such a page can be attached to a message and opened
+#: on a telephone.
 LARGEST = 10_000_000
-#: Maximum number of characters of a reason, which is a sentence or two.
+#: Maximum length of a reason in characters. Reasons are a sentence or two.
 _LONGEST = 2_000
 _TEMPLATES = Templates("cheesebench.reports", lambda text: words.clean(text, _LONGEST))
 
@@ -478,7 +481,8 @@ def render_runs(
             for plan in plans
         }
     rest = len(_page(summary, trials, lived).encode("utf-8"))
-    # 200 bytes for each cell, because the text about omitted trials varies in length.
+    # 200 bytes are kept free for each cell, because the text about omitted trials
+    # varies in length.
     player.make_room(trials, max(0, largest - rest - 200 * len(trials)))
     return _page(summary, trials, lived)
 
@@ -491,7 +495,7 @@ def render_subject(
     back: str = "",
     largest: int = LARGEST,
 ) -> str:
-    """Return a page with the player alone, and the trials of one subject so far.
+    """Return a page that has only the player, with the trials of one subject so far.
 
     ``back`` is the relative address of the page's link back.
     """
@@ -551,7 +555,7 @@ _SCRIPTS = (
     "tables.js",
     "player.js",
 )
-#: Scripts of every page with trials.
+#: Scripts of every page that shows trials.
 PLAYER = ("maps.js", "player.js")
 
 
@@ -659,7 +663,7 @@ _GATES = {
 
 
 def _compared(found: RunComparison) -> dict[str, Any]:
-    """Return the first section on the page of a run with a baseline."""
+    """Return the values of the first section of the page, for a run with a baseline."""
     return {
         "title": comparison.title(found, words.clean),
         "headers": comparison.headers(found),
@@ -719,8 +723,8 @@ def _study_chart(summary: RunSummary, draw: Draw) -> dict[str, Any] | None:
 
 
 def _data(value: object) -> Any:
-    """Return JSON for a data block of the page, with ``<``, ``>`` and ``&`` escaped so
-    that it cannot end the block.
+    """Return JSON for a data block of the page. ``<``, ``>`` and ``&`` are escaped, so
+    that nothing in it can end the block.
     """
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for glyph in "<>&":
@@ -729,8 +733,8 @@ def _data(value: object) -> Any:
 
 
 def _link_names(summary: RunSummary) -> dict[CellKey, str]:
-    """Return the name of each cell in links: the protocol if that is unique, otherwise
-    with the rest of the key.
+    """Return the name of each cell in links: the protocol or, if that is not unique,
+    the whole key.
     """
     keys = [cell.plan.key for cell in summary.cells]
     protocols = [protocol for _, protocol, _, _ in keys]
@@ -780,7 +784,7 @@ def entry(shelf: player.Shelf, link: str) -> dict[str, Any]:
         "link": link,
         "title": words.clean(f"{plan.title or plan.protocol} ({whose})"),
         "problem": words.clean(shelf.problem),
-        # Questions in words may be wrapped, but a map must not be.
+        # The lines of a question may be wrapped, those of a map may not.
         "prose": plan.items,
         "silence": words.clean(shelf.note) or silence,
         "ground": shelf.ground,
@@ -952,7 +956,9 @@ def _strategies(lived: Behaviour | None, draw: Draw) -> list[dict[str, Any]]:
 def _paradigms(
     models: Sequence[dict[str, Any]], together: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the contents for each paradigm: its models beside one another."""
+    """Return the contents of the section on each paradigm, in which its models are next
+    to each other.
+    """
     found: dict[str, dict[str, Any]] = {}
     for model in models:
         for row in model["rows"]:
@@ -991,7 +997,7 @@ def _control(result: ControlResult, draw: Draw) -> dict[str, Any]:
 
 
 def _glance(result: ControlResult) -> dict[str, Any]:
-    """Return plain cell and control on one scale of pass rates."""
+    """Return a chart of the plain cell and the control on one scale of pass rates."""
     compared, plan = result.comparison, result.control.plan
     rates = [cell.rate for cell in (result.plain, result.control)]
     return {

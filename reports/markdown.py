@@ -1,4 +1,6 @@
-"""The report in GitHub-flavoured Markdown (also used for ``$GITHUB_STEP_SUMMARY``)."""
+"""The report in GitHub-flavoured Markdown. It is also used for
+``$GITHUB_STEP_SUMMARY``.
+"""
 
 from __future__ import annotations
 
@@ -46,15 +48,15 @@ def bar(proportion: float, width: int = 20) -> str:
 
 
 def level(proportion: float) -> str:
-    """Return the block whose height is nearest to the proportion; 0 is the lowest
-    block, 1 the full one.
+    """Return the block character whose height is nearest to the proportion: the lowest
+    one for 0, the full one for 1.
     """
     return LEVELS[round(min(max(proportion, 0.0), 1.0) * (len(LEVELS) - 1))]
 
 
 def columns(proportions: Sequence[float | None], width: int) -> str:
-    """Return a column of ``width`` blocks per proportion (dots for None), separated by
-    spaces.
+    """Return a column for each proportion, separated by spaces: ``width`` equal blocks,
+    or dots for None.
     """
     return " ".join(
         ("·" if value is None else level(value)) * width for value in proportions
@@ -94,7 +96,9 @@ def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
 
 
 def learning_curves(cells: Sequence[CellResult]) -> list[str]:
-    """Return the pass rate by session for model and rodent; empty without a curve."""
+    """Return lines with the pass rate by session for model and rodent; none without a
+    curve.
+    """
     curves = [_curve(cell) for cell in cells if cell.curve]
     if not curves:
         return []
@@ -105,8 +109,8 @@ def learning_curves(cells: Sequence[CellResult]) -> list[str]:
 
 
 def condition_curves(cells: Sequence[CellResult]) -> list[str]:
-    """Return each measure that is reported by a variable, value by value; empty without
-    one.
+    """Return lines with each measure that is reported by a variable, value by value;
+    none without such a measure.
     """
     curves = [(cell, curve) for cell in cells for curve in cell.conditions]
     if not curves:
@@ -123,7 +127,8 @@ def _conditions(cell: CellResult, curve: ConditionCurve) -> list[str]:
         f"{title}, {words.fenced(curve.measure, _TITLE).rstrip()} by {words.fenced(curve.variable, _TITLE).rstrip()}"
     ]
     means = [measure.mean for _, measure in curve.points]
-    largest = max(means) if min(means) >= 0 else 0.0  # a length is never negative
+    # A bar cannot have a negative length.
+    largest = max(means) if min(means) >= 0 else 0.0
     for value, measure in curve.points:
         drawn = f"{bar(measure.mean / largest, 25)}  " if largest else ""
         spread = "" if measure.sd is None else f" ± {number(measure.sd)}"
@@ -160,7 +165,7 @@ def _curve(cell: CellResult) -> list[str]:
 
 
 def _spread(rodents: ReferenceValue) -> str:
-    """Return the standard deviations between animals along their curve."""
+    """Return the standard deviations between animals along their curve, as text."""
     said = " ".join(per_hundred(sd) for sd in rodents.curve_sd)
     return f"  ± {said} (SD between animals)" if said else ""
 
@@ -185,13 +190,13 @@ def _block(lines: Sequence[str]) -> str:
 
 Table = Callable[[Sequence[str], Iterable[Sequence[str]]], str]
 
-#: Number of characters of a hash to show; the run log has all of it.
+#: Number of characters of a hash that are shown. The run log has all of it.
 SHORT = 12
 
 
 def provenance(summary: RunSummary, table: Table) -> list[str]:
-    """Return the section on the run: options, versions, protocols and sources of their
-    references.
+    """Return the section on the run: options, versions, protocols, and the sources of
+    their references.
     """
     return [
         "## The run",
@@ -201,8 +206,8 @@ def provenance(summary: RunSummary, table: Table) -> list[str]:
 
 
 def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
-    """Return the facts that identify the run, as pairs; those missing from the manifest
-    are left out.
+    """Return the facts that identify the run, as pairs of name and text. Facts that the
+    manifest lacks are left out.
     """
     manifest = summary.manifest
     facts = [("run", manifest.get("run_id")), ("created", manifest.get("created"))]
@@ -211,8 +216,8 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
     facts.append(("frozen set", summary.frozen_set))
     facts.append(("seed", said_seed(options)))
     facts.append(("design", ", ".join(designs) or options.get("design")))
-    # The option 'agent' names the agent of language models, if there are any; a
-    # baseline acts itself.
+    # The option 'agent' names the agent of language models, if there are any. A
+    # baseline acts by itself.
     acted = dict.fromkeys(cell.plan.agent or cell.plan.model for cell in summary.cells)
     if acted and "agent" in options:
         options = {**options, "agent": list(acted)}
@@ -235,8 +240,8 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
 
 
 def said_seed(options: Mapping[str, Any]) -> str:
-    """Return the seed, and whether it was drawn or typed, because a typed seed makes
-    the worlds of the run known in advance.
+    """Return the seed, and whether it was drawn or typed. If it was typed, the worlds
+    of the run were known in advance.
     """
     return (
         f"{options.get('seed')} ({'drawn' if options.get('seed_drawn') else 'typed'})"
@@ -295,8 +300,8 @@ def origin(animals: ReferenceValue) -> str:
     return "; ".join(filter(None, said))
 
 
-#: Maximum length of a text in a table, because a longer one would push its column out
-#: of sight.
+#: Maximum length of a text in a table, in characters. A longer one would push other
+#: columns out of sight.
 CELL = 160
 
 
@@ -343,7 +348,7 @@ def _contrasts(contrasts: Sequence[PublishedContrast]) -> list[str]:
 
 
 def _published(summary: RunSummary) -> list[str]:
-    """Return the reason why no published results are shown, if a reader may expect
+    """Return the reason why no published results are shown, for a reader who may expect
     them.
     """
     elsewhere = not summary.published and published_elsewhere(
@@ -367,8 +372,8 @@ def _study(summary: RunSummary) -> list[str]:
 def table(
     headers: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[str] = ()
 ) -> str:
-    """Return a Markdown table; ``rows`` are escaped here, and the columns named in
-    ``right`` align right.
+    """Return a Markdown table. ``rows`` are escaped here. The columns named in
+    ``right`` are aligned to the right.
     """
     numeric = set(right)
     return tabulate(
@@ -434,8 +439,8 @@ ABILITY = ("ability (95 %)", "ability of the rodent", "PASS from ability")
 
 
 def _scale_columns(cells: Sequence[CellResult]) -> tuple[str, ...]:
-    """Return the headings for the scale of a rate: the ability scale, or chance if a
-    verdict concerns it.
+    """Return the headings of the columns on the scale of a rate: the ability scale, or
+    chance if a verdict concerns it.
     """
     if words.has_ability(cells):
         return ABILITY
@@ -588,7 +593,7 @@ def _titled(
     rows: Sequence[Sequence[str]],
     right: Sequence[str],
 ) -> list[str]:
-    """Return a table with its heading; nothing for one without rows."""
+    """Return a table with its heading; an empty list if the table has no rows."""
     return [title, table(headers, rows, right)] if rows else []
 
 

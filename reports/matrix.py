@@ -1,5 +1,5 @@
-"""Models by paradigms at a glance: as a matrix, as the comment of a pull request, and
-as a badge.
+"""Models by paradigms at a glance: as a matrix, as a comment on a pull request, and as
+a badge.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, ModelSummary, RunSummary
     from cheesebench.statistics.summary import BestOfViews
 
-#: Maximum number of readable columns. Beyond it, a dialogue has one column instead of
-#: one for each condition.
+#: Maximum number of columns that can be read. If there are more, a dialogue has one
+#: column instead of one for each condition.
 MOST = 24
 
 Kind = Literal["model", "rodent", "published", "baseline"]
@@ -32,7 +32,7 @@ Kind = Literal["model", "rodent", "published", "baseline"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One model on one paradigm; models from other sources have only a rate."""
+    """One model on one paradigm. Models from other sources have only a rate."""
 
     rate: float | None
     verdict: Verdict | None = None
@@ -43,15 +43,15 @@ class Field:
     measure.
     """
     between: str = ""
-    """The interval of that measure."""
+    """The interval of the measure."""
     key: CellKey | None = None
     """The only cell of the field, if there is one."""
     ability: str = ""
-    """The rate on the ability scale; empty if no zero is proved."""
+    """The rate on the ability scale, as text; empty if no zero is proved."""
 
     @property
     def shown(self) -> str:
-        """``✔ 87 %``, ``74 %``, or ``–``."""
+        """The field as text: ``✔ 87 %``, ``74 %``, or ``–``."""
         if self.text:
             return self.text
         rate = words.NOTHING if self.rate is None else percent(self.rate)
@@ -59,8 +59,8 @@ class Field:
 
     @property
     def range(self) -> str:
-        """The 95 % interval in percent, ``80–92``, or in the unit of a measure; empty
-        without one.
+        """The 95 % interval as text, in percent (``80–92``) or in the unit of a
+        measure; empty without an interval.
         """
         if self.interval is None:
             return self.between
@@ -70,14 +70,14 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A model, the rodent, a published model or a baseline."""
+    """One row: a model, the rodent, a published model or a baseline."""
 
     name: str
     where: str
     kind: Kind
     fields: tuple[Field, ...]
     mean: float | None = None
-    """Mean pass rate, of rows that are published."""
+    """Mean pass rate of a row that is published."""
     ability: float | None = None
     """Mean on the ability scale."""
     passed: str = ""
@@ -88,13 +88,14 @@ class Row:
 
     @property
     def whose(self) -> str:
-        """Name, and view and variant."""
+        """The row's name, with view and variant."""
         return f"{self.name} ({self.where})" if self.where else self.name
 
     @property
     def mean_shown(self) -> str:
-        """The mean ability, ``0.71``; for a row without a scale, the mean pass rate,
-        with the number of protocols if some are missing: ``80 % (8 of 9)``.
+        """The mean ability, as in ``0.71``. For a row without a scale it is the mean
+        pass rate, with the number of protocols if some are missing, as in ``80 % (8 of
+        9)``.
         """
         if self.ability is not None:
             return on_scale(self.ability)
@@ -106,24 +107,26 @@ class Row:
 
     @property
     def cost_shown(self) -> str:
-        """Dollars; ``–`` if nothing was paid, or the price is not known."""
+        """The cost in dollars; ``–`` if nothing was paid, or the price is not known."""
         return dollars(self.cost) if self.cost else words.NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The table: a column for each paradigm, the models of the run first."""
+    """The table. It has a column for each paradigm, and the models of the run are the
+    first rows.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     source: str
-    """Source of the published rows; empty without them."""
+    """Source of the published rows; empty without such rows."""
     notes: tuple[str, ...] = ()
     """How to read the ability scale, and the result of moving at random."""
 
     @property
     def has_cost(self) -> bool:
-        """Whether a price is known of any model."""
+        """Whether the cost of any model is known."""
         return any(row.cost for row in self.rows)
 
     @property
@@ -140,7 +143,7 @@ class Matrix:
         return sum(row.kind == "model" for row in self.rows) > 1
 
     def lines(self) -> list[list[str]]:
-        """Return the matrix for a terminal: the headings, then a line for each model.
+        """Return the matrix for a terminal: the headings, then a row for each model.
         Published values and empty columns are left out.
         """
         one_place = len({row.where for row in self.rows if row.kind == "model"}) == 1
@@ -203,8 +206,8 @@ def matrix(summary: RunSummary) -> Matrix:
         rows += _of_plans(plain, columns, [model for model, _ in own])
     source = ""
     if summary.published:
-        # Published rates over several views are the best of them, so this row is, too,
-        # instead of one for each view.
+        # Published rates over several views are those of the best view. So this row has
+        # the best view, too, and replaces the rows of the single views.
         rows[len(own) : len(own)] = [
             _best(best, columns) for best in summary.best_of_views
         ]
@@ -217,7 +220,7 @@ def matrix(summary: RunSummary) -> Matrix:
 
 
 def _levelled(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return rows with equally many decimals in all rates, and in all intervals,
+    """Return rows with the same number of decimals in all rates, and in all intervals,
     because the table is read in both directions.
     """
     fields = [field for row in rows for field in row.fields]
@@ -246,8 +249,8 @@ def _standing(
 
 
 def _averaged(summary: RunSummary) -> list[str]:
-    """Return a note on the protocols in the means, which are only compared over the
-    same protocols.
+    """Return a note on which protocols are in the means, because means are only
+    compared over the same protocols.
     """
     found = [one.ability for one in summary.models if one.ability is not None]
     if not found:
@@ -378,10 +381,13 @@ HOW = (
     "Verdict, pass rate with its 95 % interval, number of subjects (n), and ability (a). The rows below the models are "
     "there for comparison."
 )
-#: Note above a board, where each model's own table has its numbers of subjects.
+#: Note above a board. It does not mention numbers of subjects, which are in each
+#: model's own table.
 HOW_BOARD = "Verdict, pass rate, ability (a), and 95 % interval of the rate. The rows below the models are there for comparison."
 #: Heading of the source of the published rows.
-PUBLISHED = "Published numbers are not of this run, and in no verdict:"
+PUBLISHED = (
+    "Published numbers do not come from this run, and no verdict depends on them:"
+)
 
 
 def render(summary: RunSummary) -> str:
@@ -433,8 +439,8 @@ def _markdown(field: Field) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Shade:
-    """The cells of one condition on one graph, which differ in their domain: the mean
-    rate, and the worst verdict.
+    """The cells of one condition on one graph, which differ in their domain: their mean
+    rate and their worst verdict.
     """
 
     rate: float
@@ -447,7 +453,9 @@ class Shade:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A model on a dialogue with many cells: conditions downwards, graphs across."""
+    """A model on a dialogue with many cells. Conditions are rows, and graphs are
+    columns.
+    """
 
     how: ClassVar[str] = (
         "Mean rate over the domains of a graph; ✔ if all of them pass, ✘ if one fails."
@@ -459,8 +467,8 @@ class Grid:
 
 
 def grid(own: Sequence[CellResult]) -> Grid | None:
-    """Return conditions by graphs; None unless these are the many cells
-    of a dialogue.
+    """Return the grid of conditions by graphs; None unless these are the many cells of
+    a dialogue.
     """
     if len(own) <= MOST or not all(cell.plan.variant.condition for cell in own):
         return None
@@ -503,10 +511,10 @@ def _shade(group: Sequence[CellResult]) -> Shade | None:
 #: Marker by which a job finds its own comment again, to change it instead of writing
 #: another one.
 MARK = "<!-- cheesebench -->"
-#: Maximum number of characters of a comment on GitHub, leaving room for the comparison
-#: that may follow.
+#: Maximum length, in characters, of this part of a comment on GitHub. It leaves room
+#: for the comparison that may follow.
 LARGEST = 60_000
-#: Maximum number of cells whose doubts are explained; the report has all of them.
+#: Maximum number of cells whose doubts are explained. The report has all of them.
 MOST_DOUBTFUL = 40
 
 
@@ -531,7 +539,8 @@ def render_comment(summary: RunSummary) -> str:
         for cell in plain
         if cell.verdict is not Verdict.PASS
     ]
-    # Always visible, because without doubts a number looks better than it is.
+    # The doubts are always visible, because a number without them looks better than it
+    # is.
     if doubtful := _doubtful(plain):
         parts.append("Doubtful, whatever the verdict:\n\n" + "\n".join(doubtful))
     run = escape(clean(summary.manifest.get("run_id") or "a run"))
@@ -592,20 +601,21 @@ def _folded(title: str, lines: list[str], room: int) -> str:
 
 
 LABEL = "as good as the rodent"
-#: Colours with enough contrast for white letters (4.5 : 1 and more).
+#: Colours that have enough contrast with white letters (4.5 : 1 or more).
 COLOURS = {
     Verdict.PASS: "#1a7f37",
     Verdict.FAIL: "#b42318",
     Verdict.INCONCLUSIVE: "#8a5a00",
     Verdict.ERROR: "#57606a",
 }
-#: Mean width of a letter in pixels, at a size of 11, and margin beside the text.
+#: Mean width in pixels of a letter of size 11, and width in pixels of the margin beside
+#: the text.
 LETTER, EDGE = 6.4, 6
 
 
 def render_badge(summary: RunSummary) -> str:
-    """Return the badge; with several models (or views), it has the number of those that
-    pass everything.
+    """Return the badge. If there are several models (or views), it has the number of
+    those that pass everything.
     """
     models = summary.models
     if len(models) == 1:

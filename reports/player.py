@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CallRecord, CellPlan, ReplayedCall, TrialRecord
 
-#: Maximum characters of a question, a reply, its reasoning or learnings on the page.
+#: Maximum number of characters of a question, a reply, its reasoning or its learnings
+#: on the page.
 LONGEST_REPLY = 20_000
 
 
 def call_of(replayed: ReplayedCall) -> dict[str, Any]:
-    """Return a call at its place in a trial, as JSON values."""
+    """Return a call and its place in the trial, as JSON values."""
     record = replayed.record
     return {
         "step": replayed.step,
@@ -49,7 +50,7 @@ def call_of(replayed: ReplayedCall) -> dict[str, Any]:
 
 
 def _usage(record: CallRecord) -> str:
-    """Return the cost of a call in a line."""
+    """Return tokens, cost and duration of a call as one line."""
     used = record.reply.usage
     shares = {"cached": used.cached, "written to the cache": used.written}
     replayed = ", ".join(
@@ -72,9 +73,10 @@ def _usage(record: CallRecord) -> str:
     return ", ".join(parts)
 
 
-#: Maximum number of steps that are replayed for one page: some seconds, and 130 MB.
+#: Maximum number of steps that are replayed for one page. They take some seconds, and
+#: 130 MB.
 MAX_STEPS = 2_000_000
-#: Maximum characters of an observation on the page.
+#: Maximum number of characters of an observation on the page.
 LONGEST = 10_000
 
 
@@ -82,9 +84,10 @@ LONGEST = 10_000
 class Shelf:
     """The trials of one cell that a page can show.
 
-    ``trials`` holds one JSON object per trial, in the order of preference; ``played``
-    and ``failed`` count all trials of the cell that were run. ``problem`` says why no
-    trial can be shown, ``note`` why replies cannot.
+    ``trials`` has one JSON object for each trial, in the order of preference.
+    ``played`` and ``failed`` are numbers of trials of the cell that were run, and that
+    failed. ``problem`` says why no trial can be shown, and ``note`` why replies cannot
+    be shown.
     """
 
     plan: CellPlan
@@ -94,11 +97,13 @@ class Shelf:
     problem: str = ""
     note: str = ""
     packed: str = ""
-    """The first ``shown`` trials, as written by ``pack``; empty until ``make_room``."""
+    """The first ``shown`` trials, as ``pack`` writes them; empty until ``make_room`` is
+    called.
+    """
     shown: int = 0
     """Number of trials on the page."""
     ground: dict[str, Any] | None = None
-    """The floor of the arena from above, for the page."""
+    """The floor of the arena seen from above, for the page."""
 
     @property
     def shown_failed(self) -> int:
@@ -117,10 +122,10 @@ def shelves(
     plans: Sequence[CellPlan],
     budget: int = MAX_STEPS,
 ) -> list[Shelf]:
-    """Return one shelf per cell, in the order of ``plans``; together they replay at
-    most ``budget`` steps.
+    """Return one shelf for each cell, in the order of ``plans``. Together they replay
+    at most ``budget`` steps.
 
-    If that is too little for all trials, failed ones come first.
+    If these are too few for all trials, failed trials come first.
     """
     return [
         _fill(log, plugins, plan, budget // len(plans), range(plan.subjects))
@@ -135,8 +140,8 @@ def subject_shelf(
     subject: int,
     budget: int = MAX_STEPS,
 ) -> Shelf:
-    """Return the shelf of one subject, with as many trials as ``budget`` steps allow;
-    the run may be in progress.
+    """Return the shelf of one subject, with as many trials as ``budget`` steps allow.
+    The run may be in progress.
     """
     return _fill(log, plugins, plan, budget, range(subject, subject + 1))
 
@@ -186,8 +191,8 @@ def _most(trials: Sequence[Mapping[str, Any]], share: int) -> int:
 
 
 def fair_share(sizes: Sequence[int], room: int) -> int:
-    """Return the largest common limit for ``sizes`` with which their sum fits into
-    ``room``.
+    """Return the largest limit such that the sum of ``sizes``, each cut to the limit,
+    fits into ``room``.
     """
     left = room
     for number, size in enumerate(sorted(sizes)):
@@ -209,8 +214,8 @@ class Sketch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Subjects:
-    """Iterates over a cell's trials by subject, any number of times, with one subject
-    in memory.
+    """Iterates over a cell's trials, subject by subject, any number of times. Only one
+    subject is in memory.
     """
 
     log: RunLog
@@ -232,8 +237,8 @@ class _Subjects:
 
 
 def _success(plan: CellPlan, session: int, success: int | None) -> bool | None:
-    """Return whether a trial is a success; None in a session in which nothing can
-    succeed, because a probe is no failure.
+    """Return whether a trial is a success. Return None in a session in which nothing
+    can succeed, because a trial in it (such as a probe) is no failure.
     """
     return None if success is None or session in plan.idle else bool(success)
 
@@ -277,8 +282,8 @@ def _fill(
             for trial in _replayed(log, plugins, shelf, chosen)
         }
     except Exception as error:
-        # Caught in any case, because the rest of the page is useful even if a plugin's
-        # view or family fails.
+        # Every error is caught, because the rest of the page is useful even if a
+        # plugin's view or family fails.
         shelf.problem = (
             str(error)
             if isinstance(error, CheeseBenchError)
@@ -293,7 +298,9 @@ def _fill(
 def _replayed(
     log: RunLog, plugins: PluginManager, shelf: Shelf, chosen: Iterable[Sketch]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the chosen trials as JSON values; equal observations are one object."""
+    """Yield the chosen trials as JSON values. Equal observations are the same
+    object.
+    """
     plan = shelf.plan
     wanted: dict[int, set[int]] = {}
     for sketch in chosen:
@@ -339,8 +346,8 @@ def _ground(
 
 
 def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
-    """Return the trials of a subject that enter the pass rate, counting planned trials
-    as its last ones.
+    """Return the numbers of a subject's trials that enter the pass rate. The last ones
+    are those of the planned schedule.
     """
     life = log.trials(plan, subject)
     if life and subject not in log.completed_subjects(plan):
@@ -359,8 +366,8 @@ def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
 
 
 def _where(frames: Sequence[Frame]) -> dict[str, Any]:
-    """Return column, row and heading of every frame, and the goals from each step on
-    which they change; empty outside an arena.
+    """Return column, row and heading of every frame, and the goals for each step at
+    which they change; an empty mapping outside an arena.
     """
     poses = [frame.at for frame in frames if frame.at is not None]
     if len(poses) < len(frames):
@@ -383,7 +390,7 @@ def _trial(
     known: dict[str, Any],
     enters: bool,
 ) -> dict[str, Any]:
-    # The agent's counters, except those that are 0.
+    # These are the agent's counters, except those that are 0.
     counted = [(name, count) for name, count in record.tally.items() if count]
     return _where(frames) | {
         "subject": record.subject,
@@ -422,7 +429,7 @@ def _observation(observation: str, known: dict[str, Any]) -> Any:
 
 
 def _small(png: bytes) -> bytes:
-    """Return the picture as lossless WebP, which takes about a tenth of the bytes."""
+    """Return a PNG picture as lossless WebP, which takes about a tenth of the bytes."""
     small = io.BytesIO()
     with Image.open(io.BytesIO(png)) as picture:
         picture.save(small, format="WEBP", lossless=True, method=1, quality=20)
@@ -441,10 +448,10 @@ def _value(value: object) -> object:
 
 
 def pack(trials: Sequence[Mapping[str, Any]]) -> str:
-    """Return trials as JSON, gzip-compressed and Base64-encoded, so that it is small
-    and contains no HTML.
+    """Return trials as JSON, compressed with gzip and encoded in Base64, so that the
+    text is small and contains no HTML.
 
-    Each observation is written once; trials refer to it by number.
+    Each observation is written once, and trials refer to it by its number.
     """
     numbers: dict[int, int] = {}
     observations: list[Any] = []
@@ -454,10 +461,11 @@ def pack(trials: Sequence[Mapping[str, Any]]) -> str:
                 numbers[id(observation)] = len(observations)
                 observations.append(observation)
     packed = io.BytesIO()
-    # One trial at a time, because the JSON of all takes several hundred megabytes.
+    # Trials are written one at a time, because the JSON of all of them takes several
+    # hundred megabytes.
     with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file:
         file.write(b'{"observations":%b,"trials":[' % _json(observations))
-        # By subject and trial, as in the player's list.
+        # The order is by subject and trial, as in the player's list.
         for place, trial in enumerate(
             sorted(trials, key=lambda trial: (trial["subject"], trial["trial"]))
         ):

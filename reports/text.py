@@ -28,7 +28,8 @@ if TYPE_CHECKING:
         PublishedContrast,
     )
 
-#: Columns that every terminal has, and columns beyond which lines are tiring to read.
+#: The width that every terminal has, and the width beyond which lines are tiring to
+#: read, in columns.
 NARROW, WIDE = 80, 120
 _ALIGNMENT = ("left", "left", "right", "right", "right", "right")
 #: Minimum number of characters shown of a protocol's name.
@@ -62,8 +63,8 @@ def render(summary: RunSummary) -> str:
 
 
 def _blocks(lines: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Return a table as several, each with as many columns as fit beside the first one.
-    The first line is the head.
+    """Split a table into several, each with as many columns as fit beside the first
+    column. The first line is the head of the table.
     """
     names, *columns = [
         ["\n".join(map(cells.clean, cell.split("\n"))) for cell in column]
@@ -81,7 +82,7 @@ def _blocks(lines: Sequence[Sequence[str]], width: int) -> list[str]:
             room = width - widths[0]
         blocks[-1].append(column)
         room -= wide + 2
-    # The headers are a row like the others, because tabulate pads real headers by two
+    # The headings are a row like the others, because tabulate pads real headers by two
     # columns.
     tables = [
         tabulate(
@@ -145,7 +146,7 @@ def _undecided(own: Sequence[CellResult]) -> list[str]:
 
 
 def _calls(summary: RunSummary, own: Sequence[CellResult]) -> str:
-    """Return the line of calls and tokens; empty without a call."""
+    """Return the line on calls and tokens; an empty string without a call."""
     paid = cells.with_controls(summary, own)
     totals = cells.call_totals(paid)
     if not totals.calls:
@@ -188,7 +189,9 @@ def _grid(found: Grid, width: int) -> str:
 
 
 def _by(curve: ConditionCurve) -> str:
-    """Return a measure value by value: ``right by delay: 0.95 (2), 0.8 (10)``."""
+    """Return a measure for each value of a variable, as in ``right by delay: 0.95 (2),
+    0.8 (10)``.
+    """
     points = ", ".join(
         f"{number(measure.mean)} ({shown_value(value)})"
         for value, measure in curve.points
@@ -197,8 +200,8 @@ def _by(curve: ConditionCurve) -> str:
 
 
 def _verdicts(own: Sequence[CellResult], width: int) -> str:
-    """Return a line for each cell, followed by the remarks that do not apply to all
-    cells; the others are above the table.
+    """Return a line for each cell, with the remarks that do not apply to all cells.
+    Those that apply to all are above the table.
     """
     remarks = [_remarks(cell) for cell in own]
     common, remarks = _said_once(own, remarks)
@@ -224,8 +227,8 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
 def _rows(
     own: Sequence[CellResult], headers: Sequence[str], width: int
 ) -> list[list[str]]:
-    """Return the lines of the table. Names of protocols get the room that the numbers
-    leave.
+    """Return the lines of the table. The names of protocols get the width that the
+    numbers leave.
     """
     rows = [
         [
@@ -246,7 +249,7 @@ def _rows(
 
 
 def _drawn(lines: Sequence[Sequence[str]]) -> list[str]:
-    # The headers are a row like the others, because tabulate pads real headers by two
+    # The headings are a row like the others, because tabulate pads real headers by two
     # columns.
     table = tabulate(
         lines, tablefmt="plain", disable_numparse=True, colalign=_ALIGNMENT
@@ -266,8 +269,8 @@ def _remarks(cell: CellResult) -> list[str]:
 def _said_once(
     own: Sequence[CellResult], remarks: list[list[str]]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the remarks common to all cells, and the sample size of most; then the
-    remaining remarks of each cell.
+    """Return the remarks that all cells share, and the sample size of most cells; then
+    the remaining remarks of each cell.
     """
     common = [
         text
@@ -283,7 +286,9 @@ def _said_once(
 
 
 def _size(cell: CellResult) -> str:
-    """Return the sample size: only the subjects if every planned trial is valid."""
+    """Return the sample size. If every planned trial is valid, it is only the number of
+    subjects.
+    """
     if (
         cell.planned
         and cell.valid == cell.planned
@@ -294,8 +299,8 @@ def _size(cell: CellResult) -> str:
 
 
 def _shortened(name: str, room: int) -> str:
-    """Return a name in at most ``room`` characters, keeping both ends, because names
-    may differ at either.
+    """Return a name in at most ``room`` characters. Both ends are kept, because names
+    may differ at either end.
     """
     if len(name) <= room:
         return name
@@ -304,7 +309,7 @@ def _shortened(name: str, room: int) -> str:
 
 
 def _filled(text: str, width: int, first: str = "", rest: str = "  ") -> str:
-    """Return text wrapped to ``width`` characters; words are never split."""
+    """Return text wrapped to ``width`` characters. Words are never split."""
     return textwrap.fill(
         cells.clean(text),
         width,
@@ -317,7 +322,8 @@ def _filled(text: str, width: int, first: str = "", rest: str = "  ") -> str:
 
 def _study(summary: RunSummary, width: int) -> str:
     headers, rows = cells.settings_table(summary)
-    # A terminal is too narrow for one column per protocol; see the Markdown report.
+    # A terminal is too narrow for one column per protocol. The Markdown report has
+    # them.
     short = [
         [_shortened(cells.clean(value), (width - 20) // 2) for value in row[:3]]
         for row in rows

@@ -37,7 +37,7 @@ def beyond_range(plan: CellPlan, outside: int) -> Iterator[str]:
     if outside and plan.measured is not None:
         low, high = map(number, plan.measured.range)
         values = f"{plural(outside, 'value')} of {plan.measured.name}"
-        yield f"{values} beyond its range of {low} to {high}: counted as its end"
+        yield f"{values} beyond its range of {low} to {high}: counted as the end of the range"
 
 
 def sample_size(sample: Sample) -> str:

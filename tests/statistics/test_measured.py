@@ -140,7 +140,7 @@ def test_values_beyond_the_range_are_counted_as_its_end_and_told(
     assert found.judged is not None
     assert found.judged.mean == 45.0
     assert found.warnings == (
-        "3 values of latency beyond its range of 0 to 60: counted as its end",
+        "3 values of latency beyond its range of 0 to 60: counted as the end of the range",
     )
 
 
