@@ -1,4 +1,4 @@
-"""``python -m fuzz``: see the package."""
+"""The command ``python -m fuzz``, which the docstring of the package explains."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ CAMPAIGNS: Mapping[str, Callable[[], Campaign]] = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the campaigns, each for its share of the time; exit code 1 if anything was
-    found.
+    """Run the campaigns, each for its share of the time. Return exit code 1 if anything
+    was found.
     """
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("--hours", type=float, default=0.0)
@@ -54,8 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
 def campaign_found(
     campaign: Campaign, seconds: float, seed: int, directory: Path
 ) -> int:
-    """Try the corpus, then new cases until the time is up; return in how many places
-    something broke.
+    """Try the corpus, then new cases until the time is up. Return the number of places
+    in which something broke.
     """
     known = [path.read_bytes() for path in corpus(campaign.name)]
     end, tried, broken, places = time.monotonic() + seconds, 0, 0, set[str]()

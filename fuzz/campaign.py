@@ -1,4 +1,6 @@
-"""Campaigns, and a single case under limits of time and memory."""
+"""A campaign's interface, and the trial of a single case within limits of time and
+memory.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-#: Maximum seconds and bytes for one case.
+#: Maximum CPU time, in seconds, and memory, in bytes, for one case.
 SECONDS, MEMORY = 2.0, 500 * 2**20
 CORPUS = Path(__file__).with_name("corpus")
 
 
 class Campaign(Protocol):
-    """One kind of hostile input. A case is bytes, so that it can be stored as a file of
-    the corpus.
+    """One kind of hostile input. A case is a string of bytes, so that it can be stored
+    as a file of the corpus.
     """
 
     name: str
@@ -37,8 +39,8 @@ class TooMuchError(Exception):
 
 
 def attempt(campaign: Campaign, case: bytes) -> Exception | None:
-    """Try a case within the limits; return the error, if any. Only for
-    the main thread.
+    """Try a case within the limits. Return the error, or None. Only the main thread may
+    call this.
     """
     before = _peak()
     try:
@@ -64,7 +66,7 @@ def _peak() -> int:
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
     """Raise TooMuchError after this many seconds of CPU time, however busy the machine
-    is; or after thirty times as long.
+    is; or after thirty times as many seconds of real time.
     """
     clocks = (
         (signal.SIGPROF, signal.ITIMER_PROF, seconds),

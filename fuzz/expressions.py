@@ -1,5 +1,5 @@
-"""Expressions: the result is an error at its column, or a value. If Python can read the
-expression, it must be Python's value.
+"""Campaign of expressions. The result of each must be an error with its column, or a
+value. If Python can read the expression, too, the value must be Python's.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ PIECES = [
     "  ",
     "9" * 400,
 ]
-#: Readings of earlier trials in the protocol below, the only ones that it records.
+#: Expressions on earlier trials that the protocol below contains. A life records only
+#: the counts that its protocol reads.
 RECENT = ("recent(success, 2)", "recent(found, 3)", "recent(timeout, 1000)")
-#: Names with a meaning in the protocol below.
+#: Names that mean something in the protocol below.
 NAMES = (
     *(
         "last",
@@ -163,8 +164,8 @@ class Expressions:
             self.check(text.encode())
 
     def draw(self, chance: random.Random) -> bytes:
-        """Return an expression that makes sense, one with other names in
-        it, or noise.
+        """Return an expression that makes sense, an expression with other names in it,
+        or noise.
         """
         kind = chance.randrange(4)
         if kind == 0:
@@ -186,8 +187,8 @@ class Expressions:
         return self._names.expression(text, self._node, said, want=want, it=True)
 
     def check(self, case: bytes) -> None:
-        """Parse, resolve and compute it: as a condition, as a number,
-        or as anything.
+        """Parse, resolve and compute the expression: as a condition, as a number, or as
+        any value.
         """
         text = case.decode("utf-8", "replace")
         check_syntax(text)
@@ -195,7 +196,7 @@ class Expressions:
         want = (None, TRUTH, NUMBER)[len(text) % 3]
         tree = self._tree(text, said, want)
         if tree is None:
-            assert said.errors, "refused without a word"
+            assert said.errors, "refused without an error message"
             assert all("\n" not in str(one) for one in said.errors)
             assert expected is None, (
                 f"refused, and Python has {expected}: {said.errors[0]}"
@@ -215,7 +216,7 @@ class Expressions:
 
 
 def check_syntax(text: str) -> Expression | None:
-    """Return the tree; None for text that is not an expression, for which there must be
+    """Return the tree of a text. Return None if it is no expression; then there must be
     an error with a column and a remedy.
     """
     try:
@@ -236,15 +237,15 @@ def same(one: float, other: float) -> bool:
 
 
 def _expected(text: str) -> float | None:
-    """Return Python's value; None if Python cannot read the text, or reads it
-    differently.
+    """Return Python's value of a text; None if Python cannot read it, or gives it
+    another meaning.
     """
     if len(text) > 300 or not set(text) <= _PLAIN or _ODD_NUMBER.search(text):
         return None
     try:
         tree = ast.parse(text.strip(), mode="eval")
         if _depth(tree) > _DEEP or not all(map(_is_shared, ast.walk(tree))):
-            return None  # Python counts nesting differently
+            return None  # Python counts nesting in another way.
         return by_python(tree)
     except (
         SyntaxError,
@@ -258,15 +259,16 @@ def _expected(text: str) -> float | None:
         return None
 
 
-#: Characters that have the same meaning in Python expressions (no quotes, brackets,
-#: braces or line breaks).
+#: Characters that mean the same in Python expressions. Quotes, brackets, braces and
+#: line breaks are not among them.
 _PLAIN = frozenset(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-*/%(),<>=! "
 )
 _DEEP = 15
 
 
-#: Numbers that only Python has, or that only we separate from a following word.
+#: Matches numbers that only Python has, or that only our language separates from a
+#: following word.
 _ODD_NUMBER = re.compile(
     r"(?<![A-Za-z_])[0-9][0-9.]*+(?:[eE][-+]?[0-9]{1,2}+)?+[A-Za-z_0-9.]"
 )
@@ -282,7 +284,7 @@ _SHARED = (
 
 
 def _is_shared(node: ast.AST) -> bool:
-    """Return whether both languages have a node, with the same meaning."""
+    """Return whether both languages have this node, with the same meaning."""
     match node:
         case ast.Name(name):
             return name in VALUES
@@ -304,8 +306,8 @@ def _depth(node: ast.AST) -> int:
 
 
 def written(chance: random.Random, room: int) -> str:
-    """Write a random expression of about ``room`` parts, level by level
-    of the grammar.
+    """Return a random expression of about ``room`` parts, built level by level of the
+    grammar.
     """
 
     def atom() -> str:
@@ -357,7 +359,8 @@ _BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-#: Python's own functions, which raise where ours are undefined or infinite.
+#: Python's functions, which raise errors where those of our language are undefined or
+#: infinite.
 _FUNCTIONS: dict[str, Callable[..., float]] = {
     "min": min, "max": max, "abs": abs, "round": round, "floor": math.floor, "exp": math.exp, "log": math.log
 }  # fmt: skip

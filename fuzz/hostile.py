@@ -1,4 +1,4 @@
-"""A model server over plain sockets that misbehaves in a different way for each model.
+"""A model server over plain sockets. It misbehaves in a different way for each model.
 
 The name of a model is the name of a class of fault (``fuzz.hostilities``). The prompt
 alone decides which calls meet the fault. Every prompt is counted: how often it was
@@ -23,16 +23,16 @@ from cheesebench.experiment.language_models import PROBE
 if TYPE_CHECKING:
     from fuzz.hostilities import Hostility
 
-#: Consecutive actions of the server: bytes are written, numbers are seconds of silence,
-#: ``close`` ends the connection, ``reset`` cuts it off. Without either, it serves the
-#: next request.
+#: One action of the server: bytes are written, a number is a silence in seconds,
+#: ``close`` ends the connection, and ``reset`` cuts it off. If neither of the two
+#: occurs, the server serves the next request.
 Step = bytes | float | Literal["close", "reset"]
 
 
-#: Prompts that meet the fault: none; those chosen by ``Hostility.met``; all. A
-#: subject's first prompt never does.
+#: Which prompts meet the fault: none (``calm``), those that ``Hostility.met`` chooses
+#: (``passing``), or all (``lasting``). The first prompt of a subject never meets it.
 Mood = Literal["calm", "passing", "lasting"]
-#: Learning from a first reply, which therefore occurs in every later prompt of the
+#: A learning in the first reply, so that it occurs in every later prompt of the
 #: subject.
 LEARNT = "the way out is ahead"
 #: Token counts of every call.
@@ -40,8 +40,8 @@ USAGE = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
 
 
 def answer_to(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a good answer. The seed decides who walks and who waits, because equal
-    subjects would be copies.
+    """Return a good answer. The seed decides which subjects walk and which wait,
+    because equal subjects would be copies.
     """
     wait = "STAY, " if body.get("seed", 0) % 2 else ""
     message = {
@@ -61,7 +61,7 @@ def answer_to(body: Mapping[str, Any]) -> dict[str, Any]:
 def response(
     body: bytes, status: str = "200 OK", *headers: str, length: int | None = None
 ) -> bytes:
-    """Return an HTTP response with these further headers."""
+    """Return an HTTP response with these additional headers."""
     lines = [
         f"HTTP/1.1 {status}",
         *headers,
@@ -73,14 +73,14 @@ def response(
 
 
 class HostileServer:
-    """The server: ``with HostileServer(faults) as server: ... server.base_url``. It
-    runs in a thread of its own.
+    """The server, which runs in a thread of its own. Use it as ``with
+    HostileServer(faults) as server: ... server.base_url``.
     """
 
     def __init__(self, faults: Mapping[str, Hostility], mood: Mood = "calm") -> None:
         self._faults, self.mood = faults, mood
-        #: By model and prompt: number of times it was received, and number of complete
-        #: good answers.
+        #: By model and prompt: how often the prompt was received, and how often it was
+        #: answered completely and well.
         self.received: Counter[tuple[str, str]] = Counter()
         self.answered: Counter[tuple[str, str]] = Counter()
         #: Number of prompts that met a fault, by model.
@@ -95,7 +95,7 @@ class HostileServer:
 
     @property
     def base_url(self) -> str:
-        """The URL that a client is given."""
+        """The URL for clients."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     def __enter__(self) -> Self:
@@ -139,9 +139,9 @@ class HostileServer:
     async def _request(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Serve a request; return whether the connection continues."""
+        """Serve a request. Return whether the connection stays open."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
-        if head.startswith("get "):  # it has no facts about itself
+        if head.startswith("get "):  # The server reports no facts about itself.
             writer.write(response(b"{}", "404 Not Found"))
             return False
         length = int(head.partition("content-length:")[2].split("\r\n")[0])

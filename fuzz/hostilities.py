@@ -2,10 +2,10 @@
 them.
 
 ``again``: a retry helps, and leaves no trace in the records; if the fault lasts, the
-trials are missing. ``read``: odd, but still an answer. ``refused``: the request itself
-is refused, so its subject stops. ``account``: no request for this model can be
-answered; a server that has answered before is asked twice more. ``throttled``: like
-``again``, but the server says that it is busy, and is waited for.
+trials are missing. ``read``: the answer is odd, but is still an answer. ``refused``:
+the request itself is refused, so its subject stops. ``account``: no request for this
+model can be answered; a server that has answered before is asked twice more.
+``throttled``: like ``again``, but the server says that it is busy, and is awaited.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any, Literal
 from fuzz.hostile import USAGE, Step, response
 
 Outcome = Literal["again", "read", "refused", "account", "throttled"]
-#: Seconds longer than any wait in these campaigns; bytes of a body that is too large to
-#: read.
+#: A time in seconds that is longer than any wait in these campaigns; and the size in
+#: bytes of a body that is too large to be read.
 FOREVER, TOO_MUCH = 600.0, 5 * 2**20
 OK = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
@@ -39,7 +39,7 @@ class Hostility:
     said: str
     steps: Callable[[bytes], Sequence[Step]]
     slow: bool = False
-    """Whether a call lasts until it is given up."""
+    """Whether a call that meets the fault lasts until it times out."""
 
     def met(self, prompt: str, before: int) -> bool:
         """Return whether a prompt (a digest) meets the fault, after ``before`` earlier
@@ -74,7 +74,9 @@ def _fixed(*steps: Step) -> Callable[[bytes], Sequence[Step]]:
 
 
 def _statuses() -> Iterator[Hostility]:
-    """A status alone, or with a page that says nothing."""
+    """Yield answers that are a status alone, or a status with a page that says
+    nothing.
+    """
     outcomes: dict[Outcome, dict[str, tuple[int, ...]]] = {
         "again": {
             "malformed": (201, 202, 203, 204, 205, 206),
@@ -155,7 +157,7 @@ def _statuses() -> Iterator[Hostility]:
 
 
 def _errors() -> Iterator[Hostility]:
-    """Error bodies, and headers that ask for a pause."""
+    """Yield error bodies, and headers that ask for a pause."""
     quota, context, unsafe = (
         "insufficient_quota",
         "context_length_exceeded",
@@ -284,7 +286,7 @@ def _errors() -> Iterator[Hostility]:
     }  # fmt: skip
     for name, wish in wishes.items():
         steps = _fixed(response(_error(), "429 Too Many", f"Retry-After: {wish}"))
-        # A server that asks for a pause of a day is not waited for.
+        # A server that asks for a pause of a day is not awaited.
         yield Hostility(
             f"retry-after-{name}",
             "refused" if name == "a-day" else "throttled",
@@ -304,7 +306,7 @@ def _errors() -> Iterator[Hostility]:
 
 
 def _connections() -> Iterator[Hostility]:
-    """Resets, ends and silence at each stage."""
+    """Yield connections that are reset, ended or silent at each stage."""
     stages: dict[str, Callable[[bytes], bytes]] = {
         "at-once": lambda good: b"",
         "in-status": lambda good: b"HTTP/1.1 2",
@@ -363,7 +365,7 @@ def _chunk(data: bytes, size: str | None = None) -> bytes:
 
 
 def _heads() -> Iterator[Hostility]:
-    """Headers that no server should send."""
+    """Yield headers that no server should send."""
     lines = {
         "length-negative": "Content-Length: -5", "length-a-word": "Content-Length: many",
         "length-twice": "Content-Length: 5\r\nContent-Length: 9", "length-of-exabytes": f"Content-Length: {10**18}",
@@ -411,7 +413,7 @@ def _heads() -> Iterator[Hostility]:
 
 
 def _bodies() -> Iterator[Hostility]:
-    """Bodies that are not JSON, or incomplete."""
+    """Yield bodies that are not JSON, or are incomplete."""
     bodies = {
         "empty": b"", "blank": b"  \n ", "page": b"<html>hello</html>",
         "null": b"null", "number": b"42", "text": b'"ok"',
@@ -465,7 +467,7 @@ def _reply(**changes: Any) -> Callable[[bytes], Sequence[Step]]:
 
 
 def _replies() -> Iterator[Hostility]:
-    """JSON of the wrong shape, and replies that the model never wrote."""
+    """Yield JSON of the wrong shape, and replies that the model never wrote."""
     none = {**USAGE, "completion_tokens": 0}
     call = [
         {"id": "1", "type": "function", "function": {"name": "walk", "arguments": "{}"}}
@@ -488,7 +490,8 @@ def _replies() -> Iterator[Hostility]:
         yield Hostility(
             f"finish-{finish}", "again", "server", _reply(choice_finish_reason=finish)
         )
-    steps = _reply(choice_finish_reason={"type": "abort"})  # the form of SGLang
+    # This is the form of SGLang.
+    steps = _reply(choice_finish_reason={"type": "abort"})
     yield Hostility("finish-object", "again", "server", steps)
     beside = _reply(choice_error={"message": "broke off", "code": 502})
     yield Hostility("error-beside-choice", "again", "server", beside)
@@ -497,7 +500,7 @@ def _replies() -> Iterator[Hostility]:
     for number, finish in enumerate(all_filters):
         for name, content in (("empty", None), ("broken", "ACTIONS: ST")):
             steps = _reply(choice_finish_reason=finish, message_content=content)
-            # A name that fits into a line of pytest.
+            # The name fits into a line of pytest.
             kind = f"filter-{number}-{name}"
             yield Hostility(kind, "refused", "content filter", steps)
     empty: Mapping[str, Any] = {
@@ -530,7 +533,7 @@ def _replies() -> Iterator[Hostility]:
 
 
 def _odd_but_readable() -> Iterator[Hostility]:
-    """Answers that are odd, but have the right content."""
+    """Yield answers that are odd, but have the right content."""
     usages: Mapping[str, Any] = {
         "missing": None, "empty": {}, "text": "100", "list": [1, 2],
         "negative": {"prompt_tokens": -9, "completion_tokens": -1},
@@ -603,7 +606,7 @@ def _odd_but_readable() -> Iterator[Hostility]:
     )
     yield Hostility("a-little-late", "read", "", lambda good: [0.3, response(good)])
 
-    # Data that were not requested must not become a later call's reply.
+    # Data that nobody requested must not become the reply to a later call.
     yield Hostility(
         "reply-twice",
         "read",
@@ -624,7 +627,7 @@ def _odd_but_readable() -> Iterator[Hostility]:
 
 
 def _stale(good: bytes) -> bytes:
-    """Return the reply to another question."""
+    """Return a reply that belongs to another question."""
     return good.replace(b"FORWARD, FORWARD", b"ROTATE_LEFT")
 
 

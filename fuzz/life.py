@@ -1,5 +1,5 @@
-"""Lives under slightly changed protocols: they must repeat under the same seed, and in
-any view.
+"""Campaign of lives under slightly changed protocols. A life must be the same for the
+same seed, in any view.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from fuzz.protocols import Protocols, case_of, of_case
 
 #: Maximum number of steps, and of trials, of a life.
 STEPS, TRIALS = 400, 12
-#: Results of a life: everything except observations; observations; and the author's
-#: mistake that ended it (empty without one).
+#: The results of a life: everything except observations; the observations; and the
+#: author's mistake that ended the life (empty without one).
 Life = tuple[list[object], list[str], str]
 
 
@@ -34,17 +34,17 @@ class Lives:
             plugins.view(name) for name in ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
         ]
         for text in self._protocols.texts:
-            # Runs once before anything is timed, because some objects are built on
-            # first use.
+            # One case is run before anything is timed, because some objects are built
+            # on first use.
             self.check(case_of(0, text))
 
     def draw(self, chance: random.Random) -> bytes:
-        """Return a protocol that the loader takes, mostly."""
+        """Return a protocol that the loader accepts in most cases."""
         return case_of(chance.randrange(1000), self._protocols.draw(chance))
 
     def check(self, case: bytes) -> None:
-        """Live it twice in one view and once in another: only the observations may
-        differ.
+        """Live the life twice in one view, and once in another. Only the observations
+        may differ between views.
         """
         seed, text = of_case(case)
         specification = self._protocols.load(text)
@@ -65,8 +65,8 @@ class Lives:
 def live(
     paradigm: ArenaParadigm, specification: Specification, view: View, seed: int
 ) -> Life:
-    """Live for some trials. Only a mistake of the protocol's author, reported in a
-    sentence, may end the life early.
+    """Live for some trials. Nothing may end the life early, except a mistake of the
+    protocol's author that is reported in a sentence.
     """
     chance, what, seen = random.Random(seed), list[object](), list[str]()
     forward = chance.random()
@@ -100,9 +100,7 @@ def live(
 
 
 def _checked(result: TrialResult, specification: Specification) -> str:
-    """Return a result in the form of a record, after checking its names against the
-    protocol.
-    """
+    """Check the names in a result against the protocol. Return the result as text."""
     assert result.outcome in (*specification.outcomes, "timeout"), result.outcome
     assert set(result.counters) == set(specification.counters), result.counters
     assert set(result.measures) == set(specification.measures), result.measures

@@ -1,5 +1,5 @@
-"""Mutated protocols: the loader answers with findings in bounded time, and an accepted
-protocol can be run.
+"""Campaign of mutated protocols. The loader must answer with findings in bounded time,
+and an accepted protocol must run.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ class Loader:
             for path in (*self._catalogue.files.values(), EVERYTHING)
         ]
         self._view = plugins.view("ascii_2d")
-        # Objects that are built on first use are built before anything is timed.
+        # This builds, before anything is timed, the objects that are built on first
+        # use.
         for text in self._texts:
             self.check(text.encode())
 
@@ -90,7 +91,7 @@ class Loader:
         return text.encode("utf-8", "surrogatepass")
 
     def check(self, case: bytes) -> None:
-        """Load it; if it is accepted, walk through it at random."""
+        """Load the protocol. If it is accepted, walk through it at random."""
         text = case.decode("utf-8", "replace")
         specification, found = self._catalogue.inspect_text(text, "case.protocol.yaml")
         for one in found:
@@ -99,7 +100,7 @@ class Loader:
             assert len(line) < 2000, line[:200]
         if specification is None:
             assert any(one.severity == "error" for one in found), (
-                "refused without a word"
+                "refused without an error message"
             )
             return
         if isinstance(specification, Specification):

@@ -1,5 +1,5 @@
-"""Damaged run logs: by the disk, by a hand that writes into the tables, and by a forger
-who renews the digest.
+"""Campaign of damaged run logs. The damage is done by a disk, by someone who writes
+into the tables, or by a forger who also renews the digest.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 
 
 class Log:
-    """Cases are JSON: the command that reads the log, and the damage."""
+    """Cases are JSON. They name the command that reads the log, and the damage."""
 
     name = "log"
 
@@ -144,8 +144,8 @@ class Log:
             ]
 
         for command in COMMANDS:
-            # Runs once before anything is timed, because templates are compiled and
-            # modules imported on first use.
+            # One case is run before anything is timed, because templates are compiled
+            # and modules imported on first use.
             self.check(
                 json.dumps(
                     {"command": command, "kind": "bytes", "damages": []}
@@ -191,8 +191,8 @@ class Log:
         return [how, table, column, number, chance.randrange(2**32)]
 
     def check(self, case: bytes) -> None:
-        """Damage a copy and read it. The result is a report, or one line and exit code
-        2.
+        """Damage a copy of the log and read it. The result must be a report, or one
+        line and exit code 2.
         """
         what = json.loads(case)
         run = self.directory / "results" / "damaged"
@@ -282,7 +282,7 @@ def _damage_row(connection: sqlite3.Connection, damage: list[Any]) -> None:
             ).fetchone()
             try:
                 content = json.loads(text)
-            # It may have been damaged before.
+            # An earlier damage may have left something that cannot be read.
             except (TypeError, ValueError, RecursionError):
                 content = text
             mutated = _mutated(content, random.Random(value))

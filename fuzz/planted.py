@@ -1,5 +1,5 @@
-"""``python -m fuzz.planted``: plants eleven mistakes, one by one. The campaign for each
-must find it.
+"""``python -m fuzz.planted`` plants eleven mistakes in the code, one at a time. The
+campaign for each mistake must find it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fuzz import expressions
 from fuzz.__main__ import CAMPAIGNS
 from fuzz.campaign import Campaign, attempt
 
-#: Maximum seconds for finding a mistake.
+#: Maximum number of seconds in which a mistake must be found.
 SECONDS = 40.0
 
 
@@ -68,8 +68,8 @@ def _impatient(original: Any) -> Any:
     return inspect_text
 
 
-#: By name: the campaign, the place of the mistake, and a function that makes the
-#: mistake from the original.
+#: Name of a mistake -> its campaign, its place, and a function that turns the original
+#: into the mistake.
 PLANTS: Mapping[str, tuple[str, Any, str, Callable[[Any], Any]]] = {
     "an error beyond the text": ("expressions", ExpressionError, "__init__", _beyond),
     "fractions that are a little off": (
@@ -112,7 +112,7 @@ PLANTS: Mapping[str, tuple[str, Any, str, Callable[[Any], Any]]] = {
 
 @cache
 def campaign(name: str) -> Campaign:
-    """Return a campaign, made before anything is planted."""
+    """Return a campaign. It must be made before anything is planted."""
     return CAMPAIGNS[name]()
 
 
@@ -132,7 +132,7 @@ def found(name: str, seconds: float = SECONDS) -> int | None:
 
 
 def main() -> int:
-    """Look for every mistake; exit code 1 if one was not found."""
+    """Look for every mistake. Return exit code 1 if one was not found."""
     missed = 0
     for name, (kind, *_) in PLANTS.items():
         cases = found(name)

@@ -1,4 +1,6 @@
-"""Protocols with gentle changes, many of which the loader accepts: cases for lives."""
+"""Draws protocols with small changes, many of which the loader accepts. They are cases
+for lives.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,11 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, Specification
 from cheesebench.protocol.expressions import CALLED
 
-#: A protocol with every key of the language, in addition to the shipped ones.
+#: A protocol that has every key of the language. It is used in addition to the shipped
+#: protocols.
 EVERYTHING = Path(__file__).parents[1] / "tests" / "protocol" / "everything.yaml"
-#: Maximum number of attempts at a change that the loader refuses, and of changes to one
-#: protocol.
+#: Maximum number of attempts to find a change that the loader accepts, and of changes
+#: to one protocol.
 TRIES, CHANGES = 20, 3
 _NUMBERS = (
     "0",
@@ -46,13 +49,13 @@ _VALUES = (
     "state",
     "it",
 )
-#: A value in the text: after a colon, a bracket, a comma or an operator.
+#: Matches a value in the text: a word after a colon, a bracket, a comma or an operator.
 _WORD = re.compile(r"(?<=[:\[,(=<>+*/-] )\w+|(?<=[\[({])\w+")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
 
 
 class Protocols:
-    """All shipped protocols that can be walked through, with gentle changes to them."""
+    """The shipped protocols that can be walked through, with small changes."""
 
     def __init__(self) -> None:
         self.catalogue = Catalogue(installed_plugins().protocol_directories)
@@ -62,15 +65,15 @@ class Protocols:
         self.texts = [text for text in texts if self.load(text) is not None]
 
     def load(self, text: str) -> Specification | None:
-        """Return a protocol of the arena; None if it is refused, or has no place to
-        walk through.
+        """Return an arena protocol; None if the text is refused, or its arena has no
+        place to visit.
         """
         specification, _ = self.catalogue.inspect_text(text, "case.protocol.yaml")
         return specification if isinstance(specification, Specification) else None
 
     def draw(self, chance: random.Random) -> str:
-        """Return a protocol with some changes that the loader accepts; after many
-        attempts, one that it may refuse.
+        """Return a protocol with some changes that the loader accepts. After too many
+        attempts, return one that it may refuse.
         """
         whole = chance.choice(self.texts)
         text = whole
@@ -84,7 +87,7 @@ class Protocols:
 
 
 def changed(text: str, chance: random.Random) -> str:
-    """Return a text with a number, a word or a line of it replaced by something
+    """Return the text with one of its numbers, words or lines replaced by something
     similar.
     """
     lines = text.split("\n")
@@ -119,8 +122,8 @@ def changed(text: str, chance: random.Random) -> str:
 
 
 def _call(text: str, chance: random.Random) -> str:
-    """Return a call of a function, with words and numbers of the text; quoted, because
-    of the comma.
+    """Return a call of a function with words and numbers of the text. It is in quotes,
+    because it may contain a comma.
     """
     words = [
         "success",
@@ -147,7 +150,7 @@ def case_of(seed: int, text: str) -> bytes:
 
 
 def of_case(case: bytes) -> tuple[int, str]:
-    """Return seed and text of a case; the seed is 0 without a comment."""
+    """Return seed and text of a case. Without a comment line, the seed is 0."""
     text = case.decode("utf-8", "replace")
     found = re.match(r"# seed (\d{1,9})\n", text)
     return int(found[1]) if found else 0, text

@@ -1,5 +1,5 @@
-"""Odd answers of a model's server with odd replies in them: each must be a reply or a
-fault, at once.
+"""Campaign of odd answers of a model server, with odd replies in them. Each must become
+a reply or a fault without delay.
 """
 
 from __future__ import annotations
@@ -113,10 +113,11 @@ class Replies:
         return bytes(body)
 
     def check(self, case: bytes) -> None:
-        """Read the answer. An agent must accept the reply, and continue."""
+        """Read the answer. An agent must accept the reply, and go on."""
         with contextlib.suppress(ChatFaultError):
             reply = read_reply(case)
-            (reply.text + reply.reasoning).encode()  # it can be written
+            # This checks that the reply can be written.
+            (reply.text + reply.reasoning).encode()
             assert (
                 min(reply.usage.prompt, reply.usage.completion, reply.usage.cached) >= 0
             ), reply.usage
@@ -131,5 +132,5 @@ class Replies:
         for action in actions:
             agent.observe(action, 0.0, "###", False)
         for message in agent.prompt():
-            message.text.encode()  # it can be sent
+            message.text.encode()  # This checks that the message can be sent.
         assert all(count >= 0 for count in agent.tally().values())

@@ -1,5 +1,5 @@
-"""Run logs that are changed behind the program's back, with a digest as if they had
-been written that way.
+"""Changes run logs without the program, and renews their digest, as if they had been
+written like this.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cheesebench.experiment.recorder import DIGESTS
 
 @contextmanager
 def rewritten(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a run log, whose digest is renewed at the end."""
+    """Yield a connection to a run log. At the end, renew the log's digest."""
     with closing(sqlite3.connect(path)) as connection:
         yield connection
         forge(connection)

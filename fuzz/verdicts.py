@@ -1,5 +1,5 @@
-"""Odd logs of other evaluations: ``cheesebench verdict`` must report a verdict or an
-error at once, and print none of their text unescaped.
+"""Campaign of odd logs of other evaluations. ``cheesebench verdict`` must report a
+verdict or an error without delay, and must not print any of their text unescaped.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Verdicts:
             "e_samples.jsonl": lambda chance: _lines(chance, _of_every_eval),
             "log.eval": _inspect,
         }
-        for kind in KINDS:  # modules are imported before anything is timed
+        for kind in KINDS:  # This imports modules before anything is timed.
             self.check(f"{kind}\n".encode())
 
     def draw(self, chance: random.Random) -> bytes:

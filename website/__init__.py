@@ -1,3 +1,3 @@
-"""Generates parts of the documentation site from the code, when mkdocs builds it.
-Nothing here is shipped.
+"""Generates parts of the documentation site from the code, when mkdocs builds the site.
+This package is not shipped.
 """

@@ -1,5 +1,5 @@
 """Simulates animals that follow a reference exactly, and judges them by the rule for
-models, while a page is built.
+models. This happens while a page is built.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def animals() -> str:
         (found,) = audit_animal(with_arena(CATALOGUE.find(name)), AuditSettings())
         numbers = found.numbers
         if "fails" not in numbers:
-            continue  # there is no reference
+            continue  # The protocol has no reference.
         fails, mean, passes = numbers["fails"], numbers["mean"], numbers["passes"]
         assert isinstance(fails, dict)
         assert isinstance(mean, float)

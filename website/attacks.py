@@ -1,10 +1,9 @@
-"""Results of the audit for the attacks by hand on the first nine protocols, in one
-command.
+"""Compares the audit with attacks that were found by hand on the first nine protocols.
 
-``python -m website.attacks`` plans against the old files, which are fixtures, prints
-protocol, lesion, the rate by hand, the rate of the audit, and its seconds, and keeps
-the figures of the page on lesions. With names of protocols, only these are tried, and
-nothing is kept.
+``python -m website.attacks`` runs the audit's planner on the old files, which are
+fixtures. It prints protocol, lesion, the rate found by hand, the rate found by the
+audit, and the seconds that the audit took. The figures are stored for the page on
+lesions. If names of protocols are given, only these are tried, and nothing is stored.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from cheesebench.protocol import Catalogue, Specification, with_arena
 from website.markup import code, table
 
 OLD = Path(__file__).parents[1] / "tests" / "fixtures" / "old_nine"
-#: The last results.
+#: The stored results.
 KEPT = Path(__file__).with_suffix(".json")
-#: Protocol, lesion, and the minimum to find over judged trials: the result by hand, or
-#: nearly.
+#: Protocol, lesion, and the pass rate over judged trials that the audit must find at
+#: least: the rate found by hand, or slightly less.
 FOUND = (
     ("t_maze", "blind", 1.0),
     ("dnms", "pose-only", 0.90),
@@ -54,8 +53,8 @@ def load(name: str) -> Specification:
 
 
 def attack(name: str, lesion: str) -> Ceiling:
-    """Return the ceiling of an adversary with the lesion on an old protocol, at the
-    default effort.
+    """Return the best result of an adversary with this lesion on an old protocol, at
+    the default effort.
     """
     settings = AuditSettings()
     return measure(
@@ -94,7 +93,7 @@ def attacks() -> str:
 
 
 def main(names: Sequence[str]) -> None:
-    """Print the table; store it if all attacks were tried."""
+    """Print the table. Store it if all attacks were tried."""
     kept = []
     for name, lesion, by_hand, ceiling, seconds in rows(names):
         print(

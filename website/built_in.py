@@ -1,5 +1,5 @@
-"""The built-in items for a command line: agents, backends, views, formats, designs, and
-studies.
+"""Describes what is built in and can be named on a command line: agents, backends,
+views, formats, designs, and studies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from website.markup import code, escape, prose, sections, sentence, table
 
 
 def hook_version() -> str:
-    """Return the versions of the hooks that are understood."""
+    """Return a sentence on the versions of the hooks that this version supports."""
     oldest = (
         ""
         if OLDEST_API_VERSION == API_VERSION
@@ -133,7 +133,9 @@ def reporters() -> str:
 
 
 def _about(reporter: Reporter) -> str:
-    """Return the first sentence of the report's module, or of the reporter itself."""
+    """Return the first sentence of the docstring of the reporter's module, or of the
+    reporter itself.
+    """
     module = getattr(reporter, "module", None)
     described = importlib.import_module(module) if module else reporter
     return (described.__doc__ or "").split("\n")[0]

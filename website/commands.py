@@ -1,5 +1,5 @@
-"""Commands, options, settings and environment variables, from the parsers that read
-them.
+"""Describes commands, options, settings and environment variables. The texts come from
+the parsers that read them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from cheesebench.cli import build_parser
 from cheesebench.options import INI, OPTIONS, VARIABLES, Option
 from website.markup import code, escape, fenced, prose, sections, sentence, table
 
-#: Maximum characters of a usage line, independent of the terminal.
+#: Maximum length of a usage line in characters, whatever the terminal.
 _WIDTH = 88
 
 

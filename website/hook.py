@@ -1,7 +1,7 @@
-"""The mkdocs hook: it replaces `<!-- generated: NAME -->` in a page by the table that
+"""The mkdocs hook. It replaces `<!-- generated: NAME -->` in a page by the table that
 ``website.pages`` makes from the code.
 
-Pages are made in memory: building the site writes nothing beside the site.
+Pages are made in memory, so that a build writes no files except those of the site.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from website.pages import PARTS
 
-#: In a checkout, the line after a mark points to the same information.
+#: Matches a mark, and the line after it, which tells readers of a checkout where the
+#: same information is.
 _MARK = re.compile(
     r"^<!-- generated: (\S+) -->$(?:\n> In a checkout: .*$)?", re.MULTILINE
 )
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
-    """Called by mkdocs for every page; return its text with all marks replaced."""
+    """Return the text of a page with all marks replaced. mkdocs calls this function for
+    every page.
+    """
 
     def generated(mark: re.Match[str]) -> str:
         if mark[1] not in PARTS:

@@ -1,5 +1,5 @@
-"""The plugins of this distribution, which the site calls built in, without others that
-are installed at build time.
+"""The plugins of this distribution, which the site calls built in. Other plugins that
+are installed when the site is built are left out.
 """
 
 from __future__ import annotations

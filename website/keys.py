@@ -1,5 +1,5 @@
-"""The keys of protocol files, from the models that read them; and the codes of
-findings.
+"""Describes the keys of protocol files, taken from the models that read the files; and
+the codes of findings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cheesebench.protocol import documents
 from cheesebench.protocol.documents import DocumentModel, ProtocolDocument
 from website.markup import code, escape, prose, sections, sentence, table
 
-#: Names of value kinds on the page.
+#: What the page calls the kinds of values.
 _NAMED: Sequence[tuple[Any, str]] = (
     (documents.Name, "name"),
     (documents.Names, "name or list of names"),
@@ -61,8 +61,8 @@ def _page(root: type[DocumentModel]) -> str:
 
 
 def _reached(root: type[DocumentModel]) -> dict[type[DocumentModel], list[str]]:
-    """Return all models that a document can contain, outer ones first, with the places
-    of each.
+    """Return all models that a document can contain, each with the places where it can
+    be. Outer models come first.
     """
     found: dict[type[DocumentModel], list[str]] = {root: []}
     queue = [root]
@@ -119,7 +119,7 @@ def _anchor(model: type[DocumentModel]) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    """Return the default of a key in words; empty without one."""
+    """Return the default of a key in words; an empty string without a default."""
     default = (
         None
         if field.is_required()
@@ -152,7 +152,8 @@ def _kind(hint: Any, field: FieldInfo | None = None) -> str:
         rest = [one for one in arguments if one is not type(None)]
         scalars = get_args(documents.Scalar)
         if set(scalars) <= set(rest):
-            # A union of unions is flat, so its known parts get their names back.
+            # Python flattens a union of unions, so its known parts get their names back
+            # here.
             rest = [documents.Scalar, *(one for one in rest if one not in scalars)]
         return " or ".join(dict.fromkeys(_kind(one, field) for one in rest))
     if origin is Literal:
@@ -168,8 +169,8 @@ def _kind(hint: Any, field: FieldInfo | None = None) -> str:
 
 
 def _with_short_form(inside: str, wide: Any, has_models: bool) -> str:
-    """Return a kind with its short forms, because a validator accepts more than the
-    type says.
+    """Return a kind of value with its short forms, because validators accept more than
+    the types say.
     """
     if not has_models:
         return inside

@@ -1,8 +1,9 @@
 """``python -m website.learning`` makes the moving picture at the top of the README: the
-place learner's first trial in the Barnes maze, and a later one, beside one another.
+place learner's first trial in the Barnes maze next to a later one.
 
-A trial turns the maze. The subject shown is the first whose later success has the maze
-as in its first trial, so that a reader sees one exit, which is ringed.
+The maze is turned from trial to trial. The picture shows the first subject with a later
+success in the maze as it was in the first trial, so that a reader sees only one exit.
+The exit has a ring.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ from cheesebench.records import Frame
 
 PICTURE = Path(__file__).parents[1] / "docs/assets/learning.gif"
 MODEL, PROTOCOL, SUBJECTS = "place-learner", "barnes_maze", 20
-#: Number of the first trial, from 0, that counts as a later one.
+#: Trials from this number on (from 0) count as later ones.
 LATER = 5
-#: Side of a maze in pixels, so that text, picture and command fit a laptop's first
-#: screen.
+#: Size of a maze in pixels. It is so small that text, picture and command fit the first
+#: screen of a laptop.
 SIZE = 300
-#: Sizes in the view's own picture of this maze, in pixels: a square, and the margin.
+#: Sizes in pixels, in the picture that the view draws of this maze: of a square, and of
+#: the margin.
 SQUARE, MARGIN = 26, 3
 #: Colours of the learner's path, and of the ring around the exit.
 WAY, RING = (213, 0, 28), (0, 92, 230)
-#: Duration of a step and of the end in milliseconds; and pixels between the two mazes.
+#: Duration of a step and of the last picture, in milliseconds; and distance between the
+#: two mazes, in pixels.
 STEP, END, BETWEEN = 160, 2500, 24
 
 
@@ -96,7 +99,9 @@ def _centre(pose: Pose) -> tuple[float, float]:
 
 
 def _image(frames: Sequence[Frame], exit_: Pose | None) -> Image.Image:
-    """Return the last picture, with the path to it, and a ring at the exit."""
+    """Return the last picture of a trial, with the path so far, and a ring at the
+    exit.
+    """
     image = _drawn(frames[-1])
     way = [_centre(one.at) for one in frames if one.at is not None]
     pen = ImageDraw.Draw(image)
@@ -107,8 +112,8 @@ def _image(frames: Sequence[Frame], exit_: Pose | None) -> Image.Image:
 
 
 def side_by_side(both: list[list[Image.Image]]) -> list[Image.Image]:
-    """Return pictures of both trials side by side. The one that ends first stands
-    still.
+    """Return pictures of both trials side by side. The trial that ends first stands
+    still after its end.
     """
     wide, high = both[0][0].size
     found = []

@@ -1,10 +1,10 @@
-"""Remaining pass rates of the shipped protocols under lesions, measured by a script (it
-takes minutes) and kept beside them.
+"""The pass rates that remain under lesions, for the shipped protocols. A script
+measures them, which takes minutes, and stores them beside the protocols.
 
 ``python -m website.lesions [PROTOCOL...]`` measures the named protocols, or all
-protocols whose construct has changed; ``--part memory`` measures that part alone, and
-keeps the rest. It writes a short form of the output of ``cheesebench audit --part
-lesions --json``, so that a report's *validated* has the same source.
+protocols whose construct has changed. ``--part memory`` measures only that part, and
+keeps the others. The script stores a short form of the output of ``cheesebench audit
+--part lesions --json``, which is also the source of the word *validated* in reports.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ PROTOCOLS = Path(__file__).parents[1] / "protocols"
 CLASSICS = PROTOCOLS / "classics"
 #: An audit is stored in the folder of its protocols.
 FILES = [folder / f"lesions{SUFFIX}" for folder in (PROTOCOLS, CLASSICS)]
-#: The stored parts of an audit, with the beginning of their rules.
+#: The stored parts of an audit, and the prefix of the rules of each.
 PARTS: dict[AuditPart, str] = {"lesions": RULE, "memory": MEMORY}
 
 
 def validated() -> dict[str, Specification]:
-    """Return the shipped protocols that name a construct, including the classics, by
-    name.
+    """Return, by name, the shipped protocols that name a construct. The classics are
+    among them.
     """
     files = [*CATALOGUE.files.values(), *sorted(CLASSICS.glob("*.protocol.yaml"))]
     loaded = arenas(map(CATALOGUE.load, files))
@@ -61,7 +61,7 @@ def stored() -> dict[str, Any]:
 
 
 def store(specification: Specification, report: Mapping[str, Any]) -> None:
-    """Store the measurements of a protocol, leaving the others unchanged."""
+    """Store the measurements of a protocol. Those of the others stay unchanged."""
     path = FILES[specification.name not in CATALOGUE.names()]
     kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
     others = [one for one in kept if one["protocol"] != specification.name]
@@ -79,8 +79,8 @@ def rows_of(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def construct(specification: Specification) -> dict[str, float | None]:
-    """Return the lesions of a construct with the rates that may remain; None for those
-    that must not matter.
+    """Return the lesions of a construct, each with the rate that may remain, or None if
+    the lesion must not matter.
     """
     found = specification.construct
     if found is None:
@@ -129,8 +129,8 @@ def measure(
 def completed(
     entry: Mapping[str, Any], measured: Mapping[str, Any], parts: Sequence[AuditPart]
 ) -> dict[str, Any]:
-    """Return the new measurements, completed with the stored ones of
-    the other parts.
+    """Return the new measurements, completed with the stored measurements of the other
+    parts.
     """
     now = tuple(PARTS[part] for part in parts)
     kept = [one for one in entry["findings"] if not one["rule"].startswith(now)]
@@ -138,8 +138,8 @@ def completed(
 
 
 def lesions(specification: Specification) -> str:
-    """Return the table of a protocol's remaining rates; a sentence if it names no
-    construct.
+    """Return a table of a protocol's remaining rates, or a sentence if the protocol
+    names no construct.
     """
     if specification.construct is None:
         return "*Not validated*: the protocol names no construct."
@@ -166,7 +166,9 @@ def lesions(specification: Specification) -> str:
 
 
 def memory(specification: Specification) -> list[str]:
-    """Return the sentence on the memory that a PASS needs, if that was searched."""
+    """Return sentences on the memory that a PASS needs; none if the search was not
+    made.
+    """
     found = [
         f"{one.words} {one.rate:.2f}"
         for one in simple_subjects(specification)
@@ -176,25 +178,25 @@ def memory(specification: Specification) -> list[str]:
     return [f"\nFound with little memory: {'; '.join(found)}.{bar}\n"] if found else []
 
 
-#: Why a classic has no construct, or none that an audit could validate; and why no
-#: number of animals fits.
+#: For each classic: why it has no construct, or none that an audit could validate; and
+#: why it has no number of animals.
 WHY = {
-    "contextual_fear": "the printed shocks tell the chamber",
+    "contextual_fear": "the visible shocks give the chamber away",
     "delayed_alternation": "counting alone passes",
-    "five_choice": "a reflex is enough",
+    "five_choice": "a reflex suffices",
     "go_no_go": "the source gives responses and d', not this rate",
-    "hebb_williams": "the picture shows the path; the source scores other problems",
-    "odd_one_out": "its problems can be learnt as a list; the rats learnt other ones",
+    "hebb_williams": "the picture shows the path, and the source scores other problems",
+    "odd_one_out": "its problems can be learnt as a list, and the rats learnt other problems",
     "operant_goal": "we found no number that fits",
     "probabilistic_reversal": "counting alone passes",
-    "progressive_ratio": "the clicks tell the lever that pays",
+    "progressive_ratio": "the clicks give away the lever that pays",
     "y_maze": "counting alone passes",
 }
 
 
 def classics() -> str:
-    """Return a table of the classics: whether each is validated and has a reference,
-    and if not, why.
+    """Return a table of the classics. It says whether each is validated and has a
+    reference, and if not, why.
     """
     rows = []
     for one in arenas(map(CATALOGUE.load, sorted(CLASSICS.glob("*.protocol.yaml")))):
@@ -234,7 +236,7 @@ def _curve(values: Sequence[float]) -> str:
 
 
 def main() -> None:
-    """Measure, and write after each protocol."""
+    """Measure protocols, and store the results after each of them."""
     parser = argparse.ArgumentParser(description="Measure the shipped protocols.")
     parser.add_argument("protocols", nargs="*")
     parser.add_argument("--part", choices=PARTS)

@@ -1,4 +1,6 @@
-"""Text as Markdown: escaping, prose of docstrings and help, tables."""
+"""Writes text as Markdown: escaped text, the prose of docstrings and help, and
+tables.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from collections.abc import Iterable, Sequence
 #: Characters that Markdown would take for markup. An underscore within a word is not
 #: one.
 _MARKUP = re.compile(r"[\\`*\[\]|]|(?<![^\W_])_|_(?![^\W_])")
-#: Code in help texts and docstrings: ``code``, `code`, an example at the end,
+#: Matches code in help texts and docstrings: ``code``, `code`, an example at the end,
 #: --options, *.suffixes, NAME=X.
 _CODE = re.compile(
     r"``(.+?)``|`([^`]+)`|(?<=Example: )(.+)$"
@@ -35,7 +37,9 @@ def code(text: object) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a docstring's or help's text on one line, with its code marked as code."""
+    """Return the text of a docstring or a help on one line, with its code marked as
+    code.
+    """
     parts, end = [], 0
     for match in _CODE.finditer(text):
         parts += [
@@ -58,7 +62,7 @@ def _plain(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return prose that begins with a capital and ends with a full stop."""
+    """Return prose with a capital at its beginning and a full stop at its end."""
     found = prose(text)
     if not found:
         return found
@@ -66,7 +70,7 @@ def sentence(text: str) -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of cells that are already Markdown; empty columns are left out."""
+    """Return a table of cells that are already Markdown. Empty columns are left out."""
     rows = [list(row) for row in rows]
     kept = [
         number for number, _ in enumerate(headers) if any(row[number] for row in rows)

@@ -1,4 +1,6 @@
-"""The shipped protocols: their parameters, citations, and first observations."""
+"""Describes the shipped protocols: their parameters, citations, and first
+observations.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from website.lesions import lesions
 from website.markup import code, escape, fenced, prose, sections, table
 
 _VIEW = "ascii_2d"
-#: Addresses of articles, by the form of their number.
+#: Addresses of articles, by the kind of their number.
 _ADDRESSES = (
     (re.compile(r"PMC\d+"), "https://pmc.ncbi.nlm.nih.gov/articles/{}/"),
     (re.compile(r"10\.\d+/.+"), "https://doi.org/{}"),
@@ -67,7 +69,7 @@ def _fidelity(members: Iterable[BaseSpecification]) -> list[str]:
     found: dict[str, list[list[str]]] = {}
     for one in members:
         fidelity = getattr(one.document, "fidelity", None)
-        # An edition's inherited statements are already listed under its parent.
+        # Statements that an edition inherits are already listed under its parent.
         if fidelity is not None and "\nfidelity:" in Path(one.path).read_text(
             encoding="utf-8"
         ):
@@ -116,7 +118,9 @@ def _overview(members: Iterable[BaseSpecification]) -> str:
 
 
 def _without(one: BaseSpecification) -> float | None:
-    """Return the zero of the ability scale; None if none is proved."""
+    """Return the pass rate at the zero of the ability scale; None if no zero is
+    proved.
+    """
     scales = map(ability_scale, arenas([one]))
     return next((scale.without for scale in scales if scale is not None), None)
 

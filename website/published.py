@@ -9,8 +9,8 @@ from website.markup import code, escape, sections, table
 
 
 def numbers() -> str:
-    """Return all published rates in percent: of models by view, of baselines, of
-    ablations.
+    """Return all published rates in percent: those of models by view, of baselines, and
+    of ablations.
     """
     data = published()
     names = list(data["baselines"]["rodent"]["rates"])

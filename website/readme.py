@@ -9,8 +9,8 @@ _README = Path(__file__).parents[1] / "README.md"
 
 
 def readme() -> str:
-    """Return the README with links as seen from docs/. Files outside docs/ are named
-    without a link.
+    """Return the README with links that are relative to docs/. Files outside docs/ are
+    named without a link.
     """
     text = re.sub(
         r"<!-- (?:test|ci): .*? -->\n", "", _README.read_text(encoding="utf-8")

@@ -1,5 +1,5 @@
-"""The README's screenshot: the player of the report, on a trial that the place learner
-passed.
+"""Makes the README's screenshot: the player of the report, with a trial that the place
+learner passed.
 
 python -m website.screenshot
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 import cheesebench
 
 PICTURE = Path(__file__).parents[1] / "docs/assets/player.png"
-#: Size in pixels; a README is 900 wide.
+#: Size of the screenshot in pixels. A README is 900 pixels wide.
 WIDTH, HEIGHT = 1366, 640
 SUBJECT, TRIAL, STEP = 0, 9, 9
 

@@ -1,5 +1,5 @@
-"""The documentation of verdicts: names and meanings from the types, thresholds from the
-code, examples by the real rule.
+"""Documents verdicts. Names and meanings come from the types, thresholds from the code,
+and examples from the real rule.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cheesebench.statistics import CellResult, judge
 from cheesebench.statistics.summary import TAXONOMY
 from website.markup import code, escape, sections, sentence, table
 
-#: Constants that determine a verdict: their module and names.
+#: Constants that determine a verdict, by module and name.
 _THRESHOLDS = (
     (
         "statistics.betting",
@@ -32,7 +32,7 @@ _THRESHOLDS = (
     ("planning.simulation", ("ICC_FLOOR",)),
     ("statistics.sample", ("CURVE_PARTS",)),
 )
-#: Shares of right trials in the examples; and numbers of subjects.
+#: Shares of right trials, and numbers of subjects, in the examples.
 _SHARES = (1.0, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.5)
 _SUBJECTS = (1, 10, 30)
 _TRIALS = 20
@@ -81,13 +81,13 @@ def flags() -> str:
 
 
 def outcomes() -> str:
-    """Return the possible fates of a trial."""
+    """Return the possible outcomes of a trial, with their meanings."""
     about = _module("statistics.summary")["TAXONOMY"].docstring.value
     return sections([f"{', '.join(map(code, TAXONOMY))}.", sentence(about)])
 
 
 def thresholds() -> str:
-    """Return the numbers that a verdict depends on."""
+    """Return the numbers on which a verdict depends."""
     rows = []
     for module, names in _THRESHOLDS:
         for name in names:
@@ -137,8 +137,8 @@ def _in_short(cell: CellResult) -> str:
 
 @functools.cache
 def _judged(share: float, subjects: int) -> CellResult:
-    """Return the verdict on subjects that differ a little, and together have this share
-    of right trials.
+    """Return the verdict on subjects that differ a little, and that have this share of
+    right trials together.
     """
     plan = CellPlan(
         model="a model",
@@ -156,13 +156,13 @@ def _judged(share: float, subjects: int) -> CellResult:
     )
     records = []
     for subject in range(subjects):
-        # Subjects are alternately a trial better and a trial worse; the last of an odd
-        # number is neither.
+        # Subjects are alternately one trial better and one trial worse. If their number
+        # is odd, the last one is neither.
         odd = 0 if subject == subjects - 1 and subjects % 2 else 1 - 2 * (subject % 2)
         right = round(share * _TRIALS) + (odd if 0 < share < 1 else 0)
         for trial in range(_TRIALS):
-            # Actions differ between subjects, because equal ones would make them
-            # copies.
+            # The actions differ between subjects, because subjects with equal actions
+            # would be copies.
             actions = "F" * (subject + 1)
             success = trial < right
             record = TrialRecord(

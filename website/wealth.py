@@ -1,5 +1,5 @@
-"""The picture of wealth that grows, for docs/explanation/verdicts.md; made by the rule:
-``python -m website.wealth``.
+"""Draws how wealth grows, for docs/explanation/verdicts.md. The picture is computed by
+the rule of verdicts: ``python -m website.wealth``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _y(money: float) -> float:
 
 
 def picture() -> str:
-    """Return the SVG."""
+    """Return the picture as SVG."""
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="sans-serif" '
         'font-size="12"><title>Wealth in bets on three models against a bar of 70 %: the better the model, the sooner it '
