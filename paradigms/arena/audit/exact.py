@@ -409,8 +409,9 @@ def _priors(adversary: Adversary) -> Iterator[beliefs.Rest]:
 
 
 def _entered(adversary: Adversary, parts: beliefs.Parts) -> beliefs.Parts:
-    """Return the first entries into the states at which everything is forgotten, for
-    trials with these beginnings; without such a state, the beginnings.
+    """Return the ways to enter, for the first time, one of the states at which
+    everything is forgotten, for trials with these beginnings. Without such a state,
+    return the beginnings.
     """
     states = adversary.world.lesion.forgets_at
     if not states:
@@ -425,8 +426,8 @@ def _entered(adversary: Adversary, parts: beliefs.Parts) -> beliefs.Parts:
 
 
 def beginnings(adversary: Adversary) -> Iterator[beliefs.Parts]:
-    """Yield the different beginnings of the judged trials, for a subject that has been
-    told nothing.
+    """Yield the different beginnings of the judged trials, for a subject that knows
+    nothing of earlier trials.
     """
     seen = set[Hashable]()
     for rest in _priors(adversary):

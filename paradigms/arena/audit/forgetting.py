@@ -19,8 +19,8 @@ from cheesebench.protocol import Specification
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.specification import ConstructSpec, RuleSpec
 
-#: Maximum number of different beginnings of a trial that are searched for information
-#: given before a state; with more, it counts as given.
+#: Maximum number of different beginnings of a trial in which information given before a
+#: state is searched for. If there are more, the information counts as given.
 BEGINNINGS = 16
 #: Number of random trials that show which states follow which.
 WANDERED = 60
@@ -31,12 +31,13 @@ Following = Mapping[str, set[str]]
 def earlier_amnesias(
     paradigm: ArenaParadigm, effort: float, seed: int = 0
 ) -> dict[Lesion, float]:
-    """Return the amnesias at earlier states under which more may succeed than the
-    construct allows, each with its limit.
+    """Return amnesias at earlier states under which subjects may succeed more often
+    than the construct allows. Each has its limit of the pass rate.
 
-    In a memory task, an amnesia named at a state (of the choice, say) must hold at
-    every state after the one that first tells the item to remember. States from which
-    every way to it passes another amnesia of the construct are left to that one.
+    The construct of a memory task names an amnesia at a state (of the choice, say). The
+    same limit must hold for an amnesia at every state after the one that first tells
+    the item to remember. A state from which all paths lead through another amnesia of
+    the construct is left to that amnesia.
     """
     construct = paradigm.specification.construct
     found: dict[Lesion, float] = {}
@@ -56,12 +57,13 @@ def earlier_amnesias(
 def places_between(
     specification: Specification, lesion: Lesion, ways: Iterable[Following]
 ) -> list[frozenset[str]]:
-    """Return each state between the first states of a trial and those of an amnesia,
-    alone and together with its alternatives. Alternatives are included because the
-    choice between them may reveal the item to remember.
+    """Return the states between the first states of a trial and those of an amnesia.
+    Each is returned alone, and together with its alternatives, because the choice
+    between them may reveal the item to remember.
 
-    ``ways`` has the states that may follow each other by the file, and those that do:
-    by a rule that never fires, alternatives seem to follow each other.
+    ``ways`` has two tables of the states that follow each state: by the protocol, and
+    in actual trials. A rule that never fires makes alternatives look as if one followed
+    the other.
     """
     between = states_between(specification, lesion)
     places = [frozenset({one}) for one in between]
@@ -81,8 +83,8 @@ def _beside(state: str, after: Mapping[str, set[str]]) -> list[str]:
 
 def states_between(specification: Specification, lesion: Lesion) -> list[str]:
     """Return the states between the first ones of a trial and those of an amnesia, in
-    the order of the file. Those that lead to another amnesia of the construct first are
-    left out; a first state is included if a trial may return to it.
+    the order of the file. States that lead to another amnesia of the construct first
+    are left out; a first state is included if a trial may return to it.
     """
     if not lesion.forgets_at or specification.construct is None:
         return []
@@ -109,7 +111,9 @@ def _named(construct: ConstructSpec) -> set[str]:
 
 
 def following(specification: Specification) -> Following:
-    """Return the states that may follow each state by the file."""
+    """Return, for each state, the states that may follow it by the rules of the
+    protocol.
+    """
     always = {rule.go for rule in specification.watch if rule.go}
     always |= {one.go for one in specification.finish if one.go}
     return {
@@ -119,8 +123,8 @@ def following(specification: Specification) -> Following:
 
 
 def wandered(paradigm: ArenaParadigm, seed: int) -> Following:
-    """Return the states that follow each state in trials of subjects that go from event
-    to event at random.
+    """Return, for each state, the states that follow it in trials of subjects that go
+    from event to event at random.
     """
     specification = paradigm.specification
     found: dict[str, set[str]] = {name: set() for name in specification.states}
@@ -144,7 +148,9 @@ def wandered(paradigm: ArenaParadigm, seed: int) -> Following:
 
 
 def _reached(first: set[str], ways: Following, without: Collection[str]) -> set[str]:
-    """Return these states and all that may follow them, up to those in ``without``."""
+    """Return these states and all that may follow them. Paths end at the states in
+    ``without``.
+    """
     found, pending = set[str](), [one for one in first if one not in without]
     while pending:
         name = pending.pop()

@@ -292,8 +292,8 @@ class Relevance:
 
     def outlasts(self, states: frozenset[str]) -> bool:
         """Return whether actions before these states may matter after them (as a note),
-        or in trials without them. By choosing which of them to enter, a subject may
-        leave a note, too.
+        or in trials without them. A subject may also leave a reminder by choosing which
+        of them to enter.
         """
         judged = [self._flow[name] for name in self._specification.judged_blocks]
         avoided = any(one.goes_round(states) for one in judged)
