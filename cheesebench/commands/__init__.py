@@ -1,7 +1,7 @@
-"""The commands of ``cheesebench``: one module each, with ``add_arguments(parser)`` and
+"""The commands of ``cheesebench``. Each is a module with ``add_arguments(parser)`` and
 ``run(options)``.
 
-To add a command, add a module and a line in the table below; ``cheesebench.cli``
+To add a command, add a module and a line in the table below. ``cheesebench.cli``
 imports the module when the command is called.
 """
 
@@ -12,7 +12,7 @@ from cheesebench.interfaces import CommandSpec
 #: Exit code of a command that has findings (errors of ``lint``).
 FINDINGS = 1
 
-#: The commands, grouped by purpose in the order of the help.
+#: The commands, grouped by their purpose. The order is that of the help.
 GROUPS = {
     "write": (
         CommandSpec(

@@ -1,4 +1,6 @@
-"""``cheesebench audit``: does a protocol measure its construct, or can it be gamed?"""
+"""``cheesebench audit``: does a protocol measure its construct, or can subjects pass
+without it?
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Checks chance levels, blind policies, leaks, random assignments (draws), rewards and cues, and whether the "
-        "protocol can be solved. The exit code is 1 if a rule fails. What is finished is kept: after an audit that was "
-        "ended, the same command goes on.",
+        "protocol can be solved. The exit code is 1 if a rule fails. Finished parts are kept: if an audit was "
+        "interrupted, the same command continues it.",
         "my_maze.protocol.yaml",
         "t_maze dnms --trials 5000 --seed 1 --json",
         "--edition paper",
@@ -97,9 +99,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Audit every named protocol; return FINDINGS when a rule fails."""
-    # Load all of them first, so that an error in the last file does not appear only
-    # after minutes of auditing the others.
+    """Audit every named protocol. Return FINDINGS if a rule fails."""
+    # All protocols are loaded first. Otherwise an error in the last file would appear
+    # only after minutes of auditing the others.
     specifications = _chosen(options)
     reports = []
     for specification in specifications:
@@ -127,7 +129,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(options: argparse.Namespace) -> list[BaseSpecification]:
-    """Return the named protocols, or all of the edition."""
+    """Return the named protocols, or all protocols of the edition."""
     catalogue = installed_catalogue()
     if options.edition is not None:
         return catalogue.select(options.protocols, options.edition)
@@ -136,14 +138,16 @@ def _chosen(options: argparse.Namespace) -> list[BaseSpecification]:
 
 
 def _what_is_open(report: AuditReport) -> str:
-    """Return the consequence of rules that could not be decided."""
+    """Return a sentence on the consequence of rules that could not be decided; an empty
+    string if there are none.
+    """
     rules = [one.rule for one in report.findings if one.verdict == "undecided"]
     if not rules:
         return ""
     return (
         paragraph(
-            f"{report.protocol} is not validated by this audit: undecided {', '.join(rules)}. A longer one may decide: "
-            "--effort N (lesions), --trials N (leaks)."
+            f"{report.protocol} is not validated by this audit: undecided {', '.join(rules)}. A longer audit may "
+            "decide them: --effort N (lesions), --trials N (leaks)."
         )
         + "\n"
     )
@@ -176,8 +180,8 @@ def _as_json(report: AuditReport) -> dict[str, Any]:
 
 
 class _Progress:
-    """The progress of an audit: on one line of a terminal, otherwise a line a minute,
-    because CI services end silent jobs.
+    """Shows the progress of an audit. A terminal has one line that changes; elsewhere
+    there is a line a minute, because CI services end silent jobs.
     """
 
     def __init__(self, specification: BaseSpecification) -> None:
@@ -203,8 +207,8 @@ class _Progress:
     def __call__(self, what: str) -> None:
         first, self._last = not self._last, one_line(what)
         if first:
-            # The same name may stand for a shipped protocol or for a file in this
-            # directory.
+            # The path is shown, because one name may belong to a shipped protocol and
+            # to a file in this directory.
             self._print(f"{self._name} ({one_line(self._at)}): {self._last}")
         elif sys.stderr.isatty():
             print(

@@ -1,5 +1,5 @@
-"""``cheesebench bless``: save the results of a run as a baseline that later runs are
-compared with.
+"""``cheesebench bless``: save the results of a run as a baseline, with which later runs
+are compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cheesebench.verification import verify
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "A baseline is a small JSON file of counts, made to be committed; later runs can be compared with it without "
+        "A baseline is a small JSON file of counts, which you can commit. Later runs can be compared with it without "
         "the run itself.",
         "20250131-093000-ab12 main",
     )
@@ -120,8 +120,8 @@ def _nothing_to_lose(
 
 
 def _misleading(run: CountedRun) -> Iterator[str]:
-    """Yield warnings about a baseline with too few subjects, or with a number of them
-    that depended on its results.
+    """Yield warnings about a baseline that has too few subjects, or whose number of
+    subjects depended on its results.
     """
     if run.is_sequential:
         yield (

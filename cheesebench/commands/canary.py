@@ -1,5 +1,5 @@
-"""``cheesebench canary``: the string that marks our files, and whether a model has read
-it.
+"""``cheesebench canary``: prints the string that marks our files, and tests whether a
+model has read it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.redaction import redact
 from cheesebench.terminal import printable
 
-#: Maximum number of characters of an answer to show.
+#: Maximum number of characters that are shown of an answer.
 SHOWN = 200
 
 
@@ -29,12 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Prints the string that is in every protocol, page and log. With --model, asks the model to complete it (one "
-        "call); exit code 1 if it can, because it must then have read our files. A failure to complete it proves nothing.",
+        "call); exit code 1 if it can, because it must then have read our files. If it cannot, this proves nothing.",
         "",
         "--model NAME",
         "--model openai/llama3.2 --base-url http://127.0.0.1:11434/v1 --json",
     )
-    add_option(parser, "model", help="Ask this model; repeatable (or use commas).")
+    add_option(parser, "model", help="ask this model; repeatable (or use commas)")
     add_options(
         parser,
         "base-url",

@@ -1,5 +1,5 @@
-"""Helpers that commands share: their arguments, finding a protocol, printable text,
-writing a result.
+"""Helpers that commands share. They add arguments, find protocols, make text printable,
+and write results.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from cheesebench.protocol.catalogue import file_names, protocol_name
 from cheesebench.records import CellPlan
 from cheesebench.terminal import coloured, printable
 
-#: Assumed columns of a terminal of unknown width, and minimum width of a wrapped cell.
+#: Assumed width of a terminal of unknown width, and minimum width of a wrapped cell, in
+#: columns.
 NARROW, SHORTEST = 80, 8
-#: Maximum number of characters of a table cell: wrapping the megabytes of a hostile log
-#: repeatedly would take hours.
+#: Maximum number of characters of a table cell. Without a limit, the megabytes of a
+#: hostile log would be wrapped again and again, for hours.
 LONGEST_CELL = 2_000
 
 
@@ -38,8 +39,8 @@ def installed_catalogue() -> Catalogue:
 
 
 def find_protocol(catalogue: Catalogue, name: str) -> Path:
-    """Return the file of a protocol: a path, a file of that name in this directory, or
-    an installed protocol.
+    """Return the file of a protocol. ``name`` is a path, the name of a file in this
+    directory, or that of an installed protocol.
 
     Raises OptionError for a path that does not exist, and UnknownNameError for an
     unknown name.
@@ -68,8 +69,8 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
 
 
 def _with_those_here(error: UnknownNameError, name: str) -> UnknownNameError:
-    """Return the error for an unknown protocol, with a similar name in this directory
-    if there is one.
+    """Return the error for an unknown protocol. If this directory has a similar name,
+    suggest it.
     """
     here = [
         protocol_name(file.name.removesuffix(SUFFIX))
@@ -85,16 +86,16 @@ def _with_those_here(error: UnknownNameError, name: str) -> UnknownNameError:
 
 
 def load_protocol(name: str) -> BaseSpecification:
-    """Return a checked protocol by name or path. Raises ProtocolError with its
-    findings.
+    """Return a checked protocol, given by name or path. Raises ProtocolError, with all
+    findings, if it has errors.
     """
     catalogue = installed_catalogue()
     return catalogue.load(find_protocol(catalogue, name))
 
 
 def shown_path(path: Path | str) -> str:
-    """Return a path relative to the working directory if it is inside it, else
-    absolute.
+    """Return a path relative to the working directory if it is inside; otherwise the
+    absolute path.
     """
     absolute, here = Path(path).absolute(), Path.cwd()
     return str(
@@ -103,8 +104,8 @@ def shown_path(path: Path | str) -> str:
 
 
 def one_line(text: object, most: int | None = None) -> str:
-    """Return text as one printable line, cut to ``most`` characters, and then with
-    three dots at its end.
+    """Return text as one printable line. If it has more than ``most`` characters, it is
+    cut, with three dots at its end.
     """
     line = printable(" ".join(str(text).split()))
     return line if most is None or len(line) <= most else f"{line[:most]}..."
@@ -115,8 +116,8 @@ def terminal_width() -> int:
 
 
 def paragraph(text: object, first: str = "", rest: str | None = None) -> str:
-    """Return text as printable lines that fit the terminal; only longer words such as
-    paths exceed it.
+    """Return text as printable lines that fit the terminal. Only long words, such as
+    paths, may exceed its width.
 
     ``first`` is the prefix of the first line, and ``rest`` that of the others (default:
     ``first`` and two blanks).
@@ -135,7 +136,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a plain-text table that fits the terminal (80 columns if its width is
     unknown).
 
-    Cells are made printable and wrapped as needed; None is an empty cell.
+    Cells are made printable, and wrapped if necessary. None is an empty cell.
     """
     cells = _cells(headers, rows)
     wide = _widths(cells, terminal_width())
@@ -143,7 +144,8 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         ["\n".join(_wrapped(cell, room)) for cell, room in zip(row, wide, strict=True)]
         for row in cells
     ]
-    # tabulate's own headers would be two columns wider than their text.
+    # The headings are passed as a row, because tabulate would make real headers two
+    # columns wider than their text.
     text: str = tabulate(
         [cells[0], ["-" * room for room in wide], *cells[1:]],
         tablefmt="plain",
@@ -153,9 +155,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def breaks_words(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> bool:
-    """Return whether a ``table`` of these rows would have to break words to fit the
-    terminal.
-    """
+    """Return whether a ``table`` of these rows must break words to fit the terminal."""
     cells = _cells(headers, rows)
     wide = _widths(cells, terminal_width())
     return any(
@@ -173,21 +173,21 @@ def _cells(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> list[lis
     ]
 
 
-#: Places where a cell may be wrapped: at blanks, and after slashes and hyphens of words
-#: that are too long.
+#: Matches the places where a cell may be wrapped: blanks and, in words that are too
+#: long, the place after a slash or a hyphen.
 _BREAK = re.compile(r"(\s+|(?<=[/-])(?=[A-Za-z]))")
 
 
 def _widths(rows: list[list[str]], width: int) -> list[int]:
-    """Return column widths that fit into ``width``, with two blanks between columns, if
-    possible.
+    """Return widths of columns that fit into ``width`` if possible, with two blanks
+    between columns.
 
-    The widest column is narrowed first, and no word is broken as long as another column
-    can be narrowed. The first column, which names the row, is narrowed last.
+    The widest column is narrowed first. No word is broken as long as another column can
+    be narrowed. The first column, which names the row, is narrowed last.
     """
     columns = list(zip(*rows, strict=True))
-    # No column starts wider than the whole width, because each narrowing wraps the
-    # cells again.
+    # No column is wider than the whole width at the start, because each narrowing wraps
+    # its cells again.
     wide = [
         max(len(line) for cell in column for line in _wrapped(cell, width))
         for column in columns
@@ -229,8 +229,8 @@ def _wrapped(cell: str, room: int) -> list[str]:
 
 
 def wait_for_trial(life: SubjectEnvironment, trial: int) -> str:
-    """Begin a subject's trial (from 1), after waiting through the earlier ones; return
-    the first observation.
+    """Begin a subject's trial (numbered from 1), after waiting through the earlier
+    trials. Return the first observation.
     """
     for number in range(1, trial + 1):
         observation = life.begin_trial()
@@ -251,20 +251,20 @@ def write_bytes(content: bytes, path: str) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return ``1 error``, ``2 errors``."""
+    """Return a number with its noun: ``1 error``, ``2 errors``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def write_output(text: str, path: str | None) -> None:
-    """Write a result to a file, or to standard output (on a terminal, printable text
-    only).
+    """Write a result to a file, or to standard output. On a terminal, only printable
+    text is written.
     """
     write_lines([text], path)
 
 
 def write_lines(lines: Iterable[str], path: str | None) -> None:
-    """Write like ``write_output``, but line by line, without holding the whole text in
-    memory.
+    """Write as ``write_output`` does, but line by line, so that the whole text is never
+    in memory.
     """
     if path is None:
         terminal = sys.stdout.isatty()
@@ -290,10 +290,11 @@ PROTOCOL = "a protocol's name (as in 'cheesebench list') or a *.protocol.yaml fi
 
 
 def describe(parser: argparse.ArgumentParser, description: str, *examples: str) -> None:
-    """Add a description and example arguments to the command's help; line breaks of the
+    """Add a description and example arguments to the command's help. Line breaks of the
     description are kept.
     """
-    width = shutil.get_terminal_size().columns - 2  # as argparse does
+    # argparse computes the width in this way.
+    width = shutil.get_terminal_size().columns - 2
     lines = f"{parser.description or ''} {description}".strip().splitlines()
     parser.description = "\n".join(
         textwrap.fill(line, width, break_on_hyphens=False) for line in lines
@@ -310,7 +311,7 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
 
 
 def add_option(parser: argparse.ArgumentParser, name: str, **changes: Any) -> None:
-    """Add a run option as declared; ``changes`` overrides keywords of
+    """Add an option of a run as it is declared. ``changes`` overrides keywords of
     ``add_argument``.
     """
     option = BY_KEY[name.replace("-", "_")]
@@ -344,7 +345,7 @@ def add_cell(parser: argparse.ArgumentParser) -> None:
 
 
 def add_recorded_trial(parser: argparse.ArgumentParser, otherwise: str = "") -> None:
-    """Add the options that select a subject and one of its trials; ``otherwise``
+    """Add the options that select a subject and one of its trials. ``otherwise``
     describes the default trial.
     """
     _add_subject(parser)
@@ -359,9 +360,10 @@ def add_recorded_trial(parser: argparse.ArgumentParser, otherwise: str = "") -> 
 def choose_cell(
     candidates: Sequence[CellPlan], options: argparse.Namespace
 ) -> CellPlan:
-    """Return the cell selected by the options of ``add_cell``.
+    """Return the cell that the options of ``add_cell`` select.
 
-    Raises UnknownNameError, and OptionError if there are several.
+    Raises UnknownNameError if there is no such cell, and OptionError if there are
+    several.
     """
     for kind in ("model", "protocol", "view", "variant"):
         values = sorted({str(getattr(plan, kind)) for plan in candidates})
@@ -373,7 +375,7 @@ def choose_cell(
 def _choose(kind: str, wanted: str | None, values: Sequence[str]) -> str:
     """Return the wanted value, or the only one."""
     if wanted is None and kind == "variant" and "" in values:
-        return ""  # the plain cell is meant
+        return ""  # An empty value means the plain cell.
     if wanted is None and len(values) > 1:
         raise OptionError(
             f"The run has several {kind}s. Name one: --{kind} {values[0] or values[1]}."
@@ -442,14 +444,14 @@ def positive_number(text: str) -> int:
 
 
 def whole_number(text: str) -> int:
-    # 63 bits suffice for any seed and cannot overflow.
+    # Numbers below 64 bits suffice for any seed, and cannot overflow.
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0")
     return int(text)
 
 
 def port_number(text: str) -> int:
-    """Parse a port number for argparse; 0 is any free port."""
+    """Parse a port number for argparse. 0 stands for any free port."""
     if (number := whole_number(text)) > 65535:
         raise argparse.ArgumentTypeError(
             f"'{text}' is not a port: ports go up to 65535"

@@ -1,5 +1,5 @@
-"""``cheesebench compare``: is one run better than another, worse, or is the difference
-inconclusive?
+"""``cheesebench compare``: is one run better than another, worse, without a loss, or is
+it undecided?
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from cheesebench.statistics.comparison import ComparisonReporter, RunComparison
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.describe(
         parser,
-        "Subjects with the same number form a pair. The answer, per protocol and over all of them, is about the first "
-        "run. Runs with different protocols, seeds or numbers of trials are refused, and so is a trial that, replayed, "
-        "comes out otherwise than its log says. A baseline can take the place of a run.",
+        "Subjects with the same number form a pair. The answers, for each protocol and for all together, are about "
+        "the first run. Runs with different protocols, seeds or numbers of trials are refused. A trial that differs "
+        "from its log when it is replayed is refused, too. A baseline can take the place of a run.",
         "20250131-093000-ab12 main",
         "new old --format markdown --compare-fail worse",
         "monday monday --first-model random --second-model tabular-ql",
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "second",
         metavar="RUN_B",
-        help="the run or baseline that RUN_A is compared with",
+        help="the run or baseline with which RUN_A is compared",
     )
     common.add_option(parser, "results")
     common.add_baselines(parser)
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare, write the table, and return 1 if something is worse and this counts as
+    """Compare, and write the table. Return 1 if something is worse and this counts as
     failure.
     """
     plugins = installed_plugins()
@@ -102,8 +102,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _exit_status(found: RunComparison, fails: Sequence[str]) -> int:
-    """Return the exit status, after the sentence that says why; none without
-    ``--compare-fail``.
+    """Print the sentence that says why, and return the exit status. Without
+    ``--compare-fail`` no sentence is printed.
     """
     is_red = ("worse" in fails and found.worse) or (
         "undecided" in fails and found.undecided

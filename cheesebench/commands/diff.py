@@ -1,5 +1,5 @@
-"""``cheesebench diff``: how two protocols differ after each is merged with the
-protocols it extends.
+"""``cheesebench diff``: shows how two protocols differ after each is merged with the
+protocols that it extends.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ LONGEST = 300
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.describe(
         parser,
-        "Both are compared after their parents are merged. The exit code is 1 if they differ.",
+        "Each protocol is merged with its parents before the comparison. The exit code is 1 if the two differ.",
         "my_maze my_maze.long_delays.protocol.yaml",
     )
     parser.add_argument("parent", metavar="PARENT", help=common.PROTOCOL)
     parser.add_argument(
-        "child", metavar="CHILD", help="the protocol that PARENT is compared with"
+        "child", metavar="CHILD", help="the protocol with which PARENT is compared"
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the differences; return FINDINGS if there are any, like the Unix command
-    diff.
+    """Print the differences. Return FINDINGS if there are any, as the Unix command diff
+    does.
     """
     catalogue = common.installed_catalogue()
     parent, child = (_load(catalogue, name) for name in (options.parent, options.child))
@@ -83,8 +83,8 @@ ABSENT = _Absent()
 
 
 def differences(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield (key, old value, new value) for every difference; lists of different length
-    differ as a whole.
+    """Yield (key, old value, new value) for every difference. Lists of different
+    lengths differ as a whole.
 
     ABSENT marks a key that is missing on one side.
     """

@@ -1,4 +1,4 @@
-"""``cheesebench export``: a run as tables, as Inspect AI logs, or in formats for
+"""``cheesebench export``: writes a run as tables, as Inspect AI logs, or in formats for
 sharing results.
 """
 
@@ -30,8 +30,8 @@ from cheesebench.verification import rows_only
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Writes tables of trials, values, steps, events and calls, logs for 'inspect view' of Inspect AI, or what "
-        "Every Eval Ever, a model's repository on the Hugging Face Hub, and Psych-DS take.",
+        "Writes tables of trials, values, steps, events and calls, logs for 'inspect view' of Inspect AI, or files "
+        "for Every Eval Ever, for a model's repository on the Hugging Face Hub, or in Psych-DS.",
         "20250131-093000-ab12 --csv",
         "20250131-093000-ab12 --parquet --table trials,steps --observations",
         "20250131-093000-ab12 --inspect --output logs",
@@ -164,8 +164,8 @@ def _inspect(log: RunLog, directory: Path) -> int:
 
 
 def _file_name(plan: CellPlan, number: int) -> str:
-    """Return a portable file name; the number keeps cells distinct whose sanitised
-    names are equal.
+    """Return a portable file name. It contains the number, because cells may have equal
+    names after unsafe characters are replaced.
     """
     words = "_".join(
         filter(None, (plan.protocol, plan.view, str(plan.variant), plan.model))

@@ -1,4 +1,4 @@
-"""``cheesebench figures``: the figures and tables of a paper, from one run or
+"""``cheesebench figures``: draws figures and writes tables for a paper, from one run or
 several.
 """
 
@@ -15,9 +15,9 @@ from cheesebench.functions import figures
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Differences with margins, pass rates, best of views, the cognitive profile, curves (pass rate, latency, path "
-        "length) with single subjects, strategies, occupancy, tracks, controls, the scaling curve, varied settings, "
-        "and the tables; figures without data are left out. Needs the extra 'figures'.",
+        "Differences with margins, pass rates, best of views, the cognitive profile, curves (pass rate, latency, "
+        "path length) with single subjects, strategies, occupancy, tracks, controls, the scaling curve, varied "
+        "settings, and tables. Figures without data are left out. Needs the extra 'figures'.",
         "20250131-093000-ab12",
         "monday tuesday --output paper --format svg,pdf --width 7",
     )

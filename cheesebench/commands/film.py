@@ -1,5 +1,5 @@
-"""``cheesebench film``: a recorded trial as a moving picture, for a talk or a pull
-request.
+"""``cheesebench film``: writes a recorded trial as a moving picture, for a talk or a
+pull request.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from cheesebench.records import CellPlan, Frame, TrialRecord
 
-#: The view that draws mazes in the way people know them.
+#: The view that draws a maze as people usually see one, from above.
 FROM_ABOVE = "topdown_2d"
 #: Milliseconds for which the last picture is shown.
 PAUSE = 1500
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "The trial is replayed from the run's log and checked against it. Subjects count from 0, trials from 1. The "
-        "file plays once more when it has ended.",
+        "picture starts again when it has ended.",
         "20250131-093000-ab12 --output trial.gif",
         "20250131-093000-ab12 --protocol barnes_maze --subject 3 --trial 20 --output learned.gif",
     )
@@ -91,15 +91,15 @@ def _record(log: RunLog, plan: CellPlan, options: argparse.Namespace) -> TrialRe
 
 
 def gif(frames: Sequence[Frame], speed: int) -> bytes:
-    """Return the pictures of a trial as an animated GIF with ``speed`` steps a second;
-    the last picture stays longer.
+    """Return the pictures of a trial as an animated GIF with ``speed`` steps a second.
+    The last picture stays longer.
     """
     pictures = []
     for frame in frames:
         assert isinstance(frame.observation, Picture)
         with Image.open(io.BytesIO(frame.observation.png)) as picture:
             pictures.append(picture.convert("RGB"))
-    # One palette for all pictures, because the colours must not flicker.
+    # All pictures have one palette, so that the colours do not flicker.
     palette = pictures[0].quantize(64)
     first, *rest = [
         one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures

@@ -1,4 +1,4 @@
-"""``cheesebench gallery``: a page that shows protocols in every view."""
+"""``cheesebench gallery``: writes a page that shows protocols in every view."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from cheesebench.protocol import Specification, arenas, with_arena
 from cheesebench.server.pages import standalone
 from cheesebench.terminal import printable
 
-#: Text above this line is kept when the page is written again; everything below is
-#: generated.
+#: Text above this line is kept when the page is written again. Everything below the
+#: line is generated.
 MARK = "<!-- Generated below: cheesebench gallery"
 
 
@@ -108,7 +108,7 @@ class Plate:
     name: str
     title: str
     start: str
-    """The state of the trial, and the heading with the best view."""
+    """The state of the trial, and the heading with which most is visible."""
     looks: tuple[tuple[str, str | Picture], ...]
     """Names of views, each with its picture."""
 
@@ -137,7 +137,7 @@ def plates(
 def gallery(
     shown: Iterable[Plate], seed: int, folder: str
 ) -> tuple[str, Mapping[str, Picture]]:
-    """Return the generated part of a page in Markdown, and its pictures by path
+    """Return the generated part of a page in Markdown, and its pictures by their paths
     relative to the page.
     """
     pictures: dict[str, Picture] = {}
@@ -164,7 +164,9 @@ def _fenced(text: str) -> list[str]:
 
 
 def _as_html(shown: Iterable[Plate]) -> str:
-    """Return a self-contained page: a row for each protocol, a column for each view."""
+    """Return a self-contained HTML page with a row for each protocol and a column for
+    each view.
+    """
     rows = [
         (
             plate,
@@ -186,8 +188,8 @@ def _address(look: str | Picture) -> str:
 
 
 def _variety(still: Still, heading: int, views: Sequence[View]) -> int:
-    """Return how much is visible with a heading: the number of distinct lines over all
-    views.
+    """Return how much is visible with a heading, as the number of distinct lines over
+    all views.
     """
     observations = (
         rendered(view, still.scene, still.column, still.row, heading) for view in views

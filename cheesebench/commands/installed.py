@@ -1,4 +1,6 @@
-"""What is installed, as data: for ``cheesebench list`` and its Python function."""
+"""Collects what is installed, as data for ``cheesebench list`` and its Python
+function.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from cheesebench.interfaces import AgentSpec, BaseSpecification
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import SUFFIX, Catalogue
 
-#: Table rows of the protocols of each family: cells by heading.
+#: For each family, the rows of the table of its protocols. A row has its cells by
+#: heading.
 Tables = dict[str, list[dict[str, object]]]
 
 
@@ -69,8 +72,8 @@ def collect(
 
 
 def _files(catalogue: Catalogue) -> Iterator[tuple[str, Path]]:
-    """Yield the files of all protocols, each with its folder (empty for none), by which
-    it can be run.
+    """Yield the files of all protocols, each with the name of the folder by which it
+    can be run (empty if it needs none).
     """
     for path in catalogue.files.values():
         yield "", path

@@ -1,4 +1,4 @@
-"""``cheesebench lint``: errors, warnings and notes about protocol files."""
+"""``cheesebench lint``: prints errors, warnings and notes about protocol files."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the findings of every file, then a summary; return FINDINGS if they count
-    as failure.
+    """Print the findings of every file, then a summary. Return FINDINGS if they count
+    as a failure.
     """
     inspected = lint(options.files)
     found: Counter[str] = Counter()

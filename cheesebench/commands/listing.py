@@ -1,5 +1,5 @@
-"""``cheesebench list``: protocols, agents, backends, views, report formats and
-executors, and broken ones.
+"""``cheesebench list``: lists protocols, agents, backends, views, report formats and
+executors, including broken ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     plugins = installed_plugins()
     found, tables = installed.collect(plugins, installed_catalogue())
-    # JSON is pure ASCII, so names of third-party plugins cannot harm a terminal.
+    # The JSON is pure ASCII, so names of third-party plugins cannot harm a terminal.
     print(json.dumps(found, indent=2) if options.json else _as_text(found, tables))
     return 0
 
@@ -67,7 +67,7 @@ def _as_text(found: dict[str, Any], tables: installed.Tables) -> str:
 
 
 def _protocols(rows: list[dict[str, object]]) -> str:
-    """Return the table of a family's protocols, without the paths that the JSON has.
+    """Return the table of a family's protocols. It lacks the paths, which the JSON has.
     Editions are part of the names.
     """
     own = [

@@ -1,4 +1,4 @@
-"""``cheesebench merge``: one run from the shards that several sessions ran."""
+"""``cheesebench merge``: makes one run from the shards that several sessions ran."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from cheesebench.records import CellPlan
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.summaries import summarise_log
 
-#: Maximum number of missing cells to name.
+#: Maximum number of missing cells that are named.
 _NAMED = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "The shards (pytest --shard 1/8, ...) may be given in any order. The run that they make is judged, reported, "
+        "The shards (pytest --shard 1/8, ...) may be given in any order. The merged run can be judged, reported, "
         "compared and resumed like any other. The exit code is 1 if something is missing.",
         "results/part-1 results/part-2",
         "parts/*/ --run-id tuesday",

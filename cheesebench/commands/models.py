@@ -1,4 +1,4 @@
-"""``cheesebench models``: the registered models, their backends and prices."""
+"""``cheesebench models``: lists the registered models, their backends and prices."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from cheesebench.terminal import printable
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "With PART, only models that have it in their name, alias, family, backend or id. Any other model can be named "
-        "BACKEND/ID. Prices are in dollars per million tokens of prompt, cached prompt and reply.",
+        "With PART, lists only models with this text in their name, alias, family, backend or id. Any other model "
+        "can be named BACKEND/ID. Prices are in dollars per million tokens of prompt, cached prompt and reply.",
         "",
         "qwen",
         "--models my_models.yaml --json",
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="say of each what is missing before it can be asked; exit code 1 if something is missing for all",
+        help="say what each model lacks before it can be asked; exit code 1 if all lack something",
     )
     add_option(parser, "models")
     add_json(parser)
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         )
     if options.check:
         return _check(plugins, matching, as_json=options.json)
-    # JSON is pure ASCII, so a third-party list cannot harm a terminal.
+    # The JSON is pure ASCII, so a third-party list cannot harm a terminal.
     print(
         json.dumps(as_values(matching), indent=2)
         if options.json
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 def _check(
     plugins: PluginManager, entries: Sequence[ModelEntry], *, as_json: bool
 ) -> int:
-    """Print whether each model could be called; return 1 if none could."""
+    """Print whether each model could be called. Return 1 if none could."""
     found = [checked(plugins, entry) for entry in entries]
     names = ("model", "ready", "says")
     if as_json:
@@ -78,13 +78,13 @@ def _check(
 
 
 def checked(plugins: PluginManager, entry: ModelEntry) -> tuple[str, str, str]:
-    """Return a model's name, whether it can be called at present (empty: unknown), and
-    the report of its backend.
+    """Return a model's name, whether it can be called at present (an empty string if
+    that is unknown), and the report of its backend.
     """
     try:
         backend = plugins.backend(entry.backend)
         if backend.check is None:
-            return entry.name, "", f"the backend {backend.name} cannot say"
+            return entry.name, "", f"the backend {backend.name} cannot tell"
         context = BackendContext(
             entry=entry, directory=Path(), options=dict(entry.options)
         )
@@ -105,8 +105,8 @@ def as_values(entries: Iterable[ModelEntry]) -> list[dict[str, Any]]:
 
 
 def _redacted(value: Any) -> Any:
-    """Return JSON values without secrets, because a user's model list may contain keys
-    in place of variable names.
+    """Return JSON values without secrets. A user's list of models may contain keys in
+    place of the names of variables.
     """
     if isinstance(value, Mapping):
         return {name: _redacted(inner) for name, inner in value.items()}

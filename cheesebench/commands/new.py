@@ -26,8 +26,8 @@ from cheesebench.protocol.documents import is_name, is_protocol_name
 
 
 def filled(template: str, **values: str) -> str:
-    """Return a template (such as ``plugin/readme``) with its ``$name`` placeholders
-    filled in.
+    """Return the text of a template (such as ``plugin/readme``). Its placeholders, such
+    as ``$name``, are filled in.
     """
     text = (
         files("cheesebench.commands")
@@ -57,11 +57,12 @@ def write_files(directory: Path, texts: Mapping[str, str]) -> None:
             ) from None
 
 
-#: Paradigms that have a template; an edition starts from another protocol instead.
+#: Paradigms that have a template. (An edition has none, because it starts from another
+#: protocol.)
 TEMPLATES = ("maze", "chamber", "touchscreen", "dialogue")
 #: Seed of a template's tests.
 SEED = 1
-#: Number of trials in which a draw of two values has almost certainly had both.
+#: Number of trials in which a draw of two values almost certainly has had both.
 _ENOUGH = 100
 
 
@@ -70,7 +71,8 @@ def protocol_text(template: str, name: str) -> str:
     check_name("a paradigm", name)
     if template != "chamber":
         return filled(f"protocol/{template}", name=name)
-    # Draws depend on the protocol's name, so find the trials that the tests must play.
+    # Draws depend on the protocol's name, so the trials that the tests must play are
+    # found first.
     draft = filled(f"protocol/{template}", name=name, lit="1", dark="2")
     lit, dark = _first_trials(draft, "light", ("on", "off"))
     return filled(f"protocol/{template}", name=name, lit=str(lit), dark=str(dark))
@@ -78,7 +80,7 @@ def protocol_text(template: str, name: str) -> str:
 
 def edition_text(name: str, parent: BaseSpecification) -> str:
     """Return a new edition of a protocol. Raises OptionError for an invalid name, or
-    for the parent's edition.
+    for the name of the parent's edition.
     """
     check_name("an edition", name)
     if parent.edition == name:
@@ -161,7 +163,8 @@ def run(options: argparse.Namespace) -> int:
         raise OptionError(
             f"--output {options.output}: the name of a protocol file ends with {SUFFIX}."
         )
-    # The parent may not be found from the file's folder.
+    # The text is loaded from the new file's path, because the parent may not be found
+    # from there.
     specification, found = installed_catalogue().inspect_text(text, str(path))
     if specification is None:
         raise OptionError(f"It would not load from there: {'; '.join(map(str, found))}")
@@ -172,7 +175,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _next(specification: BaseSpecification, file: str) -> Iterator[str]:
-    """Yield the next commands for a new file, with the slowest last."""
+    """Yield the commands to use next with a new file. The slowest comes last."""
     yield f"  cheesebench lint {file}"
     for arena in arenas([specification]):
         yield f"  cheesebench trace {file} {_played(arena)}"
@@ -183,8 +186,8 @@ def _next(specification: BaseSpecification, file: str) -> Iterator[str]:
 
 
 def _played(specification: Specification) -> str:
-    """Return options that trace the first of the protocol's own tests, which makes some
-    of its rules fire.
+    """Return the options that trace the first of the protocol's tests, in which some of
+    its rules fire.
     """
     plugins, tests = installed_plugins(), specification.document.tests
     view = next(iter(plugins.views.values()))

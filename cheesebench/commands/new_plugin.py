@@ -1,5 +1,5 @@
-"""``cheesebench new-plugin``: create a complete package for a backend, an agent, a view
-and the like.
+"""``cheesebench new-plugin``: creates a complete package for a backend, an agent, a
+view, or another kind of plugin.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 
 
 def plugin_files(kind: Kind, name: str) -> dict[str, str]:
-    """Return path -> text of a package that supplies a plugin of this name; OptionError
-    for an invalid name.
+    """Return the files of a package that supplies a plugin of this name, as texts by
+    path. Raises OptionError for an invalid name.
     """
     if not _NAME.fullmatch(name) or len(name) > 40:
         raise OptionError(
@@ -73,7 +73,7 @@ def distribution(name: str) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "The package can be installed as it is, registers itself by its entry point, and passes its own tests.",
+        "The package can be installed as it is. It registers itself by its entry point, and passes its own tests.",
         "backend my-server",
         "agent my-mouse --output work/my-mouse",
         "view my-eyes",

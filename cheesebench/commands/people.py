@@ -1,5 +1,5 @@
-"""``cheesebench people``: people take part in paradigms in the browser, recorded as an
-ordinary run.
+"""``cheesebench people``: lets people take part in paradigms in the browser. Their
+trials are recorded as an ordinary run.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     Cells = dict[CellPlan, BaseSpecification]
 
-#: Defaults for people; a resumed run keeps its own.
+#: Default design and view for people. A resumed run keeps its own.
 _DESIGN, _VIEW = "cohort", "ascii_2d"
 
 
@@ -83,14 +83,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "subjects",
         default=None,
-        help="how many people can take part (default: the design's number)",
+        help="how many people can take part (default: as many as the design says)",
     )
     add_option(parser, "seed", default=None, help="seed of the run (default: drawn)")
     add_option(
         parser,
         "agent",
         default="llm",
-        help="the agent whose instructions they are given (default: llm)",
+        help="the agent whose instructions people get (default: llm)",
     )
     add_options(parser, "resume", "run-id", "results")
     parser.add_argument(
@@ -136,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
     consent, debriefing = _paragraphs(options.consent), _paragraphs(options.debriefing)
     plugins = installed_plugins()
     instructions = _instructions(plugins, options.agent)
-    check_address(address, options.port or 0)  # checked before a run is begun
+    check_address(address, options.port or 0)  # This is checked before a run begins.
     with _opened(options, plugins) as (log, store, cells):
         if store.setting("key_times", str(options.key_times)) != str(options.key_times):
             how = "without" if options.key_times else "with"
@@ -195,7 +195,7 @@ def run(options: argparse.Namespace) -> int:
 def _opened(
     options: argparse.Namespace, plugins: PluginManager
 ) -> Iterator[tuple[RunLog, people.ParticipantStore, Cells]]:
-    """Yield the log (new or resumed, claimed for this process) and its
+    """Yield the log (new or resumed, and locked for this process), the store, and its
     cells of people.
     """
     results = Path(options.results)
@@ -290,7 +290,7 @@ def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -
 def _beside_models(
     log: RunLog, plugins: PluginManager, options: argparse.Namespace
 ) -> Cells:
-    """Return cells of people for the protocols of a run of models."""
+    """Return cells for people, on the protocols of a run of models."""
     walked = {plan.protocol: plan for plan in log.plans() if not plan.items}
     if not walked:
         raise OptionError(

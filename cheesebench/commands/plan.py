@@ -1,4 +1,4 @@
-"""``cheesebench plan``: forecast the calls, cost and power of a run before any call is
+"""``cheesebench plan``: forecasts the calls, cost and power of a run before any call is
 made.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cheesebench.planning import CellForecast, Forecast
     from cheesebench.planning.earlier import Manner
 
-#: Width of the text in columns.
+#: Width of the printed text, in columns.
 WIDTH = 80
 UNKNOWN = "?"
 
@@ -57,8 +57,9 @@ _FINDS = " with replies of 90 tokens: a model that finds the goal needs fewer ca
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Prints how many subjects, calls, tokens and dollars a run takes in half of all cases and in 95 %, how often a "
-        "model as good as the animals passes, and how often the verdict would change if the same model were run again.",
+        "Prints how many subjects, calls, tokens and dollars a run takes in half of all cases and in 95 % of them, "
+        "how often a model as good as the animals passes, and how often the verdict would change if the same model "
+        "were run again.",
         "--model gpt-5.4-mini",
         "--model random --design paper --view ascii_2d",
         "--model NAME --subjects 20 --protocols t_maze --history 1",
@@ -68,12 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "profile", "design", "study", "subjects", "view", "control")
     about = "These protocols: names, files or directories of them; repeatable. Default: the nine paradigms"
     add_option(parser, "protocols", help=about)
-    # By default, a file or directory selects all its editions.
+    # By default, a directory selects all editions in it.
     add_option(parser, "edition", default=None)
     add_option(
         parser,
         "results",
-        help="Directory of earlier runs, which show what the model took. Default: results",
+        help="Directory of earlier runs, which show what the model needed. Default: results",
     )
     add_options(parser, "base-url", "familywise")
     add_option(
@@ -89,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ask",
         action="store_true",
-        help="Put the first questions to the model (6 calls, or one for each cell), and plan with how it answers.",
+        help="Ask the model the first questions (6 calls, or one for each cell), and use its answers for the plan.",
     )
     add_options(
         parser, *(option.name for option in OPTIONS if option.models_only), "models"
@@ -118,7 +119,7 @@ def _text(found: Forecast, max_cost: float | None) -> str:
         outlook.each.calls for cell in found.cells for outlook in cell.outlooks.values()
     )
     claiming = [cell for cell in found.cells if cell.trials]
-    parts = ["No calls are made, so it is free."]
+    parts = ["No calls are made, so the run is free."]
     if asks:
         parts = [_needs(found, bool(claiming)), *map(_filled, _sources(found))]
     if claiming:
@@ -136,15 +137,15 @@ def _text(found: Forecast, max_cost: float | None) -> str:
 
 
 def _why_no_verdict(found: Forecast) -> str:
-    """Return why no verdict is simulated."""
+    """Return a sentence on why no verdict is simulated."""
     if any(cell.plan.claims for cell in found.cells):
         return "Verdicts are against chance, not against an animal, so they are not simulated."
     return "This design makes no claim, so there is no verdict to simulate."
 
 
 def _needs(found: Forecast, several: bool) -> str:
-    """Return the needs of the run for each player; without a claim all subjects are run
-    for every player.
+    """Return a table of what the run needs for each player. Without a claim, all
+    subjects are run for every player.
     """
     needs = found.needs if several else dict([next(iter(found.needs.items()))])
     rows: list[list[object]] = [
@@ -180,7 +181,7 @@ def _sources(found: Forecast) -> Iterator[str]:
     for model, manner in manners.items():
         yield _manner(model, manner)
     if not manners and not all(cell.own for cell in asking):
-        yield "With --ask, the first questions are put to the model, and its answers are planned with."
+        yield "With --ask, the model is asked the first questions, and its answers are used for the plan."
     yield from _longest_prompt(asking)
     if found.price_of is not None:
         yield f"Prices as published on {found.price_of}."
@@ -189,8 +190,8 @@ def _sources(found: Forecast) -> Iterator[str]:
 
 
 def _bases(asking: Sequence[CellForecast]) -> Iterator[str]:
-    """Yield the sources of the number of calls: own runs, measured ones, or rehearsed
-    prompts.
+    """Yield sentences on where the numbers of calls come from: the model's own runs,
+    measured runs, or rehearsed prompts.
     """
     known = any(cell.manner for cell in asking)
     own = [cell for cell in asking if cell.own]
@@ -264,7 +265,7 @@ def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> str:
 
 def _outlooks(cells: Sequence[CellForecast]) -> str:
     rows = []
-    # Without a stopping rule all players take the subjects that are counted.
+    # Without a stopping rule, all players take the same number of subjects.
     stops = any(cell.plan.sequential for cell in cells)
     for cell in cells:
         weak, animals, good = cell.outlooks.values()
@@ -300,7 +301,9 @@ def _outlooks(cells: Sequence[CellForecast]) -> str:
 
 
 def _abilities(cells: Sequence[CellForecast]) -> str:
-    """Return the positions of the animals and the bar on the ability scale."""
+    """Return a sentence on the positions of the animals and of the bar on the ability
+    scale.
+    """
     said = []
     for plan in {cell.plan.protocol: cell.plan for cell in cells}.values():
         scale = ability(plan, None)
@@ -347,12 +350,14 @@ def _percent(chance: float) -> str:
 
 
 def _range(shown: Callable[[Any], str], ends: Iterable[Any]) -> str:
-    """Return the ends of a range; if they read the same, only one."""
+    """Return the ends of a range as text; only one end if both read the same."""
     return "–".join(dict.fromkeys(map(shown, ends)))
 
 
 def _number(value: float | None) -> str:
-    """Return ``9,500``, ``12.3 k``, ``4.5 M``: exact below ten thousand."""
+    """Return a number as text: ``9,500``, ``12.3 k``, ``4.5 M``. It is exact below ten
+    thousand.
+    """
     if value is None:
         return UNKNOWN
     if value < 10_000:

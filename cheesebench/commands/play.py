@@ -1,4 +1,6 @@
-"""``cheesebench play``: a person plays a subject's trials and sees which rules fire."""
+"""``cheesebench play``: lets a person play a subject's trials, and shows which rules
+fire.
+"""
 
 from __future__ import annotations
 
@@ -40,23 +42,23 @@ from cheesebench.interfaces import (
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.terminal import printable
 
-#: Keys of a terminal: letters of actions, WASD, the space bar, and arrows (in both
-#: modes that terminals have).
+#: The actions by key of a terminal: the letters of actions, WASD, the space bar, and
+#: the arrows (in both modes that terminals have).
 KEYS = {
     "f": FORWARD, "w": FORWARD, "\x1b[A": FORWARD, "\x1bOA": FORWARD,
     "l": ROTATE_LEFT, "a": ROTATE_LEFT, "\x1b[D": ROTATE_LEFT, "\x1bOD": ROTATE_LEFT,
     "r": ROTATE_RIGHT, "d": ROTATE_RIGHT, "\x1b[C": ROTATE_RIGHT, "\x1bOC": ROTATE_RIGHT,
     "s": STAY, " ": STAY, "\x1b[B": STAY, "\x1bOB": STAY,
 }  # fmt: skip
-#: q and Ctrl-D (Ctrl-C is left to the terminal).
+#: The keys q and Ctrl-D. (Ctrl-C is left to the terminal.)
 QUIT_KEYS = ("q", "\x04")
 QUIT_WORDS = ("Q", "QUIT", "EXIT")
 _KEY = re.compile("\x1b[\\[O][A-Z]|.", re.DOTALL)
 
 
 def parse_actions(text: str) -> list[int]:
-    """Parse actions such as ``F F L``, ``ffl`` or ``FORWARD, STAY``; OptionError for
-    others.
+    """Parse actions such as ``F F L``, ``ffl`` or ``FORWARD, STAY``. Raises OptionError
+    for other words.
     """
     actions = []
     for word in re.split(r"[\s,]+", text.upper().strip()):
@@ -72,8 +74,8 @@ def parse_actions(text: str) -> list[int]:
 
 
 def from_lines(lines: TextIO) -> Iterator[int]:
-    """Yield the actions of each line until one is q or the input ends; report and skip
-    unknown words.
+    """Yield the actions of each line, until a line is q or the input ends. Lines with
+    unknown words are reported and skipped.
     """
     for line in lines:
         if line.strip().upper() in QUIT_WORDS:
@@ -85,24 +87,24 @@ def from_lines(lines: TextIO) -> Iterator[int]:
 
 
 def reads_keys() -> bool:
-    """Return whether single key presses can be read: standard input is a terminal, and
-    this is not Windows.
+    """Return whether single key presses can be read. This needs a terminal as standard
+    input, and another system than Windows.
     """
     return sys.platform != "win32" and sys.stdin.isatty()
 
 
 def from_terminal() -> Generator[int]:
-    """Yield an action for every key until q; closing the iterator restores the
-    terminal.
+    """Yield an action for every key until q. The terminal is restored when the iterator
+    is closed.
     """
-    # Imported here, because Windows lacks both.
+    # These are imported here, because Windows lacks both modules.
     import termios
     import tty
 
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     try:
-        # TCSANOW keeps typed-ahead input.
+        # TCSANOW keeps what was typed before.
         tty.setcbreak(terminal, termios.TCSANOW)
         while pressed := os.read(terminal, 64):
             for key in _KEY.findall(pressed.decode("utf-8", "replace")):
@@ -174,7 +176,7 @@ def run(options: argparse.Namespace) -> int:
         game.play(iter(given), first)
     elif by_key:
         print("Arrows or WASD move, the space bar stays, q quits.\n")
-        # Closed in any case, to restore the terminal.
+        # The iterator is closed in any case, to restore the terminal.
         with contextlib.closing(from_terminal()) as actions:
             game.play(actions, first)
     else:
@@ -208,10 +210,10 @@ class Game:
         self._total = 0.0
 
     def play(self, actions: Iterator[int], observation: str | None) -> None:
-        """Play the trial that begins with an observation, and those after it; print a
+        """Play the trial that begins with this observation, and those after it. Print a
         summary.
 
-        It ends with the schedule or the actions.
+        The game ends with the schedule, or when no actions are left.
         """
         while observation is not None and self._play_trial(observation, actions):
             observation = self._life.begin_trial()

@@ -1,5 +1,5 @@
-"""``cheesebench plugins``: each plugin's origin, what it supplies, and why one could
-not be loaded.
+"""``cheesebench plugins``: shows where each plugin comes from, what it supplies, and
+why one could not be loaded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cheesebench.hookspecs import API_VERSION, PROJECT
 
 #: Origin of the built-in plugins.
 OURS = "pytest-cheesebench"
-#: Hooks that supply named items, each with a plural noun.
+#: The hooks that supply named items, each with a noun for the items, in the plural.
 _SUPPLIES = {
     "cheesebench_agents": "agents",
     "cheesebench_model_agents": "model agents",
@@ -37,8 +37,8 @@ _SUPPLIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A plugin: its origin, and the items it supplies, by hook. ``failure``: why it was
-    not loaded.
+    """A plugin: its origin, and the items that it supplies, by hook. ``failure`` says
+    why it was not loaded.
     """
 
     name: str
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     rows = [
         (
-            # Written like an entry point.
+            # The name is written like an entry point.
             one.name if one.module == one.name else f"{one.name} = {one.module}",
             f"{one.distribution} {one.version}".strip(),
             _hooks(one),
@@ -99,8 +99,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def collect(manager: plugin_manager.PluginManager) -> Iterator[Plugin]:
-    """Yield the built-in plugins, then those installed under the entry point group, by
-    name.
+    """Yield the built-in plugins, then those installed under the entry point group, in
+    the order of their names.
     """
     for module in plugin_manager.BUILT_INS:
         plugin = manager.get_plugin(module)
@@ -149,14 +149,15 @@ def _supplied(plugin: Any) -> dict[str, list[str]]:
                     str(getattr(one, "name", one))
                     for one in plugin_manager.items_of(supply, hook)
                 ]
-            except CheeseBenchError as error:  # the other plugins are still listed
+            # The other plugins are listed nevertheless.
+            except CheeseBenchError as error:
                 names = [f"fails: {error}"]
         supplied[hook] = names
     return supplied
 
 
 def _hooks(plugin: Plugin) -> str:
-    # Models are too many to list here, and have a command of their own.
+    # There are too many models to list here, and they have a command of their own.
     said = []
     for hook, names in plugin.hooks.items():
         what = _SUPPLIES.get(hook, hook)
@@ -174,8 +175,8 @@ def _hooks(plugin: Plugin) -> str:
 
 
 def replacements(plugins: list[Plugin]) -> Iterator[str]:
-    """Yield a sentence for each name that two plugins supply. The later one is used,
-    except for built-in commands.
+    """Yield a sentence for each name that two plugins supply. The later plugin's item
+    is used, unless the other one is a built-in command.
     """
     seen: dict[tuple[str, str], Plugin] = {}
     for plugin in plugins:

@@ -1,5 +1,5 @@
-"""``cheesebench reference``: the animals' reference values, with source, learning curve
-and derivation.
+"""``cheesebench reference``: prints the animals' reference values, with source,
+learning curve and derivation.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from cheesebench.protocol.specification import Dose, ReferenceSpec
 from cheesebench.statistics.question import thresholds
 from cheesebench.statistics.wording import BETTER
 
-#: A line of a card (label and text). A card has a title, and sections of such lines,
-#: each with a heading.
+#: Lines of a card, each with a label and a text. A card has a title, and sections of
+#: such lines, each with a heading.
 Facts = list[tuple[str, str]]
 Sections = list[tuple[str, Facts]]
 
@@ -108,7 +108,9 @@ def text(specifications: Iterable[Specification]) -> str:
 
 
 def markdown(specifications: Iterable[Specification]) -> str:
-    """Return one Markdown page: a table of all numbers, then the derivation of each."""
+    """Return one Markdown page with a table of all numbers, and then the derivation of
+    each.
+    """
     rows, notes = list[list[str]](), dict[str, str]()
     inherited, without = list[str](), list[str]()
     shown = set[tuple[ReferenceSpec, ...]]()
@@ -202,8 +204,8 @@ def _decided(
 
 
 def _beginning(text: str) -> str:
-    """Return whole sentences from the beginning of a text: at least one, and more up to
-    40 words.
+    """Return the first sentences of a text: at least one, and more as long as they have
+    at most 40 words together.
     """
     first, *more = re.split(r"(?<=[a-z0-9)%\"]\.) (?=[A-Z])", one_line(text))
     while more and (
@@ -214,8 +216,8 @@ def _beginning(text: str) -> str:
 
 
 def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Sections]]:
-    """Yield title and sections. An edition that inherits its parent's references points
-    to the parent's card.
+    """Yield title and sections of each card. The card of an edition that inherits its
+    parent's references points to the parent's card.
     """
     shown: dict[str, tuple[ReferenceSpec, ...]] = {}
     for specification in specifications:
@@ -330,8 +332,8 @@ def _facts(reference: ReferenceSpec, here: Dose | None) -> Facts:
 
 
 def _judged(reference: ReferenceSpec) -> Facts:
-    """Return the parameters of a verdict about a measure; empty if it is only
-    reported.
+    """Return the parameters of a verdict about a measure; an empty list if the measure
+    is only reported.
     """
     if reference.better is None or reference.margin is None:
         return []
@@ -384,8 +386,8 @@ def _link(text: str, links: Sequence[tuple[re.Pattern[str], str]]) -> str:
 
 
 def _escape(text: str) -> str:
-    # Not every Markdown dialect accepts a backslash before these characters; all accept
-    # entities.
+    # Not every Markdown dialect accepts a backslash before these characters, but all
+    # accept entities.
     entities = str.maketrans(
         {"&": "&amp;", "<": "&lt;", ">": "&gt;", "~": "&#126;", "$": "&#36;"}
     )

@@ -1,4 +1,4 @@
-"""``cheesebench render``: a state as an agent sees it, with a legend."""
+"""``cheesebench render``: shows a state as an agent sees it, with a legend."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _shown(observation: str, output: str | None) -> str:
-    """Return an observation as text for a terminal; a picture is written to a file."""
+    """Return an observation as text for a terminal. A picture is written to a file."""
     if not isinstance(observation, Picture):
         return printable(observation)
     text = f"\n{printable(str(observation))}" if str(observation) else ""
@@ -135,8 +135,8 @@ def _views(names: Iterable[str] | None) -> list[View]:
 
 
 def _expanded(specification: Specification) -> str:
-    """Return a generated arena as YAML. Raises OptionError for an arena that is already
-    a map.
+    """Return a generated arena as YAML. Raises OptionError if the arena is already a
+    map.
     """
     drawn = specification.arena.drawn
     if drawn is None:
@@ -158,8 +158,8 @@ def _closed_doors(shown: Still) -> set[tuple[int, int]]:
 
 
 def legend(arena: Arena, shown: Still) -> str:
-    """Return a table of the zones, doors, solids and landmarks with their glyphs, the
-    subject's pose and groups.
+    """Return the legend as text: a table of the zones, doors, solids and landmarks with
+    their glyphs, then the subject's pose, and the groups.
     """
     closed = _closed_doors(shown)
     rows: list[list[object]] = []

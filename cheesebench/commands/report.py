@@ -1,4 +1,6 @@
-"""``cheesebench report``: the results of a run, computed from its log."""
+"""``cheesebench report``: computes the results of a run from its log, and reports
+them.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ from cheesebench.verification import rows_only, verify
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Everything is computed from the run's log, which may still grow. Several runs are one leaderboard: "
-        "models as rows, only whole logs that are as they were written, and equal rules.",
+        "Everything is computed from the run's log, which may still grow. Several runs make one leaderboard with "
+        "models as rows. Their logs must be complete and unchanged, and their rules equal.",
         "20250131-093000-ab12",
         "20250131-093000-ab12 --html",
         "20250131-093000-ab12 --verify",
@@ -52,11 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const="json",
         help="the same as --format json",
     )
-    about = "write a page with every result and every trial, to watch in a browser (default: report.html beside the log)"
+    about = "write a page with every result and a player for the trials, for a browser (default: report.html beside the log)"
     add_option(parser, "html", nargs="?", const="", help=about)
-    about = "check first that the log is as it was written, that nothing is gone, and that every trial, replayed, comes out alike"
+    about = "check first that the log is unchanged and complete, and that every trial is the same when it is replayed"
     parser.add_argument("--verify", action="store_true", help=about)
-    about = "the board of these runs, by the rules of docs/leaderboard.md; a run that breaks one is refused"
+    about = "make a board of these runs by the rules of docs/leaderboard.md; a run that breaks a rule is refused"
     parser.add_argument("--board", action="store_true", help=about)
     add_output(parser)
 
@@ -75,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
             f"The format '{name}' shows one run. Name one, or another format."
         )
     with _opened(options) as logs:
-        # Verifies every row; replays the trials on request.
+        # This verifies every row and, on request, replays the trials.
         checked = [
             verify(one) if options.verify else rows_only(one, ranked=several)
             for one in logs
@@ -109,8 +111,8 @@ def _format(options: argparse.Namespace) -> str:
 
 
 def _page(options: argparse.Namespace, logs: Sequence[RunLog]) -> str:
-    """Return the path of an HTML page. By default it is beside the log; a page of
-    several runs belongs to none of them.
+    """Return the path of an HTML page. By default the page of one run is beside its
+    log. A page of several runs belongs to none of them.
     """
     beside = "board.html"
     if len(logs) == 1:

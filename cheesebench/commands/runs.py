@@ -1,4 +1,4 @@
-"""``cheesebench runs``: the runs of a results directory, with their results."""
+"""``cheesebench runs``: lists the runs of a results directory, with their results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cheesebench.terminal import coloured
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.describe(
         parser,
-        "The latest first, one line each: model, date, cost, verdicts. Includes runs that are in progress.",
+        "Lists runs, the latest first, with model, date, cost and verdicts. Runs that are in progress are included.",
         "",
         "--model random",
         "--results results --json",
@@ -56,7 +56,7 @@ def _text(lines: Sequence[watch.RunLine]) -> str:
     """
     columns = ["run", "UTC", "models", "", "trials", "cost", "verdicts"]
     rows = [_row(line) for line in lines]
-    if not any(row[5] for row in rows):  # no run has cost anything
+    if not any(row[5] for row in rows):  # No run has cost anything.
         columns, *rows = ([*row[:5], row[6]] for row in (columns, *rows))
     text = (
         coloured("\n".join(map(_paragraphs, lines)))

@@ -1,4 +1,4 @@
-"""``cheesebench schema``: the JSON Schema of protocol files, printed or installed for
+"""``cheesebench schema``: prints the JSON Schema of protocol files, or installs it for
 VS Code.
 """
 
@@ -15,8 +15,8 @@ from cheesebench.files import write_whole
 from cheesebench.protocol import SUFFIX
 from cheesebench.protocol.schema import FILE_NAME, schema_text
 
-#: Key in the settings of VS Code's YAML extension (Red Hat), and folder of the settings
-#: file.
+#: Key of the setting of VS Code's YAML extension (by Red Hat), and folder of the
+#: settings file.
 SETTING, FOLDER = "yaml.schemas", ".vscode"
 
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--install",
         action="store_true",
-        help="set up VS Code to check and complete protocols: writes into .vscode here",
+        help="set up VS Code to check and complete protocols (writes into .vscode in this directory)",
     )
     common.add_output(parser)
 
@@ -57,10 +57,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def with_schema(settings: str, schema: str) -> str:
-    """Return settings of VS Code (JSON) with the schema for protocol files; OptionError
-    if they cannot be read.
+    """Return settings of VS Code (JSON), with the schema for protocol files added.
+    Raise OptionError if they cannot be read.
 
-    Other settings are kept. VS Code allows comments in its settings; a file with
+    Other settings are kept. VS Code allows comments in its settings, but a file with
     comments is not rewritten.
     """
     try:

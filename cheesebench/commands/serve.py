@@ -1,5 +1,5 @@
-"""``cheesebench serve``: protocols as environments for training language models, over
-OpenEnv.
+"""``cheesebench serve``: serves protocols as environments for training language models,
+over OpenEnv.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.describe(
         parser,
         "Serves protocols as an OpenEnv environment until Ctrl-C. A client answers the prompts that a model is given "
-        "in a run. reset(split='test', seed=7, subject=3) is a life of 'pytest --seed 7'; every other life has a seed "
-        "of training, which no run draws.",
+        "in a run. reset(split='test', seed=7, subject=3) is a life of 'pytest --seed 7'; every other life has a "
+        "training seed, which no run draws.",
         "--openenv t_maze dnms",
         "--openenv my.protocol.yaml --episode trial --reward success --agent llm-tools",
     )
@@ -42,13 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--episode",
         choices=("life", "trial"),
         default="life",
-        help="all trials of a subject (default), or one",
+        help="an episode: all trials of a subject (default), or one trial",
     )
     parser.add_argument(
         "--reward",
         choices=("protocol", "success"),
         default="protocol",
-        help="of a trial: the protocol's, or 1 and 0",
+        help="reward of a trial: the protocol's, or 1 for a success and 0 otherwise",
     )
     common.add_option(
         parser,
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_option(parser, "edition", default=None)
     common.add_option(parser, "agent")
     common.add_option(parser, "agent-option")
-    seed = "seed of training for lives that name none (default: 0)"
+    seed = "training seed of lives that name none (default: 0)"
     parser.add_argument(
         "--seed", metavar="N", type=common.whole_number, default=0, help=seed
     )
@@ -69,13 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=common.positive_number,
         default=256,
-        help="lives at once (default: 256)",
+        help="maximum number of lives at a time (default: 256)",
     )
     parser.add_argument(
         "--sessions-each",
         metavar="N",
         type=common.positive_number,
-        help="lives at once for one client (default: all; with --address, a quarter of them)",
+        help="maximum number of lives at a time for one client (default: all; with --address, a quarter)",
     )
     parser.add_argument(
         "--address",
@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         action="append",
         default=[],
-        help="name under which clients call this machine; repeatable",
+        help="host name by which clients reach this machine; repeatable",
     )
     parser.add_argument(
         "--port",
@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     try:
-        # Imported here because it imports OpenEnv, which is an extra.
+        # The import is here because it imports OpenEnv, which is an extra.
         from cheesebench.interop.openenv_server import Served
     except ImportError as error:
         raise OptionError(
@@ -145,12 +145,12 @@ def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None
     local = door.is_local
     each = options.sessions_each or max(1, options.sessions // (1 if local else 4))
     at = f"http://{options.address}:{options.port}"
-    most = f"{options.sessions} sessions at once, {each} for one client"
+    most = f"{options.sessions} sessions at a time, {each} for one client"
     open_door = (
         ""
         if local
         else f"Anybody who reaches {options.address}:{options.port} can play these protocols and read their prompts, "
-        "those of verdicts too: let only your own machines in.\n"
+        "including those of the lives that verdicts use. Let only your own machines in.\n"
     )
     print(
         f"OpenEnv at {at}: {common.counted(protocols, 'protocol')}, {most}. Ctrl-C ends it.\n{open_door}",

@@ -1,4 +1,6 @@
-"""``cheesebench show``: the prompts a model was sent and its replies, verbatim."""
+"""``cheesebench show``: prints the prompts that a model was sent, and its replies,
+verbatim.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from cheesebench.experiment.replay import RebuiltCall
     from cheesebench.records import CallRecord, CellPlan
 
-#: Number of characters of a reply in the list of calls.
+#: Number of characters of a reply that the list of calls shows.
 EXCERPT = 50
 #: Plan settings that the header of a call does not repeat.
 _ELSEWHERE = ("backend", "id", "served", "dropped", "stop", "reasoning")
@@ -96,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
             )
             return 0
         text = _shown(log, plan, options.subject, records, _number(records, options))
-        # A pipe may lead to a terminal, so only a file gets every character.
+        # A pipe may lead to a terminal, so only a file gets unprintable characters.
         write_output(text if options.output else printable(text), options.output)
     return 0
 
@@ -136,8 +138,8 @@ def _list(
     options: argparse.Namespace,
     records: Sequence[CallRecord],
 ) -> str:
-    """Return the table of the subject's calls, with the actions that were read from
-    each reply.
+    """Return a table of the subject's calls, with the actions that were read from each
+    reply.
     """
     last = records[-1]
     try:
@@ -181,7 +183,9 @@ def _row(
 
 
 def _letters(call: RebuiltCall) -> str:
-    """Return the first letters of the actions read from a reply: ``FFL``."""
+    """Return the first letters of the actions that were read from a reply, as in
+    ``FFL``.
+    """
     if call.unparsed:
         return "no action"
     return "".join(ACTION_LETTERS[action] for action in call.actions or ())
@@ -269,6 +273,6 @@ def _read_as(call: RebuiltCall, actions: Sequence[int]) -> str:
 
 
 def _runs(names: Sequence[str]) -> list[str]:
-    """Return names with runs of equal ones collapsed, as in ``STAY x3``."""
+    """Return names, with repetitions collapsed as in ``STAY x3``."""
     counts = [(name, len(list(group))) for name, group in groupby(names)]
     return [name if count == 1 else f"{name} x{count}" for name, count in counts]

@@ -1,4 +1,4 @@
-"""``cheesebench test``: run the tests that authors declare in their protocols."""
+"""``cheesebench test``: runs the tests that authors declare in their protocols."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the result of each test, then a summary; return FINDINGS if one failed or a
-    file has errors.
+    """Print the result of each test, then a summary. Return FINDINGS if a test failed
+    or a file has errors.
     """
     catalogue, plugins = common.installed_catalogue(), installed_plugins()
     view = next(iter(plugins.views.values()))

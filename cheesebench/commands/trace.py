@@ -1,5 +1,5 @@
-"""``cheesebench trace``: a table of steps: action, visible change, reward, state, and
-the rules that fired.
+"""``cheesebench trace``: prints a table of steps: action, visible change, reward,
+state, and the rules that fired.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HEADERS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Prints the first picture, and for each step the action, changes in the picture, reward, state, and the "
+        "Prints the first picture. For each step it prints the action, changes in the picture, reward and state, the "
         "rules that fired with their lines, and the variables that they set.",
         "my_maze --actions FFFRFF",
         "my_maze.protocol.yaml --actions 'F F L' --seed 3 --subject 1 --trial 2",
@@ -104,8 +104,8 @@ class _Valued(Protocol):
 
 
 class Trace:
-    """The rows of one trial: one for each step, and one more for each further rule that
-    fired in it.
+    """Makes the rows of one trial: one for each step, and one for each further rule
+    that fired in the step.
     """
 
     def __init__(self, life: interfaces.SubjectEnvironment, observation: str) -> None:
@@ -122,8 +122,8 @@ class Trace:
         self.rows += [("", "", "", "", "", other) for other in others]
 
     def play(self, actions: list[int]) -> interfaces.TrialResult | None:
-        """Consume actions until the trial ends and return its result; None if the
-        actions run out first.
+        """Take actions from the list until the trial ends. Return its result, or None
+        if the actions end first.
         """
         step = 0
         while actions:
@@ -165,13 +165,15 @@ class Trace:
         return None if where is None else where[:3]
 
     def _set(self, before: Mapping[str, object]) -> Iterator[str]:
-        """Yield the variables, columns and counters that differ from before."""
+        """Yield the variables, columns and counters that have changed, with their new
+        values.
+        """
         for name, value in self._held().items():
             if name not in before or before[name] != value:
                 yield f"{name} = {_value(value)}"
 
     def _in_vain(self, action: int, frozen: bool) -> str:
-        """Return why a movement had no effect, if it had none."""
+        """Return why an action did not move the subject; an empty string if it did."""
         if self._at is None or action == interfaces.STAY or self._pose() != self._at:
             return ""
         return " (frozen)" if frozen else " (blocked)"
@@ -184,8 +186,8 @@ class Trace:
         )
 
     def _fired(self, result: interfaces.TrialResult | None) -> Iterator[str]:
-        """Yield the rules that fired since the last call, each with its place in the
-        file.
+        """Yield the rules that fired since the last call of this method, each with its
+        place in the file.
         """
         events = result.events if result is not None else ()
         if result is None and isinstance(self._life, interfaces.ObservableSubject):
@@ -196,7 +198,7 @@ class Trace:
 
 
 def changes(before: str, now: str) -> str:
-    """Return the differences in a few words: squares by column and row (from 0), or
+    """Return the differences in a few words: the squares by column and row (from 0), or
     their number.
     """
     if before == now:
@@ -220,7 +222,7 @@ def changes(before: str, now: str) -> str:
 
 
 def _changes_of_line(row: int, old: str | None, new: str | None) -> list[str]:
-    """Return the differing squares of a line, or the whole line if these are many."""
+    """Return the squares of a line that differ, or the whole line if they are many."""
     if old is None or new is None:
         return [f"line {row}: {(new or '').strip() or '(gone)'}"]
     pairs = enumerate(zip_longest(old, new, fillvalue=" "))

@@ -1,5 +1,5 @@
-"""``cheesebench twin``: a held-out variant of a protocol, which is the same task for a
-subject that has not read it.
+"""``cheesebench twin``: makes a held-out variant of a protocol. It is the same task for
+a subject that has read neither.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX, with_arena
 from cheesebench.protocol.twins import twin
 
-#: Minimum length of a secret, because shorter ones can be guessed by trial.
+#: Minimum length of a secret in characters, because shorter ones can be guessed by
+#: trying.
 LEAST_SECRET = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.describe(
         parser,
-        "Exchanges what the protocol's key 'twins' declares equal: glyphs, texts, how the map lies. Publish the hash "
-        "that it prints now, and the file later; a run over both reports the gap.",
+        "Exchanges what the protocol's key 'twins' declares equal: glyphs, texts, the orientation of the map. "
+        "Publish the printed hash now, and the file later. A run over both reports the gap.",
         "t_maze --seed 'a long secret' --output held_out",
     )
     parser.add_argument("protocol", metavar="PROTOCOL", help=common.PROTOCOL)

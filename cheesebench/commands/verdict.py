@@ -1,4 +1,4 @@
-"""``cheesebench verdict``: the judge for logs of other evaluations."""
+"""``cheesebench verdict``: judges logs of other evaluations."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "first", metavar="A", help="a log, a directory of logs, or a run"
     )
     parser.add_argument(
-        "second", metavar="B", nargs="?", help="the log or run that A is compared with"
+        "second", metavar="B", nargs="?", help="the log or run with which A is compared"
     )
     parser.add_argument(
         "--value",
         metavar="X",
         type=float,
-        help="compare the mean score of A with this instead",
+        help="compare the mean score of A with this number instead",
     )
     parser.add_argument(
-        "--score", metavar="NAME", help="the score to compare, where items have several"
+        "--score", metavar="NAME", help="the score to compare, if items have several"
     )
     parser.add_argument(
         "--cluster",
@@ -56,10 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar=("LOW", "HIGH"),
         default=(0.0, 1.0),
-        help="of a score (default: 0 1)",
+        help="range of a score (default: 0 1)",
     )
     parser.add_argument(
-        "--fail", action="store_true", help="exit with 1 if a task is worse, or FAIL"
+        "--fail",
+        action="store_true",
+        help="exit with 1 if a task is worse, or has the verdict FAIL",
     )
     add_option(parser, "results")
     add_json(parser)

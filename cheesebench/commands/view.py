@@ -1,5 +1,5 @@
-"""``cheesebench view``: the runs of a results directory in the browser, also while they
-are running.
+"""``cheesebench view``: shows the runs of a results directory in the browser, even
+while they are in progress.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from cheesebench.server.view import Viewer
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Serves pages on this machine alone, until Ctrl-C: all runs; each run live, "
-        "with cost, time left, the last replies, and a player for every trial; comparisons of two runs; trends. "
-        "Nothing can be changed there. The address holds a secret: anyone who has it can read the runs.",
+        "Serves pages on this machine alone, until Ctrl-C: all runs; each run live, with cost, time left, the latest "
+        "replies, and a player for every trial; comparisons of two runs; trends. The pages change nothing. The "
+        "address holds a secret: anyone who has it can read the runs.",
         "",
         "--results results --port 8765",
     )
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="listen on this port (default: any free one)",
     )
-    parser.add_argument("--open", action="store_true", help="also open the browser")
+    parser.add_argument("--open", action="store_true", help="open the browser, too")
 
 
 def run(options: argparse.Namespace) -> int:

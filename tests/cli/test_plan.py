@@ -19,7 +19,7 @@ Run = Callable[..., Any]
 def test_an_agent_that_acts_by_itself_is_free_and_has_power(run: Run) -> None:
     found = run("plan", "--model", "random", "--protocols", "little.protocol.yaml")
     assert (found.code, found.err) == (0, "")
-    assert found.out.startswith("No calls are made, so it is free.")
+    assert found.out.startswith("No calls are made, so the run is free.")
     assert "little" in found.out
     assert "its subjects are assumed to be alike" in " ".join(found.out.split())
     assert all(len(line) <= 80 for line in found.out.splitlines())
@@ -132,7 +132,7 @@ def test_mistakes(run: Run) -> None:
 def test_a_baseline_of_a_dialogue_is_free(run: Run) -> None:
     found = run("plan", "--model", "random-walk", "--protocols", "cogeval_n7line")
     assert found.code == 0
-    assert found.out.startswith("No calls are made, so it is free.")
+    assert found.out.startswith("No calls are made, so the run is free.")
 
 
 @pytest.mark.parametrize("command", [("plan", "--model", "random"), ("people",)])
