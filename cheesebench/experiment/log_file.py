@@ -49,7 +49,7 @@ _LIFE_KEY = """\
     model TEXT NOT NULL,  -- name of the model or agent, as in --model
     protocol TEXT NOT NULL,  -- name of the protocol, with @edition if that is not the default one
     view TEXT NOT NULL,  -- the view in which the subject sees the arena
-    variant TEXT NOT NULL,  -- what a study or a control changes; empty for the plain cell
+    variant TEXT NOT NULL,  -- what a study or a control changes (empty for the plain cell)
     subject INTEGER NOT NULL,  -- from 0"""
 
 # Without rowids, rows are stored in key order, independent of the order in which
@@ -65,7 +65,7 @@ CREATE TABLE cells (  -- the planned cells
     model TEXT NOT NULL,  -- name of the model or agent, as in --model
     protocol TEXT NOT NULL,  -- name of the protocol, with @edition if that is not the default one
     view TEXT NOT NULL,  -- the view in which the subject sees the arena
-    variant TEXT NOT NULL,  -- what a study or a control changes; empty for the plain cell
+    variant TEXT NOT NULL,  -- what a study or a control changes (empty for the plain cell)
     plan TEXT NOT NULL,  -- JSON: the protocol's hash, design, numbers of subjects and trials, estimand, reference, margin, agent and settings of a language model
     UNIQUE (model, protocol, view, variant)
 ) STRICT;
@@ -74,8 +74,8 @@ CREATE TABLE trials (  -- the trials: one row each, written in one transaction w
     trial INTEGER NOT NULL,  -- number of the trial in the life, from 0
     block TEXT NOT NULL,  -- block of the schedule
     session INTEGER NOT NULL,  -- number of the session in the life, from 1
-    outcome TEXT,  -- the protocol's name of the end; timeout at the step limit
-    success INTEGER,  -- 1 or 0; NULL if the protocol declares no success, or the trial is missing
+    outcome TEXT,  -- the protocol's name of the end (timeout at the step limit)
+    success INTEGER,  -- 1 or 0 (NULL if the protocol declares no success, or the trial is missing)
     compared INTEGER NOT NULL,  -- 1 if the reference is about this kind of trial
     reward REAL NOT NULL,  -- sum of all rewards of the trial
     steps INTEGER NOT NULL,  -- number of steps, including those in which the subject only waited
@@ -86,7 +86,7 @@ CREATE TABLE trials (  -- the trials: one row each, written in one transaction w
     measures TEXT NOT NULL,  -- JSON: measures of the protocol
     variables TEXT NOT NULL,  -- JSON: values of the protocol's variables at the end
     tally TEXT NOT NULL,  -- JSON: what the agent counted (calls, unparsed, ...)
-    missing TEXT NOT NULL,  -- why the trial was not run: infrastructure or budget; otherwise empty
+    missing TEXT NOT NULL,  -- why the trial was not run: infrastructure or budget (empty if it was run)
     PRIMARY KEY (model, protocol, view, variant, subject, trial)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE events (  -- the rules that fired
@@ -101,7 +101,7 @@ CREATE TABLE events (  -- the rules that fired
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE lives (  -- the subjects that are finished
 {_LIFE_KEY}
-    trials INTEGER NOT NULL,  -- number of trials of the complete life; a subject without a row is not finished
+    trials INTEGER NOT NULL,  -- number of trials of the complete life (a subject without a row is not finished)
     PRIMARY KEY (model, protocol, view, variant, subject)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE calls (  -- the calls to models: one row each, written as soon as the reply arrives, so that no reply is paid for twice
@@ -110,7 +110,7 @@ CREATE TABLE calls (  -- the calls to models: one row each, written as soon as t
     call INTEGER NOT NULL,  -- number of the call in the trial, from 0
     digest TEXT NOT NULL,  -- digest of the whole prompt and all parameters, which must be the same in a resumed run
     system TEXT NOT NULL,  -- the system prompt, as a key of texts
-    asked TEXT NOT NULL,  -- the last message; the messages before it come from earlier calls (cheesebench show prints them)
+    asked TEXT NOT NULL,  -- the last message (those before it come from earlier calls: cheesebench show prints them)
     reply TEXT NOT NULL,  -- the reply without its reasoning
     reasoning TEXT NOT NULL,  -- the part that the server (or a tag) marks as reasoning
     finish TEXT NOT NULL,  -- how the reply ended: stop, length (cut off at the token limit), unread (the server could not read the tool call) or other
@@ -120,7 +120,7 @@ CREATE TABLE calls (  -- the calls to models: one row each, written as soon as t
     completion_tokens INTEGER NOT NULL,  -- tokens of the reply, reasoning included
     cached_tokens INTEGER NOT NULL,  -- tokens of the prompt that came from a cache
     reasoning_tokens INTEGER NOT NULL,  -- tokens of the reply that are reasoning
-    cost REAL,  -- cost in dollars; NULL if no price is known
+    cost REAL,  -- cost in dollars (NULL if no price is known)
     seconds REAL NOT NULL,  -- duration of the attempt that was answered
     attempts INTEGER NOT NULL,  -- number of attempts, retries included
     written_tokens INTEGER NOT NULL,  -- tokens of the prompt that were put into a cache, if this has a price of its own
