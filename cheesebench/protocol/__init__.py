@@ -1,5 +1,5 @@
-"""The protocol language: YAML text -> a checked specification, or diagnostics for its
-author.
+"""The protocol language. It turns YAML text into a checked specification, or into
+diagnostics for the author.
 """
 
 from cheesebench.protocol.arena import Arena, Landmark

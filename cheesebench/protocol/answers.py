@@ -1,7 +1,7 @@
-"""The right answer of a trial: the draws that are read where choices end.
+"""The right answer of a trial: the draws that decide how choices end.
 
-The audit tests whether they are balanced; the statistics test whether a PASS holds for
-each of them.
+The audit tests whether answers are balanced. The statistics test whether a PASS holds
+for each answer.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ def answers(specification: Specification, *, compared_only: bool = False) -> set
     hidden.
 
     They are read in triggers and guards of places and actions, in ends and in success.
-    Variables that only clocks read, such as the order of phases, are excluded.
-    ``compared_only``: only variables that are compared as names are (``==``, ``!=``,
-    ``in``).
+    Variables that only clocks read, such as the order of phases, are left out. With
+    ``compared_only``, the result has only variables that are compared as names are
+    (``==``, ``!=``, ``in``).
     """
     rules = [
         rule for state in specification.states.values() for rule in state.rules
@@ -45,7 +45,8 @@ def answers(specification: Specification, *, compared_only: bool = False) -> set
 
 
 def answers_for_life(specification: Specification) -> tuple[str, ...]:
-    """Return the answers that a subject keeps for life, balanced over subjects.
+    """Return the answers that a subject keeps for life, and that are balanced over
+    subjects.
 
     For each draw this is the first column that is an answer and has at most
     ``MOST_LEVELS`` values.
@@ -59,8 +60,8 @@ def answers_for_life(specification: Specification) -> tuple[str, ...]:
 
 
 def _with_sources(specification: Specification, read: set[str]) -> set[str]:
-    """Return these variables and their sources: a lever may be set from the place that
-    pays.
+    """Return these variables, and those from which they get their values. For example,
+    a lever may be set to the place that pays.
     """
     states = specification.states.values()
     effects = [specification.each]

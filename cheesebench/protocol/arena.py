@@ -1,5 +1,5 @@
 """The arena of a protocol: squares, cells, zones, doors, solids, groups and landmarks,
-and possible steps.
+and the steps that are possible.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ from cheesebench.source import Node, walk
 #: The eight compass directions clockwise from north, as (column, row) steps; rows grow
 #: to the south.
 COMPASS = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
-#: Map characters for generated legends, without the default characters.
+#: Characters for the legends of generated maps. The default characters are not among
+#: them.
 _ALPHABET = (
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!$%&*+,-/:;<=>?@^_|~"
 )
 
 
 class GeneratorError(Exception):
-    """The options of a generator do not fit together."""
+    """The options of a generator contradict each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """A generated arena: map text, the meaning of its characters, and groups.
 
-    ``zones``, ``doors`` and ``glyphs`` give the zones, the door and the glyph of each
+    ``zones``, ``doors`` and ``glyphs`` have the zones, the door and the glyph of each
     character.
     """
 
@@ -46,8 +47,8 @@ class Drawn:
 
 
 def _disc(radius: int) -> list[Square]:
-    """Return the squares of a disc around (radius, radius): distance below radius -
-    0.5.
+    """Return the squares of a disc around (radius, radius). A square belongs to it if
+    its distance from there is below radius - 0.5.
     """
     span = range(2 * radius + 1)
     return [
@@ -58,7 +59,7 @@ def _disc(radius: int) -> list[Square]:
     ]
 
 
-#: The zones of a cell, its glyph, and its door, if it is one.
+#: The zones of a cell, its glyph, and its door (empty if the cell is no door).
 _LookOfCell = tuple[tuple[str, ...], str, str]
 
 
@@ -104,7 +105,7 @@ def _draw(
 
 
 def _next_character(look: _LookOfCell, drawn: Drawn) -> str:
-    """Return the character for a new kind of cell, after adding it to the legend."""
+    """Add a new kind of cell to the legend, and return its character."""
     if len(drawn.zones) == len(_ALPHABET):
         raise GeneratorError("too many kinds of cells")
     character, (zones, glyph, door) = _ALPHABET[len(drawn.zones)], look
@@ -128,9 +129,9 @@ def pool(options: documents.Pool) -> Drawn:
     """Draw a round pool: water where the distance to the centre is below radius - 0.5
     cells.
 
-    Quarter turns map the quadrants onto each other (the half axis north of the centre
-    belongs to ne, the eastern one to se, and so on; the centre to none), so they have
-    equal size.
+    Quarter turns map the quadrants onto each other, so they have equal size. The half
+    axis north of the centre belongs to ne, the eastern one to se, and so on; the centre
+    belongs to none.
     """
     radius = options.radius
     water: dict[Square, list[str]] = {square: [] for square in _disc(radius)}
@@ -168,7 +169,7 @@ def _quadrant(right: int, up: int) -> list[str]:
 
 
 def _mark_sites(water: dict[Square, list[str]], radius: int, number: int) -> list[str]:
-    """Mark sites at two thirds of the radius, and the inner water without them."""
+    """Mark sites at two thirds of the radius, and the inner water around them."""
     across, aslant = round(radius * 2 / 3), round(radius * 2 / 3 / math.sqrt(2))
     sites: list[str] = []
     for c, r in COMPASS[:: 8 // number]:
@@ -182,8 +183,8 @@ def _mark_sites(water: dict[Square, list[str]], radius: int, number: int) -> lis
 
 
 def ring(options: documents.Ring) -> Drawn:
-    """Draw a disc with holes on a circle one cell inside its edge, clockwise from
-    north, all drawn ``o``.
+    """Draw a disc with holes on a circle one cell inside its edge. The holes are
+    numbered clockwise from north, and all drawn as ``o``.
     """
     radius, circle = options.radius, options.radius - 1
     disc: dict[Square, list[str]] = {square: [] for square in _disc(radius)}
@@ -191,10 +192,10 @@ def ring(options: documents.Ring) -> Drawn:
     for number in range(options.holes):
         angle = 2 * math.pi * number / options.holes
         exact = (circle * math.sin(angle), -circle * math.cos(angle))
-        # Halves are rounded towards the centre, so that the ring is symmetrical; 1e-9
-        # absorbs rounding errors.
+        # Halves are rounded towards the centre, so that the ring is symmetrical. The
+        # 1e-9 absorbs rounding errors.
         rounded = [math.copysign(math.ceil(abs(x) - 0.5 - 1e-9), x) for x in exact]
-        if math.hypot(*rounded) >= radius - 0.5:  # beyond the edge
+        if math.hypot(*rounded) >= radius - 0.5:  # The hole would be beyond the edge.
             rounded = [math.copysign(math.floor(abs(x) + 1e-9), x) for x in exact]
         column, row = (radius + int(x) for x in rounded)
         if (column, row) in holes:
@@ -214,13 +215,13 @@ def ring(options: documents.Ring) -> Drawn:
 
 
 def radial(options: documents.Radial) -> Drawn:
-    """Draw a hub with arms at equal angles, clockwise from north, each snapped to the
-    nearest compass direction.
+    """Draw a hub with arms at equal angles, clockwise from north. Each arm is turned to
+    the nearest compass direction.
 
     8 arms lie on the compass directions, 4 on the main ones, 5 on N, E, SE, SW and W. A
     diagonal arm of width 1 is a staircase, because a subject cannot move diagonally
     past a corner; quarter turns map diagonal arms onto each other. The last cell of an
-    arm is its cup, drawn ``o``; its first cells are a door.
+    arm is its cup, which is drawn as ``o``. The first cells of an arm are a door.
     """
     half = (options.width - 1) // 2
     directions = [
@@ -249,8 +250,8 @@ def radial(options: documents.Radial) -> Drawn:
 
 
 def _hub(options: documents.Radial, directions: list[int], half: int) -> int:
-    """Return the size of the hub. Arms may touch nothing else, so it leaves room for a
-    wall between them, also diagonally.
+    """Return the size of the hub. Arms must not touch each other, so the hub leaves
+    room for a wall between them, also diagonally.
     """
     apart = min(
         (b - a) % 8
@@ -266,7 +267,7 @@ def _hub(options: documents.Radial, directions: list[int], half: int) -> int:
 
 
 def _arm(direction: int, steps: range, half: int) -> Iterator[tuple[Square, int]]:
-    """Yield the squares of an arm, each with its step from the centre."""
+    """Yield the squares of an arm, each with its number of steps from the centre."""
     c, r = COMPASS[direction]
     for step in steps:
         for square in _across(c * step, r * step, c, r, half):
@@ -301,12 +302,12 @@ GENERATORS: dict[str, Callable[..., Drawn]] = {
 WALL, FLOOR, VOID = "#", ".", " "
 #: The solid that every wall square belongs to: ``press: wall`` is a bump.
 WALL_NAME = "wall"
-#: Glyph of a closed door whose legend gives none.
+#: Glyph of a closed door for which the legend gives none.
 DOOR_GLYPH = "+"
 
 Square = tuple[int, int]
-#: YAML ends a block at the first line with less indentation than its first line, so a
-#: round map loses everything below its top.
+#: YAML ends a block at the first line that is less indented than the block's first
+#: line, so a round map loses everything below its top.
 _NO_FLOOR = "Draw floor with '.' or a zone's character; if the first row is indented more than the others, write 'map: |2'."
 
 
@@ -328,7 +329,7 @@ class Arena:
     ``kinds`` has one character per square, by row: ``#`` wall, ``.`` floor or door,
     ``S`` solid, space void. ``cells`` lists the walkable squares (doors included) row
     by row; zones and doors hold indices into it. ``glyphs`` has the squares that differ
-    from their kind's glyph (a door, while it is closed).
+    from their kind's glyph (for a door: while it is closed).
     """
 
     kinds: tuple[str, ...]
@@ -341,10 +342,10 @@ class Arena:
     glyphs: Mapping[Square, str]
     turns: int
     drawn: Drawn | None = field(default=None, compare=False)
-    """The expansion of the generator, None for a map."""
+    """The map that the generator drew; None if the file has a map."""
 
     def kind(self, square: Square) -> str:
-        """Return the kind of a square; outside the map is void."""
+        """Return the kind of a square. Squares outside the map are void."""
         column, row = square
         inside = 0 <= row < len(self.kinds) and 0 <= column < len(self.kinds[row])
         return self.kinds[row][column] if inside else VOID
@@ -379,7 +380,8 @@ class Arena:
         """Return the cell that FORWARD reaches, or None if it is blocked (language
         page, clause 7).
 
-        ``open_cells`` maps the walkable squares (closed doors left out) to their cells.
+        ``open_cells`` maps the walkable squares to their cells. Closed doors are not
+        among them.
         """
         column, row = self.cells[cell]
         across, down = COMPASS[heading]
@@ -393,8 +395,8 @@ class Arena:
         return open_cells.get((column + across, row + down))
 
     def open_cells(self, closed: Iterable[str] = ()) -> dict[Square, int]:
-        """Return the squares that can be entered while the named doors are closed,
-        mapped to their cells.
+        """Return the squares that can be entered while the named doors are closed. They
+        are mapped to their cells.
         """
         shut = {cell for door in closed for cell in self.doors[door]}
         return {
@@ -403,8 +405,8 @@ class Arena:
 
     @property
     def extent(self) -> tuple[int, int, int, int]:
-        """Left column, top row, width and height of the smallest picture that holds the
-        map and all landmarks.
+        """Left column, top row, width and height of the smallest picture that contains
+        the map and all landmarks.
         """
         columns = [
             0,
@@ -483,8 +485,8 @@ def _frozen(named: Mapping[str, list[_Member]]) -> dict[str, tuple[_Member, ...]
 def _source_of(
     document: documents.Arena, node: Node, diagnostics: Diagnostics
 ) -> str | None:
-    """Return ``map`` or the name of the generator. Error 140: there is
-    not exactly one.
+    """Return ``map`` or the name of the generator. Report error 140 unless there is
+    exactly one.
     """
     sources = [name for name in GENERATORS if getattr(document, name) is not None]
     if document.map is not None:
@@ -509,8 +511,8 @@ def _source_of(
 def _generated(
     name: str, document: documents.Arena, node: Node, diagnostics: Diagnostics
 ) -> Drawn | None:
-    """Return the map of a generator. Error 141: it cannot draw; 142: there
-    is a legend.
+    """Return the map of a generator. Report error 141 if it cannot be drawn, and 142 if
+    there is a legend.
     """
     try:
         drawn = GENERATORS[name](getattr(document, name))
@@ -602,8 +604,8 @@ def _read_squares(
     node: Node,
     diagnostics: Diagnostics,
 ) -> _Places:
-    """Collect the squares. Error 144: a character (reported once) has
-    no legend entry.
+    """Collect the squares. Report error 144, once for each character, for characters
+    without a legend entry.
     """
     width, places, missing = max(map(len, lines)), _Places(), set[str]()
     for row, line in enumerate(lines):
@@ -628,8 +630,8 @@ def _read_squares(
 
 
 def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> None:
-    """Warn (328) of a first row that lost its leading blanks, because YAML takes them
-    for the block's indentation.
+    """Warn (328) of a first row that has lost its leading blanks, because YAML takes
+    them for the block's indentation.
     """
     first, *others = filter(str.strip, text.rstrip("\n").split("\n"))
     blanks = {len(row) - len(row.lstrip(" ")) for row in others}
@@ -645,8 +647,8 @@ def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> No
 
 
 def naming_position(node: Node, name: str) -> Position:
-    """Return the position in an arena (its node) at which legend or groups name a
-    place.
+    """Return the position at which the legend or the groups of an arena name a place.
+    ``node`` is that of the arena.
     """
     groups, legend = node.find(["groups"]), node.find(["legend"])
     if name in groups.keys:
@@ -783,8 +785,8 @@ def _placed_landmark(
 
 
 def _outermost(arena: Arena, heading: int) -> Square:
-    """Return the outermost wall square in a direction from the centre of the map,
-    otherwise the first square outside.
+    """Return the outermost wall square in a direction from the centre of the map. If
+    there is none, return the first square outside.
     """
     height, width = len(arena.kinds), len(arena.kinds[0])
     across, down = COMPASS[heading]
@@ -806,8 +808,8 @@ def arena_as_yaml(drawn: Drawn, document: documents.Arena) -> str:
     groups = drawn.groups | document.groups
     lines = [
         "arena:",
-        # The digit gives the map's indentation, because its first line may begin with
-        # blanks.
+        # The digit gives the map's indentation, which is needed because the first line
+        # may begin with blanks.
         "  map: |2",
         *(f"    {row}".rstrip() for row in drawn.map.splitlines()),
         "  legend:",

@@ -1,6 +1,4 @@
-"""Finding and loading protocols by file, folder or id, with their parents
-(``extends``).
-"""
+"""Finds and loads protocols by file, folder or id, with their parents (``extends``)."""
 
 from __future__ import annotations
 
@@ -39,7 +37,8 @@ from cheesebench.source import (
 if TYPE_CHECKING:
     from cheesebench.family import Family
 
-#: Finds the file of a parent: (id of the parent, path of the child) -> path, or None.
+#: Function from the id of a parent and the path of the child to the path of the
+#: parent's file, or None.
 FindParent = Callable[[str, Path], Path | None]
 #: Suffix of protocol files.
 SUFFIX = ".protocol.yaml"
@@ -48,7 +47,7 @@ MAX_GENERATIONS = 10
 
 
 def merge(parent: Node, child: Node) -> Node:
-    """Return the child merged over the parent; every value keeps its position in its
+    """Return the child merged over the parent. Every value keeps its position in its
     own file.
     """
     if not (isinstance(parent.value, Mapping) and isinstance(child.value, Mapping)):
@@ -65,7 +64,9 @@ def merge(parent: Node, child: Node) -> Node:
 
 
 def file_names(name: str) -> list[str]:
-    """Return the possible file names of ``id`` or ``id@edition``, most likely first."""
+    """Return the possible file names of ``id`` or ``id@edition``. The most likely one
+    comes first.
+    """
     stem, _, edition = name.partition("@")
     return [f"{stem}.{edition}{SUFFIX}"] * bool(edition) + [f"{stem}{SUFFIX}"] * (
         edition in ("", DEFAULT_EDITION)
@@ -73,8 +74,8 @@ def file_names(name: str) -> list[str]:
 
 
 def protocol_name(stem: str) -> str:
-    """Return the name for ``extends`` of a file's stem: ``t_maze.rodent`` becomes
-    ``t_maze@rodent``.
+    """Return the name by which ``extends`` refers to a file with this stem:
+    ``t_maze.rodent`` becomes ``t_maze@rodent``.
     """
     return stem.replace(".", "@", 1)
 
@@ -95,7 +96,9 @@ def _path_of_parent(
     known: Callable[[], list[str]],
     diagnostics: Diagnostics,
 ) -> Path | None:
-    """Return the file that `extends` names; None, after a report, if there is none."""
+    """Return the file that `extends` names. If there is none, report this and return
+    None.
+    """
     name = extends.value
     if not isinstance(name, str) or not is_protocol_name(name):
         diagnostics.error(
@@ -123,8 +126,8 @@ def resolve_parents(
 ) -> tuple[Node, list[str]] | None:
     """Merge a protocol over its ancestors.
 
-    Returns the merged tree and the ids of the ancestors, nearest first; None, after a
-    report, if one is missing.
+    Returns the merged tree and the ids of the ancestors, the nearest first. If an
+    ancestor is missing, reports this and returns None.
     """
     ancestors: list[str] = []
     merged, seen = root, {real_path(path)}
@@ -166,7 +169,8 @@ def resolve_parents(
 class Catalogue:
     """The protocols of some folders, by id. Later folders win over earlier ones.
 
-    ``families`` read the files: by name, the latest first; default: the installed ones.
+    ``families`` read the files. They are given by name, the latest first; by default,
+    they are the installed ones.
     """
 
     def __init__(
@@ -229,7 +233,7 @@ class Catalogue:
         return self._families
 
     def load(self, path: Path) -> BaseSpecification:
-        """Load one file; raises ProtocolError with all of its errors."""
+        """Load one file. Raises ProtocolError with all of its errors."""
         path = Path(path)
         if path not in self._loaded:
             specification, found = self.inspect(path)
@@ -241,8 +245,8 @@ class Catalogue:
         return self._loaded[path]
 
     def inspect(self, path: Path) -> tuple[BaseSpecification | None, list[Diagnostic]]:
-        """Load one file; return the specification (None if there are errors) and all
-        findings in file order.
+        """Load one file. Return the specification (None if there are errors) and all
+        findings in the order of the file.
         """
         diagnostics = Diagnostics()
         root = read_file(Path(path), diagnostics)
@@ -251,7 +255,7 @@ class Catalogue:
     def inspect_text(
         self, text: str, file: str = "<text>"
     ) -> tuple[BaseSpecification | None, list[Diagnostic]]:
-        """Like ``inspect``, for text that is not in a file."""
+        """Do the same as ``inspect`` for a text that is in no file."""
         diagnostics = Diagnostics()
         return self._finish(read_text(text, file, diagnostics), Path(file), diagnostics)
 
@@ -271,8 +275,8 @@ class Catalogue:
         merged = resolve_parents(
             root, path, self._parent, lambda: self._parents(path), diagnostics
         )
-        # A duplicate key hides no other error; any other YAML error would cause false
-        # ones.
+        # A duplicate key hides no other errors, but any other YAML error would cause
+        # false ones.
         if merged is None or any(
             error.code != DUPLICATE_KEY for error in diagnostics.errors
         ):
@@ -301,14 +305,14 @@ class Catalogue:
     def _warn_of_namesake(
         self, own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics
     ) -> None:
-        """Warn (318) of a user's file with the id of a protocol that is available by
-        name.
+        """Warn (318) of a user's file that has the id of a protocol that is available
+        by name.
         """
         if own.ancestors:
             return
         installed = [*self.files.values(), *self.inside()]
         here = real_path(path.parent)
-        # Files of frozen sets are deeper in these directories.
+        # Files of frozen sets are in folders of these directories.
         if any(here.is_relative_to(real_path(one)) for one in self.directories):
             return
         if any(
@@ -323,8 +327,8 @@ class Catalogue:
             diagnostics.warning(318, tree.key_position("paradigm"), sentence, remedy)
 
     def _parent(self, name: str, child: Path) -> Path | None:
-        """Find a parent beside its child, or else in the latest directory. A child may
-        replace its own parent.
+        """Find a parent beside its child or, if it is not there, in the latest
+        directory that has it. A child may replace its own parent.
         """
         names = file_names(name)
         files = [
@@ -346,8 +350,8 @@ class Catalogue:
         return sorted({protocol_name(file.name.removesuffix(SUFFIX)) for file in files})
 
     def _places(self, child: Path) -> list[Path]:
-        """Return the directories in which to look for a protocol's parent, nearest
-        first.
+        """Return the directories in which to look for a protocol's parent. The nearest
+        one comes first.
         """
         return [
             child.parent,
@@ -359,8 +363,8 @@ class Catalogue:
         return [specification.name for specification in self.all()[0]]
 
     def all(self) -> tuple[list[BaseSpecification], list[ProtocolError]]:
-        """Load all protocols outside folders. Broken files are returned as errors, and
-        later names take precedence.
+        """Load all protocols outside folders. Broken files are returned as errors. If
+        two protocols have one name, the later one counts.
         """
         return self._all(self.files.values())
 
@@ -381,8 +385,8 @@ class Catalogue:
         return list(loaded.values()), broken
 
     def find(self, name: str, edition: str | None = None) -> BaseSpecification:
-        """Return a protocol by id, ``id@edition`` or path. Raises UnknownNameError or
-        ProtocolError.
+        """Return a protocol by id, ``id@edition`` or path. Raises UnknownNameError if
+        there is none, or ProtocolError if it has errors.
 
         With ``edition``, return the protocol of that edition with this id, or one that
         extends it.
@@ -393,19 +397,18 @@ class Catalogue:
         edition = suffix or edition or DEFAULT_EDITION
         every = [*self.files.values(), *self.inside()]
         loaded: list[BaseSpecification] = []
-        # Reading all of them takes half a second, so try the likely ones first.
+        # To read all files takes half a second, so the likely ones are tried first.
         for paths in (_that_may_be(wanted, every), every):
             loaded, _ = self._all(paths)
             if (found := _chosen(loaded, wanted, edition)) is not None:
                 return found
         if (own := f"{wanted}.{edition}") in self.files:
-            return self.load(self.files[own])  # raises the errors of the file
+            return self.load(self.files[own])  # This raises the errors of the file.
         editions = {s.edition for s in loaded if wanted in (s.paradigm, *s.ancestors)}
         if editions:
             raise UnknownNameError(f"edition of {wanted} called", edition, editions)
         if wanted in self.files:
-            # This either raises the file's errors, or the file's id differs from its
-            # name.
+            # This raises the file's errors, unless the file's id differs from its name.
             return self.load(self.files[wanted])
 
         remedy = installed_plugins().not_loaded(name)
@@ -416,10 +419,10 @@ class Catalogue:
     def select(
         self, names: Sequence[str] = (), edition: str | None = None
     ) -> list[BaseSpecification]:
-        """Return the named protocols; without names, all of one edition (default: the
-        default edition).
+        """Return the named protocols. Without names, return all protocols of one
+        edition (default: the default edition).
 
-        If only folders have that edition, it is looked for there.
+        If only folders have this edition, its protocols come from there.
         """
         if names:
             return [self.find(name, edition) for name in names]
@@ -439,8 +442,8 @@ class Catalogue:
 def _chosen(
     loaded: Iterable[BaseSpecification], wanted: str, edition: str
 ) -> BaseSpecification | None:
-    """Return an edition's protocol with this id, its own or else an inherited one,
-    because an edition may have a new id.
+    """Return the protocol of an edition that has this id or, if there is none, one that
+    inherits it, because an edition may have a new id.
     """
     alike = [one for one in loaded if one.edition == edition]
     own = (one for one in alike if one.paradigm == wanted)
@@ -465,9 +468,9 @@ def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
         try:
             left[path] = read_bytes(path, MAX_BYTES).decode()
         except (OSError, UnicodeDecodeError):
-            found.add(path)  # loading it will report the error
+            found.add(path)  # The error will be reported when the file is loaded.
     while names:
-        # In double quotes, a name may be written with escapes.
+        # Within double quotes, a name may contain escapes.
         said = {
             path
             for path, text in left.items()

@@ -1,4 +1,6 @@
-"""Warnings and notes about a protocol without errors: probable mistakes."""
+"""Warnings and notes about a protocol without errors, which point out probable
+mistakes.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +33,22 @@ from cheesebench.protocol.specification import (
 from cheesebench.protocol.validation import doubts
 from cheesebench.source import Node
 
-#: Maximum number of situations searched, which takes about a second.
+#: Maximum number of situations that are searched, which takes about a second.
 MAX_SITUATIONS = 200_000
 #: Effects of an end condition.
 NOTHING = EffectsSpec()
-#: A state, a cell and a heading.
+#: A situation of the search: a state, a cell and a heading.
 _Situation = tuple[str, int, int]
 
 
 def shortest_trial(
     specification: Specification, possible: Callable[[Place], list[str]]
 ) -> int | None:
-    """Return the minimum number of steps to reach an ``end``; None if none can be
-    reached.
+    """Return the minimum number of steps to an ``end``; None if no end can be reached.
 
-    ``possible`` gives the names that a place can have. Guards (also those of
-    ``finish``) are assumed to hold, doors to be open, frozen states to allow movement
-    and clocks to have run out, so the bound is never too high.
+    ``possible`` gives the names that a place can have. The search assumes that guards
+    (also those of ``finish``) hold, doors are open, frozen states allow movement and
+    clocks have run out. So the number is never too high.
     """
     return _Search(specification, possible).run()
 
@@ -104,7 +105,7 @@ class _Search:
         queue = deque(situations)
         while queue:
             if len(steps) > MAX_SITUATIONS:
-                return 1  # unknown, and the bound must not be too high
+                return 1  # The number is unknown, and must not be too high.
             situation = queue.popleft()
             for following in self._successors(situation):
                 if following is None:
@@ -171,8 +172,8 @@ class _Search:
     def _arrivals(
         self, effects: EffectsSpec, go: str | None, name: str, cell: int, heading: int
     ) -> Iterator[_Situation]:
-        """Yield the situations after a rule or `finish`: the subject stays, or is
-        placed (with any heading).
+        """Yield the situations after a rule or `finish`. The subject stays where it is,
+        or is placed with any heading.
         """
         state = go or name
         entry = self.spec.states[state].entry
@@ -182,7 +183,7 @@ class _Search:
             yield (state, cell, heading)
             return
         if (id(effects), go) in self.placed:
-            return  # these situations were already reached in fewer steps
+            return  # These situations were already reached in fewer steps.
         self.placed.add((id(effects), go))
         everywhere = range(len(self.arena.cells))
         for target in everywhere if place is None or put else self._cells(place):
@@ -205,14 +206,15 @@ def check_promises(spec: Specification, root: Node, diagnostics: Diagnostics) ->
         )
 
 
-#: Functions of the comparisons, and each comparison with its sides exchanged.
+#: The functions that compute comparisons; and for each comparison, the one with its
+#: sides exchanged.
 _COMPARED = {"==": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 _TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _late_clocks(spec: Specification, diagnostics: Diagnostics) -> None:
     """Warn (303) of a rule whose clock never runs out, because the limit ends the trial
-    before.
+    earlier.
     """
     if not isinstance(spec.limit, int):
         return
@@ -223,7 +225,8 @@ def _late_clocks(spec: Specification, diagnostics: Diagnostics) -> None:
     )
     changed = {assignment.variable for assignment in _assignments(spec)}
     for state in spec.states.values():
-        # A later state starts its clock later, and the limit does not wait for it.
+        # A state that does not begin the trial is entered later, so its clock has at
+        # least one step less.
         longest = spec.limit if state.name in first else spec.limit - 1
         for rule in state.rules:
             if (where := _never_due(spec, rule.after, longest, changed)) is not None:
@@ -237,7 +240,9 @@ def _never_due(
     longest: int,
     changed: Collection[str],
 ) -> str | None:
-    """Return where a clock never runs out: "" for everywhere, None for nowhere."""
+    """Return where a clock never runs out, as the end of a sentence: "" for everywhere,
+    None for nowhere.
+    """
     if isinstance(after, ex.Number) and after.value > longest:
         return ""
     if isinstance(after, ex.Variable) and after.name not in changed:
@@ -247,8 +252,8 @@ def _never_due(
 
 
 def _late_blocks(spec: Specification, name: str, longest: int) -> Iterator[str]:
-    """Yield the blocks (or ``drawn``) in which every value of a constant variable is
-    too long.
+    """Yield the blocks (or ``drawn``) in which every value of a variable that rules do
+    not change is too long.
     """
     drawn = [
         row[draw.columns.index(name)]
@@ -306,7 +311,7 @@ def _leads_out(rule: RuleSpec, state: str) -> bool:
 
 
 def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
-    """Warn (317) of an estimand with more last trials than a subject has."""
+    """Warn (317) of an estimand that asks for more last trials than a subject has."""
     estimand = spec.document.estimand
     last = None if isinstance(estimand, str) else estimand.last
     if last is not None and last > spec.planned_trials:
@@ -337,7 +342,7 @@ def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
 
 
 def _readable_rows(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
-    """Note (405) a row that the subject's number determines."""
+    """Note (405) a draw whose row follows from the subject's number."""
     for draw in spec.draws:
         if draw.order == "by_subject" and len(set(draw.rows)) > 1:
             place = root.find(("draw", draw.name)).key_position("order")
@@ -435,7 +440,7 @@ def _turns(spec: Specification) -> int:
 
 
 def _errors_allowed(rule: RuleSpec) -> Iterator[int]:
-    """Yield the limits of a counter below which a rule counts an error and the trial
+    """Yield the limits on a counter below which a rule counts an error and the trial
     goes on.
     """
     for node in ex.walk(rule.guard):
@@ -446,8 +451,8 @@ def _errors_allowed(rule: RuleSpec) -> Iterator[int]:
 
 
 def _distances(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
-    """Report (134) the distance to a solid: a solid has no floor, so it has no
-    distance.
+    """Report (134) the distance to a solid. It is undefined, because a solid has no
+    floor.
     """
     for tree, position, pressed in _read(spec, root):
         for node in ex.walk(tree):
@@ -470,7 +475,9 @@ def _distances(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
 def _effects(
     spec: Specification, root: Node
 ) -> Iterator[tuple[EffectsSpec, Position, bool]]:
-    """Yield all effects with their positions, and whether something is pressed."""
+    """Yield all effects with their positions, and whether their rule presses
+    something.
+    """
     yield spec.each, root.find(("trial", "each")).position, False
     for state in spec.states.values():
         yield state.entry, state.position, False
@@ -482,8 +489,8 @@ def _effects(
 def _read(
     spec: Specification, root: Node
 ) -> Iterator[tuple[ex.Expression | None, Position, bool]]:
-    """Yield every expression with its position, and whether it concerns something
-    pressed.
+    """Yield every expression with its position, and whether its rule presses
+    something.
     """
     yield from ((tree, position, False) for tree, position in _conditions(spec, root))
     for name, measure in spec.measures.items():
@@ -503,7 +510,9 @@ def _rules(spec: Specification) -> Iterator[RuleSpec]:
 
 
 def _held(spec: Specification, variable: str) -> set[str]:
-    """Return the names that a variable can hold, also through other variables."""
+    """Return the names that a variable can hold, including those that it gets from
+    other variables.
+    """
     found, pending, names = set[str](), [variable], set[str]()
     while pending:
         name = pending.pop()
@@ -522,7 +531,9 @@ def _held(spec: Specification, variable: str) -> set[str]:
 
 
 def _places(value: object) -> set[str]:
-    """Return the names in a value, or possible as the value of an expression."""
+    """Return the names in a value. If the value is an expression, these are the names
+    to which it can evaluate.
+    """
     match value:
         case ex.Constant(str(name)) | str(name):
             return {name}
@@ -545,11 +556,11 @@ def _conditions(
     yield from ((rule.guard, rule.position) for rule in _rules(spec))
 
 
-#: Glyphs for the agent in various views. A cue must not look like it.
+#: Glyphs that views draw for the agent. A cue must not look like the agent.
 AGENT_GLYPHS = "↑↗→↘↓↙←↖"
-#: Other signs of egocentric views, with their meaning.
+#: Other characters that egocentric views draw, with their meaning.
 DRAWN = {"│": "an edge", **dict.fromkeys("█▓▒░", "a wall in first person")}
-#: Forms of placeholders in a text: ``{cue}``, ``$cue``, ``<cue>``.
+#: Matches the name in a placeholder of a text, such as ``$cue`` or ``<cue>``.
 _MARKED = re.compile(r"(?<=[$<%])\s*(\w+)")
 
 
@@ -564,8 +575,8 @@ def check(
 
 
 class _Checks:
-    """One method per group of warnings; the numbers are the codes
-    of the diagnostics.
+    """One method for each group of warnings. The numbers are the codes of the
+    diagnostics.
     """
 
     def __init__(
@@ -619,7 +630,7 @@ class _Checks:
         return reached
 
     def _judged(self) -> set[str]:
-        """Return the states that occur in trials that count for the pass rate."""
+        """Return the states that can occur in trials that count for the pass rate."""
         blocks = self.spec.judged_blocks
         entered = set()
         for entry in self.spec.entry:
@@ -682,7 +693,7 @@ class _Checks:
         for effects in self._all_effects():
             reward = effects.reward
             fixed = reward.value if isinstance(reward, ex.Number) else None
-            # An explicit zero means that the absence of reward is intended.
+            # An explicit zero says that the absence of reward is intended.
             if (
                 reward is not None
                 and not isinstance(reward, ex.Unary)
@@ -739,7 +750,8 @@ class _Checks:
             return [place.name]
         if any(place.name in draw.columns for draw in self.spec.draws):
             return self.spec.drawn(place.name)
-        # A mutable variable can hold any place, for example after `set: {here: it}`.
+        # A variable that rules change can hold any place, for example after `set:
+        # {here: it}`.
         return [*self.spec.arena.zones, *self.spec.arena.solids]
 
     def shortest_path(self) -> None:
@@ -767,7 +779,7 @@ class _Checks:
             )
 
     def unused(self) -> None:
-        """Warn (308) of a zone, variable or column that nothing uses."""
+        """Warn (308) of zones, variables and columns that nothing uses."""
         used = self.names.used
         for variable in self.spec.document.vars:
             if variable not in used:
@@ -776,7 +788,7 @@ class _Checks:
             if not any(column in used for column in draw.columns):
                 self._nothing_reads("draw", draw.name, "draw")
         self._unused_symbols()
-        # A generator names more zones than a protocol needs.
+        # A generator names more zones than most protocols need.
         if self.spec.arena.drawn is None:
             self._unused_zones()
 
@@ -808,8 +820,8 @@ class _Checks:
                 self.diagnostics.warning(308, place, sentence, remedy)
 
     def _zones_in_use(self) -> set[str]:
-        """Return the zones in use: named, held by a draw or variable, in a named group,
-        or drawn with a glyph of their own.
+        """Return the zones in use: those that are named, held by a draw or a variable,
+        in a named group, or drawn with a glyph of their own.
         """
         spec, used = self.spec, self.names.used
         held = {str(v) for draw in spec.draws for row in draw.rows for v in row}
@@ -844,8 +856,8 @@ class _Checks:
         self._legend_glyphs()
 
     def _characters(self, glyph: Place) -> list[str]:
-        """Return the characters that a glyph can show: itself, or the values of a
-        variable.
+        """Return the characters that a glyph can show: the glyph itself, or the values
+        of its variable.
         """
         if not glyph.variable:
             return [glyph.name]
@@ -934,8 +946,8 @@ class _Checks:
                         )
 
     def _floor_is_special(self, place: Place) -> bool:
-        """Return whether a floor glyph at this place hides another glyph, which is a
-        visible change.
+        """Return whether a floor glyph at this place hides another glyph. This would be
+        a visible change.
         """
         arena = self.spec.arena
         squares = {
@@ -965,8 +977,8 @@ class _Checks:
                     )
 
     def _looks(self, state: StateSpec) -> list[set[tuple[str, str]]]:
-        """Return the possible looks of each cell: its glyph, and the variable through
-        which it is drawn ('' if none).
+        """Return the possible looks of each cell. A look is a glyph, and the variable
+        through which it is drawn (empty if there is none).
         """
         arena: Arena = self.spec.arena
         doors = {cell for cells in arena.doors.values() for cell in cells}
@@ -975,7 +987,8 @@ class _Checks:
             for cell, square in enumerate(arena.cells)
         ]
         for place, glyph in state.show:
-            # The later glyph is visible; a variable's place may be elsewhere.
+            # A later glyph covers an earlier one. If the place is a variable, it may be
+            # elsewhere.
             for cell in (
                 cell for name in self.possible(place) for cell in arena.cells_of(name)
             ):
@@ -987,7 +1000,9 @@ class _Checks:
         return looks
 
     def _paying(self, state: StateSpec) -> Iterator[tuple[RuleSpec, str]]:
-        """Yield the rules that may reward for being at a place, each with its place."""
+        """Yield the rules that may reward a subject for being at a place, each with the
+        place.
+        """
         for rule in (*state.rules, *self.spec.watch):
             is_at_place = rule.trigger in ("enter", "inside")
             if is_at_place and rule.target and _may_pay(rule.effects.reward):
@@ -1005,13 +1020,13 @@ class _Checks:
             if len(possible) > 1:
                 return False
         elif rule.guard is not None:
-            return False  # the guard decides which member is rewarded
+            return False  # The guard decides which member is rewarded.
         return self._looks_unlike(possible, looks)
 
     def _looks_unlike(
         self, names: Iterable[str], looks: list[set[tuple[str, str]]]
     ) -> bool:
-        """Return whether no square elsewhere looks like those of the zones."""
+        """Return whether no other square looks like those of these zones."""
         inside = {cell for name in names for cell in self.spec.arena.cells_of(name)}
         seen, others = set[str](), {FLOOR}
         for cell, found in enumerate(looks):
@@ -1019,8 +1034,8 @@ class _Checks:
         return not seen & others
 
     def _is_discrimination(self, rule: RuleSpec) -> bool:
-        """Return whether the rewarded one of the drawn places is hidden, which the
-        audit tests.
+        """Return whether the protocol hides which of the drawn places is rewarded. The
+        audit tests this.
         """
         read = {
             node.name for node in ex.walk(rule.guard) if isinstance(node, ex.Variable)
@@ -1039,8 +1054,8 @@ class _Checks:
                         )  # fmt: skip
 
     def _compete(self, earlier: RuleSpec, later: RuleSpec, *, frozen: bool) -> bool:
-        """Return whether two rules of a state can fire on the same step. A catch-all
-        rule does not count, because it is meant to come last.
+        """Return whether two rules of a state can fire on the same step. A rule that
+        catches everything does not count, because it is meant to come last.
         """
         triggers = {earlier.trigger, later.trigger}
         if later.whatever or (frozen and triggers & {"enter", "press"}):

@@ -1,5 +1,5 @@
-"""Reads the CSV files that a protocol names into its tree, so that its text and its
-hash contain the data.
+"""Reads the CSV files that a protocol names into the tree of the protocol, so that its
+text and its hash contain the data.
 
 For security, a protocol can only name files in its own folder.
 """
@@ -22,14 +22,14 @@ from cheesebench.source import Node, real_path, scalar
 
 #: Code of all findings about such files.
 UNREADABLE = 225
-#: Maximum columns of a table, and characters of a cell.
+#: Maximum number of columns of a table, and of characters of a cell.
 MAX_COLUMNS, MAX_CELL = 50, 100
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of CSV file, for findings: noun, example of a name, size limits, and two
-    remedies, for a file that exceeds them and for one without rows.
+    """A kind of CSV file, as findings describe it: a noun, an example of a name, limits
+    of the size, and the remedies for a file that is too large and for one without rows.
     """
 
     noun: str
@@ -70,8 +70,9 @@ class _File:
         self.diagnostics.error(UNREADABLE, place, sentence, remedy)
 
     def rows(self) -> tuple[_Line, Iterator[_Line]]:
-        """Return the line with the names of the columns, and the rows. Raises
-        TableError, also during iteration, for a file that is not a table of this kind.
+        """Return the line with the names of the columns, and the rows. If the file is
+        no table of this kind, TableError is raised, possibly not before the rows are
+        iterated.
         """
         header, blocks = read_columns(self.text)
         pairs = (
@@ -94,8 +95,8 @@ class _File:
 def _read(
     node: Node, kind: Kind, diagnostics: Diagnostics, read: Callable[[_File], Node]
 ) -> Node | None:
-    """Return the result of ``read`` for the CSV file that a node names; None with
-    errors.
+    """Return the result of ``read`` for the CSV file that a node names. Report errors
+    and return None if there are any.
     """
     name, place = str(node.value), node.position
     try:
@@ -120,7 +121,7 @@ def _text_of(name: str, folder: Path, kind: Kind) -> str:
     try:
         path = real_path(folder / name)
     except (OSError, ValueError, RuntimeError):
-        # The name is too long, or no text, or its links form a circle.
+        # The name may be too long or no text, or its links form a circle.
         path = folder
     is_inside = path.is_relative_to(folder) and not Path(name).is_absolute()
     if path.suffix != ".csv" or not is_inside:
@@ -147,13 +148,15 @@ def _text_of(name: str, folder: Path, kind: Kind) -> str:
 
 
 def _with(node: Node, name: str, value: Node) -> Node:
-    """Return a mapping with another value of ``name``."""
+    """Return a mapping in which ``name`` has another value."""
     assert isinstance(node.value, Mapping)
     return dataclasses.replace(node, value={**node.value, name: value})
 
 
 def embed_tables(root: Node, diagnostics: Diagnostics) -> Node:
-    """Return the tree with the tables of all files that draws name under ``of``."""
+    """Return the tree, in which the table of each file that a draw names under ``of``
+    replaces the name.
+    """
     draws = root.child("draw")
     if draws is None or not isinstance(draws.value, Mapping):
         return root
@@ -199,7 +202,7 @@ def _check_names(line: int, header: Sequence[str]) -> None:
 
 
 def _cell(file: _File, line: int, name: str, cell: str) -> Node:
-    """Return a cell, read like a value of a protocol."""
+    """Return a cell, which is read as a value of a protocol is."""
     if not cell:
         said = f"The cell of '{name}' is empty."
         file.error(said, "Write 'none' for no value.", line)
@@ -210,7 +213,7 @@ def _cell(file: _File, line: int, name: str, cell: str) -> Node:
     return Node(scalar(cell, place, file.diagnostics), place)
 
 
-#: Columns of the animals for a pass rate; then for any other measure.
+#: Columns of a file of animals for a pass rate; then those for any other measure.
 COLUMNS = ("animal", "session", "trials", "passed")
 MEASURED = ("animal", "session", "value")
 ANIMALS = Kind(
@@ -221,20 +224,20 @@ ANIMALS = Kind(
     1_000_000,
     10_000,
 )
-#: Longest name of an animal.
+#: Maximum length of an animal's name in characters.
 MAX_NAME = 100
-#: Largest number of trials in a row, and of a session.
+#: Largest number that a row may have, of trials or of a session.
 MAX_NUMBER = 1_000_000
 
-#: An animal, a session (from 1), its trials in the session and the trials passed; for a
-#: measure, its value instead of the last two.
+#: An animal, a session (from 1), the animal's trials in the session, and the trials
+#: that it passed. For a measure, its value replaces the last two.
 Row = tuple[str, int, int, int] | tuple[str, int, float]
 #: A row with its position in the file.
 _Placed = tuple[Row, Position]
 
 
 def columns_of(measure: str) -> tuple[str, ...]:
-    """Return the columns of the animals behind a reference on ``measure``."""
+    """Return the columns of the file of animals for a reference on ``measure``."""
     return COLUMNS if measure == "success" else MEASURED
 
 
@@ -255,7 +258,7 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
         return reference
     columns, most = _counted(reference)
     if not columns:
-        return reference  # the missing measure is reported elsewhere
+        return reference  # The missing measure is reported elsewhere.
     only = reference.child("only")
     chosen = {} if only is None else only.plain()
     chosen = chosen if isinstance(chosen, Mapping) else {}
@@ -277,8 +280,9 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
 
 
 def _counted(reference: Node) -> tuple[tuple[str, ...], float | None]:
-    """Return the columns of a reference's animals, and, if trials are counted, the
-    largest value that passes. There are no columns if the reference makes no sense.
+    """Return the columns of the file of a reference's animals and, if trials are
+    counted, the largest value that passes. Return no columns if the reference makes no
+    sense.
     """
     measure, counts = reference.child("measure"), reference.child("counts")
     columns = columns_of("success" if measure is None else str(measure.value))
@@ -305,8 +309,8 @@ def _passed(trials: Iterable[_Placed], most: float) -> list[_Placed]:
 def _animals(
     file: _File, columns: tuple[str, ...], only: Mapping[str, object]
 ) -> list[_Placed]:
-    """Return the rows of a file of animals with their places. Only rows with the values
-    in ``only`` (by column) count.
+    """Return the rows of a file of animals with their positions. Only rows with the
+    values in ``only`` (by column) count.
     """
     (_, header), rows = file.rows()
     where = _where(header, (*columns, *only))[: len(columns)]
@@ -331,12 +335,12 @@ def _animals(
     return list(found.values())
 
 
-#: Columns that distinguish animals which should not be pooled.
+#: Names of columns that distinguish animals which should not be pooled.
 _GROUPS = ("group", "genotype", "treatment", "condition", "lesion", "drug")
 
 
 class _Groups:
-    """The rows of a table that count, and its groups."""
+    """Decides which rows of a table count, and collects the groups of animals in it."""
 
     def __init__(self, header: Sequence[str], only: Mapping[str, object]) -> None:
         self._only = {
@@ -394,15 +398,15 @@ def _how_to_name(
     return f"The first line names the columns: {','.join(columns)}."
 
 
-#: The cells of a row, for a remedy.
+#: The cells of a row in words, for a remedy.
 SAID = {
     COLUMNS: "the animal, the session (from 1), the trials (at least 1) and the trials passed",
     MEASURED: "the animal, the session (from 1) and its value, a number",
 }
 
 
-#: Numbers of a row by column: description, whether they are whole, and their minimum.
-#: Those of a counting measure are never below 0.
+#: The numbers of a row, by column: a description, whether they must be whole, and their
+#: minimum. Those of a measure that counts are never below 0.
 _NUMBERS = {
     "session": (True, 1),
     "trials": (True, 1),
@@ -427,7 +431,7 @@ def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
 
 def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
     """Return why the first invalid number of a row is invalid, as the end of a
-    sentence; empty if all are valid.
+    sentence; an empty string if all are valid.
     """
     for name, cell in zip(columns[1:], cells[1:], strict=True):
         whole, least = _NUMBERS.get(name, _COUNT)

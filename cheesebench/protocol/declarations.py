@@ -1,4 +1,6 @@
-"""Gives every name of a protocol its meaning, before any expression is read."""
+"""Gives every name of a protocol its meaning and type, before any expression is
+read.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _Path = tuple[str | int, ...]
 def declare_names(
     document: doc.ProtocolDocument, root: Node, arena: Arena, diagnostics: Diagnostics
 ) -> Names:
-    """Return the names of a protocol with their types; mistakes are reported."""
+    """Return the names of a protocol with their types. Mistakes are reported."""
     names = Names(
         arena,
         states=tuple(document.trial.states),
@@ -48,8 +50,8 @@ def declare_names(
 
 
 class _Declaring:
-    """Visits the parts of a document that introduce names, in order, because a later
-    part may use names of an earlier one.
+    """Visits the parts of a document that introduce names. The order matters, because a
+    later part may use names of an earlier one.
     """
 
     def __init__(
@@ -106,7 +108,7 @@ class _Declaring:
                 self._type_of([runtime_value(item) for item in items])
 
     def effects(self) -> None:
-        """Declare the new symbols that ``set`` introduces for variables that hold
+        """Declare the symbols that ``set`` introduces for variables that hold
         symbols.
         """
         for effects in all_effects(self._document):
@@ -155,7 +157,7 @@ class _Declaring:
             else ("draw", name, "of", column)
         )
         values = [runtime_value(cell) for cell in cells]
-        # The columns of a permutation hold the same cells, so only one of them is
+        # All columns of a permutation have the same cells, so only one of them is
         # reported.
         if _mixed(values) and not (permuted and column != draw.into[0]):
             self._error(
@@ -171,8 +173,8 @@ class _Declaring:
         self._declare(column, kind, "a column of a draw", path)
 
     def _dealt_columns(self, name: str, draw: doc.Draw) -> None:
-        """Declare the columns to which members of a group or set are dealt. If
-        ``sample`` names nothing that can be dealt, the builder reports it.
+        """Declare the columns to which the members of a group or set are dealt. If
+        ``sample`` names nothing that can be dealt, the builder reports this.
         """
         names = self._names
         held = (
@@ -232,7 +234,7 @@ class _Declaring:
         self._diagnostics.error(code, position, sentence, remedy)
 
     def _type_of(self, values: Sequence[ex.RuntimeValue]) -> ex.Type:
-        """Return the type of a column; words that are not places become symbols."""
+        """Return the type of a column. Words that are no places become symbols."""
         words = [value for value in values if isinstance(value, str)]
         if not words:
             named = all(value is None for value in values)
@@ -247,8 +249,8 @@ class _Declaring:
     def _only_places(
         self, column: str, cells: Sequence[doc.Scalar], node: Node
     ) -> None:
-        """Report a name that is not a zone in a column of zones, because it would
-        silently have no effect.
+        """Report a name in a column of zones that is no zone, because it would have no
+        effect, without any message.
         """
         places = self._names.places
         words = [cell for cell in cells if isinstance(cell, str) and cell != "none"]
@@ -275,5 +277,5 @@ def _counting_position(root: Node, counter: str) -> Position:
 
 
 def _mixed(values: Iterable[ex.RuntimeValue]) -> bool:
-    """Return whether numbers and names are mixed (``none`` counts as a name)."""
+    """Return whether numbers and names are mixed; ``none`` counts as a name."""
     return len({isinstance(value, str | None) for value in values}) > 1

@@ -1,4 +1,6 @@
-"""Typed models of a protocol file: its keys, their values and their descriptions."""
+"""Typed models of a protocol file, with its keys, their values and their
+descriptions.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,13 @@ from cheesebench.protocol.expressions import EFFECTS, TRIGGERS
 
 #: Version of the language that this loader reads.
 VERSION = 1
-#: Sanity limit of ``trial.limit``, ``sessions``, ``trials`` and ``repeat``.
+#: Upper limit of ``trial.limit``, ``sessions``, ``trials`` and ``repeat``, far above
+#: any real number.
 MAX_COUNT = 100_000
 #: Largest number of squares of an arena.
 MAX_SQUARES = 10_000
 
-#: Longest name, in characters.
+#: Maximum length of a name in characters.
 MAX_NAME = 80
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -83,7 +86,7 @@ def checked(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
 
 
 def contradiction(sentence: str, remedy: str) -> PydanticCustomError:
-    """Return the error for keys that exclude each other; ``{where}`` in the sentence
+    """Return the error for keys that exclude each other. ``{where}`` in the sentence
     stands for their place.
     """
     return PydanticCustomError(
@@ -96,7 +99,7 @@ def is_number(value: Any) -> bool:
 
 
 _SESSIONS = re.compile("(all|last|last:[1-9][0-9]{0,5})")
-#: Sessions in words: all, the last, the last K.
+#: A word for sessions: ``all``, ``last`` or ``last:K``.
 Sessions = Annotated[
     str,
     StringConstraints(pattern=f"^{_SESSIONS.pattern}$"),
@@ -120,7 +123,7 @@ ProtocolName = Annotated[
     StringConstraints(pattern=f"^{_NAME.pattern}(@{_NAME.pattern})?$"),
     checked(is_protocol_name, "the id of a protocol, or id@edition"),
 ]
-#: One character as it is drawn; a digit may be written without quotes.
+#: One character as it is drawn. A digit may be written without quotes.
 Glyph = Annotated[
     str,
     StringConstraints(min_length=1, max_length=1),
@@ -130,7 +133,7 @@ Glyph = Annotated[
     ),
     checked(is_glyph, "one visible character"),
 ]
-#: A glyph, or a blank, which leaves a place undrawn.
+#: A glyph, or a blank, with which a place is not drawn.
 GlyphOrBlank = Annotated[
     str,
     StringConstraints(min_length=1, max_length=1),
@@ -155,7 +158,8 @@ GlyphOrName = Annotated[
         "one visible character, a space in quotes, or the name of a variable that holds one",
     ),
 ]
-#: An expression of the language (page section 1); numbers may stand as they are.
+#: An expression of the language (docs/language.md, section 1). Numbers may be written
+#: as they are.
 Expression = Annotated[
     int | float | bool | str,
     checked(lambda v: isinstance(v, int | float | str), "an expression or a number"),
@@ -182,13 +186,13 @@ Text = Annotated[
         lambda v: isinstance(v, str | int | float) and not isinstance(v, bool), "text"
     ),
 ]
-#: One text or several. Text that begins with a brace, as a placeholder may, needs
+#: One text or several. A text that begins with a brace (of a placeholder, say) needs
 #: quotes.
 Lines = Annotated[
     Text | list[Text],
     checked(
         lambda v: not isinstance(v, dict),
-        "text, in quotes where it begins with a brace",
+        "text, in quotes if it begins with a brace",
     ),
 ]
 ColumnAndRow = Annotated[
@@ -196,7 +200,7 @@ ColumnAndRow = Annotated[
     Field(min_length=2, max_length=2),
     checked(
         lambda v: isinstance(v, list) and len(v) == 2,
-        "a pair [column, row]; quote what has a comma",
+        "a pair [column, row], with quotes around what has a comma",
     ),
 ]
 #: The number of an article. YAML drops trailing zeros of a decimal number, as in `doi:
@@ -209,7 +213,7 @@ Citation = Annotated[
     ),
     checked(
         lambda v: isinstance(v, str),
-        "text; put a number with a point in quotes, such as '10.1000'",
+        "text, with quotes around a number with a point, such as '10.1000'",
     ),
 ]
 
@@ -247,16 +251,24 @@ class LegendEntry(DocumentModel):
     may be in zones, too).
     """
 
-    zone: Name | None = Field(None, description="The cells belong to this zone.")
-    zones: list[Name] | None = Field(
-        None, description="The cells belong to all of these zones."
+    zone: Name | None = Field(
+        None, description="The cells with this character belong to this zone."
     )
-    door: Name | None = Field(None, description="Floor that a state may close.")
-    solid: Name | None = Field(None, description="Never entered; FORWARD presses it.")
+    zones: list[Name] | None = Field(
+        None, description="The cells with this character belong to all of these zones."
+    )
+    door: Name | None = Field(
+        None,
+        description="The cells are a door of this name: floor that a state may close.",
+    )
+    solid: Name | None = Field(
+        None,
+        description="The cells are a solid of this name: it is never entered, and FORWARD presses it.",
+    )
     glyph: GlyphOrBlank | None = Field(
         None,
         description=(
-            "How it is drawn (a door: while it is closed; `' '`: not at all). A zone without a glyph looks like floor."
+            "How the cells are drawn (a door: while it is closed; `' '`: not at all). A zone without a glyph looks like floor."
         ),
     )
 
@@ -280,7 +292,7 @@ class PlacedLandmark(DocumentModel):
     )
     glyph: GlyphOrBlank = Field(
         default=" ",
-        description="How it is drawn (`' '`: as what is there, until a state shows it).",
+        description="How the landmark is drawn (`' '`: not at all, until a state shows it).",
     )
 
     @model_validator(mode="before")
@@ -299,7 +311,7 @@ class Pool(DocumentModel):
     radius: int = Field(
         ge=3,
         le=40,
-        description="In cells; a cell is water if its distance from the centre is below radius - 0.5.",
+        description="Radius in cells. A cell is water if its distance from the centre is below radius - 0.5.",
     )
     sites: Literal[4, 8] | None = Field(
         None,
@@ -329,13 +341,13 @@ class Radial(DocumentModel):
         le=8,
         description="Number of arms, each rounded to the nearest compass direction.",
     )
-    length: int = Field(ge=1, le=40, description="Of an arm, in cells.")
-    width: Literal[1, 3] = Field(1, description="Of an arm, in cells.")
+    length: int = Field(ge=1, le=40, description="Length of an arm, in cells.")
+    width: Literal[1, 3] = Field(1, description="Width of an arm, in cells.")
     hub: int | None = Field(
         None,
         ge=1,
         le=20,
-        description="Half width of the hub; the smallest possible by default.",
+        description="Half the width of the hub; by default, the smallest possible.",
     )
 
 
@@ -381,19 +393,23 @@ MAX_ROWS = 10_000
 
 
 class Range(DocumentModel):
-    """Numbers at equal distances, all equally likely where rows are drawn at random."""
+    """Numbers at equal distances. If rows are drawn at random, all are equally
+    likely.
+    """
 
     from_: Number = Field(alias="from", description="The first number.")
     to: Number = Field(
         description="The last number; if `step` does not fit, the range ends below it."
     )
-    step: Number = Field(1, description="The distance between two numbers, above 0.")
+    step: Number = Field(
+        1, description="The distance between two neighbouring numbers, above 0."
+    )
 
     @model_validator(mode="after")
     def _forward(self) -> Range:
         if not self.step > 0:
             raise contradiction(
-                f"The step of {{where}} is {self.step:g}.", "Let it be above 0."
+                f"The step of {{where}} is {self.step:g}.", "Choose a step above 0."
             )
         if self.to < self.from_:
             sentence = f"The range of {{where}} ends at {self.to:g}, below its beginning, {self.from_:g}."
@@ -417,7 +433,7 @@ class Range(DocumentModel):
 
     @property
     def numbers(self) -> list[float]:
-        """The numbers, as exact as they are written; whole ones as whole numbers."""
+        """The numbers, with the decimals that are written. Whole numbers are ints."""
         first, step = Decimal(str(self.from_)), Decimal(str(self.step))
         found = [first + number * step for number in range(self.size)]
         return [
@@ -427,14 +443,17 @@ class Range(DocumentModel):
 
 
 class Turned(DocumentModel):
-    """Another column of the table, beginning elsewhere: the place of something that is
-    turned with it.
+    """Another column of the table, but with another beginning: the place of something
+    that is turned with it.
     """
 
     turned: Name = Field(
-        description="The other column, with its values in the order in which they go round."
+        description="The other column. Its values must be in the order in which one meets them going round."
     )
-    from_: Scalar = Field(alias="from", description="The value of it in the first row.")
+    from_: Scalar = Field(
+        alias="from",
+        description="The value of the other column with which this one begins, in the first row.",
+    )
 
 
 def _are_weights(value: Any) -> bool:
@@ -452,7 +471,7 @@ _Columns = dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range | Tur
 
 
 class Draw(DocumentModel):
-    """A small table; when its scope begins, one row is drawn and its columns become
+    """A small table. When its scope begins, one row is drawn, and its columns become
     variables.
     """
 
@@ -470,8 +489,9 @@ class Draw(DocumentModel):
         default_factory=dict,
         alias="of",
         description=(
-            "The table: its columns, of equal length, become variables; a column may be a range of numbers, or another "
-            "one, turned. Or a CSV file in the protocol's folder, whose first line names the columns."
+            "The table. Its columns, of equal length, become variables. A column may be a range of numbers, or "
+            "another column turned. Instead, a CSV file in the protocol's folder can be named, whose first line "
+            "names the columns."
         ),
     )
     permute: Annotated[list[Scalar], Field(min_length=2)] | None = Field(
@@ -480,7 +500,7 @@ class Draw(DocumentModel):
     )
     sample: Name | None = Field(
         None,
-        description="Instead of `of`: a group, or a set drawn earlier, dealt out in random order.",
+        description="Instead of `of`: a group, or a set drawn earlier, whose members are dealt out in random order.",
     )
     into: Names = Field(
         default_factory=list,
@@ -488,24 +508,24 @@ class Draw(DocumentModel):
     )
     distinct: Truth = Field(
         True,
-        description="Whether `sample` deals out each member once; if false, each draw is from all of a group.",
+        description="Whether `sample` deals out each member only once. If false, each draw is from all members of the group.",
     )
     weights: _Weights | None = Field(
-        None, description="How many times each row of `of` counts, in whole numbers."
+        None, description="How many times each row of `of` counts, as whole numbers."
     )
     pick: Count | None = Field(
         None,
-        description="Draws a subset of this many rows (or members of `sample`); the columns become sets.",
+        description="Draws a subset of this many rows (or members of `sample`). The columns become sets.",
     )
     copies: Count = Field(
         1,
         description="How often each row occurs in one permuted block (order: shuffle).",
     )
     max_run: Count | None = Field(
-        None, description="Longest run of one value of the first column."
+        None, description="Maximum length of a run of one value of the first column."
     )
     keep_if: Expression | None = Field(
-        None, description="If true, the previous row is kept."
+        None, description="A condition under which the previous row is kept."
     )
 
     @model_validator(mode="after")
@@ -558,8 +578,8 @@ class Draw(DocumentModel):
 
     @cached_property
     def of(self) -> dict[str, list[Scalar]]:
-        """The table, written out; empty where `sample` deals out, or where there would
-        be too many rows.
+        """The table, written out. It is empty if `sample` deals out members, or there
+        would be too many rows.
         """
         if self.permute is not None:
             if not 1 <= self.permutations <= MAX_ROWS:
@@ -594,10 +614,12 @@ class Until(DocumentModel):
         alias="if",
         description="Instead of `outcome`: a condition, evaluated after each trial as measures are.",
     )
-    count: Count = Field(description="How many such trials are needed.")
+    count: Count = Field(
+        description="How many trials must have such an outcome, or meet the condition."
+    )
     of: Count | None = Field(
         None,
-        description="Out of how many of the last trials (default: `count`, in a row).",
+        description="Among how many of the last trials (default: `count`, so that they must come in a row).",
     )
 
     @model_validator(mode="after")
@@ -622,9 +644,9 @@ class Until(DocumentModel):
 class Repeat(DocumentModel):
     """How often a block is repeated, at most, and what ends it sooner."""
 
-    at_most: Count = Field(description="Repetitions of the block, at most.")
+    at_most: Count = Field(description="Maximum number of repetitions of the block.")
     trials: Count | None = Field(
-        None, description="Trials of all repetitions together, at most."
+        None, description="Maximum number of trials of all repetitions together."
     )
     until: Until | None = Field(
         None,
@@ -633,10 +655,10 @@ class Repeat(DocumentModel):
 
 
 class Block(DocumentModel):
-    """Sessions x trials, `repeat` times."""
+    """A block of sessions of trials, which may be repeated."""
 
-    sessions: Count = Field(1, description="Sessions of one repetition.")
-    trials: Count = Field(1, description="Trials of a session.")
+    sessions: Count = Field(1, description="Number of sessions of one repetition.")
+    trials: Count = Field(1, description="Number of trials of a session.")
     repeat: Annotated[
         Repeat,
         BeforeValidator(
@@ -645,10 +667,10 @@ class Block(DocumentModel):
         ),
     ] = Field(
         default_factory=lambda: Repeat(at_most=1),
-        description="Repetitions; or how many at most, and until what.",
+        description="Number of repetitions; or the maximum number, and what ends them early.",
     )
     set: dict[Name, Scalar | list[Scalar]] = Field(
-        default_factory=dict, description="Values of variables in this block."
+        default_factory=dict, description="Values that variables have in this block."
     )
     until: Until | None = Field(
         None, description="A criterion that ends a repetition early."
@@ -659,7 +681,7 @@ class Variable(DocumentModel):
     """A mutable value: a number, a name or (from a list) a set."""
 
     init: Scalar | list[Scalar] = Field(
-        description="Initial value; a list makes a set; `none` means no place or name."
+        description="Initial value. A list makes a set, and `none` means no place or name."
     )
     per: Scope = Field("trial", description="When it is reset to its initial value.")
 
@@ -673,7 +695,7 @@ class Start(DocumentModel):
     )
     carry: Truth = Field(
         False,
-        description="Trial k+1 begins where k ended; the first of a session uses `at`.",
+        description="Whether a trial begins where the last one ended. The first trial of a session uses `at`.",
     )
 
 
@@ -716,8 +738,8 @@ class Rule(Effects):
 
 
 class State(Effects):
-    """What is said, shown, closed or frozen while here; effects on entry; rules in
-    order.
+    """What is said, shown, closed or frozen in the state; its effects on entry; and its
+    rules, in order.
     """
 
     say: Lines | None = Field(
@@ -727,7 +749,9 @@ class State(Effects):
         default_factory=dict,
         description="Zones, groups, solids or landmarks and their glyphs (`' '`: not drawn).",
     )
-    close: Names = Field(default_factory=list, description="Doors that are closed.")
+    close: Names = Field(
+        default_factory=list, description="Doors that are closed in this state."
+    )
     open: Names = Field(
         default_factory=list,
         description="Of the doors under `close`, those that stay open.",
@@ -736,7 +760,7 @@ class State(Effects):
     each: Effects | None = Field(None, description="Effects on every step spent here.")
     rules: list[Rule] = Field(
         default_factory=list,
-        description="At most one fires on each step: the first that applies.",
+        description="The rules, of which at most one fires on each step: the first that applies.",
     )
 
 
@@ -744,7 +768,9 @@ class MeasureClass(DocumentModel):
     """A value of a categorical measure, and its condition."""
 
     if_: Expression | None = Field(
-        None, alias="if", description="The condition; without one it always holds."
+        None,
+        alias="if",
+        description="The condition. Without one, the value always applies.",
     )
     is_: Name = Field(alias="is", description="The value, a name.")
 
@@ -759,8 +785,8 @@ class Entry(DocumentModel):
 
 
 class Finish(DocumentModel):
-    """An end condition, tested after anything fired; or a condition on which the trial
-    goes to another state.
+    """A condition on which the trial ends, or goes to another state. It is tested
+    whenever a rule has fired.
     """
 
     if_: Expression | None = Field(None, alias="if", description="The condition.")
@@ -812,22 +838,24 @@ class Trial(DocumentModel):
     )
     watch: list[Rule] = Field(
         default_factory=list,
-        description="Rules that never change the state; all that hold fire.",
+        description="Rules that never change the state. All that hold fire.",
     )
     finish: list[Finish] = Field(
         default_factory=list,
-        description="Ends (or `go`), tested on steps where a rule fired.",
+        description="Conditions on which the trial ends (or goes to a state). They are tested on steps on which a rule fired.",
     )
 
 
 class Estimand(DocumentModel):
-    """The trials that the pass rate is taken over: `last` or `block`, and of these
-    those for which `where` holds.
+    """The trials over which the pass rate is taken: those of `last` or `block` for
+    which `where` holds.
     """
 
-    last: Count | None = Field(None, description="The last trials of each subject.")
+    last: Count | None = Field(
+        None, description="The number of last trials of each subject."
+    )
     block: Names | None = Field(
-        None, description="The trials of this block, or of these.", min_length=1
+        None, description="The block, or blocks, whose trials count.", min_length=1
     )
     where: Expression | None = Field(
         None, description="Only trials at whose end this holds."
@@ -843,16 +871,16 @@ class Estimand(DocumentModel):
 
 
 class Counted(DocumentModel):
-    """What was counted of the animals: trials in which a measure is within a limit."""
+    """What was counted in the animals: trials in which a measure is within a limit."""
 
     measure: Name = Field(
         description="The measure, and the column of it in the file of animals."
     )
-    at_most: Number = Field(description="Highest value of a trial that passes.")
+    at_most: Number = Field(description="The highest value with which a trial passes.")
 
 
 class Dose(DocumentModel):
-    """How much training an animal had: before what is judged, and in it."""
+    """How much training an animal had, before the judged trials and in them."""
 
     before: Annotated[int, Field(ge=0)] = Field(
         description="Trials of an animal before those that the value covers."
@@ -865,14 +893,15 @@ class Reference(DocumentModel):
     """A number measured on animals, with its provenance."""
 
     measure: Name = Field(
-        description="`success`, or a measure. The verdict uses the reference with `better`, else the first on `success`."
+        description="`success`, or a measure. The verdict uses the reference with `better` or, if there is none, the first "
+        "one on `success`."
     )
     value: Number | None = Field(
         None,
-        description="The animals' value; computed from `curve` or `animals` if absent.",
+        description="The animals' value. If absent, it is computed from `curve` or `animals`.",
     )
     interval: tuple[float, float] | None = Field(
-        None, description="95 % interval, low and high."
+        None, description="Lower and upper limit of the 95 % interval."
     )
     better: Literal["higher", "lower", "alike"] | None = Field(
         None,
@@ -905,12 +934,12 @@ class Reference(DocumentModel):
     )
     over: Sessions | Annotated[list[Count], Field(min_length=1)] | None = Field(
         None,
-        description="Sessions that the value covers: `all`, `last`, `last:K`, or their numbers.",
+        description="Sessions that the value covers: `all`, `last`, `last:K`, or a list of numbers.",
     )
     kind: Literal["measured", "declared", "analogy", "invented"] | None = Field(
         None,
-        description="`analogy`: the source measured a different event than `success`. `invented`: no animal did this; "
-        "the numbers are there to try out a protocol.",
+        description="`analogy`: the source measured another event than `success`. `invented`: no animal did this, "
+        "and the numbers serve to try out a protocol.",
     )
     animals: (
         Annotated[str, Field(max_length=200)] | list[list[int | float | str]] | None
@@ -921,7 +950,8 @@ class Reference(DocumentModel):
     )
     counts: Counted | None = Field(
         None,
-        description="What passed in animals; a model's success must be the same of its own trial (`audit`).",
+        description="What counted as passed in animals. A model's success must be the same event in its own trial, which "
+        "`audit` tests.",
     )
     only: dict[Text, Text | int] = Field(
         default_factory=dict,
@@ -932,12 +962,12 @@ class Reference(DocumentModel):
     )
     dose: Dose | None = Field(
         None,
-        description="How much training the animals had; counted (medians) from `animals` if absent.",
+        description="How much training the animals had. If absent, it is counted in `animals` (medians).",
     )
     species: Text | None = Field(
-        None, description="Species and strain, if not the protocol's."
+        None, description="Species and strain, if they differ from the protocol's."
     )
-    source: Text | None = Field(None, description="Where it is published.")
+    source: Text | None = Field(None, description="Where the number is published.")
     status: Text = Field(
         description="How the number was obtained, or 'as in Table 5; not re-derived'."
     )
@@ -959,8 +989,10 @@ class Chance(DocumentModel):
     """The measured pass rate of an agent that acts uniformly at random."""
 
     value: Probability = Field(description="The pass rate.")
-    trials: Count = Field(description="Number of trials it was measured over.")
-    how: Text = Field(description="How it was measured: command, seed, version.")
+    trials: Count = Field(
+        description="Number of trials over which the rate was measured."
+    )
+    how: Text = Field(description="How the rate was measured: command, seed, version.")
 
 
 class Check(DocumentModel):
@@ -968,12 +1000,12 @@ class Check(DocumentModel):
 
     at: Name = Field(description="The state.")
     hidden: Name = Field(description="The variable that must not be readable.")
-    chance: Probability = Field(description="How often a guess is right.")
+    chance: Probability = Field(description="How often a guess is right by chance.")
 
 
 class LesionKeys(DocumentModel):
-    """A lesion with its object; a lesion without one is written as a word, such as
-    `blind`.
+    """A lesion with its object. A lesion without an object is written as a word, such
+    as `blind`.
     """
 
     hide: Annotated[
@@ -998,9 +1030,11 @@ class Abolished(DocumentModel):
     """A lesion that must abolish success."""
 
     lesion: str | LesionKeys = Field(
-        description="`blind`, `anhedonia`, ..., `blind+anhedonia`; or its keys."
+        description="The lesion: `blind`, `anhedonia`, ..., `blind+anhedonia`; or a mapping of its keys."
     )
-    at_most: Probability = Field(description="The highest pass rate that may remain.")
+    at_most: Probability = Field(
+        description="The highest pass rate that may remain under the lesion."
+    )
 
 
 class Construct(DocumentModel):
@@ -1010,8 +1044,9 @@ class Construct(DocumentModel):
         description="What is measured: spatial memory, working memory, ..."
     )
     kind: Literal["memory", "learning", "perception", "preference", "strategy"] = Field(
-        description="Which lesions it must name: `memory` an amnesia, `learning` and `preference` anhedonia, "
-        "`perception` blindness, `strategy` hidden cues."
+        description="The kind of construct, which says what its lesions must include: an amnesia for `memory`, "
+        "anhedonia for `learning` and `preference`, blindness for `perception`, hidden cues for "
+        "`strategy`."
     )
     abolished_by: list[Abolished] = Field(
         min_length=1, description="Lesions that must abolish success."
@@ -1019,7 +1054,7 @@ class Construct(DocumentModel):
     spared_by: Annotated[
         list[str | LesionKeys],
         BeforeValidator(as_list, json_schema_input_type=str | list[str | LesionKeys]),
-    ] = Field(default_factory=list, description="Lesions that must not matter.")
+    ] = Field(default_factory=list, description="Lesions that must not change success.")
     allows: Annotated[
         list[Literal["nothing", "outcome"]],
         BeforeValidator(
@@ -1029,18 +1064,22 @@ class Construct(DocumentModel):
         ),
     ] = Field(
         default_factory=list,
-        description="Subjects that may pass although they remember neither a place nor what they did: `nothing`, "
-        "without a memory, or `outcome`, with one for what the last trial paid.",
+        description="Subjects that may pass although they remember neither a place nor what they did: `nothing` "
+        "(without any memory), or `outcome` (with a memory of what the last trial paid).",
     )
 
 
 class Twins(DocumentModel):
-    """What may be exchanged without making it another task: ``cheesebench twin`` does
-    it.
+    """What may be exchanged without making another task. ``cheesebench twin`` makes the
+    exchange.
     """
 
-    mirror: Truth = Field(False, description="Left for right, on the whole map.")
-    turn: Truth = Field(False, description="The map turned by quarters.")
+    mirror: Truth = Field(
+        False, description="Whether left and right of the whole map may be exchanged."
+    )
+    turn: Truth = Field(
+        False, description="Whether the map may be turned by quarter turns."
+    )
     glyphs: list[
         Annotated[
             str,
@@ -1056,11 +1095,11 @@ class Twins(DocumentModel):
         ]
     ] = Field(
         default_factory=list,
-        description="Sets of characters: each that is drawn may be another of its set.",
+        description="Sets of characters. Each drawn character may be replaced by another one of its set.",
     )
     texts: list[Annotated[list[str], Field(min_length=2)]] = Field(
         default_factory=list,
-        description="Sets of lines under `say`: each may be another of its set.",
+        description="Sets of lines under `say`. Each line may be replaced by another one of its set.",
     )
 
     @model_validator(mode="after")
@@ -1078,7 +1117,7 @@ class Twins(DocumentModel):
 
 
 class Fidelity(DocumentModel):
-    """What a protocol keeps of the laboratory's protocol, and what it does not."""
+    """What a protocol keeps of the laboratory's protocol, and what it changes."""
 
     preserved: Text = Field(description="What is the same as in the laboratory.")
     simplified: Text = Field(description="What is left out or replaced.")
@@ -1089,9 +1128,13 @@ class Expect(DocumentModel):
     """The expected results of a test trial."""
 
     outcome: Name | None = Field(None, description="How the trial ends.")
-    success: Truth | None = Field(None, description="Whether it counts as success.")
-    reward: Number | None = Field(None, description="Sum over the trial.")
-    steps: Count | None = Field(None, description="Steps until its end.")
+    success: Truth | None = Field(
+        None, description="Whether the trial counts as a success."
+    )
+    reward: Number | None = Field(None, description="Sum of the rewards of the trial.")
+    steps: Count | None = Field(
+        None, description="Number of steps until the trial ends."
+    )
     counters: dict[Name, int] = Field(
         default_factory=dict, description="Values of counters."
     )
@@ -1104,18 +1147,19 @@ class Expect(DocumentModel):
 
 
 class Test(DocumentModel):
-    """A trial played by the author's `test` command and by CI."""
+    """A trial that `cheesebench test` and CI play."""
 
-    __test__ = False  # pytest must not collect this class
+    __test__ = False  # This keeps pytest from collecting the class as a test.
 
     seed: int = Field(0, description="Seed of the subject.")
     subject: int = Field(0, ge=0, description="Number of the subject.")
     trial: Count = Field(
         1,
-        description="Which of the subject's trials is played; in the earlier ones the subject only waits.",
+        description="Which of the subject's trials is played. In earlier trials the subject only waits.",
     )
     actions: list[str] | str | None = Field(
-        None, description="F, L, R, S or full names; letters may be one string."
+        None,
+        description="Actions, as letters (F, L, R, S) or full names. Letters may be written as one string.",
     )
     visit: Names | None = Field(
         None,
@@ -1143,14 +1187,14 @@ _Measure = Expression | Annotated[list[_MeasureClass], Field(min_length=1)]
 
 
 class MeasureBy(DocumentModel):
-    """A measure that reports give by condition, too."""
+    """A measure that reports also give by condition."""
 
     value: _Measure = Field(
-        description="An expression, or a list of names, as for any measure."
+        description="The measure: an expression, or a list of names."
     )
     by: Names = Field(
         min_length=1,
-        description="Variables, draws, counters or measures: reports give the measure for each of their values.",
+        description="Variables, draws, counters or measures. Reports give the measure for each of their values.",
     )
 
 
@@ -1164,7 +1208,8 @@ class ProtocolDocument(DocumentModel):
     )
     extends: ProtocolName | None = Field(
         None,
-        description="The one parent, as id or id@edition; mappings are merged, other values replaced, null deletes.",
+        description="The one parent, as id or id@edition. Mappings are merged, other values are replaced, and null deletes a "
+        "key.",
     )
     title: Text | None = Field(None, description="Title for readers.")
     cite: dict[Name, Citation] = Field(
@@ -1174,7 +1219,7 @@ class ProtocolDocument(DocumentModel):
     species: Text | None = Field(None, description="Species and strain of the animals.")
     fidelity: Fidelity | None = Field(
         None,
-        description="What is preserved of the laboratory's protocol, and what is not.",
+        description="What is kept of the laboratory's protocol, and what is changed.",
     )
     arena: Arena = Field(description="The place.")
     vars: dict[
@@ -1188,7 +1233,7 @@ class ProtocolDocument(DocumentModel):
         ],
     ] = Field(
         default_factory=dict,
-        description="Variables that rules change; a plain value is `init`.",
+        description="Variables that rules can change. A plain value is short for `init`.",
     )
     draw: dict[Name, Draw] = Field(
         default_factory=dict, description="Values drawn at random."
@@ -1200,7 +1245,8 @@ class ProtocolDocument(DocumentModel):
     )
     success: Expression | None = Field(
         None,
-        description="Evaluated after each trial; without it there is no pass rate and no verdict.",
+        description="The condition of a success, evaluated after each trial. Without it there is no pass rate, and no "
+        "verdict on it.",
     )
     estimand: Annotated[
         Literal["all"] | Estimand,
@@ -1211,7 +1257,8 @@ class ProtocolDocument(DocumentModel):
     ] = Field("all", description="The trials that count for the pass rate.")
     measures: dict[Name, _Measure | MeasureBy] = Field(
         default_factory=dict,
-        description="Expressions; or names, of which the first whose `if` holds is used; or `value` and `by`.",
+        description="Measures by name: expressions; or lists of names, of which the first whose `if` holds is used; or "
+        "`value` and `by`.",
     )
     split: Names = Field(
         default_factory=list,
@@ -1227,12 +1274,14 @@ class ProtocolDocument(DocumentModel):
         0.10, gt=0, lt=1, description="Non-inferiority margin of the verdict."
     )
     checks: list[Check] = Field(
-        default_factory=list, description="What the audit looks for in observations."
+        default_factory=list,
+        description="Hidden variables that the audit tries to guess from observations.",
     )
-    construct_: Construct | None = Field(  # pydantic itself uses the name `construct`
+    # The name has an underscore because pydantic uses `construct` itself.
+    construct_: Construct | None = Field(
         None,
         alias="construct",
-        description="What is measured, and what abolishes it; without this key a result is not validated.",
+        description="What is measured, and what abolishes it. Without this key, a result is not validated.",
     )
     tests: list[Test] = Field(
         default_factory=list, description="Example trials that check the protocol."

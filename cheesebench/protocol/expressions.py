@@ -1,9 +1,10 @@
-"""Expressions of the language: a small parser and the syntax tree; names and types are
+"""Expressions of the language: a small parser, and the syntax tree. Names and types are
 resolved before a run.
 
 Grammar, loosest first: ``or``, ``and``, ``not``, one comparison (``== != < <= > >=
 in``), ``+ -``, ``* / %``, unary ``-``, and names, numbers, ``name(name)``,
-``name(expression, ...)``, parentheses. Never ``eval``."""
+``name(expression, ...)``, parentheses. ``eval`` is never used.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ Domain = Literal["place", "symbol", "state", "outcome", "block", "any"]
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """Type of an expression; for names and sets also the kinds of things that they may
-    refer to.
+    """Type of an expression. For names and sets, it includes the kinds of things to
+    which they may refer.
     """
 
     kind: Kind
@@ -41,8 +42,8 @@ class Type:
 NUMBER = Type("number")
 TRUTH = Type("truth")
 
-#: Dependence of a value on more than variables: on the path in this trial, the present
-#: pose, or the clock.
+#: What a value depends on besides variables: the path in this trial, the present pose,
+#: or the clock.
 Reads = Literal["", "trace", "pose", "clock"]
 
 
@@ -50,8 +51,8 @@ Reads = Literal["", "trace", "pose", "clock"]
 class BuiltInName:
     """A built-in name.
 
-    ``later``: it was added later, so an author's own name takes precedence, and older
-    files stay valid.
+    ``later`` says that the name was added later. An author's own name takes precedence
+    over it, so that older files stay valid.
     """
 
     type: Type
@@ -64,8 +65,8 @@ class Function:
     """A function of one argument, computed by the method of the same name in
     ``paradigms/arena/life.py``.
 
-    ``takes`` is the kind of argument: a group, a set, any place (also a solid), or a
-    zone of the floor.
+    ``takes`` is the kind of the argument: a group, a set, any place (also a solid), or
+    a zone of the floor.
     """
 
     takes: Literal["group", "set", "place", "zone"]
@@ -115,8 +116,10 @@ ARITHMETIC: dict[str, Arithmetic] = {
     "min": Arithmetic("The smallest.", 2, None),
     "max": Arithmetic("The largest.", 2, None),
     "abs": Arithmetic("Without its sign."),
-    "round": Arithmetic("The nearest whole number; of two, the even one."),
-    "floor": Arithmetic("The largest whole number that is not larger."),
+    "round": Arithmetic(
+        "The nearest whole number; if two are equally near, the even one."
+    ),
+    "floor": Arithmetic("The largest whole number that is not above the number."),
     "exp": Arithmetic("e to the power of it."),
     "log": Arithmetic("The natural logarithm; undefined for 0 and below."),
 }
@@ -124,15 +127,22 @@ ARITHMETIC: dict[str, Arithmetic] = {
 #: them to other expressions.
 SEQUENCES: dict[str, Arithmetic] = {
     "member": Arithmetic(
-        "The member of a group at a place, from 1; `none` where there is none.", 2, 2
+        "The member of a group at this place in its order, counted from 1; `none` if there is none.",
+        2,
+        2,
     ),
     "position": Arithmetic(
-        "The place of a member in a group, from 1; 0 if it is not in it.", 2, 2
+        "The place of a member in the order of a group, counted from 1; 0 if the group does not have it.",
+        2,
+        2,
     ),
 }
-#: The functions of earlier trials: of `success` or an outcome, and a number of trials.
+#: The functions of earlier trials. Their arguments are `success` or an outcome, and a
+#: number of trials.
 HISTORY: dict[str, Arithmetic] = {
-    "recent": Arithmetic("How many of the subject's last trials ended so.", 2, 2),
+    "recent": Arithmetic(
+        "How many of the subject's last trials ended in this way.", 2, 2
+    ),
 }
 #: The names of all functions.
 CALLED = (*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY)
@@ -141,7 +151,7 @@ MOST_RECENT = 1000
 #: Triggers; a rule has exactly one.
 TRIGGERS: dict[str, str] = {
     "enter": "A zone, a group, or a variable holding one, was entered.",
-    "inside": "The step ended inside a zone, a group, or a variable holding one, whether it was entered or not.",
+    "inside": "The step ended inside a zone, a group, or a variable holding one, whether or not it entered there.",
     "press": "FORWARD was blocked by this solid; `any`: by whatever there is.",
     "after": "At least this many steps in the state.",
     "act": "This action was taken; `any`: any action.",
@@ -163,8 +173,8 @@ RuntimeValue = float | int | str | None | frozenset[str | float | int]
 
 #: Words of the grammar. ``names.RESERVED`` has all words that cannot be names.
 KEYWORDS = ("and", "or", "not", "in", "none")
-#: Maximum length of an expression, in characters and in parts, and maximum nesting: far
-#: below the limit of recursion.
+#: Maximum length of an expression, in characters and in parts, and maximum depth of
+#: nesting. They are far below Python's limit of recursion.
 MAX_LENGTH = 1000
 MAX_PARTS = 200
 MAX_DEPTH = 20
@@ -207,8 +217,8 @@ class BuiltIn:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function of one argument: a group for where, a zone or group for time, a set
-    for size.
+    """A call of a function of one argument: a group for where, a zone or group for
+    time, a set for size, and so on (``FUNCTIONS``).
     """
 
     function: str
@@ -218,8 +228,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """A function of numbers, such as ``min``; before names are resolved, also one of
-    SEQUENCES and HISTORY.
+    """A call of a function of numbers, such as ``min``. Before names are resolved, it
+    may also be one of SEQUENCES or HISTORY.
     """
 
     function: str
@@ -229,8 +239,8 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """The number of the last ``trials`` that ended with an outcome, or (None) were a
-    success.
+    """How many of the last ``trials`` trials ended with an outcome or, if the outcome
+    is None, were a success.
     """
 
     outcome: str | None
@@ -239,7 +249,7 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """``not`` or ``-``."""
+    """The operator ``not`` or ``-`` with its operand."""
 
     operator: str
     operand: Expression
@@ -254,14 +264,16 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """A categorical measure: the first name whose condition holds (None: always)."""
+    """A categorical measure. Its value is the first name whose condition holds (a
+    condition of None always holds).
+    """
 
     cases: tuple[tuple[Expression | None, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A name as parsed, before it is resolved; ``offset`` is its column in the text."""
+    """A name before it is resolved. ``offset`` is its column in the text."""
 
     name: str
     offset: int
@@ -284,7 +296,7 @@ Expression = (
 
 
 class ExpressionError(Exception):
-    """An expression cannot be parsed or typed; ``offset`` is the column in its text,
+    """An expression cannot be parsed or typed. ``offset`` is the column in its text,
     from 0.
     """
 
@@ -307,8 +319,8 @@ _TOKEN = re.compile(
 _OPERATORS = ("and", "or", "not", "in")
 #: Operators whose result is a number.
 ARITHMETIC_SIGNS = ("+", "-", "*", "/", "%")
-#: Functions whose arguments are expressions, with the form of those that take more than
-#: numbers.
+#: All functions whose arguments are expressions, including those that do not take
+#: numbers alone.
 _WITH_EXPRESSIONS = {**ARITHMETIC, **SEQUENCES, **HISTORY}
 _WRITTEN = {
     "member": "member(group, number)",
@@ -317,7 +329,7 @@ _WRITTEN = {
 }
 _CUT_SHORT = "Close the parenthesis. Within { } and [ ] a comma ends an expression that is not in quotes."
 _NO_GLYPHS = "A glyph cannot be compared: give the draw a column of names beside it, and compare that."
-#: Triggers are keys of a rule, not words of expressions.
+#: Triggers are keys of a rule, and do not belong in expressions.
 _TRIGGERS = ("enter", "inside", "press", "act", "after")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in")
 _REMEDIES = {
@@ -386,7 +398,7 @@ def _is_compared(before: Sequence[_Token]) -> bool:
 
 
 def _may_be_glyph(text: str) -> bool:
-    """Whether a text begins with one character that can be drawn, rather than with a
+    """Return whether a text begins with one character that can be drawn, and not with a
     word in another alphabet.
     """
     is_word = re.match(r"\w{2,}", text)
@@ -394,14 +406,14 @@ def _may_be_glyph(text: str) -> bool:
 
 
 def parse(text: str) -> Expression:
-    """Parse an expression into a tree whose names are unresolved Words. Raises
-    ExpressionError.
+    """Parse an expression into a tree in which names are unresolved Words. Raises
+    ExpressionError if the text is no expression.
     """
     return _Parser(text).whole()
 
 
 class _Parser:
-    """Recursive descent, one method per level of the grammar."""
+    """A parser by recursive descent, with one method for each level of the grammar."""
 
     def __init__(self, text: str) -> None:
         self.tokens = _tokens(text)
@@ -590,8 +602,8 @@ class _Parser:
 
 
 def _number(text: str) -> Number:
-    """Return a literal number. It is whole if it is written without a point, and exact
-    as a float.
+    """Return a literal number. It is an int if it is written without a point and a
+    float can represent it exactly.
     """
     value = float(text)
     return Number(int(text) if text.isdigit() and value < 1e15 else value)
@@ -632,8 +644,8 @@ def parts(tree: Expression) -> tuple[Expression, ...]:
 
 
 def constant(tree: Expression) -> float | None:
-    """Return the value of an expression without names; None if it has names, NaN for a
-    division by 0.
+    """Return the value of an expression without names. Return None if it has names, and
+    NaN if it divides by 0.
     """
     match tree:
         case Number(value):
@@ -644,7 +656,7 @@ def constant(tree: Expression) -> float | None:
         case Binary("+" | "-" | "*" | "/" | "%" as operator, left, right):
             first, second = constant(left), constant(right)
             if operator in "/%" and second == 0:
-                return math.nan  # for any dividend
+                return math.nan  # This holds for any dividend.
             if first is None or second is None:
                 return None
             return float(
@@ -670,7 +682,7 @@ def reads_place(tree: Expression | None) -> bool:
 
 
 def reads_clock(tree: Expression | None) -> bool:
-    """Return whether the value can change without a rule firing: through steps, path or
+    """Return whether the value can change although no rule fires: by steps, path or
     pose.
     """
     return any(_reads(node) != "" for node in walk(tree))
@@ -693,7 +705,7 @@ _BRACES = re.compile(r"\{\{|\}\}|\{(?P<name>[^{}]*)\}|[{}]")
 
 
 class LoneBraceError(Exception):
-    """A brace is neither doubled nor one of a pair; ``offset`` is its column in the
+    """A brace is neither doubled nor one of a pair. ``offset`` is its column in the
     line, from 0.
     """
 
@@ -704,7 +716,7 @@ class LoneBraceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Blank:
-    """A blank in a line; ``offset`` is the column of its name."""
+    """A blank to be filled in a line of text. ``offset`` is the column of its name."""
 
     name: str
     offset: int
@@ -712,7 +724,9 @@ class Blank:
 
 @lru_cache(maxsize=1024)
 def text_parts(line: str) -> tuple[str | Blank, ...]:
-    """Return a line as literal text and blanks, in order; raises LoneBraceError."""
+    """Return a line as literal text and blanks, in order. Raises LoneBraceError for a
+    brace that stands alone.
+    """
     found: list[str | Blank] = []
     end = 0
     for match in _BRACES.finditer(line):
@@ -752,8 +766,8 @@ def filled(line: str, values: Mapping[str, RuntimeValue]) -> str:
 
 
 def as_text(value: RuntimeValue) -> str:
-    """Return a value as text for readers, equal values alike: numbers with up to six
-    digits, sets sorted, 1 and 0 for truth.
+    """Return a value as text for readers. Equal values have equal texts: numbers with
+    up to six digits, sets sorted, and 1 and 0 for true and false.
     """
     if value is None:
         return "none"

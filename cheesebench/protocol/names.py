@@ -1,5 +1,5 @@
-"""The names of a protocol: declared with their types, looked up by the builders, and
-resolved in expressions.
+"""The names of a protocol. They are declared with their types, looked up by the
+builders, and resolved in expressions.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from cheesebench.protocol.arena import Arena
 from cheesebench.source import Node
 
 _PLACE = frozenset[ex.Domain]({"place"})
-#: Functions are recognised by their parentheses; only the first three are reserved
-#: words.
+#: Words that cannot be names. Functions are recognised by their parentheses, so only
+#: the first three of them are reserved.
 RESERVED = (
     *(name for name, known in ex.BUILT_INS.items() if not known.later),
     "where",
@@ -37,7 +37,7 @@ _WORD_FOR: Mapping[ex.Domain, str] = {
 
 @dataclass
 class Names:
-    """All names of one protocol; ``used`` collects those that are used."""
+    """All names of one protocol. ``used`` collects those that are used."""
 
     arena: Arena
     variables: dict[str, ex.Type] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Names:
     symbols: tuple[str, ...] = ()
     has_success: bool = False
     used: set[str] = field(default_factory=set)
-    #: Symbols declared only by a ``set``; and the names that appear in comparisons.
+    #: Symbols that only a ``set`` declares; and the names that occur in comparisons.
     born: list[str] = field(default_factory=list)
     asked: set[str] = field(default_factory=set)
 
@@ -80,10 +80,11 @@ class Names:
         want: ex.Type | None = None,
         it: bool = False,
     ) -> ex.Expression | None:
-        """Parse, resolve and type-check one expression; None after reporting errors at
-        their columns.
+        """Parse, resolve and type-check one expression. If it has errors, report them
+        at their columns and return None.
 
-        ``want`` is the required type; ``it``: the name ``it`` is defined here.
+        ``want`` is the required type. ``it`` says whether the name ``it`` is defined in
+        the expression.
         """
         if isinstance(value, bool):
             return ex.Number(int(value))
@@ -105,7 +106,7 @@ class Names:
                 and want.kind == "set"
                 and resolved == ex.Constant(None)
             ):
-                return ex.Members(frozenset())  # `none` empties a set
+                return ex.Members(frozenset())  # `none` stands for an empty set.
             if want is not None and not _fits(kind, want):
                 what, remedy = describe(kind), _remedy(want)
                 if want.kind == "set" and str(value) in self.arena.groups:
@@ -217,8 +218,8 @@ class _Typer:
         )
         if name in self.names.variables:
             kind = self.names.variables[name]
-            # A state or block may have the name of a variable, so the other side of the
-            # comparison decides.
+            # A state or a block may have the name of a variable. The other side of the
+            # comparison decides which of them is meant.
             if not (wanted & constant) or kind.overlaps(ex.Type("name", wanted)):
                 self.names.used.add(name)
                 return ex.Variable(name), kind
@@ -322,8 +323,8 @@ class _Typer:
     def members(
         self, function: str, tree: ex.Expression, other: ex.Expression
     ) -> list[str]:
-        """Return the members of the group named in a sequence function; ``other`` is
-        its other argument.
+        """Return the members of the group that a function of sequences names. ``other``
+        is its other argument.
         """
         groups = self.names.arena.groups
         if isinstance(tree, ex.Word) and tree.name in groups:
@@ -357,8 +358,8 @@ class _Typer:
     def position(
         self, member: ex.Expression, group: ex.Expression
     ) -> tuple[ex.Expression, ex.Type]:
-        """Resolve ``position``: the sum, over the members, of each number times whether
-        the member is the place.
+        """Resolve ``position`` as a sum over the members of the group: each number
+        times whether its member is the place.
         """
         members = self.members("position", group, member)
         place, kind = self.resolve(member, ex.Type("name", _PLACE))
@@ -371,7 +372,7 @@ class _Typer:
             ex.Binary("*", ex.Binary("==", place, ex.Constant(name)), ex.Number(n))
             for n, name in enumerate(members, 1)
         ]
-        while len(terms) > 1:  # in halves, to keep the tree shallow
+        while len(terms) > 1:  # The sum is built in halves, to keep the tree shallow.
             pairs = [terms[n : n + 2] for n in range(0, len(terms), 2)]
             terms = [
                 ex.Binary("+", *pair) if len(pair) == 2 else pair[0] for pair in pairs
@@ -441,7 +442,8 @@ class _Typer:
     def comparable(
         self, left: ex.Expression, right: ex.Expression
     ) -> tuple[ex.Expression, ex.Expression]:
-        # If one side has only one meaning, it determines the meaning of the other.
+        # If one side has only one meaning, this determines the meaning of the other
+        # side.
         hint = self._meaning(left) or self._meaning(right)
         (a, a_type), (b, b_type) = self.resolve(left, hint), self.resolve(right, hint)
         self.names.asked.update(
@@ -533,7 +535,9 @@ def _walkable(resolved: ex.Expression, kind: ex.Type, arena: Arena) -> bool:
 
 
 def _written(tree: ex.Expression) -> str:
-    """Return a name or number as written; for another expression, its kind."""
+    """Return a name or a number as it is written; for any other expression, return its
+    kind.
+    """
     match tree:
         case ex.Word(name):
             return name
@@ -590,7 +594,9 @@ def outcomes(document: doc.ProtocolDocument) -> list[str]:
 
 
 def runtime_value(scalar: doc.Scalar) -> float | int | str | None:
-    """Return a value of the file as its run-time value: true is 1, ``none`` is None."""
+    """Return the run-time value of a value in the file: true is 1, and ``none`` is
+    None.
+    """
     if isinstance(scalar, bool):
         return int(scalar)
     return None if scalar == "none" else scalar
@@ -600,7 +606,7 @@ Path = Sequence[str | int]
 
 
 class Lookup:
-    """Base of the builders; every method reports its findings and continues."""
+    """Base of the builders. Every method reports its findings and goes on."""
 
     def __init__(
         self,
@@ -676,8 +682,8 @@ class Lookup:
     ) -> spec.Place:
         """Resolve a zone, group, door or solid, or a variable that holds one.
 
-        ``solid``: True requires solids, False requires floor, None accepts both.
-        ``placing``: the subject is placed there.
+        ``solid`` is True if solids are required, False if floor is required, and None
+        if both are accepted. ``placing`` says whether the subject is placed there.
         """
         position = self.root.find(path).position
         self.names.used.add(name)
@@ -749,16 +755,16 @@ class Lookup:
         ]
 
     def values(self, variable: str) -> list[doc.Scalar]:
-        """Return every value given to a variable or column by name (it may also copy
-        another variable).
+        """Return every value that the file gives to a variable or column by name. (The
+        variable may also copy another one.)
 
         ``none`` is left out, because it is valid everywhere.
         """
         return self._values(variable, len(self.document.draw))
 
     def _values(self, variable: str, before: int) -> list[doc.Scalar]:
-        """Like ``values``, but from the first ``before`` draws only, because later
-        draws deal out the sets of earlier ones.
+        """Return the same as ``values``, but only for the first ``before`` draws,
+        because later draws deal out the sets of earlier ones.
         """
         found: list[doc.Scalar | list[doc.Scalar]] = []
         for number, draw in enumerate([*self.document.draw.values()][:before]):

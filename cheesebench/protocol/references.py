@@ -1,5 +1,5 @@
-"""Resolves references: the sessions of each value, and values computed from a curve or
-from single animals.
+"""Resolves references: finds the sessions of each value, and computes values from a
+curve or from individual animals.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from cheesebench.protocol.specification import Dose, ReferenceSpec, Specificatio
 from cheesebench.redaction import quoted
 from cheesebench.source import Node
 
-#: Maximum difference of numbers that are equal when rounded to two digits.
+#: Maximum difference of numbers that count as equal, because they are equal when
+#: rounded to two digits.
 ROUNDING = 0.0051
 
 
 def resolve_references(
     spec: Specification, root: Node, diagnostics: Diagnostics
 ) -> tuple[ReferenceSpec, ...]:
-    """Return the references of a protocol, without contradictory ones, which are
-    reported.
+    """Return the references of a protocol. Contradictory ones are reported and left
+    out.
     """
     primary = judged_reference(spec.document.reference)
     resolved = [
@@ -42,8 +43,8 @@ def resolve_references(
 
 
 def judged_reference(references: Sequence[doc.Reference]) -> int | None:
-    """Return the index of the reference that the verdict uses: the first with
-    ``better``, else that on ``success``.
+    """Return the index of the reference that the verdict uses: the first one with
+    ``better`` or, if there is none, the one on ``success``.
     """
     judged = [number for number, one in enumerate(references) if one.better is not None]
     return next(
@@ -62,7 +63,7 @@ def judged_reference(references: Sequence[doc.Reference]) -> int | None:
 def _one_verdict(
     references: Sequence[doc.Reference], root: Node, diagnostics: Diagnostics
 ) -> None:
-    """Report (226) two references that claim the verdict."""
+    """Report (226) two references that both ask for the verdict."""
     first = judged_reference(references)
     if first is None or references[first].better is None:
         return
@@ -83,7 +84,8 @@ def _one_verdict(
             return
 
 
-#: An animal, a session, its number of trials, and the sum of their values.
+#: An animal, a session, the number of the animal's trials in it, and the sum of their
+#: values.
 _Counted = tuple[str, int, int, float]
 
 
@@ -114,7 +116,7 @@ class _Resolver:
         self._check_spreads()
         self._check_keys_beside_animals()
         if isinstance(written.animals, str):
-            return None  # the unreadable file is already reported
+            return None  # The unreadable file is already reported.
         given = self._given()
         over = self._over()
         if len(self.diagnostics.errors) > before:
@@ -164,8 +166,8 @@ class _Resolver:
         )
 
     def _dose(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> Dose | None:
-        """Return the training of the animals: as written, or else medians over the
-        animals whose trials are counted.
+        """Return the training of the animals: as written or, if it is not written, as
+        medians over the animals whose trials are counted.
         """
         if (written := self.written.dose) is not None:
             return Dose(written.before, written.judged, written.of)
@@ -209,7 +211,9 @@ class _Resolver:
     def _kind(
         self, sd: float | None, n: int | None
     ) -> Literal["measured", "declared", "analogy", "invented"]:
-        """Return the kind as written; by default, a value with a spread is measured."""
+        """Return the kind of the reference: as written or, by default, *measured* for a
+        value with a spread and *declared* for others.
+        """
         if self.written.kind is not None:
             return self.written.kind
         of_animals = sd is not None and n is not None and n > 1
@@ -262,8 +266,8 @@ class _Resolver:
             )
 
     def _check_spreads(self) -> None:
-        """Report (226) two values for one spread, or a spread without the values it
-        needs.
+        """Report (226) two values for one spread, or a spread without the values that
+        it needs.
         """
         written = self.written
         given = [key for key in ("sd", "sem") if getattr(written, key) is not None]
@@ -392,8 +396,8 @@ class _Resolver:
             self._error(sentence, "Give a smaller margin.", "margin")
 
     def _rows(self) -> list[_Counted]:
-        """Return animal, session, number of trials and their sum (of passes, or the
-        value of a single one).
+        """Return rows of animal, session, number of trials, and the sum of their values
+        (the passes, or the value of one trial).
         """
         if self.written.only:
             sentence = "'only' chooses rows of a file, and 'animals' names none."
@@ -453,9 +457,7 @@ class _Resolver:
         return kept
 
     def _over(self) -> tuple[int, ...]:
-        """Return the sessions that the value covers, as far as the reference states
-        them.
-        """
+        """Return the sessions that the value covers, if the reference states them."""
         written, known = self.written.over, tuple(self.spec.sessions_of_blocks)
         if written is None:
             return ()
@@ -480,15 +482,16 @@ class _Resolver:
         rates = [passed / trials for passed, trials in own.values()]
         if not rates:
             return _Computed()
-        # Equal animals (three at the ceiling) do not show that all animals are equal.
+        # If a few animals are equal (three at the ceiling, say), this does not show
+        # that all animals are equal.
         sd = statistics.stdev(rates) if len({*rates}) > 1 else None
         return _Computed(statistics.fmean(rates), sd, len(rates))
 
     def _of_curve(
         self, curve: Sequence[float], curve_sd: Sequence[float], sessions: Sequence[int]
     ) -> _Computed:
-        """Return the mean of the curve over these sessions, weighted by their trials if
-        they are the judged ones.
+        """Return the mean of the curve over these sessions. If they are the judged
+        ones, they are weighted by their trials.
 
         Its standard deviation is the mean of the sessions' standard deviations. That is
         an upper bound, because the correlation between an animal's sessions is unknown.
@@ -509,7 +512,7 @@ class _Resolver:
     def _check_sessions(
         self, value: float, computed: float | None, over: Sequence[int]
     ) -> None:
-        """Warn (325) of a value over other trials than the pass rate."""
+        """Warn (325) of a value that covers other trials than the pass rate."""
         own = tuple(self.judged)
         differs = computed is not None and abs(value - computed) > ROUNDING
         written = self._written("value", "over")
@@ -527,7 +530,7 @@ class _Resolver:
             self.diagnostics.warning(325, place, sentence, remedy)
 
     def _written(self, *keys: str) -> str:
-        """Return those keys that the file has, in words."""
+        """Return, in words, those of these keys that the file has."""
         found = [key for key in keys if getattr(self.written, key) is not None]
         return " and ".join(f"'{key}'" for key in found)
 
@@ -536,11 +539,11 @@ class _Resolver:
         return f"; the schedule has no {in_words(absent)}" if absent else ""
 
     def _check_curve(self, given: _Given) -> None:
-        """Warn (326) of a curve with other sessions than the life. Animals in a file
-        may have more sessions.
+        """Warn (326) of a curve whose number of sessions differs from that of the
+        schedule. Animals in a file may have more sessions.
         """
         if self.spec.sessions_vary:
-            return  # sessions vary in animals as in models
+            return  # The number of sessions varies in animals, as it does in models.
         sessions, last = len(self.spec.sessions), max(self.judged, default=0)
         if given.rows:
             self._check_sessions_of_animals(given.rows)
@@ -561,7 +564,7 @@ class _Resolver:
             return
         self._check_later_sessions(lived)
         if self.written.measure != "success":
-            return  # a measure need not have a value in each session
+            return  # A measure need not have a value in each session.
         short = [name for name, own in lived.items() if not {*sessions} <= own]
         if short and len(short) < len(lived):
             lacks = in_words(sorted({*sessions} - lived[short[0]]))
@@ -573,8 +576,9 @@ class _Resolver:
             self.diagnostics.warning(332, self._place("animals"), sentence, remedy)
 
     def _check_later_sessions(self, lived: Mapping[str, Set[int]]) -> None:
-        """Warn (332) of sessions that the schedule lacks. All animals may have
-        continued longer, but a session of only some of them is a slip of the pen.
+        """Warn (332) of sessions that the schedule lacks. If all animals have them,
+        they may have been trained longer; if only some do, it is probably a slip of the
+        pen.
         """
         last = len(self.spec.sessions)
         later = {
@@ -622,8 +626,9 @@ class _Resolver:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """The animals' data as the protocol gives them. The curve and its SD are computed
-    from the rows if there are any; otherwise they are as written.
+    """The animals' data as the protocol gives them. The curve and its standard
+    deviation are computed from the rows, if there are any; otherwise they are as
+    written.
     """
 
     rows: Sequence[_Counted]
@@ -641,7 +646,7 @@ class _Computed:
 
 
 def _trials(rows: Sequence[_Counted], sessions: Set[int]) -> Counter[str]:
-    """Return the trials of each animal in these sessions."""
+    """Return the number of trials of each animal in these sessions."""
     found = Counter[str]()
     for animal, session, trials, _ in rows:
         if session in sessions:
@@ -650,8 +655,8 @@ def _trials(rows: Sequence[_Counted], sessions: Set[int]) -> Counter[str]:
 
 
 def _curves(rows: Sequence[_Counted]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return mean and standard deviation over animals by session, up to the first
-    gap.
+    """Return mean and standard deviation over animals for each session, up to the first
+    session that is missing.
     """
     rates: dict[int, list[float]] = {}
     for _, session, trials, passed in rows:
@@ -668,7 +673,9 @@ def _curves(rows: Sequence[_Counted]) -> tuple[tuple[float, ...], tuple[float, .
 
 
 def in_words(sessions: Sequence[int]) -> str:
-    """Return ``session 5``, ``sessions 1 to 5``, ``sessions 1, 3``."""
+    """Return sessions in words: ``session 5``, ``sessions 1 to 5``, or ``sessions 1,
+    3``.
+    """
     if len(sessions) == 1:
         return f"session {sessions[0]}"
     if list(sessions) == list(range(sessions[0], sessions[-1] + 1)):

@@ -35,7 +35,7 @@ from cheesebench.protocol.references import judged_reference, resolve_references
 from cheesebench.protocol.structure import without_nulls
 from cheesebench.source import Node
 
-#: A wildcard for any action, or for anything that blocks the way.
+#: The word for any action, or for anything that blocks the way.
 ANY = "any"
 
 
@@ -121,7 +121,7 @@ class TrialBuilder(Lookup):
     def _said(
         self, say: Sequence[str], given: object, path: Sequence[str | int]
     ) -> tuple[str, ...]:
-        """Return the lines of text; report lone braces, and names in braces that hold
+        """Return the lines of text. Report lone braces, and names in braces that hold
         no value.
         """
         for number, text in enumerate(say):
@@ -295,7 +295,7 @@ class TrialBuilder(Lookup):
         return spec.Place(name)
 
     def _holds_doors(self, variable: str) -> bool:
-        """Return whether a variable holds doors, as far as the file determines it."""
+        """Return whether a variable holds doors, as far as the file says."""
         return all(map(self._is_door, self.held(variable)))
 
     def _is_door(self, place: str) -> bool:
@@ -305,7 +305,9 @@ class TrialBuilder(Lookup):
     def _left_open(
         self, state: doc.State, path: Sequence[str | int]
     ) -> tuple[spec.Place, ...]:
-        """Return the doors that stay open; report one that the state does not close."""
+        """Return the doors that stay open. Report a door that the state does not
+        close.
+        """
         left, arena = self._doors(state.open, (*path, "open")), self.names.arena
         close = [*self.document.trial.close, *state.close]
         closed = {member for door in close for member in arena.members(door)}
@@ -330,7 +332,7 @@ class TrialBuilder(Lookup):
         *,
         it: bool = False,
     ) -> spec.EffectsSpec:
-        """Resolve effects; ``it``: whether the name ``it`` is defined in them."""
+        """Resolve effects. ``it`` says whether the name ``it`` is defined in them."""
         if effects is None:
             return spec.EffectsSpec()
         reward = self.expression(effects.reward, (*path, "reward"), ex.NUMBER, it=it)
@@ -366,7 +368,7 @@ class TrialBuilder(Lookup):
     def _check_reward(
         self, reward: ex.Expression | None, path: Sequence[str | int]
     ) -> None:
-        """Report a reward that is never a finite number. Other invalid rewards are
+        """Report a reward that can never be a finite number. Other invalid rewards are
         found at run time.
         """
         for part in ex.walk(reward):
@@ -403,7 +405,7 @@ class TrialBuilder(Lookup):
                 continue
             kind = self.names.variables.get(name)
             if kind is None:
-                continue  # its name is taken, which was reported at the declaration
+                continue  # The name is taken, which was reported when it was declared.
             if member and kind.kind != "set":
                 sentence = f"'{path[-1]}' needs a set, but '{name}' is not a set."
                 self.diagnostics.error(
@@ -421,7 +423,9 @@ class TrialBuilder(Lookup):
     def _check_member(
         self, name: str, value: object, path: Sequence[str | int]
     ) -> None:
-        """Report (321) a group that is put into a set without names of groups."""
+        """Report (321) a group that is put into a set which does not contain names of
+        groups.
+        """
         groups = self.names.arena.groups
         if value not in groups or set(map(str, self.values(name))) & set(groups):
             return
@@ -433,8 +437,8 @@ class TrialBuilder(Lookup):
         )
 
     def _member_type(self, kind: ex.Type, value: object) -> ex.Type | None:
-        """Return the type of a value for a set: a set of that type, or one of its
-        members; None for any.
+        """Return the type that a value for a set must have: a set of that type, or one
+        of its members; None if any type will do.
         """
         if "any" in kind.domains:
             return None
@@ -501,7 +505,9 @@ class TrialBuilder(Lookup):
         )
 
     def _trigger(self, rule: doc.Rule, path: Sequence[str | int]) -> str | None:
-        """Return the trigger of a rule. Error 213: there is not exactly one."""
+        """Return the trigger of a rule. Report error 213 unless there is exactly
+        one.
+        """
         node = self.root.find(path)
         given = [key for key in ex.TRIGGERS if getattr(rule, key) is not None]
         if len(given) == 1:
@@ -511,7 +517,8 @@ class TrialBuilder(Lookup):
             self.diagnostics.error(
                 213, node.position, sentence, "Split it." if given else "Add one."
             )
-        # Otherwise the trigger is probably a misspelt key, which is already reported.
+        # If there is an unknown key, it is probably a misspelt trigger, which is
+        # already reported.
         return None
 
     def _is_whatever(self, rule: doc.Rule) -> bool:
@@ -531,7 +538,9 @@ class TrialBuilder(Lookup):
             )
 
     def _check_watch(self, rule: doc.Rule, path: Sequence[str | int]) -> None:
-        """Report (215) a key of a ``watch`` rule that only rules of states may have."""
+        """Report (215) a key in a rule of ``watch`` that only rules of states may
+        have.
+        """
         for key in ("go", "end"):
             if getattr(rule, key) is not None:
                 self.diagnostics.error(
@@ -617,8 +626,8 @@ Rows = tuple[tuple[ex.RuntimeValue, ...], ...]
 
 
 def _shared_weight(weights: Sequence[int], order: str) -> int:
-    """Return the common divisor of all weights. Only proportions matter, unless rows
-    are dealt in blocks or cycles.
+    """Return the number by which all weights can be divided. Only proportions matter,
+    unless rows are dealt in blocks or cycles.
     """
     return math.gcd(*weights) if order == "random" else 1
 
@@ -653,8 +662,8 @@ class DrawBuilder(Lookup):
         self.diagnostics.error(206, position, sentence, remedy)
 
     def _rows(self, name: str, draw: doc.Draw) -> Rows:
-        """Return the table with its weights; empty if members are dealt
-        in each draw.
+        """Return the table with its weights; an empty table if members are dealt in
+        each draw.
         """
         if draw.sample is not None:
             self._check_sample(name, draw)
@@ -679,8 +688,8 @@ class DrawBuilder(Lookup):
         return ()
 
     def _weights_fit(self, name: str, draw: doc.Draw, rows: int) -> bool:
-        """Return whether there is a weight for each row, and not too many in all;
-        otherwise report (206).
+        """Return whether there is one weight for each row, and their sum is not too
+        large. Otherwise report (206).
         """
         weights, key = draw.weights or [], ("draw", name, "weights")
         if draw.permute is not None:
@@ -791,8 +800,8 @@ class DrawBuilder(Lookup):
                 self._error(("draw", name, key), sentence, remedy)
 
     def _check_sample(self, name: str, draw: doc.Draw) -> None:
-        """Report a sample that is neither a group nor a set drawn earlier, or is too
-        small for its columns.
+        """Report a ``sample`` that is neither a group nor a set drawn earlier, or has
+        too few members for its columns.
         """
         sample = draw.sample or ""
         self.names.used.add(sample)
@@ -815,8 +824,8 @@ class DrawBuilder(Lookup):
             )
 
     def _sizes_before(self, name: str, draw: doc.Draw) -> dict[str, int]:
-        """Return the sizes of groups, and of sets that earlier draws pick, which can be
-        dealt as well.
+        """Return the sizes of what can be dealt: of groups, and of sets that earlier
+        draws pick.
         """
         groups = self.names.arena.groups
         sizes = {group: len(members) for group, members in groups.items()}
@@ -849,7 +858,9 @@ class DrawBuilder(Lookup):
             self.unknown(what, sample, sizes, path)
 
     def _check_dealt(self, name: str, draw: doc.Draw, size: int) -> None:
-        """Report keys that need more members than there are, or several sets."""
+        """Report keys that need more members than there are, or that need several
+        sets.
+        """
         asked = len(draw.into)
         if (draw.pick or 0) > size:
             self._sample_error(
@@ -1187,10 +1198,11 @@ class EvidenceBuilder(Lookup):
             self.unknown("action", min(odd), ACTION_LETTERS, (*path, "actions"))
 
 
-#: Maximum number of trials of a subject, whose schedule is planned as a whole.
+#: Maximum number of trials of a subject, because its whole schedule is planned in
+#: advance.
 MAX_TRIALS = 100_000
-#: Keys that describe a protocol without changing a life or a verdict, so the hash
-#: excludes them.
+#: Keys that describe a protocol without changing a life or a verdict. The hash does not
+#: cover them.
 DESCRIPTIVE = (
     "title",
     "cite",
@@ -1297,7 +1309,7 @@ def canonical(plain: Mapping[str, Any]) -> str:
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
-#: Orders that leave no row to chance.
+#: Orders in which no row is left to chance.
 _IN_ORDER = ("cycle", "balanced", "by_subject")
 
 
@@ -1336,8 +1348,8 @@ class _Builder(Lookup):
         return variables
 
     def success(self) -> ex.Expression | None:
-        """Return the success condition. It must not count earlier successes, because it
-        defines them.
+        """Return the condition of success. It must not count earlier successes, because
+        it defines what they are.
         """
         tree = self.expression(self.document.success, ("success",), ex.TRUTH)
         if any(
@@ -1467,8 +1479,8 @@ class _Builder(Lookup):
     def _until(
         self, until: doc.Until | None, path: Sequence[str | int]
     ) -> spec.UntilSpec | None:
-        """Resolve a criterion; report unknown outcomes, and a
-        ``count`` above ``of``.
+        """Resolve a criterion. Report unknown outcomes, and a ``count`` above
+        ``of``.
         """
         if until is None:
             return None

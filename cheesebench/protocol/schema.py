@@ -1,7 +1,7 @@
 """The JSON Schema of protocol files, for editors, generated from the models in
 ``documents``.
 
-It is never stricter than the loader. Only ``cheesebench lint`` checks names,
+The schema is never stricter than the loader. Only ``cheesebench lint`` checks names,
 expressions and consistency.
 """
 
@@ -25,7 +25,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FILE_NAME = "protocol.schema.json"
 
 _DEFS = "#/$defs/"
-#: Suffix of the definitions for files with ``extends``, in which nothing is required.
+#: Suffix of the definitions for files with ``extends``, in which no key is required.
 _PATCH = "Patch"
 _NULL = {"type": "null"}
 
@@ -37,7 +37,7 @@ def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _
     keys for those that extend another.
 
     A file is validated against the first family that recognises it
-    (``Family.recognised_by``); ``families`` defaults to the installed ones.
+    (``Family.recognised_by``). By default, ``families`` are those installed.
     """
     if families is None:
         families = installed_plugins().families
@@ -89,11 +89,13 @@ def _tidied(model: _Schema) -> _Schema:
     invalid names are refused.
     """
     model = copy.deepcopy(model)
-    if "description" in model:  # a docstring, with the line breaks of the source
+    # The description is a docstring, with the line breaks of the source.
+    if "description" in model:
         model["description"] = " ".join(model["description"].split())
     required = model.get("required", ())
     for name, value in model.get("properties", {}).items():
-        value.pop("title", None)  # generated from the name by pydantic, so redundant
+        # pydantic makes the title from the name, so it is redundant.
+        value.pop("title", None)
         if value.get("default", 0) is None:
             del value["default"]
         _close_mappings(value)
@@ -120,8 +122,8 @@ def _close_mappings(schema: _Schema) -> None:
 
 
 def _nullable(schema: _Schema) -> _Schema:
-    """Return the schema with null allowed. Description and default stay at the top,
-    where editors look for them.
+    """Return the schema with null allowed. Description and default stay at the top
+    level, where editors look for them.
     """
     if _NULL in schema.get("anyOf", ()):
         return schema
@@ -134,8 +136,8 @@ def _nullable(schema: _Schema) -> _Schema:
 
 
 def _mergeable(models: dict[str, _Schema], roots: Iterable[str]) -> list[str]:
-    """Return the models reachable from the roots through mappings alone, because lists
-    are replaced as a whole.
+    """Return the models that can be reached from the roots through mappings alone.
+    Lists do not count, because they are replaced as a whole.
     """
     found = list(roots)
     for name in found:

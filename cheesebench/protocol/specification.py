@@ -1,5 +1,5 @@
-"""A protocol after all checks, as input for the compiler: plain, frozen, picklable
-data.
+"""A protocol after all checks, as input for the compiler. It is plain, frozen data that
+can be pickled.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from cheesebench.statistics.question import thresholds
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A zone, group, door or solid by name, or (``variable``) the variable that holds
-    one.
+    """A zone, group, door or solid by its name or, if ``variable``, by the variable
+    that holds it.
     """
 
     name: str
@@ -48,7 +48,7 @@ class EffectsSpec:
     reward: ex.Expression | None = None
     place: Place | None = None
     put: tuple[ex.Expression, ex.Expression] | None = None
-    """Column and row, as numbers of the map."""
+    """Column and row on the map, as expressions."""
 
     @property
     def empty(self) -> bool:
@@ -62,8 +62,8 @@ class EffectsSpec:
 
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
-    """One rule of a state or of ``watch``. Its trigger sets one of ``target``,
-    ``after``, ``action`` and ``whatever``.
+    """One rule of a state or of ``watch``. Depending on its trigger, one of ``target``,
+    ``after``, ``action`` and ``whatever`` is set.
     """
 
     trigger: str
@@ -79,13 +79,15 @@ class RuleSpec:
     text: str
     """The trigger as written, such as ``enter arm``."""
     whatever: bool = False
-    """Any action (``act: any``), or anything that blocks the way (``press: any``)."""
+    """Whether the rule is for any action (``act: any``), or for anything that blocks
+    the way (``press: any``).
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class StateSpec:
-    """One state. ``show`` pairs places with a glyph or (``variable``) the variable that
-    holds one.
+    """One state. ``show`` pairs places with glyphs, or with the variables that hold
+    glyphs.
     """
 
     name: str
@@ -115,7 +117,7 @@ class VariableSpec:
 
 @dataclass(frozen=True, slots=True)
 class DrawSpec:
-    """A draw: ``rows`` are tuples of values, one for each of ``columns``."""
+    """A draw. ``rows`` are tuples of values, with one value for each of ``columns``."""
 
     name: str
     per: Scope
@@ -134,7 +136,7 @@ class DrawSpec:
 
 @dataclass(frozen=True, slots=True)
 class GuardedName:
-    """A state with its condition (None: always)."""
+    """A state and the condition under which it is used (None: always)."""
 
     guard: ex.Expression | None
     name: str
@@ -143,8 +145,8 @@ class GuardedName:
 
 @dataclass(frozen=True, slots=True)
 class FinishSpec:
-    """An end of the trial, or a change of state, whenever a condition holds (None:
-    always), in any state.
+    """An end of the trial, or a change of state, that happens in any state when a
+    condition holds (None: always).
     """
 
     guard: ex.Expression | None
@@ -153,7 +155,7 @@ class FinishSpec:
     position: Position
 
 
-#: Marks a trial that met the condition of ``until``; no outcome can have this name.
+#: Marks a trial that met the condition of ``until``. No outcome can have this name.
 MET = "met "
 
 
@@ -175,8 +177,8 @@ class UntilSpec:
         return sum(one in self.outcomes for one in noted) >= self.count
 
     def still_counts(self, noted: Sequence[str | None]) -> tuple[bool, ...]:
-        """Return which of the last trials met the criterion, latest first, as far as
-        they can still matter.
+        """Return which of the last trials met the criterion, as far as they can still
+        matter. The latest comes first.
 
         If a trial is one miss too many, all trials before it will leave the window of
         ``of`` trials before the criterion can be met.
@@ -232,8 +234,8 @@ class BlockSpec:
 
 @dataclass(frozen=True, slots=True)
 class StartSpec:
-    """Where a trial begins; ``face`` is a heading, ``random`` or (``face_variable``) a
-    variable's name.
+    """Where a trial begins. ``face`` is a heading, ``random`` or, if ``face_variable``,
+    the name of a variable.
     """
 
     at: Place
@@ -244,8 +246,8 @@ class StartSpec:
 
 @dataclass(frozen=True, slots=True)
 class ConstructSpec:
-    """The construct: ``abolished_by`` pairs each lesion with the highest pass rate
-    allowed under it; ``allows`` names classes of subjects with little memory that may
+    """The construct. ``abolished_by`` pairs each lesion with the highest pass rate
+    allowed under it. ``allows`` names classes of subjects with little memory that may
     pass.
     """
 
@@ -257,8 +259,8 @@ class ConstructSpec:
 
 
 class Dose(NamedTuple):
-    """Training of one subject: trials before the judged part, and in it. ``of`` names
-    the counted unit.
+    """Training of one subject: the number of trials before the judged ones, and the
+    number of judged ones. ``of`` names the counted unit.
     """
 
     before: int
@@ -273,12 +275,12 @@ class Dose(NamedTuple):
 class ReferenceSpec:
     """A value measured on animals.
 
-    ``over`` are the sessions that ``value`` covers; empty if unknown. ``sd`` is the
-    standard deviation, between animals, of each animal's own rate; ``curve`` is the
-    mean by session (from 1), and ``curve_sd`` the standard deviation between animals in
-    each. ``dose`` is the animals' own training, None if unknown. With ``better`` the
-    verdict concerns this measure, with ``margin`` and ``range`` (None: unbounded) in
-    its unit.
+    ``over`` are the sessions that ``value`` covers; they are empty if unknown. ``sd``
+    is the standard deviation, between animals, of each animal's own rate. ``curve`` is
+    the mean by session (from 1), and ``curve_sd`` the standard deviation between
+    animals in each session. ``dose`` is the animals' own training; it is None if
+    unknown. With ``better``, the verdict concerns this measure, and ``margin`` and
+    ``range`` (None: unbounded) are in its unit.
     """
 
     measure: str
@@ -301,7 +303,7 @@ class ReferenceSpec:
 
     @property
     def bar(self) -> float:
-        """The value required by a verdict about a measure: the reference, less (or
+        """The value that a verdict about a measure requires: the reference minus (or
         plus) the margin.
         """
         return self.value - (self.margin or 0.0) * (
@@ -340,8 +342,8 @@ class ReferenceSpec:
 
     @property
     def nature(self) -> str:
-        """The value of ``kind``, except that an analogy of unknown error counts as
-        declared.
+        """The kind of the reference, except that an analogy whose error is unknown
+        counts as declared.
         """
         if self.kind != "analogy" or self.has_spread or self.interval is not None:
             return self.kind
@@ -382,7 +384,7 @@ class Specification(BaseSpecification):
     warnings: tuple[Diagnostic, ...] = ()
     construct: ConstructSpec | None = None
     test_positions: tuple[Position, ...] = ()
-    """Position of each of ``document.tests``."""
+    """Position in the file of each of ``document.tests``."""
 
     @property
     def bar(self) -> float | None:
@@ -421,14 +423,14 @@ class Specification(BaseSpecification):
         return ""
 
     def drawn(self, variable: str) -> list[str]:
-        """Return the names that a draw can give to a column; none for any other
-        variable.
+        """Return the names that a draw can give to a column; an empty list for any
+        other variable.
         """
         return self._drawn(variable, len(self.draws))
 
     def _drawn(self, variable: str, before: int) -> list[str]:
-        """Like ``drawn``, but from the first ``before`` draws only, because later draws
-        deal out the sets of earlier ones.
+        """Return the same as ``drawn``, but only for the first ``before`` draws,
+        because later draws deal out the sets of earlier ones.
         """
         found: dict[str, None] = {}
         for number, draw in enumerate(self.draws[:before]):
@@ -483,8 +485,8 @@ class Specification(BaseSpecification):
 
     @property
     def sessions(self) -> tuple[tuple[str, int], ...]:
-        """Block and trials of every session of a subject, in order, unless ``until``
-        ends one sooner.
+        """Block and number of trials of every session of a subject, in order, if no
+        ``until`` ends one early.
         """
         return tuple(
             (block.name, min(block.trials, block.planned - before))
@@ -506,7 +508,9 @@ class Specification(BaseSpecification):
 
     @property
     def sessions_of_blocks(self) -> dict[int, int]:
-        """Number (from 1) and trials of the sessions in ``judged_blocks``."""
+        """Number (from 1) of each session in ``judged_blocks`` -> its number of
+        trials.
+        """
         blocks = self.judged_blocks
         return {
             n: trials
@@ -527,8 +531,8 @@ class Specification(BaseSpecification):
 
     @property
     def judged_sessions(self) -> dict[int, int]:
-        """Number (from 1) and judged trials of each session that enters
-        the pass rate.
+        """Number (from 1) of each session that enters the pass rate -> its number of
+        judged trials.
         """
         estimand, sessions = self.document.estimand, self.sessions_of_blocks
         left = None if isinstance(estimand, str) else estimand.last
@@ -548,8 +552,8 @@ class Specification(BaseSpecification):
 
     @property
     def judged(self) -> ReferenceSpec | None:
-        """The reference that the verdict uses: the one on a measure with ``better``, or
-        else the pass rate's.
+        """The reference that the verdict uses: the one on a measure with ``better`` or,
+        if there is none, that of the pass rate.
         """
         return next(
             (one for one in self.references if one.better is not None), self.reference
@@ -570,8 +574,8 @@ def arenas(specifications: Iterable[BaseSpecification]) -> list[Specification]:
 
 
 def with_arena(specification: BaseSpecification) -> Specification:
-    """Return the specification as one of the arena family; ProtocolError for other
-    families.
+    """Return the specification as one of the arena family. Raise ProtocolError for
+    those of other families.
     """
     for one in arenas([specification]):
         return one

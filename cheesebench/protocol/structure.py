@@ -40,7 +40,7 @@ def read_structure(
     """Validate a (merged) protocol against ``model``.
 
     Unknown keys are reported and removed, so that names can be checked in the same
-    pass; any other error makes the result None. ``look_up`` looks up the names of a
+    pass. Any other error makes the result None. ``look_up`` looks up the names of a
     document, so that unknown names are reported even then.
     """
     version = root.child("version")
@@ -65,7 +65,7 @@ def read_shape(
     """Validate ``data``, the content of a file, against any pydantic model; see
     ``read_structure``.
     """
-    if not issubclass(model, BaseModel):  # the model is a plugin's
+    if not issubclass(model, BaseModel):  # The model comes from a plugin.
         raise PluginError(
             f"read_structure: {shown(model)}, is not a model. Derive it from DocumentModel."
         )
@@ -93,15 +93,15 @@ def read_shape(
 #: Codes of errors about names, expressions and rates, which are independent of other
 #: values.
 _OF_NAMES = frozenset((*range(130, 140), 201, 217))
-#: A name that no file contains.
+#: A name that no file is expected to contain.
 STAND_IN = "stand_in_for_a_name"
-#: Values that may replace an invalid one.
+#: The values that are tried in place of an invalid one.
 _STAND_INS: tuple[object, ...] = (1, STAND_IN, True, 0.5)
-#: Maximum number of invalid values that are replaced, because each replacement takes
-#: several validations.
+#: Maximum number of invalid values that are replaced. Each replacement takes several
+#: validations.
 _MOST_MENDED = 20
-#: Keys under which names are introduced. Without them, the names would be unknown
-#: elsewhere.
+#: Keys under which names are introduced. If their values were replaced, these names
+#: would be unknown elsewhere.
 _NAMING = {"arena", "end", "count", "[key]"}
 
 
@@ -128,7 +128,7 @@ def _report_names(
 
 def _read_despite(root: Node, model: type[_Document]) -> _Document | None:
     """Return a document in which valid values replace the invalid ones; None if names
-    might be lost by that.
+    might be lost in this way.
     """
     data, tried = without_nulls(root.plain()), set[_Path]()
     while len(tried) <= _MOST_MENDED:
@@ -146,8 +146,8 @@ def _read_despite(root: Node, model: type[_Document]) -> _Document | None:
 
 
 def _mended(data: Any, detail: ErrorDetails, model: type[BaseModel]) -> bool:
-    """Remove an unknown key, or insert a valid value for an invalid or missing one;
-    return whether that is possible.
+    """Remove an unknown key, or insert a valid value for an invalid or missing one.
+    Return whether this is possible.
     """
     place, last = _real_path(data, detail["loc"]), detail["loc"][-1:]
     if detail["type"] == "extra_forbidden":
@@ -164,9 +164,9 @@ def _put(data: Any, path: _Path, expected: str, model: type[BaseModel]) -> bool:
         holder = holder[step]
     is_there = _inside_data(holder, key)
     if isinstance(holder, list) and not is_there:
-        return False  # the list is too short
+        return False  # The list is too short.
     if is_there and isinstance(holder[key], dict | list):
-        return False  # the value may contain names
+        return False  # The value may contain names.
     listed = re.findall(r"'([^']+)'", expected) if "one of " in expected else []
     for value in (*listed[:1], *_STAND_INS):
         holder[key] = value
@@ -190,8 +190,8 @@ def _complains(data: Any, place: _Path, model: type[BaseModel]) -> bool:
 
 
 def _follows(detail: ErrorDetails, data: Any, mended: Collection[_Path]) -> bool:
-    """Whether an error only results from the removal of an unknown key: if a mapping
-    lacks a key, the unknown key was meant to be that one.
+    """Return whether an error only results from the removal of an unknown key. If a
+    mapping lacks a key, the unknown key was probably meant to be this one.
     """
     may_follow = detail["type"] in ("contradiction", "shape")
     return may_follow and _real_path(data, detail["loc"]) in mended
@@ -222,14 +222,14 @@ def _report_version(version: Node, diagnostics: Diagnostics) -> None:
 def _report_nulls(
     node: Node, unfit: Collection[Position], diagnostics: Diagnostics
 ) -> None:
-    """Warn of nulls that had nothing to delete, except at positions that have an error
-    anyway.
+    """Warn of nulls that had nothing to delete. Positions that have an error anyway are
+    left out.
     """
     if node.position in unfit:
         return
     if isinstance(node.value, Mapping):
         for key, child in node.value.items():
-            # The remainder of an expression that a comma cut short is reported
+            # The rest of an expression that a comma has cut short is reported
             # elsewhere.
             if child.value is None and ")" not in key:
                 _report_null(node, key, diagnostics)
@@ -251,8 +251,8 @@ def _report_null(node: Node, key: str, diagnostics: Diagnostics) -> None:
 
 
 def without_nulls(value: Any) -> Any:
-    """Return the value without keys that are null, which means "deleted" here as in
-    ``extends``.
+    """Return the value without keys that are null. As in ``extends``, null means that
+    the key is deleted.
     """
     if isinstance(value, dict):
         return {
@@ -280,7 +280,7 @@ def _inside_data(data: Any, step: str | int) -> bool:
 
 def _real_path(data: Any, location: Sequence[str | int]) -> _Path:
     """Return the part of pydantic's location that exists in the data. (The location
-    also names union members.)
+    also names members of unions.)
     """
     path: list[str | int] = []
     for step in location:
@@ -291,12 +291,12 @@ def _real_path(data: Any, location: Sequence[str | int]) -> _Path:
 
 
 def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Reduce the errors of all members of a union about one value to those of the
-    intended member.
+    """Of the errors that all members of a union report on one value, return those of
+    the intended member.
 
-    That is the member with the fewest errors about the *contents* of the value. If no
-    member accepts such a value at all, one error remains, which names the expectations
-    of all members.
+    This is the member with the fewest errors about the *contents* of the value. If no
+    member accepts such a value at all, one error remains, which names what all members
+    expect.
     """
     chosen: list[ErrorDetails] = []
     unions: dict[_Path, dict[str, list[ErrorDetails]]] = {}
@@ -306,7 +306,7 @@ def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
             chosen.append(detail)
         else:
             member = str(detail["loc"][len(place)])
-            # The location without the union's member.
+            # The location loses the name of the union's member.
             without: Any = {**detail, "loc": (*place, *detail["loc"][len(place) + 1 :])}
             unions.setdefault(place, {}).setdefault(member, []).append(without)
     for place, members in unions.items():
@@ -319,8 +319,8 @@ def _of_union(
 ) -> list[ErrorDetails]:
     """Return the errors of the intended member of a union."""
     whole = [e for own in members for e in own if len(e["loc"]) == len(place)]
-    # A contradiction arises only if the keys fit this member, so it is the intended
-    # one.
+    # A contradiction is found only if the keys fit this member, so this member is the
+    # intended one.
     if said := [e for e in whole if e["type"] == "contradiction"]:
         return said
     fitting = [
@@ -342,14 +342,14 @@ def _of_union(
 
 
 def _first_union(data: Any, detail: ErrorDetails) -> _Path | None:
-    """Return the path of the outermost union in an error's location, where the next
-    step is a member, not a key.
+    """Return the path of the outermost union in an error's location. The next step of
+    the location is a member, not a key.
     """
     location = tuple(detail["loc"])
     end = len(location) - (0 if _is_misfit(detail) else 1)
     for number, step in enumerate(location[:end]):
         if step == "[key]" or (isinstance(step, int) and not _inside_data(data, step)):
-            return None  # a key, or the missing half of a pair
+            return None  # The step is a key, or the missing half of a pair.
         if not _inside_data(data, step):
             return location[:number]
         data = data[step]
@@ -429,8 +429,8 @@ def _report_unknown_key(
 def _meant_instead(
     key: str, path: _Path, known: Sequence[str], model: type[BaseModel]
 ) -> str:
-    """Return the place where the key belongs, or the key that was meant here; empty if
-    nothing is similar.
+    """Return a remedy for an unknown key: the place where it belongs, or the key that
+    was meant here; an empty string if nothing is similar.
     """
     elsewhere = _home_of(key, model)
     for top in ("arena", "trial"):
@@ -456,8 +456,8 @@ def _report_missing_key(
 def _nested(
     data: Any, found: Sequence[ErrorDetails], model: type[BaseModel]
 ) -> list[str]:
-    """Return the top-level keys inside `schedule` that look like blocks there but are
-    none.
+    """Return the keys inside `schedule` that look like blocks, but belong to the top
+    level.
     """
     names = dict.fromkeys(
         str(e["loc"][1])
@@ -476,8 +476,8 @@ def _nested(
 
 
 def _home_of(key: str, model: type[BaseModel]) -> str:
-    """Return the one or two places where a known key belongs, as a remedy; empty if
-    there are more.
+    """Return, as a remedy, the one or two places where a known key belongs; an empty
+    string if there are more.
     """
     places = _homes(model).get(key, ())
     if not 1 <= len(places) <= 2:
@@ -496,7 +496,7 @@ def _homes(document: type[BaseModel]) -> Mapping[str, list[str]]:
     """Return the places of each key in a document, such as ``trial: states: NAME``."""
     found: dict[str, list[str]] = {}
     waiting, known = [(document, "")], set[type[BaseModel]]()
-    for model, place in waiting:  # the list grows during the loop
+    for model, place in waiting:  # The list grows during the loop.
         if model in known:
             continue
         known.add(model)
@@ -571,7 +571,7 @@ def _report_misfit(
     diagnostics.error(123, root.find(path).position, sentence, remedy)
 
 
-#: Descriptions of values with a short form, by model.
+#: Descriptions of values that have a short form, by model.
 _SHORT_FORMS = {
     "LegendEntry": "the name of a zone, or a mapping of keys",
     "Entry": "the name of a state, or a mapping of keys",
@@ -636,7 +636,7 @@ def _known_keys(document: type[BaseModel], path: _Path) -> list[str]:
 
 
 def _inside(annotation: Any, step: str | int) -> list[Any]:
-    """Return the possible types of the value under ``step``."""
+    """Return the possible types of the value that is reached by ``step``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         for name, field in annotation.model_fields.items():
             if step in (name, field.alias):
@@ -666,7 +666,7 @@ def read_document(path: Path, model: type[M], noun: str, begins: str) -> M:
     """Return the content of a YAML file as ``model``, a pydantic model that forbids
     unknown keys.
 
-    ``noun`` names the kind of file in messages; ``begins`` is an example of its first
+    ``noun`` names the kind of file in messages. ``begins`` is an example of its first
     line. Raises FileError with a finding for each error.
     """
     diagnostics = Diagnostics()

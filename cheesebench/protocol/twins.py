@@ -23,19 +23,19 @@ from cheesebench.interfaces import HEADINGS
 from cheesebench.protocol.documents import Turned, Twins
 from cheesebench.protocol.specification import Specification
 
-#: Names in expressions whose values depend on the orientation of the map.
+#: Matches the names in expressions whose values depend on the orientation of the map.
 _LYING = re.compile(r"\b(?:(?:x|y|heading)\b(?! *\()|(?:column|row) *(?=\())")
 #: Number of characters of the secret's digest in the name of the edition.
 _MARK = 6
-#: Turns the name of a choice into the bytes that decide it.
+#: Function from the name of a choice to the bytes that decide it.
 _Digest = Callable[[str], bytes]
 
 
 def twin(specification: Specification, secret: str) -> tuple[str, str]:
     """Return the edition and the text of a protocol's twin.
 
-    Raises OptionError if the protocol declares nothing that may be exchanged, or
-    nothing that it contains.
+    Raises OptionError if the protocol declares nothing that may be exchanged, or only
+    things that it does not contain.
     """
     name = specification.name
     declared = _declared(specification)
@@ -65,8 +65,8 @@ def twin(specification: Specification, secret: str) -> tuple[str, str]:
     own = {*head, "extends", "chance", "twins"}
     kept = {key: value for key, value in values.items() if key not in own}
     body = yaml.safe_dump(head | kept, sort_keys=False)
-    # The key is unguessable. Without it, a published hash would reveal which of the few
-    # variants this is.
+    # The key cannot be guessed. Without it, a published hash would reveal which of the
+    # few variants this is.
     head_line = f"# Twin of {name}; key {digest('published').hex()}"
     return edition, f"{head_line}\n{body}# {CANARY}\n"
 
@@ -80,7 +80,7 @@ def _declared(specification: Specification) -> Twins:
         )
     if (declared.mirror or declared.turn) and specification.document.arena.map is None:
         raise OptionError(
-            f"'{name}' has no map to mirror or turn: a generator makes its arena, the same on all sides. "
+            f"'{name}' has no map to mirror or turn: its arena comes from a generator, and is the same on all sides. "
             "Remove 'mirror' and 'turn' from its key 'twins'."
         )
     return declared
@@ -116,7 +116,7 @@ def _exchanged(
     if layout.mirrored or layout.quarters:
         _check_lies_anyhow(specification.name, plain)
         _lay(specification, values, layout)
-    # A mirror image alone does not count if the map may be turned, because many maps
+    # If the map may be turned, a mirror image alone is no exchange, because many maps
     # are their own mirror images.
     only_mirrored = layout.mirrored and not declared.turn
     return values, is_new or layout.quarters > 0 or only_mirrored
@@ -129,13 +129,14 @@ def _permutations(groups: Iterable[Iterable[str]], digest: _Digest) -> dict[str,
     exchanged: dict[str, str] = {}
     for group in groups:
         order = sorted(group, key=lambda one: digest(f"of {one}"))
-        # A single cycle through the whole group, so that no member keeps its meaning.
+        # The exchange is a single cycle through the whole group, so that no member
+        # keeps its meaning.
         exchanged |= zip(order, [*order[1:], order[0]], strict=True)
     return exchanged
 
 
 def _replace_texts(values: dict[str, Any], texts: Mapping[str, str]) -> bool:
-    """Replace the texts of states; return whether any was exchanged."""
+    """Replace the texts of states. Return whether any was exchanged."""
     is_new = False
     for state in values["trial"]["states"].values():
         said = state.get("say")
@@ -161,7 +162,7 @@ class _GlyphExchange:
         self._used: set[str] = set()
 
     def apply(self, values: dict[str, Any]) -> bool:
-        """Replace all glyphs in place; return whether the protocol looks different."""
+        """Replace all glyphs in place. Return whether the protocol looks different."""
         self._replace_in_arena(values["arena"])
         trial = values["trial"]
         for state in (trial, *trial["states"].values()):
@@ -176,8 +177,8 @@ class _GlyphExchange:
         return not {self._glyphs[glyph] for glyph in self._used} <= self._used
 
     def _other(self, glyph: Any) -> Any:
-        """Return the replacement of a glyph. It is a number if the glyph was one, as
-        YAML reads it.
+        """Return the replacement of a glyph. If YAML read the glyph as a number, the
+        replacement is a number, too.
         """
         written = str(glyph)
         if written not in self._glyphs:
@@ -272,7 +273,7 @@ def _check_lies_anyhow(name: str, document: Mapping[str, Any]) -> None:
         found = "put"
     if found is not None:
         raise OptionError(
-            f"'{name}' uses '{found}', which depends on how the map lies. "
+            f"'{name}' uses '{found}', which depends on the orientation of the map. "
             "Remove 'mirror' and 'turn' from its key 'twins'."
         )
 
@@ -294,7 +295,7 @@ class _Layout:
     quarters: int
 
     def heading(self, name: Any) -> Any:
-        """Return the new direction of a compass point; other values stay unchanged."""
+        """Return the new direction of a compass point. Other values stay unchanged."""
         if name not in HEADINGS:
             return name
         number = HEADINGS.index(name)
@@ -319,7 +320,7 @@ def _lay(specification: Specification, values: dict[str, Any], layout: _Layout) 
     arena["map"] = _laid_map(rows, size, layout)
     _lay_landmarks(specification, arena.get("landmarks", {}), size, layout)
     _turn_start(specification, values, layout)
-    # Tests with single steps would end elsewhere; those that name places stay valid.
+    # Tests with single steps would end elsewhere. Those that name places stay valid.
     if "tests" in values:
         values["tests"] = [
             one
@@ -349,7 +350,8 @@ def _lay_landmarks(
             column, row = mark["at"]
             mark["at"] = layout.square(column, row, *size)
         return
-    # Given by squares, because compass points are rounded on a map of even width.
+    # Landmarks are given by their squares, because compass points are rounded on a map
+    # of even width.
     places = {
         mark.name: layout.square(mark.column, mark.row, *size)
         for mark in specification.arena.landmarks

@@ -1,9 +1,9 @@
-"""Whether a construct is validated: its lesions must be able to show it, and a stored
-audit must confirm them.
+"""Says whether a construct is validated: its lesions must be able to show it, and a
+stored audit must confirm them.
 
-An audit is stored beside the protocol in a file ``*.audit.json``, the output of
-``cheesebench audit FILE --json``. It applies to the protocol with the digest in it,
-regardless of the animals' numbers (``life_hash``).
+An audit is stored beside the protocol in a file ``*.audit.json``, which is the output
+of ``cheesebench audit FILE --json``. It applies to the protocol with the digest in it,
+whatever the animals' numbers are (``life_hash``).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _OF_THE_VERDICT = ("margin", "measures", "reference", "twin_of")
 MAX_BYTES = 5_000_000
 
 Status = Literal["validated", "searched", "failed", "declared"]
-#: Wording of each status, in every report. Of several audits, the first status in this
-#: order counts.
+#: Wording of each status in reports. If there are several audits, the first status in
+#: this order counts.
 SAID: Mapping[Status, str] = {
     "failed": "construct fails its audit",
     "validated": "validated",
@@ -44,7 +44,8 @@ SAID: Mapping[Status, str] = {
 }
 
 
-#: Lesions that must abolish a construct of each kind, in words, with an example.
+#: For each kind of construct, the lesion that must abolish it, in words, and an
+#: example.
 _DEFINING: Mapping[str, tuple[str, str]] = {
     "memory": ("an amnesia", "amnesia: trial"),
     "learning": ("anhedonia", "anhedonia"),
@@ -57,7 +58,7 @@ _DEFINING: Mapping[str, tuple[str, str]] = {
 def _defines(lesion: Lesion, kind: str) -> bool:
     """Return whether a lesion removes exactly what a kind of construct needs.
 
-    With anhedonia, parts of the picture may be hidden too, because they may predict the
+    Besides anhedonia, parts of the picture may be hidden, because they may predict the
     reward.
     """
     forgets, unseen = (
@@ -77,7 +78,7 @@ def _defines(lesion: Lesion, kind: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A reason why the lesions of a construct cannot show it; ``code`` and ``path`` are
+    """A reason why the lesions of a construct cannot show it. ``code`` and ``path`` are
     those of the finding.
     """
 
@@ -125,7 +126,7 @@ def doubts(specification: Specification) -> Iterator[Doubt]:
 def _remedy_of_room(
     specification: Specification, judged: ReferenceSpec, room: float
 ) -> str:
-    """Return the remedy for a lesion that leaves more than the animals' value less the
+    """Return the remedy for a lesion that leaves more than the animals' value minus the
     margin.
     """
     if judged.over and judged.over != tuple(specification.judged_sessions):
@@ -137,7 +138,7 @@ def _remedy_of_room(
 
 
 def life_hash(specification: Specification) -> str:
-    """Return the SHA-256 of everything that the ceilings under lesions depend on: the
+    """Return the SHA-256 of everything on which the ceilings under lesions depend: the
     protocol without the animals' numbers.
 
     Of the reference, only two parts remain: its condition for a trial to count, and the
@@ -161,8 +162,8 @@ def life_hash(specification: Specification) -> str:
 
 
 def applies(specification: Specification, report: Mapping[str, Any]) -> bool:
-    """Return whether an audit belongs to this protocol, regardless of the animals'
-    numbers.
+    """Return whether an audit belongs to this protocol, whatever the animals' numbers
+    are.
     """
     return report.get("sha256") == specification.sha256 or report.get(
         "life_sha256"
@@ -172,9 +173,9 @@ def applies(specification: Specification, report: Mapping[str, Any]) -> bool:
 def construct_status(specification: Specification) -> Status:
     """Return the status of a protocol's construct.
 
-    ``declared``: the protocol has none, its lesions could not show it (``doubts``), or
-    they were not tried. ``searched``: the remaining rates were not proved. If several
-    audits apply, one that fails decides.
+    ``declared``: the protocol has no construct, its lesions could not show it
+    (``doubts``), or they were not tried. ``searched``: the remaining rates were not
+    proved. If several audits apply, one that fails decides.
     """
     if specification.construct is None or next(doubts(specification), None) is not None:
         return "declared"
@@ -186,11 +187,11 @@ def construct_status(specification: Specification) -> Status:
 
 
 def audited_ceilings(specification: Specification) -> records.Ceilings | None:
-    """Return the highest pass rates in a stored audit of the protocol, as far as it has
-    them; None without an audit.
+    """Return the highest pass rates that a stored audit of the protocol gives; None
+    without an audit.
 
     A subject that forgets everything between trials knows as much as one in its first
-    trial, if that one is judged.
+    trial, if the first trial is judged.
     """
     folder = real_path(Path(specification.path)).parent
     for report in _reports(folder, specification):
@@ -213,11 +214,12 @@ def audited_ceilings(specification: Specification) -> records.Ceilings | None:
 
 
 def ability_scale(specification: Specification) -> records.AbilityScale | None:
-    """Return the ends of the ability scale by a stored audit; None if one is not
-    proved, or if the verdict concerns a measure, for which no ceiling is stored.
+    """Return the ends of the ability scale according to a stored audit. Return None if
+    one of them is not proved, or the verdict concerns a measure, for which no ceiling
+    is stored.
 
     ``without`` is the largest ceiling over the lesions that abolish the construct. A
-    lesion that was only searched may leave more than the proved ones, so all must be
+    lesion without a proof may leave more than those with one, so all ceilings must be
     proved.
     """
     construct, judged = specification.construct, specification.judged
@@ -236,15 +238,15 @@ def ability_scale(specification: Specification) -> records.AbilityScale | None:
             ideal = float(intact["numbers"]["found"]["rate"])
         except (TypeError, LookupError, ValueError):
             continue
-        # An intact adversary that fails had too little effort to define the ideal.
+        # If the intact adversary fails, its effort was too small to define the ideal.
         if 0 <= (without := max(proved)) < ideal <= 1 and intact["verdict"] != "FAIL":
             return records.AbilityScale(without=without, ideal=ideal)
     return None
 
 
 def idle_sessions(specification: Specification) -> tuple[int, ...]:
-    """Return the sessions in which a stored audit's intact adversary never succeeds;
-    none without an audit.
+    """Return the sessions in which the intact adversary of a stored audit never
+    succeeds; none without an audit.
     """
     for report in _reports(real_path(Path(specification.path)).parent, specification):
         intact = _findings_of(report).get("intact", {})
@@ -271,9 +273,9 @@ def _rows(report: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 
 def most_left(specification: Specification) -> tuple[str, float, bool] | None:
-    """Return the lesion with the highest remaining rate, among those not named in the
-    construct, by a stored audit; and whether it is the proved bound. Where there is
-    one, the adversary's own rate may be above it by the luck of its trials.
+    """Return, according to a stored audit, the lesion with the highest remaining rate
+    among those that the construct does not name, the rate, and whether this is a proved
+    bound. If there is a bound, the adversary's own rate may exceed it by chance.
     """
     construct = specification.construct
     named = (
@@ -313,11 +315,12 @@ def _reports(folder: Path, specification: Specification) -> Iterator[Mapping[str
                 yield report
 
 
-#: Prefix of the rules about the memory that a PASS needs.
+#: Prefix of the rules, in an audit, about the memory that a PASS needs.
 MEMORY = "memory: "
 #: Classes of subjects that remember neither places nor their actions.
 FORBIDDEN = ("nothing", "outcome")
-#: Memory of each class between trials, the least first.
+#: What each class remembers between trials. The class with the least memory comes
+#: first.
 _REMEMBERS: Mapping[str, str] = {
     "nothing": "no memory of earlier trials",
     "outcome": "memory only for what the last trial paid",
@@ -327,8 +330,8 @@ _REMEMBERS: Mapping[str, str] = {
 
 
 class Simple(NamedTuple):
-    """The best subject found in a class with little memory: its rate in fresh lives,
-    and the lower end of a 99 % interval.
+    """The best subject that was found in a class with little memory: its rate in fresh
+    lives, and the lower end of a 99 % interval.
     """
 
     kind: str
@@ -339,15 +342,16 @@ class Simple(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Its memory in words: *one bit of memory*."""
+        """The subject's memory in words, as in *one bit of memory*."""
         bits = {2: "one bit of memory", 4: "two bits of memory"}.get(self.states, "")
         words = _REMEMBERS[self.kind].format(bits)
         return words + (" within the trial" if self.is_within else "")
 
 
 def simple_subjects(specification: Specification) -> list[Simple]:
-    """Return the subjects with little memory that the stored audits found, the least
-    memory first. Memory of the whole trial is left out, because every subject has it.
+    """Return the subjects with little memory that the stored audits found. Those with
+    the least memory come first. A memory of the present trial is not counted, because
+    every subject has it.
     """
     found = [
         one
@@ -384,8 +388,8 @@ def passed_by(specification: Specification) -> tuple[str, float] | None:
 
 
 def _is_passed_without(specification: Specification, report: Mapping[str, Any]) -> bool:
-    """Return whether a subject certainly passes that remembers neither a place nor its
-    actions, although the construct does not allow it.
+    """Return whether a subject that remembers neither a place nor its actions certainly
+    passes, although the construct does not allow this.
     """
     construct, bar = specification.construct, specification.bar
     if construct is None or bar is None:
@@ -416,10 +420,10 @@ def _tried(report: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
 def _of_lesions(
     tried: Mapping[str, tuple[str, float]], named: Mapping[str, float]
 ) -> set[str]:
-    """Return the verdicts on lesions; an empty one for a lesion that was not tried, or
-    was tried with another bound.
+    """Return the verdicts on lesions. A lesion that was not tried, or was tried with a
+    looser bound, has an empty one.
     """
-    # A row that the construct does not name belongs to an earlier amnesia.
+    # A row that the construct does not name concerns an amnesia at an earlier state.
     verdicts = {
         verdict
         for rule, (verdict, _) in tried.items()
@@ -434,8 +438,8 @@ def _of_lesions(
 
 
 def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
-    """Return the status of the construct in one audit; none if the audit has not tried
-    all of its lesions.
+    """Return the status of the construct according to one audit. It is ``declared`` if
+    the audit has not tried all of its lesions.
 
     An intact subject that fails, and a lesion that should not matter but does, count as
     well: they have no bound.

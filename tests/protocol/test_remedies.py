@@ -176,7 +176,7 @@ MISTAKES = {
     "range: no step": (
         "to: 3",
         "to: 3, step: 0",
-        "The step of 'wait' is 0. Let it be above 0.",
+        "The step of 'wait' is 0. Choose a step above 0.",
     ),
     "range: long": (
         "to: 3",
