@@ -121,7 +121,7 @@ MISTAKES = {
     "say: braces without quotes": (
         '"TONE {sort}"',
         "{sort}",
-        "does not fit: a mapping. Expected text, in quotes where",
+        "does not fit: a mapping. Expected text, in quotes if",
     ),
     "by: twice": (
         "by: [sort]",

@@ -282,7 +282,7 @@ def test_the_published_hash_does_not_tell_which_variant_it_is() -> None:
         (("twins: {", "notes: {"), ""),
         (
             ("success: last == right", "success: last == right and x > 2"),
-            "uses 'x', which depends on how the map lies",
+            "uses 'x', which depends on the orientation of the map",
         ),
         (
             (
