@@ -311,12 +311,12 @@ MISTAKES = {
     "put: half a square": (
         "press: any,",
         "press: any, put: [3],",
-        "'put' does not fit: [3]. Expected a pair [column, row]; quote",
+        "'put' does not fit: [3]. Expected a pair [column, row], with quotes",
     ),
     "put: a zone": (
         "press: any,",
         "press: any, put: hub,",
-        "'put' does not fit: 'hub'. Expected a pair [column, row]; quote",
+        "'put' does not fit: 'hub'. Expected a pair [column, row], with quotes",
     ),
 }
 
