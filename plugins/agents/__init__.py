@@ -81,7 +81,7 @@ def cheesebench_agents() -> Iterable[AgentSpec]:
             memory="life",
             summary="the BFS oracle by the rules of the CheeseBench paper's package",
         ),
-        # Names under which our own versions remain available in that edition.
+        # In the edition `paper`, our own versions remain available under these names.
         AgentSpec(
             "tabular-ql@default",
             TabularQL,

@@ -15,8 +15,8 @@ GOAL = "G"
 
 
 class BfsOracle:
-    """Walks to the nearest ``G`` by breadth-first search over cell and heading;
-    explores if it sees none.
+    """An agent that walks to the nearest ``G`` by breadth-first search over cell and
+    headingand explores if it sees none.
 
     Exploring means going to the nearest of the least visited cells. Every character
     except ``#`` and blanks counts as walkable until a FORWARD into it fails. On text
@@ -36,25 +36,25 @@ class BfsOracle:
         self._pose: int | None = None
         self._picture = self._rest = ""
         self._stride = 0
-        #: Eighths of a circle per rotation: 1 until a rotation shows that the arena has
-        #: only four headings.
+        #: Number of eighths of a circle per rotation. It is 1 until a rotation shows
+        #: that the arena has only four headings.
         self._turn = 1
         self._visits: dict[int, int] = {}
         self._level = 0
         self._reached: set[int] = set()
-        #: Cells that proved solid, with the character they had; and poses from which
-        #: FORWARD failed.
+        #: ``_solid``: the cells that proved solid, each with the character that it had.
+        #: ``_barred``: the poses from which FORWARD failed.
         self._solid: dict[int, str] = {}
         self._barred: set[int] = set()
-        #: Failures of FORWARD since the last successful step, which are void if
-        #: everything turns out to have been frozen.
+        #: Failures of FORWARD since the last successful step. They are discarded if the
+        #: subject turns out to have been frozen at the time.
         self._doubtful: list[tuple[int, int | None]] = []
         self._plan: list[int] = []
         self._goals: list[int] = []
         self._grid = grid.Grid("", 1)
 
     def begin_trial(self, observation: str) -> None:
-        """Forget everything and look."""
+        """Forget everything, and read the first observation."""
         self._forget_trial()
         self._look(observation)
 
@@ -89,11 +89,14 @@ class BfsOracle:
         if (picture, rest) == (self._picture, self._rest):
             self._learn(action, before, self._pose)
         else:
-            # An event may explain the failures before it (a frozen moment).
+            # The event may mean that the subject was frozen, which explains the
+            # failures before it.
             self._withdraw_doubtful()
 
     def _carried(self, before: int, after: int) -> bool:
-        """Whether the subject was moved: no single step connects the two cells."""
+        """Return whether the subject was moved, because no single step connects the two
+        cells.
+        """
         rows, columns = zip(
             divmod(before, self._stride), divmod(after, self._stride), strict=True
         )
@@ -165,8 +168,8 @@ class BfsOracle:
         """Record that FORWARD failed at this pose."""
         target = self._grid.in_front(pose)
         self._barred.add(pose)
-        # A diagonal step can fail because of the corner that it cuts, so it says
-        # nothing about its target.
+        # A diagonal step can fail because of the corner that it cuts, so its failure
+        # does not show that the target is solid.
         solid = target if not pose & 1 and self._grid.free(target) else None
         self._doubtful.append((pose, solid))
         if solid is not None:
@@ -197,7 +200,7 @@ class BfsOracle:
             )
             if plan:
                 return plan
-            self._goals = []  # none is reachable until the picture changes
+            self._goals = []  # No goal is reachable until the picture changes.
         plan, seen = self._grid.plan(
             pose, self._seldom_visited, self._turn, self._barred, left_first=left_first
         )

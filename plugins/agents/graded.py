@@ -1,4 +1,5 @@
-"""Learners whose skill is one number: ``place-learner``, impaired to that degree.
+"""Learners whose skill is one number. Each is a ``place-learner`` that is impaired in
+the remaining share of cases.
 
 Their rates as a function of skill are a protocol's psychometric curve, which shows the
 skills between which the protocol can distinguish models.

@@ -1,4 +1,4 @@
-"""Parses a top-down map: the agent's pose, and the result of each step.
+"""Reads the agent's pose from a top-down map, and computes the result of each step.
 
 A cell is an index into the map's text, including line ends, so that moving means adding
 an offset. A pose is ``cell * 8 + heading``.
@@ -20,7 +20,7 @@ _NOT_YET = -1
 
 class Sight(NamedTuple):
     """A parsed observation: the map's text, the offset from row to row, the pose, and
-    the rest.
+    the text below the map.
     """
 
     map: str
@@ -61,7 +61,7 @@ def usual_ground(text: str) -> str:
 
 
 class Grid:
-    """The poses of a map and the steps between them. Every character except ``WALLS``
+    """The poses on a map, and the steps between them. Every character except ``WALLS``
     is walkable.
     """
 
@@ -125,9 +125,9 @@ class Grid:
         """Search breadth-first from the pose ``start`` for the nearest other cell that
         is ``wanted``.
 
-        ``barred`` holds poses from which FORWARD is known to fail. Returns the actions
-        that lead there, last one first (None if there is no such cell), and the cells
-        seen on the way, nearest first.
+        ``barred`` holds poses from which FORWARD is known to fail. Return the actions
+        that lead to that cell, the last one first (None if there is no such cell), and
+        the cells that the search visited, the nearest first.
         """
         actions = (
             (FORWARD, ROTATE_LEFT, ROTATE_RIGHT)
@@ -137,7 +137,7 @@ class Grid:
         came: dict[int, tuple[int, int]] = {start: (start, FORWARD)}
         seen = {start >> 3: None}
         queue = [start]
-        for pose in queue:  # the list grows during the loop
+        for pose in queue:  # The loop appends to ``queue``.
             for action in actions:
                 if action == FORWARD and pose in barred:
                     continue

@@ -1,7 +1,7 @@
 """Hippocampal-QL: Q-learning with a learnt map, replay, memories of reward, and
 curiosity.
 
-Like Tabular-QL it knows nothing but observations (the text is the state), actions and
+Like Tabular-QL, it knows only observations (the text is the state), actions and
 rewards. It adds functions attributed to the hippocampus. The map is searched backwards
 from remembered rewards. A memory of reward fades when it disappoints, and is recalled
 in the context of earlier rewards in the trial. After a trial, its steps are replayed
@@ -21,37 +21,39 @@ Step = tuple[int, int]
 
 #: A step is a goal while it is worth more than this share of the largest reward so far.
 WORTHWHILE = 0.1
-#: Factor on the worth of a step each time that it pays nothing.
+#: Factor by which the worth of a step is multiplied each time that the step is not
+#: rewarded.
 FADING = 0.7
-#: Maximum number of context-dependent memories; beyond it, all of them are forgotten.
+#: Maximum number of context-dependent memories. When it is exceeded, all of them are
+#: forgotten.
 MOST_RECOLLECTIONS = 100_000
 
 
 class RewardMemory:
-    """Remembers rewarded steps (state, action), with two facts beside their worth.
+    """Remembers the worth of rewarded steps (state, action), and two more facts about
+    each.
 
-    The first is whether a reward can be taken again in the same trial. Most food
-    cannot, some can; experience with one step counts for steps without experience. The
-    second is the worth of a step in its *context*, the last paying step of the trial,
-    because food may appear in a new place.
+    The first is whether a reward can be taken again in the same trial. Most food can be
+    taken only once. For steps without experience, the experience with other steps
+    counts. The second is the worth of a step in its *context*, the last paying step of
+    the trial, because food may appear in a new place.
     """
 
     def __init__(self) -> None:
         self.best = 0.0
         """The largest reward ever met."""
         self.changed = False
-        """Whether ``promising`` may return something else than when it was asked
-        last.
-        """
+        """Whether ``promising`` may return another result than in its last call."""
         self._worth: dict[Step, float] = {}
         self._recollections: dict[tuple[Step | None, Step], float] = {}
         self._context: Step | None = None
-        #: Steps that paid in this trial, and those not expected to pay again before the
-        #: next trial.
+        #: ``_paid``: the steps that were rewarded in this trial. ``_spent``: those that
+        #: are not expected to be rewarded again before the next trial.
         self._paid: set[Step] = set()
         self._spent: set[Step] = set()
-        #: (paid again, tried again) by step, and for all steps together. Initially a
-        #: second reward has even odds.
+        #: For each step, and for all steps together: how often it was rewarded again,
+        #: and how often it was tried again, in the same trial. The initial counts make
+        #: a second reward as likely as not.
         self._again: dict[Step, tuple[int, int]] = {}
         self._all_again = (1, 2)
 
@@ -117,29 +119,30 @@ class RewardMemory:
 
 _COUNT = len(ACTIONS)
 
-#: Discount per step and learning rate; share of random actions (they break unforeseen
-#: cycles).
+#: ``GAMMA`` is the discount per step, ``ALPHA`` the learning rate. ``EPSILON`` is the
+#: share of random actions, which end unforeseen cycles.
 GAMMA, ALPHA, EPSILON = 0.95, 0.5, 0.02
 #: Cost of a punishment as large as the best reward, as a number of steps on the map.
 PUNISHMENT = 200
-#: A more costly step on the known way is avoided while something new is near.
+#: A step on the known path that costs more than this is avoided while an untried action
+#: is near.
 DEAR = 12
-#: Number of states visited in a search for something new: more if no way to reward is
-#: known.
+#: Maximum number of states that a search for an untried action visits: ``FAR`` if no
+#: path to reward is known, otherwise ``NEAR``.
 FAR, NEAR = 3000, 100
 #: Steps between a failed search for untried actions and the next one.
 BORED = 5
 #: An action without effect in at least this many cases, and in 95 % of its trials, is
 #: no longer new.
 ENOUGH = 20
-#: Maximum number of steps replayed after a trial, and of states on the map, which is
-#: reset when full.
+#: ``REPLAY`` is the maximum number of steps replayed after a trial. ``MOST_STATES`` is
+#: the maximum number of states on the map, which is emptied when it is full.
 REPLAY, MOST_STATES = 1000, 20_000
 
 
 class HippocampalQL:
-    """Takes the cheapest known path to a remembered reward, or else to the nearest
-    untried action; otherwise acts by value.
+    """An agent that takes the cheapest known path to a remembered reward, or else to
+    the nearest untried action; otherwise acts by value.
     """
 
     def __init__(self, context: AgentContext) -> None:
@@ -185,7 +188,7 @@ class HippocampalQL:
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
     ) -> None:
-        """Learn from one step (also from a step that the runner waited through)."""
+        """Learn from one step, also from one in which the subject was frozen."""
         if len(self._table) >= MOST_STATES:
             self._forget()
         here, there = self._here, self._table.state(observation)
@@ -226,7 +229,7 @@ class HippocampalQL:
         order = self._interesting()
         origin: dict[int, tuple[int, int]] = {}
         queue, met = [self._here], {self._here}
-        for state in queue:  # the list grows during the loop
+        for state in queue:  # The loop appends to ``queue``.
             after = self._map.after(state)
             for action in order:
                 following = after[action]
@@ -246,8 +249,8 @@ class HippocampalQL:
         return []
 
     def _interesting(self) -> list[int]:
-        """Return the actions worth trying: walking first, the others
-        in random order.
+        """Return the actions that are worth trying: FORWARD first, then the others in
+        random order.
         """
         order = [
             a

@@ -1,12 +1,12 @@
-"""Place-learner: remembers the outcomes of places in the landmarks' frame, and
-navigates to the best by a map.
+"""Place-learner: remembers what happened at each place, relative to the landmarks, and
+goes to the best place by a map.
 
 It reads top-down maps, as ``bfs-oracle`` does, and knows nothing else about the
 apparatus. It treats a trial as a series of *moments*, each with its picture and text.
-An event ends a moment: the subject is moved, picture or text change, or the trial ends.
-In each moment it chooses a place and takes the shortest path that touches no other
-conspicuous place. The outcome is remembered for the place, for its looks, and for its
-role in the trial.
+An event ends a moment: the subject is moved, the picture or the text changes, or the
+trial ends. In each moment it chooses a place and takes the shortest path that touches
+no other conspicuous place. The outcome is remembered for the place, for its looks, and
+for its role in the trial (whether it was already visited or rewarded).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def look(observation: str) -> Situation | None:
 
 
 #: Maximum disagreement of landmarks, in degrees, about the rotation of the room. They
-#: disagree because landmarks are on a grid, wherever there is space.
+#: disagree because landmarks stand on squares of a grid, where there is space.
 TOLERANCE = 20
 #: Maximum distance of a conspicuous place from its expected position.
 NEAR = 1.5
@@ -168,7 +168,7 @@ class Ways:
         self.distance = {start >> 3: 0}
         depth = {start: 0}
         queue = [start]
-        for pose in queue:  # the list grows during the loop
+        for pose in queue:  # The loop appends to ``queue``.
             cell = pose >> 3
             if cell != start >> 3 and not crossed(cell):
                 continue
@@ -194,11 +194,12 @@ class Ways:
 
 #: Possible roles of a place in this trial.
 FRESH, IN_VAIN, REWARDED = 0, 1, 2
-#: Prior outcome of a place in each role, and of one to which the subject was led.
+#: ``GUESS`` is the assumed outcome of a place without experience, for each role.
+#: ``SHOWN`` is that of a place to which the subject was led.
 GUESS = (0.5, 0.4, 0.7)
 SHOWN = 2.0
-#: Weight of entering a place without consequences, as evidence on places that look like
-#: it.
+#: Weight that entering a place without consequences has as evidence about places that
+#: look the same.
 HINT = 0.1
 #: Share of later outcomes credited to a choice without an outcome of its own.
 FADING = 0.9
@@ -225,8 +226,8 @@ class Choice(NamedTuple):
 
 
 class Worth:
-    """Mean outcomes from the general to the particular, each with a prior that counts
-    as one outcome.
+    """Mean outcomes of kinds of places and of single places. Each mean starts from a
+    prior that counts as one outcome, the mean of the more general kind.
     """
 
     def __init__(self) -> None:
@@ -271,7 +272,9 @@ class Worth:
         return self._mean(key, GUESS[choice.been])
 
     def forget_looks(self, moment: Signature) -> None:
-        """Forget the outcomes credited to looks in such moments."""
+        """Forget the outcomes that were credited to looks in moments with this
+        signature.
+        """
         for key in [
             key
             for key in self._sums
@@ -288,8 +291,9 @@ class Worth:
 class Moment:
     """Statistics of moments that look alike."""
 
-    #: Number and duration (steps) of such moments; whether one ended although the
-    #: subject did not move; and whether a trial ended in one with reward or punishment.
+    #: In this order: the number of such moments, their shortest and longest duration in
+    #: steps, whether one ended although the subject did not move, and whether a trial
+    #: ended in one with reward or punishment.
     count: int = 0
     shortest: int = 1 << 30
     longest: int = 0
@@ -303,8 +307,8 @@ class Moment:
 
     @property
     def regular(self) -> bool:
-        """Whether its duration is constant, so that the subject's actions cannot end
-        it.
+        """Whether the duration of such moments is constant, so that the subject's
+        actions cannot end it.
         """
         return (
             self.unprompted
@@ -314,7 +318,7 @@ class Moment:
 
     @property
     def timed(self) -> bool:
-        """Whether it is regular, and the subject's position at its end has
+        """Whether such moments are regular, and the subject's position at their end has
         consequences.
         """
         return self.felt and self.regular
@@ -338,7 +342,7 @@ class Step(NamedTuple):
 
 @dataclass
 class Trial:
-    """Working memory: empty when a trial begins."""
+    """The working memory, which is empty when a trial begins."""
 
     #: Roles of places in this trial, unless ``FRESH``.
     been: dict[int, int] = field(default_factory=dict)
@@ -358,7 +362,7 @@ class Trial:
 WAIT = 8
 #: Cost of a step, cost of crossing conspicuous places, and bonus for trying them.
 STEP_COST, TRESPASS, CURIOSITY = 0.002, 0.25, 0.05
-#: If no place is worth more than this, the learner rests for a while.
+#: If no place is worth more than this, the learner stays where it is for a while.
 REST = 0.6
 #: Share of a reward's worth that does not depend on its size; the rest is its size
 #: relative to the largest.
@@ -369,7 +373,7 @@ _NOT_GROUND = frozenset(WALLS + ARROWS + UNKNOWN)
 
 
 def _redrawn(before: str, after: str) -> bool:
-    """Whether the picture changed, apart from cells that the subject hides."""
+    """Return whether the picture changed, apart from cells that the subject hides."""
     if len(before) != len(after):
         return True
     return any(
@@ -378,8 +382,8 @@ def _redrawn(before: str, after: str) -> bool:
 
 
 class PlaceLearner:
-    """Goes to the place with the highest expected outcome: a rewarded one, one to which
-    it was led, or a new one.
+    """An agent that goes to the place with the highest expected outcome: a rewarded
+    one, one to which it was led, or a new one.
     """
 
     def __init__(self, context: AgentContext) -> None:
@@ -390,18 +394,21 @@ class PlaceLearner:
         self._frame = Frame()
         self._worth = Worth()
         self._moments: dict[Signature, Moment] = {}
-        #: The last content seen on each cell; cells where trials began; and cells that
-        #: had an effect when entered.
+        #: In this order: the content last seen on each cell, the cells where trials
+        #: began, and the cells that had an effect when they were entered.
         self._beneath: dict[int, str] = {}
         self._starts: set[int] = set()
         self._eventful: set[int] = set()
-        #: Glyphs that were entered, and glyphs that FORWARD could not enter.
+        #: In this order: the glyphs that were entered, and those that FORWARD could not
+        #: enter.
         self._walked: set[str] = set()
         self._bumped: set[str] = set()
-        #: The largest reward or punishment so far; eighths per rotation.
+        #: In this order: the absolute value of the largest reward or punishment so far,
+        #: and the number of eighths of a circle per rotation.
         self._greatest = 0.0
         self._turn = 1
-        #: Number of steps of this moment so far; number of steps still to wait.
+        #: In this order: the number of steps in this moment so far, and the number of
+        #: steps still to wait.
         self._steps: int = 0
         self._wait: int = 0
         self._here: Situation | None = None
@@ -435,7 +442,9 @@ class PlaceLearner:
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
     ) -> None:
-        """Record the result of one step (also of a frozen step)."""
+        """Record the result of one step, also of one in which the subject was
+        frozen.
+        """
         before, after = self._here, look(observation)
         self._here, asked, self._asked = after, self._asked, False
         if before is None or after is None:
@@ -507,7 +516,7 @@ class PlaceLearner:
         moment.unprompted |= not tried
         moment.felt |= reward != 0 and ended
         if moment.timed and not was_timed:
-            # Time caused the outcome, rather than the subject's choice.
+            # The passing of time caused the outcome, and the subject's choice did not.
             self._worth.forget_looks(self._signature)
 
     def _event(self, place: int, reward: float, *, entered: bool) -> None:
@@ -579,7 +588,9 @@ class PlaceLearner:
         self._plan: list[int] = []
 
     def _look_around(self, here: Situation) -> None:
-        """Store the picture; the subject's cell keeps its last visible content."""
+        """Store the picture. The cell that the subject hides keeps its last visible
+        content.
+        """
         self._seen = here
         self._beneath |= {
             cell: glyph for cell, glyph in enumerate(here.picture) if glyph != UNKNOWN
@@ -658,8 +669,8 @@ class PlaceLearner:
     def _worth_of_idling(
         self, choice: Choice, cell: int, here: Situation
     ) -> float | None:
-        # The moment passes by itself and never paid, so only a place that has just paid
-        # is a reason to go.
+        # The moment passes by itself and was never rewarded, so only a place that has
+        # just been rewarded is a reason to go.
         if cell == here.cell:
             return 0.5
         return float(choice.been == REWARDED)

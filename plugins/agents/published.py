@@ -25,10 +25,11 @@ from cheesebench import (
     AgentContext,
 )
 
-#: Discount factor, and learning rate of the first trial.
+#: ``GAMMA`` is the discount factor, ``ALPHA`` the learning rate of the first trial.
 GAMMA, ALPHA = 0.9, 0.5
-#: Share of random steps: its value before the first trial, its factor from one trial to
-#: the next, and its minimum.
+#: The share of random steps has the value ``EPSILON`` before the first trial, is
+#: multiplied by ``EPSILON_DECAY`` from one trial to the next, and is at least
+#: ``EPSILON_FLOOR``.
 EPSILON, EPSILON_DECAY, EPSILON_FLOOR = 0.3, 0.98, 0.05
 
 #: A picture's digest, and the heading that the agent believes it has.
@@ -40,15 +41,16 @@ GOALS = frozenset("GP*+")
 HEADINGS = 8
 #: Actions for looking around, without STAY.
 EXPLORING = (FORWARD, ROTATE_LEFT, ROTATE_RIGHT)
-#: Number of consecutive equal states after which it turns.
+#: Number of consecutive equal states after which the agent turns.
 STUCK = 5
 #: Maximum length of a path on its map.
 DEEPEST = 50
 
 
 class PublishedTabularQL:
-    """Walks forward while a goal glyph is on screen; else follows its map to a picture
-    with one; else turns if stuck; else is epsilon-greedy in Q.
+    """An agent that walks forward while a goal glyph is on screen. Otherwise it follows
+    its map to a picture with one; if there is no path, it turns when it is stuck, and
+    otherwise chooses epsilon-greedily by Q.
 
     A state is the picture with the heading by dead reckoning from the start of the
     trial. The reward of a trial's last step is never learnt, because the package resets
@@ -80,13 +82,14 @@ class PublishedTabularQL:
         if ended:
             return
         before = self._here
-        # Turning left counts down here, as in the package; only the names of headings
-        # depend on it.
+        # Turning left decreases the heading, as in the package. Only the names of the
+        # headings depend on this.
         turned = {ROTATE_LEFT: -1, ROTATE_RIGHT: 1}.get(action, 0)
         self._enter(observation, (before[1] + turned) % HEADINGS)
         best = np.max(self._of(self._here))
         values = self._of(before)
-        # Single precision, because the package breaks ties with it.
+        # The values have single precision, because the package's have, and ties depend
+        # on it.
         values[action] += self._alpha * (reward + GAMMA * best - values[action])
         self._map[before, action] = self._here
 
@@ -140,21 +143,23 @@ class PublishedTabularQL:
                 yield action, following
 
 
-#: Rows and columns of a step up, right, down and left.
+#: The change of row and column in a step up, right, down and left.
 STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
 #: Order in which the search tries these directions.
 TRIED = (0, 2, 3, 1)
-#: Direction as which each arrow is read, because the oracle knows no diagonals.
+#: The direction that the oracle reads from each arrow. It knows no diagonals, so it
+#: takes them for one of the four directions.
 TAKEN_FOR = dict(zip("↑→↗↓↘←↖↙^>v<", (0, 1, 1, 2, 2, 3, 3, 3, 0, 1, 2, 3), strict=True))
-#: Glyphs that mean a goal to the oracle, and the only one that it cannot pass.
+#: ``AIMS`` are the glyphs that mean a goal to the oracle. ``WALL`` is the only glyph
+#: that it cannot pass.
 AIMS, WALL = frozenset("GP*+E"), "#"
 #: Action for each number of right turns still needed.
 TURNS = (FORWARD, ROTATE_RIGHT, ROTATE_RIGHT, ROTATE_LEFT)
 
 
 class PublishedBfsOracle:
-    """Takes the first step of a shortest path, in four directions, to a goal glyph;
-    without one, follows a fixed pattern.
+    """An agent that takes the first step of a shortest path to a goal glyph, in four
+    directions. If it sees no goal, it follows a fixed pattern.
 
     It assumes turns of 90 degrees. With headings of 45 degrees it therefore walks along
     a diagonal, which it takes for an axis.
@@ -170,7 +175,7 @@ class PublishedBfsOracle:
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
     ) -> None:
-        """Take no notice."""
+        """Do nothing: this agent learns nothing."""
 
     def act(self, observation: str) -> tuple[int]:
         facing, direction = _read(observation)
@@ -191,11 +196,13 @@ class PublishedBfsOracle:
         return ROTATE_LEFT if self._searched % 5 == 0 else FORWARD
 
 
-#: Cached, because pictures recur, and the result depends on nothing else.
+#: Results are cached, because pictures recur, and the result depends only on the
+#: picture.
 @lru_cache(maxsize=4096)
 def _read(observation: str) -> tuple[int | None, int | None]:
-    """Return the direction that it believes to face, and the direction of the first
-    step to a goal; None for either that is not visible.
+    """Return the direction that the oracle believes it faces, and the direction of the
+    first step to a goal. Each is None if the arrow, or a reachable goal, is not
+    visible.
     """
     cells = {
         (row, column): glyph
@@ -212,8 +219,8 @@ def _read(observation: str) -> tuple[int | None, int | None]:
 def _first_step(
     cells: dict[tuple[int, int], str], start: tuple[int, int]
 ) -> int | None:
-    """Return the direction of the first step to the nearest goal; None
-    without a path.
+    """Return the direction of the first step to the nearest goal, or None if no path
+    leads to a goal.
     """
     queue: deque[tuple[tuple[int, int], int | None]] = deque([(start, None)])
     reached = {start}

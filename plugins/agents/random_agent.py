@@ -12,8 +12,8 @@ _MOVES = tuple((action,) for action in range(len(ACTIONS)))
 
 
 class RandomAgent:
-    """Draws every action uniformly and independently from its own seed, without any
-    memory.
+    """An agent that draws every action uniformly and independently, by its own seed. It
+    has no memory.
     """
 
     #: Number of actions drawn at a time, because a call of the generator for each would

@@ -11,8 +11,8 @@ from cheesebench import Puzzle, RespondentSpec
 
 
 def random_walk(puzzle: Puzzle, question: str, seed: int) -> str:
-    """Answer with a simple path from the start, drawn uniformly; for a number, 1 to the
-    number of nodes.
+    """Answer with a simple path from the start, drawn uniformly. If the question asks
+    for a number, answer with one from 1 to the number of nodes.
     """
     chance = random.Random(seed)
     if puzzle.number is not None:
@@ -29,10 +29,11 @@ def shortest_path_oracle(puzzle: Puzzle, question: str, seed: int) -> str:
 
 
 def greedy_reward(puzzle: Puzzle, question: str, seed: int) -> str:
-    """Go to the neighbour with the largest reward, or to a random one; stop at a reward
-    or a dead end.
+    """Answer with a path that always goes to the neighbour with the largest reward, or
+    to a random one, and ends at a reward or a dead end.
 
-    It looks one step ahead and never plans. It cannot see groups, so it answers 1.
+    The baseline looks one step ahead, and never plans. It cannot see groups of nodes,
+    so it answers questions about their number with 1.
     """
     if puzzle.number is not None:
         return "Answer: 1"

@@ -50,7 +50,7 @@ class Transitions:
             del self._before[known][state, action]
         self._before[following][state, action] = cost
         if known is not None and self._choice[state] == action:
-            # The old path is gone, so distances that depended on it may grow.
+            # The old transition is gone, so distances that depended on it may grow.
             self._search()
         elif self._distance[following] + cost < self._distance[state]:
             self._set(state, action, self._distance[following] + cost)
@@ -90,7 +90,7 @@ class Transitions:
         self._choice[state] = action
 
     def _spread(self, queue: list[int]) -> None:
-        for nearer in queue:  # the list grows during the loop
+        for nearer in queue:  # The loop appends to ``queue``.
             near = self._distance[nearer]
             for (state, action), cost in self._before[nearer].items():
                 if near + cost < self._distance[state]:
@@ -103,10 +103,10 @@ LONGEST_KEY = 8192
 
 
 class QTable:
-    """Numbers states from 0 in order of appearance, together with a map of transitions,
-    and holds their action values.
+    """The action values of states, which are numbered from 0 in order of appearance,
+    and a map of the transitions between them.
 
-    An observation *is* its state: its text is the key, so that no two observations can
+    The key of a state is the text of its observation, so that no two observations can
     collide in a hash, and nothing depends on the process's hash seed.
     """
 
@@ -143,7 +143,7 @@ class QTable:
         rate: float,
     ) -> None:
         """Move a value towards the reward plus the discounted best value of the next
-        state (none if the trial ended).
+        state (0 if the trial ended).
         """
         future = 0.0 if ended else self._discount * max(self._values[following])
         values = self._values[state]
@@ -162,28 +162,28 @@ _COUNT = len(ACTIONS)
 
 #: Discount per step.
 GAMMA = 0.9
-#: Learning rate in the first trial; divided by the square root of the trial's number
-#: after that.
+#: Learning rate in the first trial. In later trials it is divided by the square root of
+#: the trial's number.
 ALPHA = 0.5
-#: Share of random actions in the first trial, its factor from trial to trial, and its
-#: minimum.
+#: The share of random actions is ``EPSILON`` in the first trial, is multiplied by
+#: ``EPSILON_DECAY`` from trial to trial, and is at least ``EPSILON_FLOOR``.
 EPSILON, EPSILON_DECAY, EPSILON_FLOOR = 0.3, 0.98, 0.05
 
 
 class TabularQL:
-    """Explores with probability epsilon; else follows the shortest known path to
-    reward; else is greedy in Q.
+    """An agent that explores with probability epsilon. Otherwise it follows the
+    shortest known path to reward; if it knows none, it chooses greedily by Q.
 
-    A step that paid before but not this time is not an aim again before the next trial:
-    eaten bait is not sought twice, but the apparatus may be baited anew.
+    A step that was rewarded before but not this time is no aim until the next trial.
+    The bait may have been eaten, and may be replaced for the next trial.
     """
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
         self._transitions = Transitions(_COUNT)
         self._table = QTable(self._transitions, GAMMA)
-        #: Steps (state, action) that paid, in order; and those that disappointed in
-        #: this trial.
+        #: In this order: the steps (state, action) that were rewarded, and those of
+        #: them that were not rewarded again in this trial.
         self._rewarded: dict[tuple[int, int], None] = {}
         self._disappointing: set[tuple[int, int]] = set()
         self._trial = 0
@@ -211,7 +211,7 @@ class TabularQL:
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
     ) -> None:
-        """Learn from one step (also from a step that the runner waited through)."""
+        """Learn from one step, also from one in which the subject was frozen."""
         here, there = self._here, self._table.state(observation)
         self._table.learn(here, action, reward, there, ended, self._alpha)
         self._transitions.add(here, action, there)

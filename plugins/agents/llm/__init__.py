@@ -62,10 +62,10 @@ SETTINGS: Mapping[str, Any] = {
     "images_in_history": True,
     # Sampling parameters, read where the model is called.
     "temperature": 0.7,
-    # Without a value it follows from the others (`reply_tokens`).
+    # Without a value, it is computed from the other settings (`reply_tokens`).
     "max_tokens": 256,
 }
-#: Settings of ``llm-tools``: the same, plus the form of its answers.
+#: Settings of ``llm-tools``: those of ``llm``, and the form of the answers.
 TOOL_SETTINGS: Mapping[str, Any] = {**SETTINGS, "answer": TOOLS}
 
 
@@ -87,7 +87,7 @@ class Window(NamedTuple):
         return self.least == self.most
 
     def cut(self, pairs: int) -> int:
-        """Return how many of ``pairs`` pairs are dropped."""
+        """Return the number of pairs that are dropped out of ``pairs``."""
         return pairs - self.least if pairs > self.most else 0
 
 
@@ -194,7 +194,7 @@ def check(settings: Mapping[str, Any]) -> None:
 
 
 def check_tools(settings: Mapping[str, Any]) -> None:
-    """Like ``check``, for settings of ``llm-tools``."""
+    """Do the same as ``check`` for the settings of ``llm-tools``."""
     _check(settings, TOOL_SETTINGS)
 
 
@@ -227,8 +227,8 @@ def _check_placeholders(prompt: str) -> None:
 #: Number of feedback messages about replies without an action before STAY is played
 #: (``retry-with-feedback``).
 RETRIES = 2
-#: STAY steps for the rest of an abandoned trial (``end-trial``, ``patience``): longer
-#: than any sensible trial.
+#: The STAY actions for the rest of an abandoned trial (``end-trial``, ``patience``).
+#: They are more than any sensible trial has steps.
 REST = (STAY,) * 10_000
 #: Maximum number of characters of a reply that are kept. It exceeds ``max_tokens`` by
 #: far, and matters for servers without limits.
@@ -258,8 +258,8 @@ def reply_tokens(settings: Mapping[str, Any]) -> int:
 
 
 class _Past:
-    """A past pair. Its reply is rewritten from the executed actions. ``refused``: the
-    reply had no action.
+    """A past pair of observation and reply. The reply is rewritten from the executed
+    actions. ``refused`` is true if the reply had no action.
     """
 
     def __init__(
@@ -276,8 +276,8 @@ class LlmAgent:
 
     A *stretch* begins with a trial, and when the subject is free again after being held
     or moved. Without a history, a message holds only the present stretch
-    (``docs/prompts.md``, "Without a history"). Nothing here is random: prompts depend
-    only on observations and replies.
+    (``docs/prompts.md``, "Without a history"). No randomness is involved: prompts
+    depend only on observations and replies.
     """
 
     def __init__(self, context: ModelAgentContext) -> None:
@@ -316,8 +316,9 @@ class LlmAgent:
         self._pending: deque[int] = deque()
         #: Number of rejected replies to the current prompt, all without an action.
         self._refused = 0
-        #: Number of consecutive replies without an action, across trials. A silent
-        #: model is asked once a trial, and as usual again after an answer.
+        #: Number of consecutive replies without an action, across trials. After
+        #: ``patience`` such replies, the model is asked once per trial until it answers
+        #: again.
         self._silent = 0
         self._counts: Counter[str] = Counter()
 
@@ -336,7 +337,9 @@ class LlmAgent:
         self._events.append(prompts.Begun(observation))
 
     def freed(self, observation: str) -> None:
-        """Called when the subject is free again after being held or moved."""
+        """Begin a new stretch, because the subject is free again after being held or
+        moved.
+        """
         if not self._window.most and self._events:
             # The last step belongs to the old stretch, and the new observation to the
             # next one.
@@ -344,8 +347,8 @@ class LlmAgent:
             self._events.append(prompts.Freed(observation))
 
     def interrupted(self) -> bool:
-        """Drop the rest of the plan, if there is one; a trial that passes without calls
-        continues.
+        """Drop the rest of the plan, if there is one. A trial that passes without calls
+        is not affected.
         """
         if not self._pending:
             return False
@@ -387,8 +390,8 @@ class LlmAgent:
         )
 
     def read(self, reply: ChatReply) -> Sequence[int]:
-        """Return at most k actions. A reply without any gives STAY, nothing if the
-        model is to be asked again, or ``REST``.
+        """Return at most k actions. For a reply without any action, return STAY or
+        ``REST``, or nothing if the model is to be asked again.
         """
         spoken = self._spoken(reply)
         told = "\n".join(
@@ -438,14 +441,17 @@ class LlmAgent:
     def _carried_out(self, parsed: parsing.Parsed) -> Sequence[int]:
         self._silent = 0 if parsed.actions else self._silent + 1
         if self._patience and self._silent >= self._patience:
-            return REST  # no action is pending, so these steps are shown as waiting
+            # No action is pending, so these steps are shown to the model as waiting.
+            return REST
         self._pending.extend(parsed.actions or (STAY,))
         return parsed.actions or (STAY,)
 
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
     ) -> None:
-        """Record the result of a step, chosen by the model or frozen."""
+        """Record the result of a step, which the model chose or in which the subject
+        was frozen.
+        """
         asked = self._pending.popleft() if self._pending else None
         if asked is not None and self._past and not self._silent:
             self._past[-1].carried_out.append(asked)
@@ -460,8 +466,8 @@ class LlmAgent:
         """Return the number of past pairs worth caching for a server, because later
         prompts begin with them, too.
 
-        The last prompt before a cut adds nothing lasting, but it begins like the one
-        before it.
+        No later prompt contains what the last prompt before a cut adds. That prompt
+        still begins like the one before it.
         """
         pairs, (_, most) = len(self._past), self._window
         if pairs < most:
@@ -492,7 +498,7 @@ class LlmAgent:
     def _commit(
         self, reply: ChatReply, spoken: parsing.Spoken, parsed: parsing.Parsed
     ) -> None:
-        """The present prompt becomes past."""
+        """Turn the current prompt and its reply into a past pair."""
         said = ""
         if self._keeps_replies and parsed.actions:
             reasoning = (
@@ -515,15 +521,15 @@ class LlmAgent:
 
 
 def _storable(text: str) -> str:
-    """Return text that can be encoded, because a lone surrogate can be neither sent nor
-    stored.
+    """Return the text with lone surrogates replaced, because they can be neither sent
+    nor stored.
     """
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def answer_form(settings: Mapping[str, Any]) -> AnswerForm:
     """Return the tool of ``llm-tools``. The actions come first, so that a truncated
-    call still acts.
+    call still contains them.
     """
     actions: dict[str, Any] = {"type": "string", "enum": list(ACTIONS)}
     listed = {

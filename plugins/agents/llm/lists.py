@@ -1,5 +1,5 @@
-"""Reads one line as a list of actions. Pure functions, in time proportional to its
-length.
+"""Reads one line as a list of actions. All functions are pure, and take time
+proportional to the line's length.
 
 An item is the name of an action, a count ("x3") and an explanation, which is ignored.
 An item that is not an action ends the list, because the items after it were planned on
@@ -27,7 +27,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-#: A larger count is not taken for a plan.
+#: A count larger than this is not read as a plan.
 MAX_COUNT = 99
 
 _TURNS = ("rotate", "turn", "spin", "pivot", "rotating", "turning")
@@ -82,7 +82,7 @@ _NOT_OFFERED = {
     for verb in (*_WALKS, "strafe", "slide")
     for way in ("left", "right", "back", "backward", "backwards", "up", "down")
 }
-#: Maximum number of words and joints in a name ("turn to your left without moving").
+#: Maximum number of words and hyphens in a name ("turn to your left without moving").
 _MOST_TOKENS = 6
 #: Characters around a line that mean nothing.
 BLANKS = " \t\n*_`"
@@ -152,7 +152,9 @@ class Line(NamedTuple):
 
 
 def labelled_line(line: str) -> Line:
-    """Read the text after the label, which words such as "I will" may introduce."""
+    """Read the text after the label. Words such as "I will" may come before its first
+    item.
+    """
     return _Reader(line, _LISTED, announced=True).read()
 
 
@@ -256,8 +258,8 @@ class _Reader:
         return len(self._found) > before
 
     def _refusal(self, words: Sequence[str]) -> Line | None:
-        """Return the line's meaning if these words, which are not an item, make it
-        something other than a list.
+        """Return the reading of the line if these words, which are not an item, show
+        that it is not a list; otherwise None.
         """
         follows = bool(self._found) and not self._loose
         if follows and words[0] in ("or", "/", "?") and words[1:2] != ["/"]:
@@ -271,7 +273,7 @@ class _Reader:
         return None if self._found or OPEN.isdisjoint(words) else Line(choice=True)
 
     def _is_spoken_of(self, words: Sequence[str]) -> bool:
-        """Whether the sentence only mentions an action: "Let's move forward with
+        """Return whether the sentence only mentions an action: "Let's move forward with
         this.", "Going FORWARD would be unwise."
         """
         return bool(self._found) and (
@@ -282,13 +284,15 @@ class _Reader:
         return self._loose or (bool(self._found) and words[0] in _DASHES)
 
     def _is_told(self, words: Sequence[str]) -> bool:
-        """Whether a colon after an item is copied from the prompt or an observation
-        ("STAY: reward 0"). Otherwise it begins an explanation.
+        """Return whether a colon after an item is copied from the prompt or an
+        observation ("STAY: reward 0"). Otherwise it begins an explanation.
         """
         return not self._bulleted or words[1:2] == ["reward"]
 
     def _is_no_action(self, written: Sequence[str], explains: bool) -> bool:
-        """Whether these words are an item of the list without being an action."""
+        """Return whether these words are an item of the list without being an
+        action.
+        """
         if explains or self._loose:
             # Within an explanation, only words in the spelling of names count.
             name = "".join(token for token in written if token not in ("_", "-"))
@@ -306,7 +310,7 @@ def word(token: str) -> str:
 
 
 def is_bulleted(line: str) -> bool:
-    """Whether a line begins with a bullet or a number that is not in bold."""
+    """Return whether a line begins with a bullet or a number that is not in bold."""
     return not line.lstrip().startswith("**") and after_bullet(tokens(line)) > 0
 
 
@@ -400,8 +404,8 @@ def _named(
 
 
 def _letters(written: str) -> tuple[int, ...]:
-    """Return the actions of a word that consists of action letters only, such as FFL;
-    else none.
+    """Return the actions of a word that consists only of the letters of actions, such
+    as FFL. For any other word, return none.
     """
     if not (written.isupper() and set(written) <= set(ACTION_LETTERS)):
         return ()

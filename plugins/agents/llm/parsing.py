@@ -1,5 +1,5 @@
-"""Reads a reply: its actions and its learnings. Pure functions, in time proportional to
-the reply's length.
+"""Reads the actions and the learnings of a reply. All functions are pure, and take time
+proportional to the reply's length.
 
 Precision comes first: a word counts as an action only if that is clear. The rules are
 in ``docs/prompts.md``, whose table is the test. In short:
@@ -208,10 +208,10 @@ def _by_tags(text: str) -> tuple[str, list[str], bool]:
     start, inside, tagged = 0, False, False
     for tag in _TAG.finditer(text):
         if tag["open"] == "[" and not (tag["end"] or f"[/{tag[0][1:]}" in text):
-            continue  # the tag is a heading
+            continue  # The tag is used as a heading.
         closes = _closes(tag)
         if inside and not closes:
-            continue  # the reasoning only mentions a tag
+            continue  # The reasoning only mentions this tag.
         begins_inside = closes and not tagged and not tag["channel"]
         (thought if inside or begins_inside else spoken).append(
             text[start : tag.start()]
@@ -220,7 +220,7 @@ def _by_tags(text: str) -> tuple[str, list[str], bool]:
     (thought if inside else spoken).append(text[start:])
     said = "".join(spoken)
     if said.startswith("analysis") and "assistantfinal" in said:
-        # Channels whose tokens the server left out.
+        # The server removed the tokens of the channels, and left only their names.
         before, said = said.split("assistantfinal", 1)
         thought.append(before.removeprefix("analysis"))
     return said, thought, inside
@@ -360,14 +360,14 @@ def _marks(text: str) -> Iterator[tuple[int, int, str, bool]]:
 
 
 def _is_spoken_of(text: str, label: re.Match[str]) -> bool:
-    """Whether the sentence only mentions this label."""
+    """Return whether the sentence only mentions this label."""
     before = text[max(0, label.start() - 200) : label.start()]
     return bool(_SPEAKS_OF.search(before) or _SPOKEN_OF.match(text, label.end()))
 
 
 def _answers(section: _Section) -> bool:
-    """Whether a section answers, even without an action, rather than repeating the
-    form.
+    """Return whether a section is an answer, even one without an action, and does not
+    merely repeat the prompt's form.
     """
     if section.kind != "actions":
         return False
@@ -407,8 +407,8 @@ def _actions_in(sections: Sequence[_Section]) -> tuple[_Listed, int, bool]:
 
 
 def _replaces(sections: Sequence[_Section], chosen: int, number: int) -> bool:
-    """Whether a later list counts: the first one was only mentioned within a line, or
-    words in between withdraw it.
+    """Return whether a later list counts, because the first one was only mentioned
+    within a line, or because words between the two withdraw it.
     """
     between = sections[chosen + 1 : number]
     if not sections[chosen].begins_line:
@@ -440,8 +440,8 @@ def _learnings_in(sections: Sequence[_Section], chosen: int) -> str:
 
 
 def _own_words(learnings: str) -> str:
-    """Return learnings up to the first line that belongs to the world, or
-    to the form.
+    """Return the learnings up to the first line that is copied from the environment, or
+    from the prompt's form.
     """
     told = (line for line in _world().finditer(learnings) if line["told"])
     end = next(told, None)
@@ -453,9 +453,9 @@ def _json_answer(text: str) -> tuple[_Listed, str, bool] | None:
     """Return the actions and learnings of a reply that holds them as a JSON object, and
     whether it continues after its turn.
 
-    None if it has no such object, or lists its actions before. In a truncated object
-    only complete entries count: half a name is not an action, and half a note is not a
-    note.
+    Return None if the reply has no such object, or lists its actions before it. In a
+    truncated object only complete entries count: half a name is not an action, and half
+    a note is not a note.
     """
     begin = text.find("{")
     if begin < 0 or not re.search(r'"actions?"\s*:', text, re.IGNORECASE):
@@ -562,8 +562,8 @@ def _last_paragraph(text: str) -> tuple[str, str]:
 
 
 def _is_opening(line: str) -> bool:
-    """Whether a list may begin below this line: it is empty, a bracket, or "(in this
-    order)".
+    """Return whether a list may begin below this line: it is empty, a bracket, or "(in
+    this order)".
     """
     line = line.strip(lists.BLANKS)
     return line.startswith("(") or line.strip("[{").lower() in ("", "json", "text")
@@ -581,8 +581,8 @@ def _after_heading(line: str) -> str:
 
 
 def _introduces(line: str, bulleted: bool) -> bool:
-    """Whether a list of actions may follow this line: "My next actions will be:", or,
-    without bullets, a sentence.
+    """Return whether a list of actions may follow this line: "My next actions will
+    be:", or, without bullets, a sentence.
     """
     words = {lists.word(token) for token in lists.tokens(line)}
     line = line.rstrip(lists.BLANKS)
@@ -607,7 +607,7 @@ def _announced(line: str) -> tuple[int, ...]:
 
 
 def _is_menu(found: Sequence[lists.Item]) -> bool:
-    """Whether these are the four actions in the form of the prompt's list."""
+    """Return whether these are the four actions in the form of the prompt's list."""
     return [item.actions for item in found] == [(0,), (1,), (2,), (3,)]
 
 

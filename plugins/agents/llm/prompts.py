@@ -35,7 +35,7 @@ def variants() -> tuple[str, ...]:
     return tuple(_data()["variants"])
 
 
-#: Placeholders for values, in a user's own prompt as in the shipped ones.
+#: Placeholders for values, in the shipped prompts and in a user's own prompt.
 PLACEHOLDERS = (
     "reading",
     "actions",
@@ -76,9 +76,9 @@ def system_prompt(
     explains the view ("" for a view without an explanation), ``actions`` is the maximum
     number of actions in one reply, ``learnings`` the maximum number of characters of
     learnings (0: not requested), ``patience`` the number of answers without an action
-    after which a trial passes without calls (0: never). ``changes``: only changes are
-    shown; ``remembers``: prompts have a past; ``interrupts``: an event drops the rest
-    of a plan; ``tools``: answers are calls of a tool.
+    after which a trial passes without calls (0: never). If ``changes``, only changes
+    are shown. If ``remembers``, prompts have a past. If ``interrupts``, an event drops
+    the rest of a plan. If ``tools``, answers are calls of a tool.
     """
     data = _data()
     pieces: Mapping[str, str] = data["pieces"]
@@ -171,7 +171,7 @@ def descriptions() -> dict[str, str]:
 
 def form_words() -> tuple[str, ...]:
     """Return the words in the form of an answer that explain each label, up to the
-    first comma. Repeated in a reply, they mean nothing.
+    first comma. They mean nothing when a reply repeats them.
     """
     pieces = _data()["pieces"]
     names = ("learnings_form", "actions_form", "action_form")
@@ -180,14 +180,14 @@ def form_words() -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A trial begins with this observation."""
+    """The beginning of a trial, with its first observation."""
 
     observation: str
 
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """The subject is free again, with this observation."""
+    """The moment at which the subject is free again, with its observation."""
 
     observation: str
 
@@ -213,11 +213,12 @@ def tell(
     """Return the observation part of a message: every step, its reward, and the
     observation after it.
 
-    ``closed``: without the last observation, which opens the next stretch, unless it
-    ended a trial. An observation equal to the previous one is not repeated, and equal
-    steps without any change are written as one. With ``changes``, observations between
-    the first and the last one are written as the lines that differ from the previous
-    one. Outcomes are not named, so all trials end alike.
+    If ``closed``, the last observation is left out, because it opens the next stretch,
+    unless it ended a trial. An observation equal to the previous one is not repeated,
+    and equal steps without any change are written as one. With ``changes``,
+    observations between the first and the last one are written as the lines that differ
+    from the previous one. The text does not say how a trial ended, so the end is the
+    same for all trials.
     """
     text = messages()
     runs = list(_runs(events))
@@ -282,8 +283,8 @@ def _change(before: str | None, event: Event, changes: bool) -> str:
 
 
 def _patch(before: str | None, now: str) -> str:
-    """Return the changed lines with their numbers; empty if the whole is
-    just as short.
+    """Return the changed lines with their numbers; or "" if they are no shorter than
+    the whole.
     """
     if before is None or isinstance(before, Picture) or isinstance(now, Picture):
         return ""
@@ -347,8 +348,8 @@ def without_pictures(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 class PastPair(NamedTuple):
-    """A past call: the observation, and the model's reply; None if it
-    named no action.
+    """A past call: its observation, and the model's reply, which is None if it had no
+    action.
     """
 
     observed: tuple[Part, ...]
@@ -366,9 +367,9 @@ def conversation(
 ) -> tuple[Message, ...]:
     """Return the whole prompt of a call.
 
-    The first ``staying`` pairs remain in later prompts. ``learnings`` None: they are
-    not requested. ``refused`` counts the replies without an action to this very prompt,
-    which the prompt then mentions.
+    The first ``staying`` pairs remain in later prompts. If ``learnings`` is None, they
+    are not requested. ``refused`` counts the replies without an action to this very
+    prompt, which the prompt then mentions.
     """
     text = messages()
     memory = (
@@ -395,7 +396,9 @@ def conversation(
 
 
 def _last_reply(past: Sequence[PastPair]) -> int:
-    """Return the number, from 1, of the last pair with a reply; 0 if there is none."""
+    """Return the number (from 1) of the last pair that has a reply, or 0 if none
+    has.
+    """
     return max((number for number, pair in enumerate(past, 1) if pair.reply), default=0)
 
 

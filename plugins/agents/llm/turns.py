@@ -1,8 +1,8 @@
-"""Finds the end of a model's turn in its reply. Pure functions, in time proportional to
-the reply's length.
+"""Finds the end of a model's turn in its reply. All functions are pure, and take time
+proportional to the reply's length.
 
-If its end-of-turn token does not stop a model, the model continues: it invents the
-other side's words, and its own next answer. None of that is read.
+A model that is not stopped by its end-of-turn token continues: it invents the other
+side's words, and its own next answer. That text is not read.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _OTHER_SIDE = re.compile(
 
 
 class Turn(NamedTuple):
-    """The text of a model's turn. ``ran_on``: it continued after the end
-    of its turn.
+    """The text of a model's turn. ``ran_on`` is true if the reply continued after the
+    end of the turn.
     """
 
     text: str
