@@ -1,9 +1,9 @@
-"""Classifies a server's refusal as a fault, or as a reply that the server did not
-understand.
+"""Classifies a server's error as a fault, or as a model's reply that the server could
+not read.
 
-Servers agree on little. Unambiguous words count first, then the code in the body, then
-the other words of the message, then the status. All of these are tables, so that a new
-phrase is a new line.
+Servers describe the same error in different ways. Unambiguous words are looked for
+first, then the code in the body, then other words of the message, and the status comes
+last. Each of these is a table, so that a new phrase is a new line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from cheesebench import ChatFaultError, ChatReply, FaultKind, Usage, quoted
 
-#: Maximum wish of a server in seconds; a longer one than a day is ignored.
+#: Longest waiting time in seconds that a server may ask for. A longer one is ignored.
 MAX_RETRY_AFTER = 86400.0
 
 #: Codes and types in error bodies, for any status. The numbers are Zhipu's.
@@ -56,7 +56,7 @@ def _words(kind: FaultKind, statuses: frozenset[int], *phrases: str) -> _Words:
     return _Words(kind, statuses, re.compile("|".join(phrases), re.DOTALL))
 
 
-#: Waiting times longer than any pause of a call.
+#: Words for periods that are longer than any pause between two attempts at a call.
 _LONG = (
     r"(per|a|each|this|the|/)[ _-]?(day|week|month|year|24 ?h|86400 ?s)|(per|by)day|daily|weekly|monthly|\btoday\b"
     r"|\b[rt]pd\b"
@@ -84,7 +84,7 @@ _FIRST = (
         r"credit balance|insufficient[ _]quota|(hard|spend(ing)?|budget) limit",
         rf"({_MONEY}).{{0,30}}({_GONE})|({_GONE}).{{0,30}}({_MONEY})",
         r"(any|no|out of|all|available|enough|more|add|buy|purchase|remaining|your|run out of).{0,20} credits\b"
-        # A refusal that costs nothing.
+        # A message that nothing was charged is not about missing money.
         r"(?!.{0,20}(charged|deducted|billed|consumed))",
         r"payment required|budget has been exceeded|account.{0,30}(arrears|overdue|suspended for billing)",
     ),
@@ -97,8 +97,8 @@ _FIRST = (
         r"data may contain|usage (guidelines|polic)|sensitive (content|information|words)|敏感|不安全|moderation",
     ),
 )
-#: Words that count after the codes. Rate limits count tokens too, so a 429 about too
-#: many tokens says nothing about the prompt.
+#: Words that are looked for after the codes. Rate limits count tokens too, so a 429
+#: about too many tokens says nothing about the prompt.
 _THEN = (
     _words(
         "context_too_long",
@@ -158,7 +158,7 @@ _STATUS: Mapping[int, FaultKind] = {
 _UNREAD = re.compile(
     r"tool_use_failed|failed to call a function|failed to parse input at pos"
     r"|(?:error|failed) (?:while |to )?pars(?:e|ing) (?:the )?(?:tool|function)[ _]calls?"
-    # Otherwise it is about the request.
+    # With these words, the message is about the request.
     r"(?![^'\"{]{0,40}\b(?:messages?|request|history)\b)",
     re.IGNORECASE,
 )
@@ -177,12 +177,12 @@ _EXHAUSTED = re.compile(
 
 
 def reply_of_error(status: int, body: str, limit: int | None) -> ChatReply | None:
-    """Return the reply that a refusal, given as its whole text, stands for; None: it is
-    a fault.
+    """Return the reply that an error with this status and body stands for, or None if
+    the error is a fault.
 
-    Either the reply was cut off before it began (the server does not report its tokens;
-    ``limit`` is the request's), or the model's tool call was unreadable for the server.
-    The latter is the model's own behaviour.
+    Either the reply was cut off before it began, or the server could not read the
+    model's tool call. In the first case the server reports no tokens, so the reply has
+    ``limit``, the request's limit. The latter is the model's own behaviour.
     """
     message = _spoken(_json_of(body))[1] or body
     is_clear = any(_matching(_FIRST, status, message[:2000].lower()))
@@ -197,8 +197,8 @@ def reply_of_error(status: int, body: str, limit: int | None) -> ChatReply | Non
 
 
 def _unread_call(message: str, body: str) -> str | None:
-    """Return the text of a model's unreadable tool call, from a server's error; "" if
-    the error does not quote it, None for another error.
+    """Return the text of a tool call that the server could not read, from its error: ""
+    if the error does not quote the call, None if it is another error.
     """
     if not _UNREAD.search(body):
         return None
@@ -214,7 +214,7 @@ def _unread_call(message: str, body: str) -> str | None:
 
 
 def _json_of(text: str) -> Any:
-    """Return the JSON of a body; None if it is not JSON."""
+    """Return the JSON value of a body, or None if the body is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -244,13 +244,13 @@ def fault_of_error(
     """
     codes, message, details = _spoken(content)
     if status < 400:
-        # Gateways put the true status into the body.
+        # Gateways put the status of the server behind them into the body.
         status = next(
             (int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 500
         )
     shown = quoted(message or body[:400])
     text = f"{said}: {shown}" if shown else f"{said}."
-    # A page comes from a gateway or proxy, so its words are not about the request.
+    # A page comes from a gateway or proxy, so its words do not describe the request.
     page = body.lstrip().startswith("<")
     words = message or ("" if page else body[:2000])
     kind = _kind(status, codes, words, details)
@@ -286,8 +286,8 @@ def _kind(
     words = f"{' '.join(codes)} {message[:2000].lower()}"
     if status == 429:
         words += json.dumps(details.get("details", ""))[:4000].lower()
-        # "You exceeded your current quota" means a quota per minute if the server says
-        # when to retry.
+        # "You exceeded your current quota" is about a quota per minute if the server
+        # says when to retry.
         if "exceeded your current quota" in words and _wish_in(details) is None:
             return "quota"
     if status in _CLIENT and _asks_too_much(words):
@@ -331,7 +331,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     then = _seconds_of_date(wish)
     if then is None:
         return None
-    # By the server's own clock, which may be wrong in the same way.
+    # The date is compared with the server's own clock, which may be wrong by as much.
     now = _seconds_of_date(headers.get("date"))
     return _bounded(then - (time.time() if now is None else now))
 

@@ -53,7 +53,7 @@ ENVIRONMENT = {
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_LOG": "ERROR",
 }
-#: Parameters that switch off functions which the harness has itself.
+#: Parameters that switch off functions of litellm which the harness provides itself.
 OURS = {
     "num_retries": 0,
     "max_retries": 0,
@@ -62,8 +62,8 @@ OURS = {
     "caching": False,
 }
 
-#: Models whose API caches only on request, wherever they are served. (Others cache by
-#: themselves, or charge by the hour for a requested cache.)
+#: Models whose API caches only on request, wherever they are served. Other APIs cache
+#: without a request, or charge by the hour for a requested cache.
 CLAUDE = re.compile(r"(?:^|[/.])claude|anthropic", re.IGNORECASE)
 
 OPTIONS: Mapping[str, str] = {
@@ -179,8 +179,8 @@ class LiteLLM:
             await self._library.close_litellm_async_clients()
 
     def _refuse_silent_drops(self, model: str, parameters: Mapping[str, Any]) -> None:
-        """Raise ChatFaultError if litellm would silently drop a parameter, as it does
-        for some models.
+        """Raise ChatFaultError if litellm would silently drop one of the parameters. It
+        does so for some models.
         """
         if frozenset(parameters) in self._checked:
             return
@@ -250,7 +250,7 @@ def fault_kind(error: Exception) -> FaultKind:
     by_class = next((_CLASSES[name] for name in classes if name in _CLASSES), None)
     if by_class not in (None, "authentication"):
         return by_class
-    # A key can also be refused for lack of money.
+    # A provider may also refuse a key because the account has no money left.
     details = {"message": str(error), "code": getattr(error, "code", None)}
     status = int(getattr(error, "status_code", None) or 500)
     read = fault_of_error(status, {"error": details}).kind
@@ -266,8 +266,8 @@ def _kind_by_words(error: Exception) -> FaultKind | None:
 
 
 def is_sent(library: Any, model: str, parameter: str, value: Any) -> bool:
-    """Whether litellm sends a parameter to a model; for a parameter that it knows to be
-    refused, it raises an error.
+    """Return whether litellm sends a parameter to a model. Raise litellm's own error
+    for a parameter that it knows the model to refuse.
     """
     name, provider, *_ = library.get_llm_provider(model)
     sent = library.utils.get_optional_params(
@@ -280,7 +280,7 @@ def is_sent(library: Any, model: str, parameter: str, value: Any) -> bool:
 
 
 def _holds(sent: Any, value: Any) -> bool:
-    """Whether a value occurs anywhere in the sent parameters, under any name."""
+    """Return whether a value occurs anywhere in the sent parameters, under any name."""
     if isinstance(sent, Mapping):
         return any(_holds(inner, value) for inner in sent.values())
     return bool(sent == value)
@@ -291,7 +291,7 @@ def _remedy(parameter: str) -> str:
 
 
 def connect(context: BackendContext) -> Connection:
-    """Open a connection; raises OptionError if litellm is not installed."""
+    """Open a connection. Raise OptionError if litellm is not installed."""
     _check_installed(context)
     check_served(
         context.entry.served,
@@ -301,8 +301,8 @@ def connect(context: BackendContext) -> Connection:
 
 
 def check(context: BackendContext) -> str:
-    """Return whether litellm is installed (``BackendSpec.check``). Only its own code
-    knows which keys a provider needs.
+    """Return whether litellm is installed (``BackendSpec.check``). Keys are not looked
+    for, because only litellm's own code knows which ones a provider needs.
     """
     _check_installed(context)
     if "api_key_env" in context.options:

@@ -41,14 +41,14 @@ from cheesebench.plugins.backends.weights import OPTIONS, check, digest, weights
 #: Default maximum tokens of prompt and reply of one call: enough for every shipped
 #: protocol in every view.
 CONTEXT = 16384
-#: Maximum seconds until the server is healthy; reading a large file from a slow disk
-#: takes long.
+#: Maximum seconds until the server is healthy. It is long, because a large file may
+#: have to be read from a slow disk.
 STARTUP_TIMEOUT = 600.0
 #: Maximum seconds without a sign of progress: the server reports none during a batch of
 #: 2,048 tokens.
 BATCH_TIME = 120.0
-#: Environment variables passed to the server: of the system and of accelerators, but no
-#: keys of other services.
+#: Environment variables passed to the server: those of the system and of accelerators,
+#: but no keys of other services.
 _NEEDED = re.compile(
     r"(?:PATH|HOME|LANG|TZ|TMPDIR|TMP|TEMP|LD_LIBRARY_PATH|VIRTUAL_ENV)$"
     r"|(?:LC|DYLD|CUDA|NVIDIA|GGML|OMP|VK|HIP|HSA|ROCR|METAL)_"
@@ -58,8 +58,8 @@ _NEEDED = re.compile(
 def serve(context: BackendContext) -> StartedServer:
     """Start a server for the file, and return when it is healthy.
 
-    Raises OptionError for options or files that make no sense, and PluginError (with
-    the end of the log) for a server that does not come up.
+    Raise OptionError for options or files that make no sense. Raise PluginError, with
+    the end of the log, if the server does not become healthy.
     """
     options = context.options
     slots = number_in(options, "slots", max(1, cores() // 4))
@@ -98,8 +98,8 @@ def serve(context: BackendContext) -> StartedServer:
 
 
 def threads_for(cores: int) -> int:
-    """Return the number of threads for this many cores. The rest of a run needs a
-    little of one core, which a laptop with two cannot spare.
+    """Return the number of threads for this many cores. One core is left to the rest of
+    the run, unless there are only two.
     """
     return max(cores - 1, min(cores, 2))
 
@@ -149,8 +149,8 @@ class LlamaServer(ChatCompletions):
     """llama.cpp's server, which reports the progress of each call."""
 
     async def progress(self) -> object:
-        """Return the state of its slots, which every token changes; None if the server
-        does not report it.
+        """Return the state of the server's slots, which changes with every token, or
+        None if the server does not report it.
         """
         return await self.get_json("/slots", BATCH_TIME)
 

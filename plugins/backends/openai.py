@@ -1,8 +1,8 @@
 """The backend ``openai``: any local or remote server that speaks OpenAI's Chat
 Completions.
 
-In this order: the client (plain aiohttp), the backend. The modules ``faults`` and
-``replies`` interpret answers.
+The client, which uses plain aiohttp, comes first in this module, and the backend
+second. The modules ``faults`` and ``replies`` interpret answers.
 
 The client is written for little CPU time per call (OpenAI's own SDK takes more than ten
 times as much: ``benchmarks/client.py``) and for servers that misbehave. A connection
@@ -89,12 +89,13 @@ Headers = Callable[[ChatRequest], Mapping[str, str]]
 
 
 class ChatCompletions:
-    """An open connection to one server (a ``Connection``): create it inside the event
-    loop.
+    """An open connection to one server (a ``Connection``): It must be created inside
+    the event loop.
 
     ``max_tokens_name`` is the name for the limit of a reply in the body; ``headers``
-    returns headers of one request (for a load balancer, say). ``constrains``: a form is
-    requested by a schema of the reply, because the server does not enforce tool calls.
+    returns additional headers for a request, such as those for a load balancer. If
+    ``constrains``, a form is requested by a schema of the reply, because the server
+    does not enforce tool calls.
 
     The harness bounds the calls in flight, so the connection pool is unbounded.
     """
@@ -145,7 +146,7 @@ class ChatCompletions:
             raise self._broken_off(error, request.timeout) from None
 
     def _broken_off(self, error: Exception, timeout: float) -> ChatFaultError:
-        """Return the fault for an error of the connection: the first that fits."""
+        """Return the fault for an error of the connection."""
         import aiohttp
 
         faults: tuple[tuple[tuple[type[Exception], ...], FaultKind, str], ...] = (
@@ -155,8 +156,8 @@ class ChatCompletions:
                 f"accepted no connection within {CONNECT_TIMEOUT:g} s",
             ),
             ((TimeoutError,), "timeout", f"has not answered within {timeout:g} s"),
-            # Later calls would fail in the same way, so treat it as a fault of the
-            # account.
+            # Later calls would fail in the same way, so the error counts as a fault of
+            # the account, which ends the run.
             (
                 (aiohttp.ClientConnectorCertificateError, ssl.SSLCertVerificationError),
                 "authentication",
@@ -239,8 +240,8 @@ class ChatCompletions:
         try:
             return await self._post(request, name)
         except ChatFaultError as fault:
-            # The request was not understood, so the repetition does not count as an
-            # attempt. It happens once for each name.
+            # The server did not accept the name of the limit, so asking again under the
+            # other name does not count as another attempt.
             other = next(one for one in MAX_TOKENS_NAMES if one != name)
             if fault.kind != "bad_request" or not _OTHER_NAME[other].search(str(fault)):
                 raise
@@ -286,7 +287,8 @@ class ChatCompletions:
     async def _body(self, response: aiohttp.ClientResponse) -> bytearray:
         framing = response.headers.getall("Transfer-Encoding", [])
         if [one.lower() for one in framing] not in ([], ["chunked"]):
-            # Raised at once, because aiohttp would wait for the end of the connection.
+            # The fault is raised at once, because aiohttp would wait for the connection
+            # to close.
             raise self._fault(
                 "malformed", f"frames its reply as '{quoted(', '.join(framing), 30)}'"
             )
@@ -325,8 +327,8 @@ def endpoint(base_url: str) -> URL:
 
 
 def encode(request: ChatRequest, max_tokens_name: str = "max_tokens") -> bytes:
-    """Return the body of a request. The entry's served settings (``extra``) win over
-    the sampling's.
+    """Return the body of a request. The served settings of the model's entry
+    (``extra``) override those of the sampling.
     """
     sampling = sampling_parameters(request.sampling)
     limit = sampling.pop("max_tokens", None)
@@ -427,7 +429,8 @@ def _reason(error: Exception) -> str:
     states.
     """
     cause = getattr(error, "os_error", None)
-    if isinstance(cause, ssl.SSLError):  # its number is not one of the system's
+    # The number of an SSL error is not one of the system's.
+    if isinstance(cause, ssl.SSLError):
         said = f"TLS: {cause.reason or cause}"
     elif isinstance(cause, OSError):
         number = cause.errno or 0

@@ -1,10 +1,10 @@
-"""Programs and servers that a backend starts. They end with this process, however it
-ends, and leave nothing behind.
+"""Starts programs and servers for backends. However this process ends, they end with
+it, and no process of theirs remains.
 
 A small supervisor, in a session of its own, stands between this process and the
-program. When told to, or when this process is gone (``kill -9`` included), it ends the
-program and everything that the program has started. It writes the program's output into
-a log file, without secrets.
+program. When it is told to, or when this process is gone (also by ``kill -9``), the
+supervisor ends the program and every process that the program has started. It also
+writes the program's output into a log file, without secrets.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class Supervised:
         """Start ``command``; on stopping, it has ``grace`` seconds between SIGTERM and
         SIGKILL.
 
-        ``variables`` names the environment variables passed on (None: all), because
-        ours may hold keys of other services. Raises PluginError on Windows, which has
-        no process groups to end.
+        ``variables`` names the environment variables that are passed on (None: all),
+        because those of this process may hold keys of other services. Raise PluginError
+        on Windows, which has no process groups.
         """
         if os.name != "posix":
             raise PluginError(
@@ -97,7 +97,7 @@ class Supervised:
 
     def stop(self) -> None:
         """End the program and everything that it has started; return when they are
-        gone. A second call does no harm.
+        gone. A second call does nothing.
         """
         if self._process.poll() is None:
             self._process.terminate()
@@ -124,9 +124,9 @@ class StartedServer:
     def wait_until(self, healthy: Callable[[], bool], timeout: float) -> float:
         """Wait until ``healthy`` returns true; return the seconds that it took.
 
-        If that fails, the server is stopped. Raises EndedError when the process ends
-        first, and PluginError after ``timeout`` seconds; both quote the end of the
-        server's log.
+        If that fails, the server is stopped. Raise EndedError if the process ends
+        first, and PluginError after ``timeout`` seconds. Both errors quote the end of
+        the server's log.
         """
         began = said = time.monotonic()
         try:
@@ -152,9 +152,8 @@ class StartedServer:
                         f"{line}{self.process.log}): {quoted(self.process.tail(1), 100)}"
                     )
                 time.sleep(_POLL)
-            if (
-                code := self.process.ended
-            ) is not None:  # another program has taken the port meanwhile
+            # The answer may come from another program that has taken the port.
+            if (code := self.process.ended) is not None:
                 raise EndedError(self.with_log(f"{self._what} ended with code {code}."))
         except BaseException:
             self.process.stop()
@@ -163,7 +162,8 @@ class StartedServer:
 
     def with_log(self, said: str) -> str:
         """Stop the server, and return the sentence with the end of the server's log."""
-        self.process.stop()  # so that the log contains its last output
+        # The server is stopped first, so that the log contains its last output.
+        self.process.stop()
         lines = "\n".join(
             f"    {quoted(line, 200)}" for line in self.process.tail().splitlines()
         )
@@ -172,8 +172,8 @@ class StartedServer:
         )
 
     def stop(self) -> None:
-        """Stop the server and all of its processes, and return when they are gone;
-        report one that ended before.
+        """Stop the server and all of its processes, and return when they are gone.
+        Report it if the server had ended before.
         """
         code = self.process.ended
         self.process.stop()
@@ -221,7 +221,7 @@ def free_port(host: str) -> int:
 
 
 def is_healthy(host: str, port: int) -> bool:
-    # Not urllib, which would use a proxy from the environment.
+    # http.client is used because urllib would take a proxy from the environment.
     connection = http.client.HTTPConnection(host, port, timeout=5.0)
     try:
         connection.request("GET", "/health")
@@ -238,8 +238,8 @@ def number_in(options: Mapping[str, Any], name: str, default: float) -> Any:
 
 
 def typed(name: str, value: Any, kind: type) -> Any:
-    """Return an option's value as ``kind``; raise OptionError if it is not one. Strings
-    come from the command line.
+    """Return an option's value as a ``kind``, which may be given as a string (on the
+    command line). Raise OptionError for another value.
     """
     try:
         if kind is bool:
@@ -280,11 +280,11 @@ class Guard:
 
 
 def python_command(function: Callable[[], object], *arguments: str) -> list[str]:
-    """Return the command that runs a module's function in a separate Python; it reads
-    ``sys.argv[1:]``.
+    """Return the command that runs a module's function in a separate Python. The
+    function reads its arguments from ``sys.argv[1:]``.
     """
-    # The new Python finds the module in the same place, for any kind of installation;
-    # -P: never in the working directory.
+    # The new Python finds the module in the same place, for any kind of installation.
+    # The option -P keeps it from looking in the working directory.
     code = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
     code += f"import {function.__module__} as module; sys.exit(module.{function.__name__}())"
     return [sys.executable, "-P", "-c", code, json.dumps(sys.path), *arguments]
@@ -364,7 +364,8 @@ def main() -> int:
         ):
             stop_requested.wait(_TICK)
         _end(program, grace)
-        # Reads the rest of the pipe, because the last words matter most.
+        # The thread reads the rest of the pipe, because the last output is the most
+        # important.
         writer.join(_MARGIN / 2)
     return program.returncode if program.returncode >= 0 else 128 - program.returncode
 
@@ -379,7 +380,7 @@ def _write(program: subprocess.Popen[str], sink: TextIO) -> None:
 
 
 def _end(program: subprocess.Popen[str], grace: float) -> None:
-    """End the program's process group, first politely and then by force, and all
+    """End the program's process group, first by SIGTERM and then by SIGKILL, and all
     processes that left the group.
     """
     deadline = time.monotonic() + grace
@@ -391,7 +392,8 @@ def _end(program: subprocess.Popen[str], grace: float) -> None:
         _bury(program.pid)
     _signal_group(program.pid, signal.SIGKILL)
     program.wait()
-    # The children of killed processes become ours, hence the loop.
+    # The children of killed processes become ours, so this is repeated until there are
+    # none.
     while left := _children():
         for process in left:
             with contextlib.suppress(ProcessLookupError):
@@ -412,8 +414,8 @@ def _signal_group(group: int, number: int) -> bool:
 
 
 def _adopt_orphans() -> None:
-    """Become the parent of orphaned descendants. Only Linux has this; elsewhere the
-    process group must suffice.
+    """Become the parent of orphaned descendants. This exists only on Linux; on other
+    systems, only the process group is ended.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -427,7 +429,7 @@ def _children() -> list[int]:
     """Return the ids of this process's children, including zombies."""
     found: list[int] = []
     for path in Path("/proc/self/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # the thread has just ended
+        with contextlib.suppress(OSError):  # The thread may have just ended.
             found += map(int, path.read_text(encoding="ascii").split())
     return found
 

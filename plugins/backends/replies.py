@@ -1,9 +1,9 @@
 """Reads an answer with status 200: a reply with its reasoning and token counts, or a
 fault.
 
-One rule: a reply is readable text, in the requested choice, ended by the model or by
-its limit. An answer that was ended for another reason, or is in an unknown form, is a
-fault with its cause, and never an empty reply.
+A reply is readable text in the requested choice, and was ended by the model or by its
+limit. An answer that was ended for another reason, or is in an unknown form, is a fault
+with its cause, and never an empty reply.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ _BESIDE = frozenset(
         "provider_specific_fields",
     )
 )
-#: Maximum number of characters of a model's name that are read; fewer are shown.
+#: Maximum number of characters of a model's name that are read. Messages show fewer.
 _LONGEST_NAME = 4096
 
 
 def read_reply(body: bytes | bytearray, form: AnswerForm | None = None) -> ChatReply:
-    """Return the reply in the body of an answer with status 200; raise ChatFaultError
-    if there is none.
+    """Return the reply in the body of an answer with status 200. Raise ChatFaultError
+    if it has none.
     """
     try:
         answer = json.loads(body.decode())
@@ -141,8 +141,8 @@ def _choice(choices: Any) -> Mapping[str, Any]:
 
 
 def _finish(reason: Any) -> Finish | None:
-    """Return the reason why a reply ended, None if it is unknown; raise ChatFaultError
-    for a cause outside the model.
+    """Return the reason why a reply ended, or None if it is unknown. Raise
+    ChatFaultError if the model was not the cause.
     """
     meaning = _FINISHES.get(_word(reason))
     if meaning in _FAULTS:
@@ -185,15 +185,16 @@ def _said(
         )
     # A refusal is the model's own text, and is judged like any other reply.
     text, inline = split_thoughts(content or _words(message.get("refusal")))
-    if call is not None:  # Text beside a call is not an answer.
+    # When a tool was called, the text of the message is not the answer.
+    if call is not None:
         text, inline = call, join_thoughts(inline, text)
     fields = map(_words, (message.get("reasoning_content"), message.get("reasoning")))
     return _Said(text, join_thoughts(next(filter(None, fields), thoughts), inline))
 
 
 def _parts(parts: list[Any], body: bytes | bytearray) -> tuple[str, str]:
-    """Return the text and the reasoning of a content in parts; raise ChatFaultError for
-    a part that may hold text in an unknown form.
+    """Return the text and the reasoning of a content that consists of parts. Raise
+    ChatFaultError for a part that may hold text in an unknown form.
     """
     read = [_part(part) for part in parts if part is not None]
     if not read or None in read:
@@ -205,7 +206,7 @@ def _parts(parts: list[Any], body: bytes | bytearray) -> tuple[str, str]:
 
 
 def _part(part: Any) -> _Said | None:
-    """Return the text and the reasoning of one part; None for an unknown form."""
+    """Return the text and the reasoning of one part, or None if its form is unknown."""
     if isinstance(part, str):
         return _Said(part, "")
     if not isinstance(part, Mapping):
@@ -230,8 +231,8 @@ def _thoughts(part: Mapping[str, Any]) -> str:
 
 
 def _arguments(message: Mapping[str, Any]) -> str | None:
-    """Return the arguments of the first tool call, as JSON (some servers send the
-    object itself); None without a readable call.
+    """Return the arguments of the first tool call as JSON, or None if there is no
+    readable call. Some servers send the object itself instead of its JSON.
     """
     calls = message.get("tool_calls")
     first = (
@@ -265,7 +266,8 @@ def _check_empty(
     if elsewhere or not ("content" in message or cut_off):
         held = f", but a part '{quoted(str(elsewhere[0]), 30)}'" if elsewhere else ""
         raise _malformed(f"The reply has no content{held}", body)
-    if finish == "unread":  # the model's own call, which the server does not show
+    # The model made a malformed call, which the server does not show.
+    if finish == "unread":
         return
     if _wrote_nothing(usage) and not cut_off:
         raise _malformed("The reply is empty (0 tokens)", body)
@@ -277,8 +279,8 @@ def _check_empty(
 
 @lru_cache(maxsize=64)
 def _name(model: str) -> str:
-    """Return the server's name for the model, fit for display. Cached, because
-    thousands of replies share it.
+    """Return the server's name for the model, fit for display. Results are cached,
+    because thousands of replies have the same name.
     """
     return quoted(model, 200)
 
@@ -300,7 +302,7 @@ def split_thoughts(text: str) -> tuple[str, str]:
         if tag[1]:
             if depth:
                 thought.append(piece)
-            else:  # everything so far was reasoning
+            else:  # Everything before this tag was reasoning.
                 thought += [*said, piece]
                 said.clear()
             depth = max(depth - 1, 0)
@@ -334,8 +336,9 @@ def _words(value: Any) -> str:
 
 #: More tokens than any context has; a larger number is an error of the server.
 _MOST_TOKENS = 10**7
-#: Places where servers report counts: by name, or by ``object.name``, letters only and
-#: in lower case. Of several counts for one thing the largest is used.
+#: Places where servers report each count: its name, or ``object.name``, in letters only
+#: and in lower case. If a server reports a count in several places, the largest is
+#: used.
 _COUNTS: Mapping[str, tuple[str, ...]] = {
     "prompt": ("prompttokens", "inputtokens", "prompttokencount", "inputtokencount", "promptevalcount"),
     "completion": (
@@ -361,8 +364,8 @@ def count_tokens(usage: Any) -> tuple[Usage, str]:
     empty).
 
     Impossible counts are ignored. Reply tokens are the total minus the prompt, which
-    includes reasoning wherever it is counted. A cache larger than the prompt is not
-    part of it.
+    includes reasoning wherever it is counted. A cache that is larger than the prompt
+    was counted separately, unless the total contradicts that.
     """
     counts = dict(_counts(usage))
     prompt, completion, total, reasoning, cached, written = (

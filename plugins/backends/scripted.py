@@ -1,5 +1,5 @@
-"""The backend ``scripted``: replies from a YAML file (``--model scripted:FILE.yaml``),
-no server, no network::
+"""The backend ``scripted``, which takes replies from a YAML file (``--model
+scripted:FILE.yaml``) and needs no server and no network::
 
     seed: 7
     replies:  # the first one that fits is used
@@ -75,8 +75,8 @@ def _span(value: Any) -> Any:
 
 
 class Line(BaseModel):
-    """One line of a script: its condition, and its reply or fault; ``times`` and turns
-    count separately for each conversation.
+    """One line of a script: its condition, and its reply or fault. The uses of a line
+    (``times``), and its turns, are counted separately for each conversation.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -110,7 +110,7 @@ class Script(BaseModel):
 
 
 def read_script(path: Path) -> Script:
-    """Read a script; raises FileError with one ``file:line:col: error E...`` line for
+    """Read a script. Raise FileError with one ``file:line:col: error E...`` line for
     each mistake.
     """
     return read_document(path, Script, "script of replies", "replies:")
@@ -123,7 +123,7 @@ class Scripted:
 
     def __init__(self, script: Script, name: str) -> None:
         self._lines, self._seed, self._name = script.replies, script.seed, name
-        #: Conversation and line -> number of uses.
+        #: Number of uses of each line in each conversation.
         self._used: dict[tuple[str, int], int] = defaultdict(int)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -149,8 +149,8 @@ class Scripted:
                 line.retry_after,
             )
         if line.choose == "by_seed":
-            # Drawn rather than counted, so that the same question gets the same answer
-            # after a fault or in a resumed run.
+            # The turn is drawn and not counted, so that the same question gets the same
+            # answer after a fault or in a resumed run.
             turn = int(self._draw("reply", request, asked) * len(line.say))
         text = line.say[turn % len(line.say)]
         return ChatReply(
@@ -197,7 +197,9 @@ class Scripted:
 
 
 def connect(context: BackendContext) -> Connection:
-    """Read the script that the model's id names; raises FileError with its mistakes."""
+    """Return a connection to the script that the model's id names. Raise FileError with
+    the script's mistakes.
+    """
     path = Path(context.entry.id).expanduser()
     return Scripted(read_script(path), path.name)
 

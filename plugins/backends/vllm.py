@@ -1,8 +1,10 @@
-"""Open weights on GPUs through vLLM.
+"""The backends ``vllm`` and ``vllm-offline``, which run open weights on GPUs through
+vLLM.
 
 ``vllm`` starts a server for the run, or uses a running one; ``vllm-offline`` runs an
-engine in this process. In this order: options and flags, the server, the engine. Each
-process has its own engine, so ``vllm-offline`` is for sessions without ``-n``.
+engine in this process. This module has the options and flags first, then the server,
+then the engine. Each process has its own engine, so ``vllm-offline`` is for sessions
+without ``-n``.
 """
 
 from __future__ import annotations
@@ -88,8 +90,8 @@ MEANINGS: dict[str, str] = {name: meaning for name, (_, meaning) in FLAGS.items(
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:
-    """Return vLLM's command-line flags for these options; raises OptionError for a
-    value that makes no sense. Extra flags come last, so that they win.
+    """Return vLLM's command-line flags for these options. Raise OptionError for a value
+    that makes no sense. Extra flags come last, so that they override the others.
     """
     flags = []
     for name, (kind, _) in FLAGS.items():
@@ -131,10 +133,11 @@ def copies(options: Mapping[str, Any]) -> int:
 class Dealer:
     """Assigns each conversation to a copy of the model, in turn, at its first call.
 
-    vLLM's own balancing ignores prefixes: a subject that changed copies would be read
-    anew at each call. Assigning in turn keeps copies evenly loaded, whichever subjects
-    a run has (or a resumed run has left). Records do not depend on the copy. Two
-    sessions that share a server assign independently.
+    vLLM's own balancing ignores the beginnings of prompts: after each change of copy, a
+    subject's whole prompt would have to be read again. Assigning in turn keeps copies
+    evenly loaded, whichever subjects a run has (or a resumed run has left). The
+    recorded data do not depend on the copy. Two sessions that share a server assign
+    independently.
     """
 
     def __init__(self, copies: int) -> None:
@@ -153,8 +156,8 @@ class Dealer:
 #: Environment variable of the server's key, if it needs one; vLLM reads the same
 #: variable.
 KEY = "VLLM_API_KEY"
-#: Maximum seconds until a server is healthy, because weights may have to be downloaded
-#: first.
+#: Maximum seconds until a server is healthy. It is long, because the weights may have
+#: to be downloaded first.
 STARTUP_TIMEOUT = 3600.0
 #: Flags for every server: shared beginnings of prompts are cached, cache use is
 #: reported, the harness controls the sampling (a model's own generation_config could
@@ -170,8 +173,8 @@ _ALWAYS = (
 #: starts import from the working directory, which may be a stranger's. (An
 #: interpreter's ``-P`` would not reach those, and is unknown before Python 3.11.)
 _SAFE = ("env", "PYTHONSAFEPATH=1")
-#: Environment variables passed to the server: of the system, of accelerators, and of
-#: the libraries under vLLM, but no keys of other services.
+#: Environment variables passed to the server: those of the system, of accelerators, and
+#: of the libraries that vLLM uses, but no keys of other services.
 _NEEDED = re.compile(
     r"(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP|PYTHONHASHSEED|PYTHONPATH|VIRTUAL_ENV"
     r"|LD_LIBRARY_PATH|LD_PRELOAD|CONDA_PREFIX|MAX_JOBS|CC|CXX|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE"
@@ -185,8 +188,8 @@ _NEEDED = re.compile(
 def serve(context: BackendContext) -> StartedServer:
     """Start a server for the model, and return when it is healthy.
 
-    Raises OptionError for options that make no sense, and PluginError (with the end of
-    the log) for a server that does not come up.
+    Raise OptionError for options that make no sense. Raise PluginError, with the end of
+    the log, if the server does not become healthy.
     """
     check_model(context.entry.id)
     timeout = number_in(context.options, "startup_timeout", STARTUP_TIMEOUT)
@@ -297,8 +300,8 @@ _TEMPLATE = "chat_template_kwargs"
 
 
 class Engine:
-    """A vLLM engine as a ``Connection``: create it inside the event loop (which waits
-    until it is loaded).
+    """A vLLM engine as a ``Connection``: It must be created inside the event loop,
+    which is blocked until the engine is loaded.
     """
 
     def __init__(self, model: str, arguments: list[str], among: int) -> None:
@@ -309,8 +312,8 @@ class Engine:
         from vllm.v1.engine.async_llm import AsyncLLM
 
         self._vllm = vllm
-        #: Exceptions of vLLM for requests that it refuses: formerly ValueError, today
-        #: one of its own.
+        #: Exceptions that vLLM raises for requests which it refuses. Old versions raise
+        #: ValueError, newer ones an error of their own.
         self._refusals = (
             ValueError,
             getattr(vllm.exceptions, "VLLMClientError", ValueError),
@@ -335,7 +338,7 @@ class Engine:
             raise PluginError(
                 f"vLLM cannot load '{model}': {quoted(str(error))}"
             ) from error
-        # The engine would not notice that this process is killed, and would keep the
+        # If this process is killed, the engine does not notice it, and would keep the
         # GPU.
         children = multiprocessing.active_children()
         self._guard = Guard(
@@ -360,7 +363,8 @@ class Engine:
         # errors.
         engine, self._engine = self._engine, None
         if engine is not None:
-            # In a thread, because the caller may not have the patience to wait for it.
+            # The engine is ended in a thread, so that the caller can stop waiting for
+            # it.
             await asyncio.to_thread(self._end, engine)
 
     def _end(self, engine: Any) -> None:
@@ -425,7 +429,7 @@ class Engine:
             text = self._tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=True, **settings
             )
-        except Exception as error:  # templates raise arbitrary errors
+        except Exception as error:  # Templates may raise any error.
             raise ChatFaultError(
                 "bad_request", f"The model's chat template fails: {quoted(str(error))}"
             ) from None
@@ -451,9 +455,8 @@ class Engine:
             "temperature": sampling.temperature,
             "seed": sampling.seed,
             "stop": list(sampling.stop) or None,
-            "max_tokens": room
-            if most is None
-            else min(most, room),  # as the server does
+            # The server limits replies in the same way.
+            "max_tokens": room if most is None else min(most, room),
             **extra,
         }
         kind = self._vllm.SamplingParams
@@ -477,8 +480,8 @@ class Engine:
 
 
 def connect_offline(context: BackendContext) -> Connection:
-    """Load the engine; PluginError if vLLM is not installed or cannot
-    load the model.
+    """Load the engine. Raise PluginError if vLLM is not installed or cannot load the
+    model.
     """
     check_served(context.entry.served)
     if context.base_url:
@@ -510,7 +513,8 @@ VLLM_OFFLINE = BackendSpec(
     # Pictures need the model's own processor, which only the server has.
     capabilities=Capabilities(images=False),
     options=MEANINGS,
-    # A question beforehand would load the model twice; errors show when it is loaded.
+    # A test question before the run would load the model twice. Errors appear when the
+    # model is loaded.
     probe=False,
     summary="open weights on this machine's GPUs: a vLLM engine in this process, without a server, text only",
 )

