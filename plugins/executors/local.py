@@ -36,8 +36,8 @@ class LocalExecutor:
 
 
 class WorkerProcess:
-    """A worker process, started at its first job, and again at the next job after it
-    died.
+    """A worker process. It is started at its first job, and started again at the next
+    job after it died.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -45,8 +45,8 @@ class WorkerProcess:
         self._process: Process | None = None
 
     async def do(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Do the job in the process; raises WorkerDiedError if it exits before the job
-        ends.
+        """Do the job in the process. Raise WorkerDiedError if the process exits before
+        the job ends.
         """
         if self._process is None:
             self._process = await pipes.start(

@@ -24,8 +24,8 @@ from cheesebench import Report, WorkerDiedError
 HEADER = struct.Struct(">I")
 #: Maximum bytes read from a process at once.
 CHUNK = 1 << 18
-#: Errors of a machine that is briefly short of memory or processes, so that another
-#: start is worth a try.
+#: Errors of a machine that is briefly short of memory or processes. After one of them,
+#: the start is tried again.
 _SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EFAULT)
 #: Seconds before each further attempt to start a process.
 _PAUSES = (0.5, 2.0)
@@ -44,7 +44,7 @@ def pack(message: Any) -> bytes:
 
 
 def unpack(received: bytearray) -> Iterator[Any]:
-    """Yield, and remove, the whole messages among the bytes received."""
+    """Yield the complete messages among the bytes received, and remove them."""
     place = 0
     try:
         while len(received) >= place + HEADER.size:
@@ -76,7 +76,9 @@ def read_messages(jobs: Any) -> Iterator[bytes]:
 
 
 def write_all(pipe: Any, content: bytes) -> None:
-    """Write to an unbuffered pipe, which may accept only part of a long message."""
+    """Write everything to an unbuffered pipe, which may accept only part of a long
+    message at once.
+    """
     message = memoryview(content)
     while message:
         message = message[pipe.write(message) :]
@@ -96,10 +98,10 @@ def take_output() -> Any:
 
 
 async def start(module: str, log: Path) -> Process:
-    """Start ``main`` of a module with the sys.path of this process; its output is
-    appended to ``log``.
+    """Start a process that runs ``main`` of a module with the sys.path of this process.
+    The output of the process is appended to ``log``.
 
-    Raises WorkerDiedError if the machine cannot start another process.
+    Raise WorkerDiedError if the machine cannot start another process.
     """
     try:
         output: Any = open(log, "ab")  # noqa: SIM115 - closed below, the child has its own
@@ -135,7 +137,7 @@ async def _start(code: str, output: Any) -> Process:
                 stdout=subprocess.PIPE,
                 stderr=output,
                 limit=CHUNK,
-                # Ctrl-C is for the parent, which ends its workers itself.
+                # Ctrl-C must reach only the parent, which ends its workers itself.
                 start_new_session=True,
             )
         except OSError as error:
@@ -146,10 +148,10 @@ async def _start(code: str, output: Any) -> Process:
 
 
 async def end(process: Process, patience: float = 0.0) -> int:
-    """End a process and its children, after ``patience`` seconds to end by itself;
-    return its exit code.
+    """End a process and its children, and return its exit code. The process first has
+    ``patience`` seconds to end by itself.
 
-    ``start`` has made it the leader of a session of its own.
+    ``start`` has made the process the leader of a session of its own.
     """
     assert process.stdin is not None
     assert process.stdout is not None
@@ -161,7 +163,7 @@ async def end(process: Process, patience: float = 0.0) -> int:
         if process.returncode is None and not process.stdout.at_eof():
             process.kill()
     end_session(process.pid)
-    await process.stdout.read()  # its children may hold its output open
+    await process.stdout.read()  # Children of the process may keep its output open.
     return await process.wait()
 
 
@@ -170,7 +172,7 @@ def end_session(leader: int) -> None:
     Linux), none can be found.
     """
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # the process has just ended
+        with contextlib.suppress(OSError):  # The process may have just ended.
             process = int(stat.parent.name)
             session = int(
                 stat.read_text(errors="replace").rpartition(")")[2].split()[3]

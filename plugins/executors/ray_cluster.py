@@ -28,11 +28,11 @@ from cheesebench.plugins.executors import pipes
 
 #: Log of the driver process: output of Ray and the agents.
 LOG_NAME = "ray.log"
-#: Maximum number of jobs handed over at a time; the cluster decides how many run at
-#: once.
+#: Maximum number of jobs handed to the cluster at a time. The cluster decides how many
+#: of them run at once.
 CAPACITY = 2048
-#: Seconds that the driver process may take to end its processes (it needs ten at most
-#: by itself).
+#: Seconds that the driver process may take to end. It needs at most ten to end its own
+#: processes.
 PATIENCE = 15.0
 
 
@@ -64,7 +64,7 @@ class RayExecutor:
         self._listening: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
         self._ready: asyncio.Future[None] | None = None
-        #: Why this cluster gets no more jobs; empty if it does.
+        #: The reason why this cluster gets no more jobs, or "" if it still gets some.
         self._refusal = ""
         self._numbers = itertools.count()
         #: Running jobs by number, each with its report function and the future that
@@ -79,7 +79,7 @@ class RayExecutor:
         self._cells: dict[int, tuple[int, Job]] = {}
 
     async def start(self) -> None:
-        """Connect, and compare the installations of the nodes; raises CheeseBenchError
+        """Connect, and compare the installations of the nodes. Raise CheeseBenchError
         if they differ.
         """
         async with self._starting:
@@ -133,7 +133,7 @@ class RayExecutor:
                     _fail(self._waiting(), PluginError(self._refusal))
                 else:
                     self._hear(kind, *values)
-        # From now on, a job that begins waits for a new process.
+        # From now on, a job that begins waits for a new driver process.
         ready, *jobs = self._waiting()
         self._process = None
         code = await pipes.end(process)
@@ -178,7 +178,7 @@ class RayExecutor:
                 return
             report, ended = self._jobs[number]
             if kind == "again":
-                # The trial in progress is run anew, and counted as such.
+                # The trial in progress is run again, and the report says so.
                 report(
                     Report(
                         notes=[
@@ -193,7 +193,7 @@ class RayExecutor:
                 ended.set_exception(WorkerDiedError(text))
 
     async def close(self) -> None:
-        """End the driver process, and with it every Ray process that it started."""
+        """End the driver process and every Ray process that it started."""
         process, self._process = self._process, None
         if process is not None and self._listening is not None:
             self._listening.cancel()
@@ -201,7 +201,7 @@ class RayExecutor:
             # Otherwise the whole process is ending, and nothing can wait in a closed
             # loop.
             await asyncio.gather(self._listening, return_exceptions=True)
-        if self._ready is not None:  # it can no longer become ready
+        if self._ready is not None:  # The driver process can no longer become ready.
             self._ready.cancel()
         if process is not None:
             await pipes.end(process, PATIENCE)

@@ -1,5 +1,5 @@
-"""The process that drives Ray for a session, with jobs in one pipe and reports in
-another.
+"""The process that drives Ray for a session. It receives jobs through one pipe, and
+sends reports through another.
 
 Ray ends the process of a driver that loses its cluster. The session must survive that,
 because it writes the log, so the driver is a separate process. When the session ends,
@@ -36,28 +36,33 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from cheesebench import installation
 from cheesebench.plugins.executors import pipes, ray_task
 
-#: Target duration of a task's jobs in seconds (a task costs Ray milliseconds), and
-#: maximum number of its jobs.
+#: ``TASK_SECONDS`` is the target duration of a task in seconds; Ray needs some
+#: milliseconds for each task. ``TASK_JOBS`` is the maximum number of jobs in a task.
 TASK_SECONDS, TASK_JOBS = 0.5, 64
-#: Maximum number of attempts at a job whose process died, and at one whose node died.
+#: ``CRASHES`` is the maximum number of attempts at a job whose processes died,
+#: ``DEATHS`` at a job whose nodes died.
 CRASHES, DEATHS = 3, 20
 #: Seconds before the next attempt at a job whose node died. For about 15 s after a
 #: death, Ray still sends tasks to the dead node, and each fails at once.
 MISSED_SECONDS = 3.0
-#: Seconds that the nodes may take to report their installation; seconds between two
-#: checks of the cluster's size; seconds that this process may take to end once its
-#: input is closed.
+#: In seconds: ``CHECK_SECONDS`` limits the time in which the nodes report their
+#: installation, ``LOOK_SECONDS`` is the time between two checks of the cluster's size,
+#: and ``END_SECONDS`` limits the time in which this process ends once its input is
+#: closed.
 CHECK_SECONDS, LOOK_SECONDS, END_SECONDS = 120.0, 2.0, 10.0
-#: Seconds that an address may take to accept a connection; and seconds for reaching a
-#: cluster, or starting one on a busy machine.
+#: In seconds: ``REACH_SECONDS`` limits the time in which an address accepts a
+#: connection, and ``CONNECT_SECONDS`` the time for reaching a cluster, or for starting
+#: one on a busy machine.
 REACH_SECONDS, CONNECT_SECONDS = 10.0, 180.0
-#: Messages from the session; None at the end.
+#: Queue of the messages from the session. The last entry is None.
 Inbox = queue.SimpleQueue[bytes | None]
 
 
 @dataclass(eq=False)
 class Cell:
-    """A cell: one of its jobs, pickled, and the seconds that a job takes (if known)."""
+    """A cell: one of its jobs, pickled, and the number of seconds that a job takes, if
+    it is known.
+    """
 
     content: bytes
     seconds: float | None = None
@@ -65,8 +70,8 @@ class Cell:
 
 @dataclass(eq=False)
 class Work:
-    """A job. ``crashes`` and ``deaths`` count the processes and nodes that died with
-    it. After one, it runs alone.
+    """A job. ``crashes`` counts the processes that died with it, ``deaths`` the nodes.
+    After the first of either, the job runs in a task of its own.
     """
 
     number: int
@@ -105,7 +110,7 @@ class Driver:
         self.over = asyncio.Event()
 
     def hear(self, kind: str, *values: Any) -> None:
-        """Handle a message from the session: a cell, or a job of one."""
+        """Handle a message from the session, which has a cell or a job of a cell."""
         if kind == "cell":
             self._cells[values[0]] = Cell(values[1])
         else:
@@ -116,12 +121,12 @@ class Driver:
     def _say(self, *message: Any) -> None:
         try:
             pipes.write_all(self._pipe, pipes.pack(message))
-        except OSError:  # the session has ended
+        except OSError:  # The session has ended.
             self.over.set()
 
     async def check(self) -> None:
-        """Compare the installation of every node; tell the session whether jobs can be
-        done.
+        """Compare the installations of the nodes, and tell the session whether jobs can
+        be done.
         """
         found: dict[str, list[str]] = {}
         nodes = [
@@ -201,8 +206,8 @@ class Driver:
         self._dispatch()
 
     def _next(self) -> list[Work]:
-        """Take the jobs of the next task: from one cell, leaving enough for other
-        tasks.
+        """Take and return the jobs of the next task. All are from one cell, and enough
+        are left for other tasks.
         """
         works = [self._waiting.popleft()]
         cell = works[0].cell
@@ -260,8 +265,8 @@ class Driver:
     def _again(
         self, works: Iterable[Work], *, crashes: int = 0, deaths: int = 0, why: str
     ) -> None:
-        """Retry jobs, one per task, except a job that kills its process. The first job
-        is the interrupted one.
+        """Retry jobs, each in a task of its own, except a job that has failed too
+        often. The first job is the one that was interrupted.
         """
         works = list(works)
         for work in reversed(works):
@@ -278,12 +283,14 @@ class Driver:
 
 
 def main(jobs: BinaryIO) -> None:
-    """Connect as the first message says, then do jobs until ``jobs`` is closed."""
+    """Connect with the settings in the first message, then do jobs until ``jobs`` is
+    closed.
+    """
     pipe = pipes.take_output()
     options = pickle.loads(next(pipes.read_messages(jobs)))
     inbox: Inbox = queue.SimpleQueue()
-    # Started before connecting, because a session may end while a cluster does not
-    # answer.
+    # The thread is started before connecting, because a session may end while the
+    # cluster does not answer.
     threading.Thread(target=_receive, args=(jobs, inbox), daemon=True).start()
     cloudpickle.register_pickle_by_value(ray_task)
     # No usage statistics are sent unless they are asked for.
@@ -300,7 +307,8 @@ def main(jobs: BinaryIO) -> None:
                 namespace="cheesebench",
             )
     except Exception as error:
-        # Ray has many errors for a missing cluster: ConnectionError, RuntimeError, ...
+        # Ray raises many kinds of errors for a missing cluster (ConnectionError,
+        # RuntimeError and others).
         pipes.write_all(
             pipe, pipes.pack(("refused", f"Ray cannot be reached: {_line(error)}"))
         )

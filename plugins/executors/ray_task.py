@@ -1,5 +1,5 @@
-"""The task of a Ray node. It is sent by value, and imports nothing of ours before it
-has checked the installation.
+"""The task that Ray runs on a node. Its code is sent by value, and imports nothing of
+CheeseBench before it has checked the node's installation.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-#: Seconds after which finished trials are sent, and bytes that are sent at once. Ray
-#: keeps less than 100 kB in the memory of the driver, where it survives the death of a
-#: node.
+#: ``SEND_SECONDS`` is the time after which finished trials are sent, ``SEND_BYTES`` the
+#: number of bytes from which they are sent at once. Ray keeps a message of less than
+#: 100 kB in the memory of the driver, where it survives the death of a node.
 SEND_SECONDS, SEND_BYTES = 0.1, 64_000
 
 
@@ -24,13 +24,13 @@ def do_jobs(
     content: bytes,
     jobs: list[tuple[int, int, Any]],
 ) -> Iterator[bytes]:
-    """Do jobs of one cell; yield pickled messages.
+    """Do jobs of one cell, and yield pickled messages.
 
     ``path`` is the session's sys.path, ``expected`` its installation, ``content`` a
     pickled job of the cell; ``jobs`` have number, subject and yoke. A message is
-    ``("differs", phrases)``, the only one if there are no jobs, or ``("reports",
-    seconds, reports)``: the seconds since the first job began, and for each report the
-    number of its job, whether it is the last, and the report, pickled.
+    ``("differs", phrases)``, which is the only one if there are no jobs, or
+    ``("reports", seconds, reports)``: the seconds since the first job began, and for
+    each report the number of its job, whether it is the last, and the report, pickled.
     """
     # If a directory of the session also exists on this node, plugins in it can be
     # loaded.
@@ -41,7 +41,7 @@ def do_jobs(
         from cheesebench import differences, installation, run_job
 
         problems = differences(installation(), expected)
-    # The installation is missing, broken, or of a version without these.
+    # The installation is missing or broken, or its version does not have these modules.
     except Exception as error:
         problems = [f"cheesebench cannot be imported ({type(error).__name__}: {error})"]
     if problems or not jobs:

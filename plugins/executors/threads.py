@@ -1,5 +1,5 @@
-"""Threads of this process, for agents that other processes cannot load (those of a
-conftest.py).
+"""Runs subjects in threads of this process, for agents that other processes cannot
+load, such as those of a conftest.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from cheesebench import ExecutorContext, Job, JobRunner, Report
 
-#: Seconds that threads have to end their trials when the session closes; after that
+#: Seconds that threads have to end their trials when the session closes. After that,
 #: they are abandoned.
 STOP_SECONDS = 2.0
 #: Maximum number of a thread's reports that wait for the event loop, which responds
@@ -49,7 +49,7 @@ class ThreadExecutor:
                 report(message)
 
         def finish(error: Exception | None) -> None:
-            if ended.done():  # the job was cancelled
+            if ended.done():  # The job was cancelled.
                 return
             if error is None:
                 ended.set_result(None)
@@ -67,8 +67,8 @@ class ThreadExecutor:
                     if self._stopping.is_set():
                         return
             except Exception as error:
-                # A bug in CheeseBench: the caller waiting for this subject must be
-                # notified.
+                # This is a bug in CheeseBench, and the caller that waits for this
+                # subject must be told of it.
                 problem = error
             call_in_loop(finish, problem)
 
@@ -80,7 +80,7 @@ class ThreadExecutor:
         self._idle.append(runner)
 
     async def close(self) -> None:
-        """Let the threads end their trials, for a moment."""
+        """Wait up to ``STOP_SECONDS`` for the threads to end their trials."""
         self._stopping.set()
         deadline = time.monotonic() + STOP_SECONDS
         for thread in self._threads:

@@ -1,7 +1,7 @@
 """The worker process: does one job after another until its standard input is closed.
 
-That also happens when the session that started it dies, so the worker never outlives
-it.
+The input is also closed when the session dies that started the worker, so the worker
+never outlives its session.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from cheesebench import ModelEntry, hookimpl, load_models
 
 __all__ = ["cheesebench_models"]
 
-#: The lists, in display order.
+#: Names of the lists, in display order.
 LISTS = ("local", "paper", "open_weights", "proprietary")
 
 

@@ -1,5 +1,5 @@
-"""The top-down map: a line per row of the arena, the agent as an arrow, then the text
-of the state.
+"""The top-down map: a line per row of the arena with the agent as an arrow, and below
+it the text of the state.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cheesebench import Scene
 
-#: The agent, by heading (``cheesebench.HEADINGS``).
+#: The character for the agent, by heading (``cheesebench.HEADINGS``).
 ARROWS = "↑↗→↘↓↙←↖"
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from cheesebench import HEADINGS, Scene
 from cheesebench.plugins.views import boards
 
-#: The agent, which always looks up.
+#: The character for the agent, which always looks up.
 AGENT = "↑"
-#: A hidden square in the field of view; and its substitute if the place has a ``?`` of
-#: its own.
+#: ``FOG`` is the character for a hidden square in the field of view. ``OTHER_FOG``
+#: replaces it if the place has a ``?`` of its own.
 FOG, OTHER_FOG = "?", "░"
 #: Separator of squares in a rotated world.
 GAP = " "

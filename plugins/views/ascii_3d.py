@@ -1,5 +1,5 @@
-"""The view in first person: walls that grow as they come nearer, the floor before the
-agent, landmarks above.
+"""The view in first person, with walls that grow as they come nearer, the floor before
+the agent, and landmarks above.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MIDDLE = COLUMNS // 2
 #: straight ahead.
 WIDE = 1.2
 #: A wall ``d`` squares ahead reaches ``FOCUS / (d + BACK)`` rows above and below the
-#: horizon. That is all rows right in front of the agent (d = 0.5), and slowly fewer
-#: beyond, as if the eye stood a little behind it.
+#: horizon. Right in front of the agent (d = 0.5) these are all rows. Farther away their
+#: number falls slowly, as if the eye stood a little behind the agent.
 BACK = 2.3
 FOCUS = HALF * (0.5 + BACK)
 #: Wall characters, each with the distance (in squares) up to which it is used.
 SHADES = ((1.0, "█"), (3.0, "▓"), (7.0, "▒"), (math.inf, "░"))
-#: Crossings nearer to each other than this are one, because the ray passes through a
-#: corner.
+#: Crossings that are nearer to each other than this count as one, because the ray
+#: passes through a corner.
 _SAME = 1e-9
 
 Vector = tuple[float, float]
@@ -59,7 +59,9 @@ def height(ahead: float) -> int:
 
 
 def floor_row(ahead: float) -> int:
-    """Return the row below the horizon (from 0) for floor at this distance."""
+    """Return the row of the floor at this distance, counted from 0 at the horizon
+    downwards.
+    """
     return min(HALF - 1, int(FOCUS / (ahead + BACK)))
 
 
@@ -79,7 +81,9 @@ class Lens:
     one: Numbers
     """A square for each column and each step along its ray ..."""
     other: Numbers
-    """... and a second one (or the same): the ray ends if both are opaque."""
+    """A second square (or the same one) for each of these steps. The ray ends if both
+    are opaque.
+    """
     heights: Numbers
     """Height above the horizon, in rows, of a wall on that square."""
     shades: NDArray[np.uint32]
@@ -120,7 +124,9 @@ class Optics:
 
 
 class _Rays:
-    """Like ``Lens``, with squares as pairs of columns and rows."""
+    """The same data as in ``Lens``, with each square as a pair of offsets in columns
+    and rows.
+    """
 
     def __init__(self, heading: int, reach: int) -> None:
         import numpy as np

@@ -26,8 +26,8 @@ def crossed(across: int, down: int) -> Iterator[tuple[Offset, Offset]]:
     right, below = (1 if across > 0 else -1), (1 if down > 0 else -1)
     x = y = 0
     while True:
-        # The sign tells which comes next: the crossing of a column's edge, or of a
-        # row's edge.
+        # The sign says whether the line next crosses the edge of a column or that of a
+        # row.
         side = (2 * x + 1) * high - (2 * y + 1) * wide
         if side == 0:
             yield ((x + 1) * right, y * below), (x * right, (y + 1) * below)
@@ -50,8 +50,8 @@ class Sight:
     def __init__(self, width: int, height: int, opaque: int, tall: int) -> None:
         self.width, self.height = width, height
         self._opaque, self._tall = opaque, tall
-        #: For each offset (row by row from the north-west): the squares, as bits, that
-        #: see the square at this offset from them.
+        #: For each offset (row by row from the north-west), a bit for each square:
+        #: whether it sees the square at this offset from it.
         self._seers: list[int] = [0] * ((2 * width - 1) * (2 * height - 1))
         self._look()
 
@@ -92,7 +92,8 @@ class Sight:
         """Return the squares from which the line to the square at an offset is free."""
         steps = gcd(across, down)
         if steps > 1:
-            # The line passes the centre of a square: first up to there, then the rest.
+            # The line passes the centre of a square, so its two parts, up to that
+            # square and beyond, are checked one after the other.
             across_one, down_one = across // steps, down // steps
             first = free[self._place(across_one, down_one)]
             rest = free[self._place(across - across_one, down - down_one)]
@@ -150,15 +151,17 @@ OPAQUE = frozenset({"wall", "door", "solid", "landmark"})
 
 
 def frame_of(heading: int) -> tuple[int, int, int, int]:
-    """Return forward (across, down) and right (across, down); for odd headings in units
-    of half a diagonal.
+    """Return two directions, each as (across, down): forward and right. For odd
+    headings they are in units of half a diagonal.
     """
     across, down = FORWARD_OF[heading]
     return across, down, -down, across
 
 
 class Board:
-    """A scene prepared for views from its squares, which are numbered row by row."""
+    """A scene that is prepared for views from its squares. The squares are numbered row
+    by row.
+    """
 
     def __init__(self, scene: Scene, sight: Sight) -> None:
         import numpy as np

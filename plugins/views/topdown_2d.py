@@ -1,5 +1,5 @@
-"""The top-down map as a picture: crisp squares, glyphs and a heading marker, with equal
-bytes for equal scenes.
+"""The top-down map as a picture with crisp squares, glyphs and a marker of the heading.
+Equal scenes give equal bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 #: First and last row of small letters in the font. A glyph keeps its position relative
 #: to them (``,`` is not ``'``).
 _FIRST, _LAST = 3, 9
-#: Rows of the tallest glyphs: a square can hold them magnified by ``side // _TALLEST``.
+#: Height of the tallest glyphs in rows. A square of ``side`` pixels can hold them
+#: magnified by ``side // _TALLEST``.
 _TALLEST = 8
 #: Side in pixels of the pattern for a character that the font lacks.
 _PATTERN = 7
@@ -34,8 +35,8 @@ def drawn_glyph(glyph: str, side: int) -> Drawn:
     """Return a character as a bitmap (mode "1") for squares of ``side`` pixels.
 
     The font is Pillow's own bitmap font, which has Latin letters and signs. Any other
-    character becomes a framed pattern of its code point's bits: not readable, but
-    unique.
+    character becomes a framed pattern of its code point's bits: The pattern cannot be
+    read, but is unique.
     """
     bitmap = _letter(glyph) or _pattern(ord(glyph))
     factor = max(1, side // _TALLEST)
@@ -45,7 +46,7 @@ def drawn_glyph(glyph: str, side: int) -> Drawn:
 
 
 def _letter(glyph: str) -> Drawn | None:
-    """Return the font's bitmap; None for a character that it lacks."""
+    """Return the font's bitmap, or None for a character that the font lacks."""
     if not " " < glyph <= "ÿ":
         return None
     font = ImageFont.load_default_imagefont()
@@ -69,13 +70,13 @@ def _pattern(code: int) -> Drawn:
 #: Side of the picture in pixels. Vision models look at tiles of 224 to 448 pixels, and
 #: half of this is still legible.
 SIDE = 448
-#: Minimum side of a square in pixels; sides are even. A large arena therefore makes a
-#: larger picture.
+#: Minimum side of a square in pixels; sides are even. Because of this minimum, a large
+#: arena makes a larger picture.
 LEAST = 16
 WALL = "#"
 
-# Numbers of the colours. Glyphs and shapes carry all information, too, so colour is
-# never needed.
+# Numbers of the colours. Glyphs and shapes also carry all information, so the picture
+# can be read without colour.
 _MARGIN, _VOID, _WALL, _FLOOR, _LINE, _DOOR, _LANDMARK, _INK, _LIGHT, _AGENT = range(10)
 _BASIC = (
     (255, 255, 255), (255, 255, 255), (66, 72, 84), (250, 248, 242), (222, 218, 208),
