@@ -149,12 +149,12 @@ class RayExecutor:
     def _hear(self, kind: str, *values: Any) -> None:
         if kind == "ready":
             assert self._ready is not None
-            # Otherwise the session has stopped waiting for it.
+            # If not, the session has stopped waiting for it.
             if not self._ready.done():
                 self._ready.set_result(None)
         elif kind == "reports":
             for number, packed in values[0]:
-                # Otherwise the session has stopped waiting for it.
+                # If not, the session has stopped waiting for it.
                 if number in self._jobs:
                     report, ended = self._jobs[number]
                     try:
