@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from cheesebench.amounts import rounded
 from cheesebench.errors import CheeseBenchError, OptionError
-from cheesebench.experiment import language_models
+from cheesebench.experiment import language_models, unfinished
 from cheesebench.experiment.cells import familywise
 from cheesebench.experiment.earlier import Earlier
 from cheesebench.experiment.log import RunLog
@@ -25,7 +25,6 @@ from cheesebench.experiment.provenance import describe_protocols, new_run_id
 from cheesebench.experiment.replay import check_resumable
 from cheesebench.experiment.session import RunSession
 from cheesebench.experiment.shards import describe_shard
-from cheesebench.experiment.unfinished import left_to_run
 from cheesebench.interfaces import BaseSpecification
 from cheesebench.planning import rehearse, too_short
 from cheesebench.planning.asking import next_requests
@@ -188,11 +187,11 @@ class ModelRun:
         assert self.log is not None
         settings, left = self.settings, self._next_subjects(cells)
         # A replay needs no servers, and a resumed run none for finished cells.
-        unfinished = {plan.model for (plan, _), _ in left}
+        waiting = {plan.model for (plan, _), _ in left}
         models = {
             name: model
             for name, model in settings.language.items()
-            if self.source is None and (self._existing is None or name in unfinished)
+            if self.source is None and (self._existing is None or name in waiting)
         }
         if not models:
             return
@@ -221,7 +220,9 @@ class ModelRun:
         """
         assert self.log is not None
         own = [cell for cell in cells if cell[0].model in self.settings.language]
-        left = [(cell, left_to_run(self.log, cell[0], judge_set)) for cell in own]
+        left = [
+            (cell, unfinished.left_to_run(self.log, cell[0], judge_set)) for cell in own
+        ]
         return [(cell, subjects[0]) for cell, subjects in left if subjects]
 
     def _warn_of_contexts(
@@ -304,7 +305,7 @@ class ModelRun:
         """Whether nothing is left to run."""
         log = self.log
         return log is not None and all(
-            not left_to_run(log, plan, judge_set) for plan in log.plans()
+            not unfinished.left_to_run(log, plan, judge_set) for plan in log.plans()
         )
 
     def is_over(self, plan: CellPlan) -> bool:

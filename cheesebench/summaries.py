@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from cheesebench import frozen
 from cheesebench.errors import OptionError
+from cheesebench.experiment import unfinished
 from cheesebench.experiment.log_file import is_claimed
-from cheesebench.experiment.unfinished import is_finished
 from cheesebench.statistics import RunSummary, summarise_subjects
 from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import plural
@@ -29,7 +29,9 @@ def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSumma
     """
     plans, manifest = log.plans(), log.manifest
     if is_claimed(log.path) if finished_only is None else finished_only:
-        finished = [plan for plan in plans if is_finished(log, plan, judge_set)]
+        finished = [
+            plan for plan in plans if unfinished.is_finished(log, plan, judge_set)
+        ]
         manifest = {
             **manifest,
             "in_progress": f"{len(finished)} of {plural(len(plans), 'cell')}",
@@ -89,10 +91,13 @@ def _frozen_set(logs: Iterable[RunLog]) -> str:
 
 def _check_joins(log: RunLog, plan: CellPlan, owner: dict[CellKey, RunLog]) -> None:
     """Raise OptionError for a cell that is not whole, or is also in another log."""
-    if not is_finished(log, plan, judge_set):
+    if not unfinished.is_finished(log, plan, judge_set):
+        is_open = unfinished.left_to_run(log, plan, judge_set)
+        what = "is not finished" if is_open else "was given up"
+        remedy = f"Continue it (pytest --resume {log.run_id}), or leave it out."
         raise OptionError(
-            f"{log.path} is not whole: {plan.label} ({plan.model}) is not finished. "
-            f"Continue it (pytest --resume {log.run_id}), or leave it out."
+            f"{log.path} is not whole: {plan.label} ({plan.model}) {what}. "
+            f"{remedy if is_open else 'Leave it out.'}"
         )
     if plan.key in owner:
         raise OptionError(

@@ -16,11 +16,11 @@ from cheesebench.commands.common import (
     shown_path,
     write_output,
 )
+from cheesebench.experiment import unfinished
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.provenance import check_run_id
 from cheesebench.experiment.shards import merge_runs
-from cheesebench.experiment.unfinished import is_finished
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.records import CellPlan
 from cheesebench.statistics.judgement import judge_set
@@ -61,20 +61,20 @@ def run(options: argparse.Namespace) -> int:
         write_output(report, str(log.directory / "report.md"))
         texts.append(plugins.report("text", summary, log))
         left.extend(
-            plan for plan in log.plans() if not is_finished(log, plan, judge_set)
+            plan for plan in log.plans() if unfinished.left_to_run(log, plan, judge_set)
         )
 
     merged = merge_runs(shards, results, options.run_id, complete)
     write_output(texts[0], None)
     directory = merged.path.parent
     absent = {plan.key for cells in merged.missing.values() for plan in cells}
-    unfinished = [plan for plan in left if plan.key not in absent]
+    waiting = [plan for plan in left if plan.key not in absent]
     lines = [
         *(
             f"Missing: shard {shard} ({_cells(cells)})."
             for shard, cells in merged.missing.items()
         ),
-        *([f"Unfinished: {_cells(unfinished)}."] if unfinished else []),
+        *([f"Unfinished: {_cells(waiting)}."] if waiting else []),
     ]
     if lines:
         lines.append(

@@ -14,7 +14,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
-    Iterable,
+    Container,
     Iterator,
     Mapping,
     Sequence,
@@ -43,7 +43,7 @@ from cheesebench.redaction import quoted
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
-    from cheesebench.records import CellPlan, TrialRecord
+    from cheesebench.records import CellPlan
 
 #: Initial limit of calls in flight.
 START = 16
@@ -502,13 +502,17 @@ class Hope:
             self.subjects.add(subject)
 
     @property
-    def gone(self) -> bool:
-        return self.given_up or (
+    def enough(self) -> bool:
+        """Whether enough replies were seen, and none could be read."""
+        return (
             not self.was_read
-            and self.to_repeat <= 0
             and self.unread >= HOPELESS_REPLIES
             and len(self.subjects) >= HOPELESS_SUBJECTS
         )
+
+    @property
+    def gone(self) -> bool:
+        return self.given_up or (self.to_repeat <= 0 and self.enough)
 
 
 @dataclass(slots=True)
@@ -680,39 +684,53 @@ def _said_in(reply: ChatReply) -> str:
 _DECIDED = "the cell is decided"
 
 
-def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
-    """Return the evidence in a log on whether a cell's replies can be read. Only
-    finished subjects count, because the others are replayed. All recorded replies count
-    if they show that the cell was given up.
+def is_given_up(log: RunLog, plan: CellPlan) -> bool:
+    """Return whether a cell was given up, because all recorded replies say together
+    that none can be read. A recorded reply outside of any trial may be readable.
     """
-    to_repeat, records = log.calls.to_repeat(plan), list(log.trials(plan))
+    if not plan.agent:
+        return False
+    every = _evidence(log, plan, range(plan.subjects))
+    return every.enough and _outside_of_trials(log, plan) <= 0
+
+
+def _outside_of_trials(log: RunLog, plan: CellPlan) -> int:
+    """Return the number of replies that will be replayed, but are not in a record."""
     finished = log.completed_subjects(plan)
-    hope = _evidence(records, lambda subject: subject in finished)
-    everyone = _evidence(records, lambda subject: True)
-    # A recorded reply that belongs to no recorded trial may be readable.
-    everyone.to_repeat = to_repeat - sum(
+    return log.calls.to_repeat(plan) - sum(
         record.tally.get("calls", 0)
+        for records in log.recorded_subjects(plan)
         for record in records
         if record.subject not in finished
     )
-    if everyone.gone:
-        everyone.given_up = everyone.noted = True
-        return everyone
-    hope.to_repeat = to_repeat
+
+
+def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
+    """Return the evidence in a log that a cell's replies can be read. Only finished
+    subjects count, because the others are replayed, unless the cell was given up.
+    """
+    if is_given_up(log, plan):
+        hope = _evidence(log, plan, range(plan.subjects))
+        hope.given_up = hope.noted = True
+        return hope
+    hope = _evidence(log, plan, log.completed_subjects(plan))
+    hope.to_repeat = log.calls.to_repeat(plan)
     return hope
 
 
-def _evidence(records: Iterable[TrialRecord], counts: Callable[[int], bool]) -> Hope:
-    """Return the evidence of a cell's trials; unreadable replies are counted for the
-    subjects for which ``counts`` is true.
+def _evidence(log: RunLog, plan: CellPlan, counted: Container[int]) -> Hope:
+    """Return the evidence of a cell's trials, up to a reply that was read; unreadable
+    replies are counted for the ``counted`` subjects.
     """
     hope = Hope()
-    for record in records:
+    for record in itertools.chain.from_iterable(log.recorded_subjects(plan)):
         asked = record.tally.get("calls", 0) - record.tally.get("notes", 0)
-        hope.was_read |= asked > record.tally.get("unparsed", 0)
+        if asked > record.tally.get("unparsed", 0):
+            hope.was_read = True
+            break
         # Empty replies are counted by ``SilenceWatch``.
         said = asked - record.tally.get("empty", 0)
-        if said > 0 and counts(record.subject):
+        if said > 0 and record.subject in counted:
             hope.unread += said
             hope.subjects.add(record.subject)
     return hope

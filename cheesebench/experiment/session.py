@@ -182,7 +182,7 @@ class RunSession:
         cells = [
             (cell.plan, cell.specification)
             for cell in self._cells.values()
-            if not unfinished.is_finished(self._log, cell.plan, self._judge)
+            if unfinished.left_to_run(self._log, cell.plan, self._judge)
         ]
         asyncio.run_coroutine_threadsafe(self._places.start(cells), loop).result()
         if self._language is not None:

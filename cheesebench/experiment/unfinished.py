@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cheesebench.experiment.calling import is_given_up
 from cheesebench.records import SetResult, sets_until
 
 if TYPE_CHECKING:
@@ -19,11 +20,19 @@ JudgeSet = Callable[["CellPlan", Iterable[Sequence["TrialRecord"]]], SetResult]
 
 
 def is_finished(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> bool:
-    return not left_to_run(log, plan, judge)
+    """Return whether every subject that the cell needs was run to its end."""
+    return not _not_ended(log, plan, judge)
 
 
 def left_to_run(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> Sequence[int]:
-    """Return the subjects to run next, in order; none if the cell is finished."""
+    """Return the subjects that a resumed run runs next, in order; none if the cell is
+    finished, or was given up.
+    """
+    to_run = _not_ended(log, plan, judge)
+    return [] if to_run and is_given_up(log, plan) else to_run
+
+
+def _not_ended(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> Sequence[int]:
     complete = log.completed_subjects(plan)
     if not plan.sequential or judge is None:
         return [one for one in range(plan.subjects) if one not in complete]

@@ -103,8 +103,9 @@ class CellItem(pytest.Item):
             assert self.run.log is not None
             text = explanations.missing_trials(self.run, self.result)
             if exit_status.never_acted(self.result):
-                remedy = exit_status.how_to_act(self.run.log.run_id, self.result)
-                text = f"{self.result.reason}\n\n{remedy}"
+                if exit_status.is_over(self.run.log, self.result):
+                    text = exit_status.how_to_act(self.run.log.run_id, self.result)
+                text = f"{self.result.reason}\n\n{text}"
             raise NotMeasuredError(printable(text))
 
     def runtest(self) -> None:

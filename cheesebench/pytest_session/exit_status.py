@@ -6,15 +6,19 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from signal import Signals
 from typing import NamedTuple
 
 import pytest
 
+from cheesebench.experiment import unfinished
+from cheesebench.experiment.log import RunLog
+from cheesebench.records import CellPlan
 from cheesebench.statistics import CellResult, Verdict, gate
 from cheesebench.statistics.comparison import RunComparison
+from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import NEVER_ACTED, plural
 
 
@@ -68,7 +72,7 @@ class Findings:
     """Options of larger budgets, if a budget was spent."""
     interrupted: str
     """What has interrupted the session; empty if nothing has."""
-    unfinished: int
+    unfinished: Collection[CellPlan]
     """Cells that a resumed run can continue."""
 
     def count(self, verdict: Verdict) -> int:
@@ -96,8 +100,11 @@ class Findings:
 
     @property
     def mute(self) -> list[CellResult]:
-        """Cells in which no reply named an action: resuming them asks nothing anew."""
-        return list(filter(never_acted, self.cells))
+        """Cells in which no reply named an action, and that are over: resuming them
+        asks nothing anew.
+        """
+        over = (one for one in self.cells if one.plan not in self.unfinished)
+        return list(filter(never_acted, over))
 
     @property
     def cause(self) -> str:
@@ -110,7 +117,7 @@ class Findings:
             if one.missing and not never_acted(one)
             for cause in one.causes
         ]
-        calls = ["no reply named an action"] * bool(self.mute)
+        calls = ["no reply named an action"] * any(map(never_acted, self.cells))
         causes = list(dict.fromkeys([*calls, *known]))
         more = len(causes) - 1
         others = f", and {plural(more, 'other cause')}" if more > 0 else ""
@@ -139,6 +146,15 @@ def never_acted(cell: CellResult) -> bool:
     return cell.verdict is Verdict.ERROR and cell.reason.startswith(NEVER_ACTED)
 
 
+def is_over(log: RunLog, cell: CellResult) -> bool:
+    """Return whether a resumed run asks nothing in this cell. Ten empty replies in a
+    row are read again, so a server that gave nothing else stays broken there.
+    """
+    silent = any("empty replies in a row" in cause for cause in cell.causes)
+    never = never_acted(cell) and silent and not cell.outcomes["budget"]
+    return never or not unfinished.left_to_run(log, cell.plan, judge_set)
+
+
 def reason(status: int | pytest.ExitCode, found: Findings) -> str:
     """Return why the session ends with this exit status, in a sentence; empty if pytest
     says it.
@@ -162,8 +178,8 @@ def interrupted(by: str) -> str:
 def _ended(status: int, found: Findings) -> str:
     if not found.interrupted:
         return ""
-    are = "is" if found.unfinished == 1 else "are"
-    cells = f"{found.unfinished} of {plural(len(found.cells), 'cell')} {are} unfinished"
+    are = "is" if len(found.unfinished) == 1 else "are"
+    cells = f"{len(found.unfinished)} of {plural(len(found.cells), 'cell')} {are} unfinished"
     what = (
         f"{cells}, so nothing is decided" if found.unfinished else "every cell was run"
     )

@@ -14,7 +14,6 @@ from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import LATEST
 from cheesebench.experiment.observers import Observers
-from cheesebench.experiment.unfinished import is_finished
 from cheesebench.files import write_whole
 from cheesebench.options import BY_KEY
 from cheesebench.pytest_session import ci, exit_status, refusals, resuming
@@ -22,7 +21,6 @@ from cheesebench.pytest_session.run import PytestRun, shown
 from cheesebench.records import CellPlan
 from cheesebench.statistics import RunSummary, Verdict
 from cheesebench.statistics.comparison import THIS_RUN, RunComparison
-from cheesebench.statistics.judgement import judge_set
 from cheesebench.statistics.wording import plural
 from cheesebench.terminal import printable
 
@@ -200,20 +198,10 @@ class Reporting:
         self._say_failed_observers(log, summary)
 
     def _resumable(self, log: RunLog) -> list[CellPlan]:
-        """Return the unfinished cells that a resumed run can continue. A cell in which
-        no reply named an action is not one of them.
-        """
+        """Return the unfinished cells that a resumed run can continue."""
         assert self._summary is not None
-        mute = {
-            cell.plan.key
-            for cell in self._summary.cells
-            if exit_status.never_acted(cell)
-        }
-        return [
-            plan
-            for plan in log.plans()
-            if plan.key not in mute and not is_finished(log, plan, judge_set)
-        ]
+        cells = self._summary.cells
+        return [one.plan for one in cells if not exit_status.is_over(log, one)]
 
     def _link(self, log: RunLog) -> str:
         """Return the line of a comment that says where the rest is."""
@@ -226,8 +214,6 @@ class Reporting:
 
     def _say_unfinished(self, log: RunLog) -> None:
         plans, unfinished = log.plans(), self._unfinished
-        # Cells in which no reply named an action do not count as unfinished, because
-        # resuming would not help them.
         self._run.told_how_to_go_on = True
         if not unfinished:
             return
@@ -354,7 +340,7 @@ class Reporting:
                 f"{BY_KEY[key].short} {value}" for key, value in self._larger[0].items()
             ),
             interrupted=run.interrupted or "an internal error" * broke,
-            unfinished=len(self._unfinished),
+            unfinished=self._unfinished,
         )
 
     def _reason(
