@@ -1,8 +1,8 @@
-"""Scores of the built-in agents: the tables of docs/agents.md.
+"""Measures the scores of the built-in agents, for the tables of docs/agents.md.
 
-Runs the design ``cohort`` with every agent through the shipped protocols (seed 0, view
-``ascii_2d``) and prints two tables in Markdown: rates over the trials that are judged,
-and rates of all trials by session. About 20 seconds.
+It runs the design ``cohort`` with every agent through the shipped protocols (seed 0,
+view ``ascii_2d``) and prints two tables in Markdown: rates over the trials that are
+judged, and rates of all trials by session. This takes about 20 seconds.
 
     python benchmarks/agents.py
 """

@@ -1,10 +1,10 @@
-"""The board of the built-in agents on the frozen set, in docs/results.md, made by
-``cheesebench report --board`` from the logs that are kept.
+"""Makes the board of the built-in agents on the frozen set, which is in
+docs/results.md, by ``cheesebench report --board`` from the logs that are kept.
 
     python benchmarks/baseline_board.py --measure --write
 
-``--measure`` runs the agents anew, as entries of the board are run, and keeps their
-logs; without it the board is made of those that are there.
+``--measure`` runs the agents again, by the rules for entries of the board, and keeps
+their logs. Without it, the board is made from the stored logs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ PAGE = PROJECT / "docs" / "results.md"
 SET = "2026.1"
 AGENTS = ("random", "tabular-ql", "hippocampal-ql", "place-learner")
 LOG = "run.sqlite"
-#: The declarations for a program, which reads no prompts, and costs nothing.
+#: The declarations of an entry that is a program. It reads no prompts, and costs
+#: nothing.
 ENTRY = """trained_on: []
 prompts: the set's
 dollars: 0

@@ -1,10 +1,13 @@
-"""Rates of false and of justified remarks by the check of answers.
+"""Measures how often the check for a preferred answer makes a false remark, and a
+justified one.
 
     python benchmarks/by_answer.py [--runs 300]
 
-Subjects' rates are beta-distributed (mean and intraclass correlation as named), over
-20 trials each, answers balanced over them. Prints the largest share of false remarks,
-and the power for subjects with 100 and 50 %.
+Each subject has 20 trials with the same right answer, and each answer is that of
+equally many subjects. The subjects' rates have a beta distribution with the mean and
+the intraclass correlation of the setting. The program prints the largest share of false
+remarks, and the power for subjects whose rates are 100 % for one answer and 50 % for
+the other.
 """
 
 from __future__ import annotations

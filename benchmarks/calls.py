@@ -1,5 +1,5 @@
-"""Speed and cost of runs that ask a model, against a local server in a process of its
-own.
+"""Measures the speed and the cost of runs that ask a model, against a local server in a
+process of its own.
 
 Three runs by default: nine protocols in three text views, at capacity 64, with one
 subject per cell and with several (a run can be ``times faster`` than one call at a time
@@ -42,7 +42,8 @@ from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 
-#: Latency of the server in seconds, normally and in the long run.
+#: Latency of the server in seconds, ``LATENCY`` is normal, ``BRIEF`` is that of the
+#: long run.
 LATENCY, BRIEF = 0.2, 0.02
 #: Reply of the server, for a subject that moves and turns, and never looks.
 REPLY = "LEARNINGS: none\nACTIONS: FORWARD, FORWARD, ROTATE_LEFT, FORWARD, FORWARD, FORWARD, ROTATE_RIGHT, FORWARD"
@@ -52,14 +53,15 @@ ONE_BY_ONE = 60
 #: The measured part of a run, in seconds from its start. It has enough subjects, the
 #: limiter has opened, and everything is compiled.
 STEADY = (6.0, 18.0)
-#: Number of calls in the long run, and numbers after which the memory is read.
+#: ``LONG`` is the number of calls in the long run, ``READINGS`` the numbers of calls
+#: after which the memory is read.
 LONG, READINGS = 100_000, (10_000, 50_000, 100_000)
 MB = 1024**2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """One run: this many subjects of every protocol in every view, with this many
+    """A run with this many subjects of every protocol in every view, with this many
     trials each (None: the protocol's).
     """
 
@@ -124,8 +126,8 @@ def server(latency: float, capacity: int) -> Iterator[str]:
 def run(
     setup: Setup, enough: Callable[[Sample], bool] = lambda sample: False
 ) -> Outcome:
-    """Make a run, with a server of its own, until it is finished or ``enough`` returns
-    true.
+    """Make a run with a server of its own, until the run is finished or ``enough``
+    returns true.
     """
     plugins = installed_plugins()
     catalogue = Catalogue(plugins.protocol_directories[:1])
@@ -211,8 +213,8 @@ def run(
 def finished(setup: Setup) -> dict[str, float]:
     """Return the figures of a run that is finished."""
     some = run(replace(setup, concurrency=1), lambda sample: sample.calls >= ONE_BY_ONE)
-    # The time runs from the first sample with a call to the last sample, so that start
-    # and end of the run do not count.
+    # The time runs from the first sample with a call to the last sample, so that the
+    # start and the end of the run do not count.
     first, last = (
         next(sample for sample in some.samples if sample.calls),
         some.samples[-1],
@@ -266,7 +268,9 @@ def steady(setup: Setup) -> dict[str, float]:
 
 
 def long(setup: Setup) -> dict[str, float]:
-    """Return the memory of this process after some calls and after very many, in MB."""
+    """Return the memory of this process in MB after each number of calls in
+    ``READINGS``.
+    """
     whole = run(setup, lambda sample: sample.calls >= LONG)
     readings = {
         f"MB at {n:,}": next(
@@ -278,7 +282,7 @@ def long(setup: Setup) -> dict[str, float]:
 
 
 def costs(outcome: Outcome) -> dict[str, float]:
-    """Return the costs of a run besides time."""
+    """Return what a run costs apart from time."""
     return {
         "CPU ms a call": 1000 * outcome.cpu / outcome.calls,
         "log over text": outcome.size / outcome.text,
@@ -287,8 +291,8 @@ def costs(outcome: Outcome) -> dict[str, float]:
 
 
 def memory() -> int:
-    """Return this process's present memory in bytes (or its maximum, if the present one
-    cannot be read).
+    """Return the memory of this process in bytes: the current value, or the maximum so
+    far if the current value cannot be read.
     """
     statm = Path("/proc/self/statm")
     if statm.exists():

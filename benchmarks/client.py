@@ -1,13 +1,14 @@
-"""CPU time of a call in this process, by the backends ``openai`` and ``litellm`` and by
-OpenAI's own SDK.
+"""Measures the CPU time of a call in this process, by the backends ``openai`` and
+``litellm`` and by OpenAI's own SDK.
 
 The SDK is measured as CheeseBench would use it: with aiohttp, no retries of its own,
 and the body read by our reader. The figures are the reason why the backend ``openai``
 has a client of its own. ``held`` counts the hostile answers that each client handles
-correctly: within the deadline it accepts real replies, and nothing else.
+correctly: a correct client accepts real replies, and refuses everything else before the
+deadline.
 
-The server is another process on this machine, answers at once and does nothing else.
-Everything that a call needs in the client is included: encoding the prompt, HTTP,
+The server is another process on this machine, which answers at once and does nothing
+else. Everything that a call needs in the client is included: encoding the prompt, HTTP,
 decoding, the reply. Run it on an idle machine: calls/s depend on both processes on this
 machine together, CPU time is that of the client alone.
 """
@@ -50,8 +51,8 @@ CLIENTS = (
     ("litellm", "hosted_vllm/tiny", 200),
     ("litellm", "openai/tiny", 200),
 )
-#: Messages of a prompt (pairs of observation and reply, and the system prompt), and
-#: calls in flight.
+#: For each setting, the number of messages in a prompt (pairs of observation and reply,
+#: and the system prompt), and the number of calls in flight.
 SETTINGS = ((14, 1), (14, 32), (14, 1000), (201, 1), (201, 32))
 #: Maximum seconds for a hostile answer.
 DEADLINE = 3.0
@@ -79,7 +80,9 @@ def server() -> Iterator[str]:
 
 
 class Sdk:
-    """OpenAI's SDK as a connection, in its leanest form with a limit on reading."""
+    """OpenAI's SDK as a connection, used in the way that takes the least CPU time and
+    still limits what is read.
+    """
 
     def __init__(self, url: str) -> None:
         import httpx2
@@ -143,7 +146,7 @@ async def held(backend: str) -> dict[str, float]:
             began = time.monotonic()
             try:
                 answered = "FORWARD" in (await connection.complete(request)).text
-            except Exception:  # any fault is acceptable
+            except Exception:  # Any error means that the client refused the answer.
                 answered = False
             await connection.close()
             in_time = time.monotonic() - began < DEADLINE + 1
@@ -178,7 +181,7 @@ async def measure(
             await connection.complete(request)
 
     try:
-        # Warm up: imports and connections.
+        # These calls are not measured: they import modules and open connections.
         await asyncio.gather(*(several(1) for _ in range(in_flight)))
         cpu, wall = time.process_time(), time.monotonic()
         await asyncio.gather(

@@ -1,16 +1,16 @@
-"""How often the reader of dialogues agrees with recorded grades of published answers:
-the figures of docs/cogeval.md.
+"""Measures how often the grades by our reader of dialogues agree with the recorded
+grades of published answers, for docs/cogeval.md.
 
 ``python benchmarks/cogeval_agreement.py ANSWERS.jsonl`` prints the agreement, overall
 and by domain, and every answer on which the two differ. A line is one conversation:
 ``file graph domain condition turns recorded_key recorded_score``.
 
 ``--conversations DIR --used USED.jsonl --write FOLDER`` draws such files from a copy of
-the paper's public conversations, by a rule that knows nothing of their content: of each
-graph, domain, condition and model the one whose path has the smallest SHA-256, those of
-USED left out; then half of them, by another SHA-256, into ``held_out.jsonl``, and the
-other half, to develop the reader with, into ``development.jsonl``. No answer of either
-is in this project.
+the paper's public conversations, by a rule that does not depend on their content. For
+each graph, domain, condition and model, the conversation whose path has the smallest
+SHA-256 is taken, unless it is in USED. Another SHA-256 assigns half of these to
+``held_out.jsonl``. The other half goes to ``development.jsonl``, with which the reader
+is developed. No answer of either file is in this project.
 
 The verdicts on the disagreements of ``held_out.jsonl``, one by one, are in
 ``cogeval_disagreements.csv``.
@@ -33,7 +33,8 @@ from cheesebench.paradigms.dialogue.specification import Form
 
 Row = dict[str, Any]
 
-#: Answers whose reading differs from the record, with a verdict each.
+#: File of the answers whose grade differs from the recorded one, each with a verdict on
+#: which of the two is right.
 DISAGREEMENTS = Path(__file__).with_name("cogeval_disagreements.csv")
 #: Models of Table 3 that have grades, under their names in the public folders.
 MODELS = {
@@ -46,7 +47,8 @@ MODELS = {
     "replicate-llama-13b": "llama-13b",
     "text-davinci-003": "text-davinci-003",
 }
-#: Conditions with grades and keys; the public folders have others without.
+#: Conditions that have grades and keys. The public folders also have conditions without
+#: them.
 CONDITIONS = frozenset(
     re.findall(
         r"\w+",
@@ -54,7 +56,7 @@ CONDITIONS = frozenset(
         "nonteleShortcut teleShortcut nonteleDetour teleDetour nClusters",
     )
 )
-#: Words of the questions that are no names, and the nouns of their scenes.
+#: Words in the questions that are no names: common words, and the nouns of the scenes.
 _NO_NAMES = frozenset(
     re.findall(
         r"\w+",
@@ -142,8 +144,8 @@ def rows_of(*paths: Path) -> list[Row]:
 def graded(
     rows: Sequence[Row], others: Iterable[Row] = ()
 ) -> Iterator[tuple[Row, Answer, bool, bool]]:
-    """Yield every conversation with its answer, our grade and the recorded one;
-    ``others`` only add names.
+    """Yield every conversation with its answer, our grade and the recorded one.
+    Conversations in ``others`` are used only to collect names.
     """
     alike: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in (*rows, *others):
@@ -201,7 +203,7 @@ def _digest(text: str) -> str:
 
 
 def _conversation(folder: Path, name: str) -> Row | None:
-    """Return a public conversation as a row; None without a grade."""
+    """Return a public conversation as a row, or None if it has no grade."""
     told = json.loads((folder / name).read_text(encoding="utf-8-sig"))
     graph, domain, condition, model, _ = name.split("/")
     score = told.get("scores", {}).get(condition)

@@ -1,11 +1,11 @@
-"""The table of CogEval's public scores that ``cheesebench cogeval-stats --scores`` and
-``benchmarks/papers.py`` read, from a clone of the public conversations
+"""Prints the table of CogEval's public scores that ``cheesebench cogeval-stats
+--scores`` and ``benchmarks/papers.py`` read, from a clone of the public conversations
 (https://github.com/cogeval/cogmaps, MIT):
 
     python benchmarks/cogeval_scores.py cogmaps/conversations > scores.csv
 
-A row for each graph, domain, condition, model and temperature, as folders and files of
-the conversations name them. No conversation is in this project.
+The table has a row for each graph, domain, condition, model and temperature, under the
+names in the folders and files of the conversations. No conversation is in this project.
 """
 
 from __future__ import annotations

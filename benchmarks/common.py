@@ -2,8 +2,8 @@
 pyperf.
 
 Times are CPU seconds of this process. The minimum of several repetitions is shown,
-because the machine may do other things meanwhile. All repetitions are in the JSON, so
-that pyperf can tell a difference from noise.
+because other programs may use the machine at the same time. The JSON has all
+repetitions, so that pyperf can distinguish a difference from noise.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MEASURED = Path(__file__).parent / "measured"
 
 @dataclass(frozen=True)
 class Times:
-    """Times of one piece of work, in seconds: one for each repetition."""
+    """The times of a piece of work in seconds, one for each repetition."""
 
     values: tuple[float, ...]
 
@@ -68,7 +68,7 @@ Table = dict[str, Row]
 
 #: Number of repetitions of a piece of work.
 REPETITIONS = 5
-#: Units in seconds, and in bytes.
+#: ``SECONDS`` has the units of time in seconds, ``BYTES`` the units of memory in bytes.
 SECONDS, BYTES = {"s": 1.0, "ms": 1e-3, "us": 1e-6}, {"MB": 2**20}
 
 

@@ -1,7 +1,8 @@
-"""Effects of controls on learners with a rising curve: the table of docs/controls.md.
+"""Measures the effects of controls on learners with a rising curve, for the table of
+docs/controls.md.
 
-Gain from the first to the last session, in points: design ``cohort``, seed 0, view
-``ascii_2d``. About a minute.
+The table shows the gain from the first to the last session in percentage points, with
+the design ``cohort``, seed 0 and the view ``ascii_2d``. This takes about a minute.
 
     python benchmarks/controls.py
 """
@@ -23,8 +24,8 @@ CONTROLS = ("reward-shuffled", "cue-off", "cue-shuffled", "labels-swapped")
 
 
 def gains() -> dict[tuple[str, str, str], float]:
-    """Run everything; return gains in points by protocol, model and control ("" for the
-    plain cell).
+    """Run all cells, and return the gains in percentage points by protocol, model and
+    control ("" for the plain cell).
     """
     found = {}
     with tempfile.TemporaryDirectory() as directory:
@@ -52,7 +53,7 @@ def table(found: dict[tuple[str, str, str], float]) -> str:
 
 
 def _run(directory: str, name: str, controls: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Run the cells with controls; return the cells of the JSON report."""
+    """Run the cells with the controls, and return the cells of the JSON report."""
     command = [
         sys.executable,
         "-m",

@@ -1,8 +1,8 @@
-"""The engine alone: loading, compiling, beginning trials and stepping, under random
-actions in ascii_2d.
+"""Measures the engine alone, under random actions in ascii_2d: loading, compiling,
+beginning trials, and stepping.
 
-Steps include the resets between trials. ``reset`` is the median of begin_trial. All are
-the best of several.
+Steps include the resets between trials. ``reset`` is the median of begin_trial. Each
+figure is the best of several repetitions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def measure(specification: Specification) -> common.Row:
 
     life = ArenaSubject(ArenaParadigm(specification).program, view, 1, 0)
     actions = random.Random(0).choices(range(4), k=STEPS)
-    run(life, actions)  # now all pictures are cached
+    run(life, actions)  # From here on, all pictures are cached.
     return {
         "steps/s": common.cpu_times(lambda: run(life, actions)).each(STEPS),
         "reset us": common.Times(

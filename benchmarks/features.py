@@ -1,8 +1,8 @@
-"""Features of the project, their users, and their size.
+"""Lists the features of the project, their users, and their size.
 
 ``python benchmarks/features.py`` prints a table of ``features.toml``; ``--write`` puts
 it into ``features.md``. Each file that ships, and each file of tests, belongs to the
-first feature that names it; one that no feature names is an error.
+first feature that names it; it is an error if no feature names a file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def features() -> list[dict[str, Any]]:
 
 
 def owners(paths: Iterable[Path], key: str) -> dict[str, list[Path]]:
-    """Return the files of each feature; raises LookupError for a file without one."""
+    """Return the files of each feature. Raise LookupError for a file that belongs to
+    none.
+    """
     found: dict[str, list[Path]] = defaultdict(list)
     for path in paths:
         name = path.relative_to(ROOT).as_posix()

@@ -23,7 +23,8 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import Catalogue, Specification, with_arena
 
 PROTOCOLS = Path(__file__).resolve().parents[1] / "protocols"
-#: The view in which the set is run, and the agents that may ask a language model.
+#: ``VIEW`` is the view in which the set is run, ``AGENTS`` the agents that may ask a
+#: language model.
 VIEW, AGENTS = "ascii_2d", ("llm", "llm-tools")
 #: Settings that a model's entry may override, because a model's replies must be as long
 #: as it needs.

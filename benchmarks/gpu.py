@@ -1,5 +1,5 @@
-"""The nine protocols on a GPU: a vLLM server that our backend starts and stops, and its
-own figures under load.
+"""Runs the nine protocols on a GPU, with a vLLM server that our backend starts and
+stops, and reads the server's own figures under load.
 
     python benchmarks/gpu.py MODEL OUTPUT --load ascii_2d:40 --models FILE
 
@@ -27,7 +27,8 @@ from cheesebench.models import load_models, resolve_model
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.backends.vllm import serve
 
-#: Counters and sums of the server over a window, and values at one moment.
+#: ``GROWN`` has the counters and sums of the server whose increase over a period is
+#: measured.
 GROWN = (
     "request_success",
     "num_preemptions",
@@ -46,8 +47,9 @@ GROWN += (
     "mm_cache_queries",
     "mm_cache_hits",
 )
-#: Commands and patterns for the card, for its memory after the first server has
-#: stopped, and for lines of pytest and of the log.
+#: ``CARD`` is the command for the facts of the card and its used memory. ``SAID`` is
+#: the pattern for the lines of pytest and of the log that are kept. ``NOW`` has the
+#: server's values at one moment.
 CARD = [
     "nvidia-smi",
     "--format=csv,noheader",
@@ -79,8 +81,8 @@ def load(
     seconds: list[float],
     place: Path,
 ) -> dict[str, Any]:
-    """Let subjects live on all nine, and return the server's figures for some seconds
-    of that.
+    """Run subjects on all nine protocols, and return the server's figures for the given
+    period of the run, in seconds.
     """
     name = f"{view}-{subjects}"
     options = [
@@ -198,7 +200,7 @@ def measure(
 
 
 def main() -> None:
-    """Follow the command line."""
+    """Measure what the command line asks for, and write the figures."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

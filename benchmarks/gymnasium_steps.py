@@ -1,5 +1,5 @@
-"""The Gymnasium class under random actions, resets included: by itself, and as
-``gymnasium.make`` wraps it.
+"""Measures the steps of the Gymnasium class under random actions, including resets: by
+itself, and in the wrappers of ``gymnasium.make``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def speed(environment: gymnasium.Env[Any, Any]) -> common.Times:
             if terminated or truncated:
                 environment.reset()
 
-    run()  # now all pictures are cached
+    run()  # From here on, all pictures are cached.
     return common.cpu_times(run, 10).each(STEPS)
 
 

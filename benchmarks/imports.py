@@ -1,7 +1,8 @@
-"""The cost of the plugin for a project that has it installed, and the start-up time of
-the command.
+"""Measures what the plugin costs a project that has it installed, and the start-up time
+of the command.
 
-CPU time of imports and of the help, each in a fresh interpreter (best of 5).
+The figures are the CPU times of imports and of the help, each in a fresh interpreter
+(the best of 5).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import sys
 
 import common
 
-#: Imports before the clock starts, and the measured code.
+#: For each case, the modules that are imported before the clock starts, and the
+#: measured code.
 CASES = {
     "pytest plugin, after pytest": ("pytest", "import cheesebench.pytest_plugin"),
     "cheesebench, after nothing": ("sys", "import cheesebench"),

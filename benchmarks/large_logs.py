@@ -1,4 +1,5 @@
-"""Memory and time of commands that read large logs, by the number of trials.
+"""Measures the memory and the time of commands that read large logs, by the number of
+trials.
 
 A log of each size is written through the log's own writer: lives of the random agent on
 t_maze, under the name of a language model, with calls of the usual length (a shared
@@ -7,8 +8,9 @@ a page replays the trials and does not show their replies. After the first 5,000
 subjects, a few lives are repeated under other numbers.
 
 Then each command reads the log in a process of its own. *Peak* is the largest resident
-size of that process, *CPU* its processor time; rates are by CPU time, so that other
-jobs on the machine disturb them little. A bounded figure is the same for every size.
+size of that process, *CPU* its processor time; rates are per second of CPU time, so
+that other programs on the machine hardly affect them. If a command's memory is bounded,
+its peak is the same for every size.
 
     python benchmarks/large_logs.py --trials 10000 100000 1000000 --directory DIR
 
@@ -53,7 +55,8 @@ SCRIPT = (sys.executable, str(Path(__file__).absolute()))
 #: Number of subjects that are really run (``report --html`` replays no more), number of
 #: lives that later ones repeat, and number of subjects per transaction.
 REPLAYED, LIVES, TOGETHER = 5_000, 40, 25
-#: A system prompt, a question and a reply as long as those of a run in ascii_2d.
+#: A system prompt, a question and a reply that are as long as those of a run in
+#: ascii_2d.
 SYSTEM, ASKED, REPLY = (
     "You are in a maze. " * 150,
     "You see:\n" + "#####....\n" * 40,
@@ -148,8 +151,9 @@ def write(directory: Path, trials: int, calls: int) -> None:
         for first in range(0, subjects, TOGETHER):
             with log.transaction():
                 for subject in range(first, min(first + TOGETHER, subjects)):
-                    # A page replays these, so they must be real lives. Of the others,
-                    # none is a copy of an earlier one.
+                    # A page replays these subjects, so their lives must be real. Later
+                    # subjects repeat some lives under their own number, so that no two
+                    # are equal.
                     life = (
                         live(subject) if subject < REPLAYED else lives[subject % LIVES]
                     )
@@ -357,6 +361,8 @@ if __name__ == "__main__":
                 f"{name}: {', '.join(f'{key} {value:,.1f}' for key, value in row.items())}",
                 file=sys.stderr,
             )
-            if options.keep:  # one by one: a later one may take an hour, and be stopped
+            # Each row is stored at once, because a later one may take an hour and be
+            # interrupted.
+            if options.keep:
                 common.keep("large_logs", {name: table[name]})
         common.report("large logs", table, options.json)

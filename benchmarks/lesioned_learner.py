@@ -1,6 +1,7 @@
-"""Remaining pass rates of a learner with lesions: tables of docs/agents.md.
+"""Measures the pass rates that remain to a learner with lesions, for the tables of
+docs/agents.md.
 
-Runs an agent through the shipped protocols, or the named ones, with every lesion of
+It runs an agent through the shipped protocols, or the named ones, with every lesion of
 their constructs as a control (design ``cohort``, seed 0, view ``ascii_2d``), and prints
 the pass rate for each, and for each lesion the remaining rate and the highest allowed
 one.

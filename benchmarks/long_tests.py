@@ -1,12 +1,12 @@
-"""The tests that take more than 0.4 seconds of CPU: ``tests/long.txt``.
+"""Lists the tests that take more than 0.4 seconds of CPU time, in ``tests/long.txt``.
 
     python benchmarks/long_tests.py            # measures for an hour, writes the list
     python benchmarks/long_tests.py TABLE...   # writes it from measured tables
 
 They are an eighth of the suite, take nine tenths of its time, and carry the marker
 ``long``: ``pytest`` leaves them out, ``pytest -m long`` and ``.ci/run`` run them. CPU
-is counted, children included, because seconds by the clock depend on what else a
-machine does.
+time is counted, including that of child processes, because wall time depends on what
+else runs on the machine.
 
 This module is also the plugin that measures: each process appends to a table of its own
 the seconds and the id of every test, separated by a tab.
@@ -25,7 +25,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "long.txt"
-#: Seconds of CPU from which on a test is long.
+#: A test that takes at least this many seconds of CPU time is long.
 LONG = 0.4
 #: Environment variable that names the directory of the tables.
 TABLES = "CHEESEBENCH_TEST_TIMES"
@@ -59,7 +59,7 @@ def measure() -> list[Path]:
                 TABLES: str(directory),
                 "PYTHONPATH": str(Path(__file__).parent),
             },
-            check=False,  # a test that fails has a time as well
+            check=False,  # The time of a test is also measured if it fails.
         )
     return sorted(directory.glob("*.tsv"))
 

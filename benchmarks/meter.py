@@ -3,7 +3,7 @@ circles.
 
 ``python benchmarks/meter.py --worst 20`` prints the figures and the most complex
 functions. ``tests/meter.toml`` has the maximum of each figure; these maxima only fall.
-Lines are printed, never bounded.
+The number of lines is printed, but has no maximum.
 
 A decision is an ``if``, a loop, an ``except``, a conditional expression, a ``case``, a
 comprehension and each of its filters, and each further operand of ``and`` or ``or``.

@@ -20,14 +20,16 @@ from common import MEASURED
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = ("performance.md", "prompts.md", "scale.md", "servers.md")
-#: A marker, and the table after it.
+#: Pattern for a marker and the table after it.
 BLOCK = re.compile(r"(<!-- measured: ([a-z-]+) -->\n)((?:.+\n)*)")
-#: Calls of each trial in the logs; and numbers of subjects of cells without calls.
+#: ``CALLS`` is the number of calls in each trial of the logs. ``SUBJECTS`` are the
+#: numbers of subjects in the cells without calls.
 CALLS, SUBJECTS = 10, (1_000, 10_000, 100_000)
-#: Histories, and numbers of actions in a reply, for the counted prompts.
+#: The settings with which prompts are counted: ``HISTORIES`` has the histories,
+#: ``ACTIONS`` the numbers of actions in a reply.
 HISTORIES, ACTIONS = ("1", "3", "5", "3-7", "10"), (1, 4, 8, 16)
-#: Promise of the pages: no command that reads a log takes more MB than this, however
-#: large the log is.
+#: Maximum memory in MB that the pages promise for every command that reads a log,
+#: however large the log is.
 LIMIT = 300
 #: The export that keeps a summary of each trial, because Inspect AI reads them as a
 #: whole.
@@ -66,7 +68,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number with its significant digits; a dash without one."""
+    """Return a number with its significant digits, or a dash for None."""
     if value is None:
         return "–"
     rounded = float(f"{value:.{digits}g}")

@@ -1,5 +1,6 @@
-"""The paper's own baselines, Tabular-QL and the BFS oracle, in the edition ``paper``
-and in the published package itself, beside the published rates.
+"""Measures the paper's own baselines, Tabular-QL and the BFS oracle, in the edition
+``paper`` and in the published package, and shows the results next to the published
+rates.
 
 ``python benchmarks/paper_agents.py`` (some minutes) prints the rates of 200 trials of
 each paradigm. ``--peer PYTHON`` runs the package as well, with the Python of an
@@ -31,18 +32,18 @@ from benchmarks.places import fill  # noqa: E402
 from benchmarks.random_rates import TASKS, rate_of  # noqa: E402
 
 PAGE = PROJECT / "docs" / "explanation" / "earlier-numbers.md"
-#: Page with our result beside each row of the paper.
+#: Page that shows our result next to each row of the paper.
 PAPERS = PROJECT / "docs" / "papers.md"
 KEPT = PROJECT / "benchmarks" / "measured" / "paper_agents.json"
 #: Minimum number of trials of each paradigm.
 TRIALS = 200
-#: Agent, and its row of the published numbers.
+#: Each agent, with the name of its row in the published numbers.
 AGENTS = {"tabular-ql": "tabular-ql", "bfs-oracle": "bfs"}
 
 
 class Lived(NamedTuple):
-    """A trial: observation and reward before each action, the actions,
-    and its success.
+    """A trial: the observation and the reward before each action, the actions, and
+    whether it succeeded.
     """
 
     seen: list[str]
@@ -122,8 +123,8 @@ def there(python: Path, agent: str, name: str) -> list[int]:
 def shown(successes: Sequence[int], trials: int) -> str:
     """Return the rate in percent with its 95 % interval over subjects.
 
-    It is never narrower than for independent trials, because some agents have few
-    subjects.
+    The interval is at least as wide as for independent trials, because some agents have
+    few subjects.
     """
     mean, error = rate_of(successes, trials)
     share, number = mean / 100, trials * len(successes)

@@ -1,12 +1,14 @@
-"""Carry out every command of docs/papers.md as a reader types it, and keep its result:
+"""Carries out every command of docs/papers.md as a reader types it, and keeps its
+result:
 
     python benchmarks/paper_commands.py FOLDER --scores scores.csv --minutes 20
 
-in an environment with CheeseBench, best in a fresh clone. FOLDER gets the example runs
-and the files that the commands write. Runs have the seed 0, and their success rates are
-kept, for the page. A command with a kept result is not carried out again, except with
-``--only TEXT``, which carries out all commands with this text and no others. A command
-that takes more minutes is stopped, and its result is not kept.
+Run it in an environment with CheeseBench, if possible in a fresh clone. FOLDER gets the
+example runs and the files that the commands write. Runs have the seed 0, and their
+success rates are kept, for the page. A command with a kept result is not carried out
+again, except with ``--only TEXT``, which carries out all commands with this text and no
+others. A command that takes more than ``--minutes`` is stopped, and its result is not
+kept.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ sys.path.insert(0, str(PROJECT))
 
 PAGE = PROJECT / "docs" / "papers.md"
 KEPT = PROJECT / "benchmarks" / "measured" / "paper_commands.json"
-#: The run in the examples of the page; and the runs of trials and of dialogues that
-#: replace it.
+#: ``EXAMPLE`` is the run in the examples of the page. ``EXAMPLES`` are the runs that
+#: replace it, one of trials and one of dialogues.
 EXAMPLE = "20250131-093000-ab12"
 EXAMPLES = {
     "trials": "pytest --model random --edition paper --protocols t_maze@paper",

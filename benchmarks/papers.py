@@ -1,11 +1,11 @@
-"""Our numbers beside those that two papers print, in docs/papers.md and
+"""Writes our numbers next to those that two papers print into docs/papers.md and
 docs/cogeval.md.
 
     python benchmarks/papers.py --scores scores.csv --write
 
 ``scores.csv`` is a table of CogEval's public scores (or the random half of them, as
 described in the pages). The figures computed from it are kept, so that the pages can be
-written again without it. Curves of the animals come from the protocols.
+written again without it. The animals' curves come from the protocols.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Tokens that a small model on this machine computes, with CheeseBench and with a bare
-loop of the same prompts; and the cost of llama.cpp's own choice of a slot.
+"""Counts the tokens that a small model on this machine computes, with CheeseBench and
+in a bare loop with the same prompts, and what llama.cpp's own choice of a slot costs.
 
     python benchmarks/prompt_cache.py --output benchmarks/measured/prompt_cache.json
 
@@ -42,7 +42,7 @@ from cheesebench.plugins.backends.openai import encode
 from cheesebench.plugins.backends.processes import free_port, is_healthy
 from cheesebench.plugins.backends.weights import weights
 
-#: Number of calls of each life, if lives take turns.
+#: Number of calls of each life in the measurements in which lives take turns.
 CALLS = 5
 #: llama.cpp's default: the common part of a prompt for which its slot is taken.
 DEFAULT = 0.1
@@ -75,7 +75,7 @@ class Row:
 
 
 def spent() -> float:
-    """Return the CPU seconds of all processes that have ended and were waited for."""
+    """Return the CPU seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -114,7 +114,9 @@ def logged(path: Path) -> list[RebuiltCall]:
 
 
 def in_turn(calls: Sequence[RebuiltCall]) -> list[ChatRequest]:
-    """Return the first calls of each life, in rounds with one call of every life."""
+    """Return the first calls of each life, in rounds that have one call of every
+    life.
+    """
     lives: dict[str, list[ChatRequest]] = defaultdict(list)
     for one in calls:
         lives[one.request.conversation].append(one.request)

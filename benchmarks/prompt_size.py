@@ -1,4 +1,4 @@
-"""Characters of prompt that are sent to a model for each executed step.
+"""Counts the characters of prompt that are sent to a model for each executed step.
 
 A subject of random actions that writes 200 characters of learnings with every reply
 lives through a protocol, for every length of the history, every number of actions per
@@ -27,7 +27,7 @@ from cheesebench.plugin_manager import installed_plugins
 
 HISTORIES: tuple[int | str, ...] = (1, 3, 5, 10, "3-7")
 NUMBERS = (1, 4, 8, 16)
-#: Number of executed steps for each figure, over as many trials as needed.
+#: Number of executed steps for each figure, in as many trials as that takes.
 STEPS = 2000
 #: Columns for docs/prompts.md.
 KEPT = ("characters per step", "new per step")
@@ -60,8 +60,8 @@ def measure(
     while steps < STEPS:
         observation = life.begin_trial()
         if observation is None:
-            # Its life is over. For the figures, the next subject may take up where it
-            # ended.
+            # The life of this subject is over. The figures continue with the next
+            # subject.
             subject += 1
             life = paradigm.environment(plugins.view("ascii_2d"), 0, subject)
             continue

@@ -1,5 +1,5 @@
-"""Qwen2.5-VL-7B as its configuration says, with random weights: for a machine with a
-GPU that can download no model.
+"""Writes a model with the configuration of Qwen2.5-VL-7B and random weights, for a
+machine with a GPU that cannot download models.
 
     /opt/vllm/bin/python benchmarks/random_model.py TOKENIZER DIRECTORY
 
@@ -25,7 +25,7 @@ from transformers import (
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/real_vllm"))
 from tiny_model import PICTURE, PROCESSOR, TEMPLATE  # type: ignore[import-not-found]
 
-#: Vocabulary of the replies; one in three of these words is left out.
+#: Vocabulary of the replies. One in three of these words is left out.
 WORDS = """ the wall is ahead of me and I turned left then right because food was at end this arm so next time go back
  look for landmark near corner before moving forward again remember which door opened after light came on stay away from
  water platform lies north east south west maybe try other side now reward follows tone never same place twice but

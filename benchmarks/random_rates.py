@@ -1,5 +1,5 @@
-"""Success rates of random actions under the paper's rules, here and in the published
-package itself.
+"""Measures the success rates of random actions under the paper's rules, in the edition
+``paper`` and in the published package.
 
 ``python benchmarks/random_rates.py`` (some minutes) prints the rates over 6,000 trials
 of each paradigm beside the package's intervals over 99 seeds. ``--peer PYTHON`` runs
@@ -61,7 +61,7 @@ TASKS = {
 
 
 class Rate(NamedTuple):
-    """Mean over subjects, in percent, and its standard error, by subjects."""
+    """A mean over subjects and its standard error between subjects, both in percent."""
 
     mean: float
     error: float

@@ -1,11 +1,11 @@
-"""T-maze trials of the random agent on a Ray cluster, and in the local pool on as many
-cores: trials per second.
+"""Measures how many T-maze trials of the random agent run per second on a Ray cluster,
+and in the local pool on as many cores.
 
 Both run the same cells with the same number of processes, in turns, and the best of
 several is shown. The clocks start when the first trial is written and stop at the last:
 starting Ray, or worker processes, has a column of its own. *CPU* is that of all
 processes, Ray's own included, in milliseconds for each trial. If the cores are busy,
-the speed depends on this figure; other jobs on the machine disturb it little.
+the speed depends on this figure; other programs on the machine hardly affect it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def spent() -> float:
             fields = (
                 Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
             )
-            # Its own, and those of ended children.
+            # The fields have the ticks of the process itself and of its ended children.
             ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 

@@ -1,5 +1,5 @@
-"""A real, very small language model on the nine protocols, in figures with checkable
-sums.
+"""Runs a real, very small language model on the nine protocols, and stores figures
+whose sums a test can check.
 
     python benchmarks/real_model.py --output benchmarks/measured/real_model.json
     python benchmarks/real_model.py --plans RUN --plans RUN --output FILE

@@ -1,8 +1,8 @@
-"""The information in the prompts, measured by a program that reads nothing else
+"""Measures the information in the prompts by a program that reads nothing else
 (``tests/reasoner.py``), by view and by memory.
 
-It plays the nine paradigms through the real path, in the default design, and the table
-goes into ``docs/prompts.md``::
+The program plays the nine paradigms with the real agent and the default design. The
+table goes into ``docs/prompts.md``::
 
     python benchmarks/reasoner.py              # all of it: some ten minutes
     python benchmarks/reasoner.py star_maze --view ascii_2d   # the other cells stay

@@ -1,5 +1,5 @@
-"""Results of agents and real language models in the nine paradigms, measured in parts:
-``docs/results.md``.
+"""Measures the results of agents and real language models in the nine paradigms, in
+several parts, and writes ``docs/results.md``.
 
     python benchmarks/results.py --minutes 60   # goes on where the last part stopped
     python benchmarks/results.py --only qwen2.5-coder-0.5b --protocols t_maze
@@ -57,8 +57,8 @@ ACTIONS = {"F": "FORWARD", "L": "ROTATE_LEFT", "R": "ROTATE_RIGHT", "S": "STAY"}
 
 @dataclass(frozen=True)
 class Cell:
-    """A model on a protocol; ``agent`` is the agent that asks a language model,
-    otherwise empty.
+    """A model on a protocol. ``agent`` is the name of the agent that asks a language
+    model, and "" for other models.
     """
 
     model: str
@@ -143,13 +143,15 @@ class Found:
 
     @property
     def unfinished(self) -> bool:
-        """Whether time ended the last part."""
+        """Whether the last part was ended by the time limit."""
         outcomes = self.judged["outcomes"]
         return bool(outcomes["budget"] or outcomes["not run"])
 
 
 def read(cell: Cell) -> Found | None:
-    """Return the measurements of a cell, by its report and by SQL of our own."""
+    """Return the measurements of a cell, which come from its report and from queries of
+    its log.
+    """
     with tempfile.TemporaryDirectory() as place:
         run = Path(place) / cell.name
         if not unpack(cell, run):

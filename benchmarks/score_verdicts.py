@@ -1,13 +1,13 @@
-"""Error rates of ``cheesebench verdict`` for equal models, or a mean equal to the
-value; and its power.
+"""Measures the error rates of ``cheesebench verdict`` for equal models, and for a mean
+that is equal to the value, and the power of the command.
 
     python benchmarks/score_verdicts.py > benchmarks/measured/score_verdicts.json
 
 Items differ in difficulty, and come in clusters whose items share luck; scores of the
 two models share the difficulty. Differences of graded scores are skewed: small gains
-and rare total failures, whose mean is 0. Prints JSON: for each design the share of
-simulated evaluations with a wrong answer in any task (at most .05 is promised), and
-with the right one where there is a difference of 10 points.
+and rare total failures, whose mean is 0. The program prints JSON. For each design, it
+has the share of simulated evaluations with a wrong answer in any task (at most .05 is
+promised), and the share with the right answer if there is a difference of 10 points.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from cheesebench.statistics.betting import final_wealth
 from cheesebench.statistics.comparison import ALPHA, paired_p_value
 from cheesebench.statistics.intervals import imagined_pair
 
-#: Tasks, clusters of each, items of a cluster, and the share of variance that clusters
-#: share.
+#: For each design: the number of tasks, of clusters per task, and of items per cluster,
+#: and the share of the variance that lies between clusters.
 DESIGNS = (
     (1, 10, 1, 0.0),
     (1, 60, 1, 0.0),
@@ -35,7 +35,8 @@ DESIGNS = (
     (5, 40, 1, 0.0),
 )
 LIFT = 0.1
-#: Pairs, share of pairs that fail, and the loss of such a pair.
+#: For each case: the number of pairs, the share of pairs that fail, and the loss in
+#: such a pair.
 SKEWED = tuple(
     (pairs, share, loss)
     for pairs in (10, 20, 60)
@@ -62,7 +63,7 @@ def write(path: Path, scores: np.ndarray) -> None:
     """Write scores as CSV."""
     lines = [
         f"t{t},{s},{s}-{i},{scores[t, s, i]:g}" for t, s, i in np.ndindex(scores.shape)
-    ]  # sorted by difficulty, as a data set may be
+    ]  # The items are sorted by difficulty, because those of a data set may be, too.
     path.write_text("\n".join(["task,subject,item,score", *lines]), encoding="utf-8")
 
 

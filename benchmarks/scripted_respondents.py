@@ -1,5 +1,5 @@
-"""Respondents that play whole runs through the real path, behind a server of their own:
-four kinds, from bad to good.
+"""Four kinds of respondents, from bad to good, that play whole runs. Each answers calls
+as a model's server would, so that the real agent, client and log are used.
 
 ``hopeless`` names one action at the beginning of its life (a subject that never acts is
 not asked again), and then writes words without any action. ``weak`` walks at random.
@@ -37,8 +37,8 @@ from cheesebench.records import CellPlan
 from cheesebench.testing.fake_server import Answer, Call
 from cheesebench.trial_loop import TrialLoop
 
-#: Share of trials in which a respondent walks at random; None: it names a single action
-#: in its life.
+#: Share of trials in which each respondent walks at random. None means that it names a
+#: single action in its life.
 LAPSES: Mapping[str, float | None] = {
     "hopeless": None,
     "weak": 1.0,
@@ -47,7 +47,8 @@ LAPSES: Mapping[str, float | None] = {
 }
 #: Maximum number of actions of a reply, as in the agent's prompt.
 MOST = 8
-#: Steps of the solver until its first success, and for finding a shorter one.
+#: Maximum number of steps of the solver: ``EFFORT`` until its first success, ``POLISH``
+#: for finding a shorter path.
 EFFORT, POLISH = 20_000, 500
 _TEXT = (
     "grey light near warm quiet perhaps again slowly beyond under the of and a this that some many round small "
@@ -57,7 +58,8 @@ _WORDS = _TEXT.split()
 #: Number of tokens that a server adds to a message.
 AROUND = 4
 BLOCK = 16
-#: Minimum number of tokens that an API caches, and its increment.
+#: ``API_LEAST`` is the minimum number of tokens that an API caches, ``API_STEP`` the
+#: increment above it.
 API_LEAST, API_STEP = 1024, 128
 
 
@@ -79,7 +81,9 @@ def encoding() -> Any:
 
 @lru_cache(maxsize=50_000)
 def tokens(text: str) -> tuple[int, ...]:
-    """Return the tokens of a text. Cached, because past texts recur in every prompt."""
+    """Return the tokens of a text. Results are cached, because past texts recur in
+    every prompt.
+    """
     return tuple(encoding().encode_ordinary(text))
 
 
@@ -134,11 +138,15 @@ class Player:
 
     @property
     def next_seed(self) -> int:
-        """The seed of its next call, by which the call is recognised."""
+        """The seed of the subject's next call, by which the server recognises the
+        call.
+        """
         return call_seed(self.origin, self.calls + 1)
 
     def reply(self) -> str:
-        """Return its reply to its next call, and live through the consequences."""
+        """Return the subject's reply to its next call, and carry out the actions in
+        it.
+        """
         self.calls += 1
         text = self._say()
         self._live(lambda loop: loop.act(parse(text, MOST, 500).actions or (STAY,)))
@@ -206,7 +214,9 @@ class Player:
 
 @dataclass
 class Counted:
-    """Tokens of one call. ``api`` are those that an API's cache would have had."""
+    """The numbers of tokens of a call. ``api`` is the number that an API's cache would
+    have had.
+    """
 
     prompt: int
     cached: int

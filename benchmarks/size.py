@@ -40,7 +40,7 @@ SMOKE = "--model random --design smoke --protocols t_maze --executor threads --p
 #: Options of a run that is collected only, and the value that is followed.
 FOLLOWED = "41"
 COLLECTED = f"--model openai/tiny --history={FOLLOWED} --protocols t_maze --design smoke --collect-only"
-#: What carries options through the program.
+#: Classes of objects that carry options through the program.
 CARRIERS = frozenset(
     {
         *("Namespace", "Given", "OptionValues", "CellSettings", "Settings"),
@@ -145,7 +145,7 @@ class Trace:
 
     @contextlib.contextmanager
     def following(self) -> Iterator[None]:
-        """Follow all threads, and remember the starter of each thread or task."""
+        """Follow all threads, and remember which stack started each thread or task."""
         start, create = threading.Thread.start, asyncio.BaseEventLoop.create_task
 
         def remembered(thread: threading.Thread) -> None:
@@ -204,7 +204,7 @@ class Call:
         return self.passes_it_on and (above is None or above.is_on_the_way)
 
     def hand_on(self) -> None:
-        """Note that this call, and those around it, hand the value on."""
+        """Record that this call, and the calls around it, pass the value on."""
         call: Call | None = self
         while call is not None:
             call.passes_it_on, call = True, call.caller
@@ -239,7 +239,8 @@ class Walk:
     def _begin(self, frame: FrameType) -> None:
         code = frame.f_code
         name, file = code.co_qualname, ours(code.co_filename)
-        # What an agent does with a setting of its own is no part of the way.
+        # The functions with which an agent handles its own setting are not part of the
+        # way.
         aside = name.endswith(">") or name in ASIDE or file.startswith("plugins/")
         if not file or aside or frame in self._running:
             return

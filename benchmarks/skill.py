@@ -1,5 +1,5 @@
-"""Rates in each of the nine paradigms by a learner's skill, and the skills that a
-protocol can distinguish: the table of docs/agents.md.
+"""Measures the rates in each of the nine paradigms by a learner's skill, and which
+skills a protocol can distinguish, for the table of docs/agents.md.
 
 ``python benchmarks/skill.py`` (a minute) runs ``random`` (skill 0), the graded learners
 and ``place-learner`` (100) with a few subjects, and prints the table; ``--write`` keeps
@@ -28,7 +28,7 @@ from benchmarks.places import fill  # noqa: E402
 
 PAGE = ROOT / "docs" / "agents.md"
 KEPT = ROOT / "benchmarks" / "measured" / "skill.json"
-#: Agents by skill, in per cent.
+#: The agents by their skill in per cent.
 SKILLS = {
     0: "random",
     40: "graded-40",
@@ -37,10 +37,11 @@ SKILLS = {
     90: "graded-90",
     100: "place-learner",
 }
-#: Number of subjects in the measurement, and in the design whose resolution is
-#: reported.
+#: ``SUBJECTS`` is the number of subjects in the measurement, ``COHORT`` that in the
+#: design whose resolution is reported.
 SUBJECTS, COHORT = 8, 20
-#: Standard errors by which two skills must differ.
+#: Number of standard errors by which the rates of two skills must differ to be told
+#: apart.
 APART = 1.96
 
 #: Rate and its standard deviation between subjects, by protocol and skill.

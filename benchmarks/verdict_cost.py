@@ -1,11 +1,11 @@
-"""The cost of nine verdicts: four scripted respondents play the sequential design
-through the real path.
+"""Measures the cost of nine verdicts, with four scripted respondents in the sequential
+design.
 
 The real agent, client, log and harness ask each respondent (``scripted_respondents``)
 through a server on this machine. A cell's subjects are played set by set until the rule
-stops. ``--history`` is the agent's setting (``5``: the window as it was);
-``--profiles`` writes the file from which ``cheesebench plan`` and the documentation
-take the respondents' statistics.
+stops. ``--history`` is the agent's setting (``5`` for a window that slides by one pair
+per call); ``--profiles`` writes the file from which ``cheesebench plan`` and the
+documentation take the respondents' statistics.
 
     python benchmarks/verdict_cost.py t_maze --kinds hopeless,competent
     python benchmarks/verdict_cost.py --dropped   # for docs/prompts.md
@@ -74,7 +74,7 @@ class Cost:
         )
 
     def __add__(self, other: Cost) -> Cost:
-        """Return both together."""
+        """Return the sum of two costs."""
         return Cost(
             *(
                 a + b
@@ -188,7 +188,9 @@ async def _live(
     specification: Specification,
     subjects: Sequence[int],
 ) -> list[TrialRecord]:
-    """Run subjects in parallel; a subject that is stopped ends the benchmark."""
+    """Run subjects in parallel, and return their trials. A subject that is stopped ends
+    the benchmark.
+    """
     records: list[TrialRecord] = []
 
     def report(message: Report) -> None:
@@ -279,8 +281,8 @@ def profiles(
 
 
 def write_profiles(path: Path, found: dict[str, Any]) -> None:
-    """Write profiles. Those of other respondents and protocols in the file stay, if the
-    protocol is unchanged.
+    """Write profiles. Profiles of other respondents and protocols that are already in
+    the file are kept, unless the protocol has changed.
     """
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     if known.get("history") == found["history"]:
@@ -311,7 +313,7 @@ def page_table(found: dict[str, Any], price: Price) -> str:
             for own in found["protocols"].values()
             if kind in own["respondents"]
         ]
-        if not cells:  # not measured yet
+        if not cells:  # This respondent has not been measured yet.
             continue
         total = {
             name: sum(one["stopped"] * one["each"][name] for one in cells)
@@ -383,7 +385,7 @@ def shipped_table() -> str:
 
 
 def main() -> None:
-    """Play, and print the tables."""
+    """Run the respondents, and print the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

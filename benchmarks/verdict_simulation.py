@@ -1,8 +1,8 @@
-"""Operating characteristics of the verdict, by an engine of its own: it imports nothing
-of ``cheesebench.statistics``.
+"""Simulates the operating characteristics of the verdict. It has an engine of its own,
+which imports nothing of ``cheesebench.statistics``.
 
-The rule is written a second time, for many runs at once, and subjects are drawn here:
-nine shipped protocols, eleven kinds of subjects. ``python -m
+This module implements the rule a second time, for many runs at once, and draws subjects
+of eleven kinds for the nine shipped protocols. ``python -m
 benchmarks.verdict_simulation --write`` (minutes on one core) stores every figure that
 the documentation quotes in ``benchmarks/results/verdict_simulation.json``; tests
 compare the pages with that file, and the engine with the rule of the package.
@@ -35,7 +35,8 @@ Numbers = NDArray[np.int64]
 
 RESULTS = Path(__file__).parent / "results/verdict_simulation.json"
 GOAL, LIMIT, MOST = 20.0, 40.0, 120
-#: Stakes; and the share of the wealth behind each.
+#: ``STAKES`` are the stakes of the bets. ``SHARES`` are the shares of the wealth behind
+#: each.
 STAKES = (0.25, 0.5, 0.75, 0.95, 0.12, 0.06, 0.03, 0.015, 0.007)
 SHARES = np.array([*[0.2475] * 4, *[0.002] * 5])
 SETS = (6, 10, 14, 18, 24, 30, *range(40, MOST + 1, 10))
@@ -276,8 +277,8 @@ def together(money: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Runs that PASS and FAIL, the subject that decided (or the last), and the subjects
-    of the set that were run.
+    """For each run: whether it is a PASS, whether it is a FAIL, the number of the
+    subject that decided (or of the last one), and the number of subjects that were run.
     """
 
     passed: Flags
@@ -307,7 +308,7 @@ def settle(money: tuple[Floats, Floats], held: list[Floats], goal: float) -> Out
     """Return the verdicts of both games."""
     subjects = held[0].shape[1]
     for one in held:
-        one[:, 0] = 0.0  # nothing is decided before the second subject
+        one[:, 0] = 0.0  # Nothing is decided before the second subject.
     first = [
         np.where(
             (one >= goal).any(axis=1), (one >= goal).argmax(axis=1) + 1, subjects + 1
@@ -357,7 +358,7 @@ class Animals:
         shape = (runs, setting.animals)
         if redrawn:
             drawn = random.choice(setting.each, shape)
-        elif spread < 0.01:  # one trial of each animal: 0 or 1
+        elif spread < 0.01:  # Each animal has one trial, with the score 0 or 1.
             drawn = (random.random(shape) < setting.reference).astype(float)
         else:
             drawn = random.beta(
@@ -407,7 +408,8 @@ def wealth_at_its_mean(values: Floats, bars: Floats) -> Floats:
     """Return the logarithm of the wealth of each bet after each subject, played anew
     against the bar of that moment; shape [stakes, runs, subjects].
 
-    Subjects with the same score multiply the wealth alike, so they are only counted.
+    Subjects with the same score multiply the wealth by the same factor, so only their
+    numbers are needed.
     """
     safe, stakes = np.clip(bars, 1e-9, 1 - 1e-9), np.array(STAKES)[:, None, None]
     money = np.zeros((len(STAKES), *values.shape))
@@ -701,7 +703,7 @@ def drift(settings: list[Setting], runs: int) -> dict[str, list[float]]:
     return found
 
 
-#: Subjects of models that are close to a bar of .6, with 20 trials each.
+#: Kinds of subjects, with 20 trials each, of models whose mean is close to a bar of .6.
 NEAR = {"ICC .3": Kind("", ICC), "all or none": Kind("", rates=(0.0, 1.0))}
 
 

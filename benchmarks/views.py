@@ -1,5 +1,5 @@
-"""Speed of every registered view: first drawings (``cold``), and steps after everything
-has been drawn (``warm``).
+"""Measures the speed of every registered view: for first drawings (``cold``), and for
+steps after everything has been drawn (``warm``).
 
 The cold figure is for every pose of a look, drawn by a new view, so it includes the
 view's preparations (lines of sight, paths of rays). The figures are the median over

@@ -1,9 +1,10 @@
-"""Whole runs as a user starts them, each in an empty directory: wall time, CPU time and
-peak memory of all processes.
+"""Measures whole runs as a user starts them, each in an empty directory: wall time, CPU
+time and peak memory of all processes.
 
 Memory is the largest sum of the resident sizes of pytest and its workers, sampled ten
-times a second (Linux only). Pages that processes share are counted once for each of
-them, some 55 MB too many. Other programs on the machine do not affect the figure.
+times a second (Linux only). Pages of memory that processes share are counted once for
+each process, which adds some 55 MB. Other programs on the machine do not affect the
+figure.
 """
 
 from __future__ import annotations
