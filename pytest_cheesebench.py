@@ -17,7 +17,7 @@ OTHER = "cheesebench"
 
 
 def clash() -> str:
-    """Return what is wrong, and the remedy, in one line; empty where the package is
+    """Return what is wrong, and the remedy, in one line, or "" where the package is
     ours and whole.
     """
     found = importlib.util.find_spec("cheesebench")

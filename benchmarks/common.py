@@ -223,7 +223,7 @@ def suite(benchmark: str, table: Table) -> pyperf.BenchmarkSuite:
 
 
 def commit() -> str:
-    """Return the commit of this working tree, with ``+`` if it was changed; empty
+    """Return the commit of this working tree, with ``+`` if it was changed, or ""
     outside one.
     """
     command = [

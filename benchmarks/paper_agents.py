@@ -53,7 +53,7 @@ class Lived(NamedTuple):
 
 
 def lives(agent: str, name: str, subjects: int) -> Iterator[list[Lived]]:
-    """Yield the life of each subject; a subject's number is its seed."""
+    """Yield the life of each subject. The number of a subject is also its seed."""
     plugins = installed_plugins()
     protocol = Catalogue(plugins.protocol_directories).find(name, "paper")
     program = ArenaParadigm(with_arena(protocol)).program

@@ -111,7 +111,9 @@ def measured(scores: Path) -> dict[str, Any]:
 
 
 def _mean(scores: Iterable[Score], condition: str, model: str) -> float:
-    """Return the mean over graphs, domains and temperatures."""
+    """Return a model's mean rate under a condition, over graphs, domains and
+    temperatures.
+    """
     cells: dict[tuple[str, str, str], list[Score]] = {}
     for one in scores:
         if (one.condition, one.model) == (condition, model):
@@ -155,7 +157,7 @@ def means(kept: Mapping[str, Any]) -> str:
 
 
 def graphs(kept: Mapping[str, Any]) -> str:
-    """Return the means that the claim on graphs is about."""
+    """Return the means of the graphs that the paper's claim compares."""
     pairs = (
         f"{one} {kept['graphs'][one]:.2f}, {two} {kept['graphs'][two]:.2f}"
         for one, two in ("BC", "DE")

@@ -165,8 +165,8 @@ class Kind:
     share: float | None = None
 
     def ranks_to_rates(self, rank: Floats, mean: float) -> Floats | None:
-        """Return the true rates of subjects with these ranks (0 to 1); None if no such
-        subjects have that mean.
+        """Return the true rates of subjects with these ranks (0 to 1), or None if no
+        such subjects have that mean.
         """
         if self.rates is not None:
             low, high = self.rates

@@ -103,7 +103,7 @@ def family(process: int) -> list[int]:
 
 
 def memory(process: int) -> int:
-    """Return the resident bytes of a process; 0 when it has ended."""
+    """Return the resident bytes of a process, or 0 when it has ended."""
     try:
         return (
             int(Path(f"/proc/{process}/statm").read_text().split()[1])

@@ -104,7 +104,7 @@ def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Be
 
 
 def ground(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Ground | None:
-    """Return the arena of a cell from above; None if there is none."""
+    """Return the arena of a cell from above, or None if there is none."""
     return plugins.compile(replay.recorded_protocol(log, plan, plugins)).ground()
 
 

@@ -27,7 +27,7 @@ HIDDEN = GUID[TOLD:].replace("-", "")
 
 def recalled(text: str) -> int:
     """Return how many of the hidden characters, from the first on, a model's words
-    contain; 0 if it may be luck.
+    contain, or 0 if it may be luck.
     """
     said = text.casefold().replace("-", "")
     return next(

@@ -63,8 +63,8 @@ NOT_AS_WRITTEN = (
 
 
 def said_of_logs(error: Exception) -> str | None:
-    """Return a message about the open logs for such an error; None if no log is open,
-    so that it is a bug of ours.
+    """Return a message about the open logs for such an error, or None if no log is
+    open, so that it is a bug of ours.
     """
     # If it is not imported, no log is open.
     logs = sys.modules.get("cheesebench.experiment.log_file")
@@ -201,8 +201,8 @@ def _listed(name: str, known: Sequence[str]) -> str:
 
 
 def look_alike(word: str) -> str:
-    """Return a remark on a letter from another alphabet in a word;
-    empty without one.
+    """Return a remark on a letter from another alphabet in a word, or "" if there is
+    none.
     """
     odd = next(
         (letter for letter in word if letter.isalpha() and not letter.isascii()), None

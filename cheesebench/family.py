@@ -345,7 +345,7 @@ class Family(ABC, Generic[S, P]):
     def load(
         self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics
     ) -> S | None:
-        """Return the checked specification; None if there are errors, which are in
+        """Return the checked specification, or None if there are errors, which are in
         ``diagnostics``.
         """
 

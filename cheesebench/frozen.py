@@ -124,7 +124,7 @@ def standing(
     plans: Iterable[CellPlan], protocols: Mapping[str, Mapping[str, str]]
 ) -> Standing | None:
     """Return the standing of a run against the set that fits it best, the newest of
-    several; None if it has no protocol of a set.
+    several, or None if it has no protocol of a set.
 
     Controls and twins belong to no set. ``protocols`` are those of a run's manifest:
     the hash of their texts counts, not the one that a plan claims.

@@ -114,7 +114,7 @@ def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> s
 
 
 def misfit(thing: object, interface: type) -> str:
-    """Describe a thing that does not fit the interface, with a remedy; empty if it
+    """Describe a thing that does not fit the interface, with a remedy, or "" if it
     fits.
     """
     wanted = (
@@ -238,7 +238,7 @@ def _said_missing(
 
 
 def _fault_of_method(own: object, wanted: Callable[..., Any]) -> str:
-    """Return how a method differs from the required one; empty if it does not."""
+    """Return how a method differs from the required one, or "" if it does not."""
     if not callable(own):
         return f"is {shown(own)}"
     is_async = inspect.iscoroutinefunction(wanted)
@@ -301,7 +301,9 @@ def _is(value: object, hint: Any) -> bool:
 
 
 def _called_with(hint: Any) -> list[Any] | None:
-    """Return the arguments for a function in such a field; None for another field."""
+    """Return the arguments for a function in such a field, or None for another
+    field.
+    """
     for one in get_args(hint) if _is_union(hint) else (hint,):
         if get_origin(one) is Callable:
             return list(get_args(one)[0])

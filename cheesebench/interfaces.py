@@ -325,20 +325,20 @@ class BaseSpecification:
     @property
     def construct(self) -> Any:
         """The claim of the protocol about its measurement, with the lesions that show
-        it; None without a claim.
+        it, or None if there is no claim.
         """
         return None
 
     @property
     def judged_sessions(self) -> Mapping[int, int]:
-        """Trials of each session (from 1) that a verdict about an animal's rate counts;
-        empty without such a rate.
+        """Trials of each session (from 1) that a verdict about an animal's rate counts,
+        or an empty mapping without such a rate.
         """
         return {}
 
     def obstacle(self, lesion: Lesion) -> str:
         """Return why its subjects cannot have a lesion, as in ``there are no
-        landmarks``; empty if they can.
+        landmarks``, or "" if they can.
         """
         return ""
 
@@ -370,7 +370,7 @@ class Situated(Protocol):
 
     def foreseen(self, action: int) -> str | None:
         """Return the observation, in the subject's own view, if this action only moves
-        it; None if unknown.
+        it, or None if unknown.
         """
         ...
 
@@ -397,7 +397,7 @@ class Located(Protocol):
 
     @property
     def location(self) -> Pose | None:
-        """The subject's position; None if it is not known."""
+        """The subject's position, or None if it is not known."""
         ...
 
     @property
@@ -578,7 +578,7 @@ class Paradigm:
         raise self._lacks("cannot be drawn")
 
     def ground(self) -> Ground | None:
-        """Return the arena from above; None without one."""
+        """Return the arena from above, or None if there is none."""
         return None
 
     def with_cues(self, how: CueControl, seed: int) -> Paradigm:

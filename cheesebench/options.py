@@ -88,7 +88,7 @@ class Option:
 
     @property
     def value_name(self) -> str:
-        """Placeholder of the value in the help; empty for flags, and if the help lists
+        """Placeholder of the value in the help, or "" for flags, and if the help lists
         the choices instead.
         """
         if self.metavar or self.flag or self.choices:

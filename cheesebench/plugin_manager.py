@@ -196,7 +196,7 @@ class PluginManager(pluggy.PluginManager):
 
     def not_loaded(self, name: str) -> str:
         """Return a sentence on the plugins that could not be loaded, one of which may
-        supply this name; empty if there are none.
+        supply this name, or "" if there are none.
         """
         # A plugin's name may differ from the names that it supplies.
         failed = [name] if name in self.failures else sorted(self.failures)

@@ -264,8 +264,8 @@ class ReferenceValue(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Construct(tables.Brief):
-    """The claim of a protocol: lesions by name, each with the highest pass rate allowed
-    under it.
+    """The claim of a protocol about what it measures. ``abolished_by`` has the names of
+    lesions, each with the highest pass rate allowed under it.
 
     ``status`` is ``"validated"`` if an audit of this exact protocol has proved these
     lesions, ``"searched"`` if the audit has neither proved nor refuted them,
@@ -311,7 +311,8 @@ class Ceilings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbilityScale:
-    """The two ends of a protocol's ability scale, as pass rates, by a stored audit.
+    """The two ends of a protocol's ability scale, as pass rates. They come from a
+    stored audit.
 
     ``without`` is proved: under any of the lesions that abolish the ability, no subject
     does better. ``ideal`` is the intact adversary's rate over the judged trials.
@@ -394,7 +395,7 @@ class CellPlan(tables.Brief):
 
     @property
     def measured(self) -> Measured | None:
-        """The measure that the verdict is about; None for the pass rate."""
+        """The measure that the verdict is about, or None for the pass rate."""
         return None if self.reference is None else self.reference.measured
 
     @property
@@ -429,7 +430,7 @@ class CellPlan(tables.Brief):
 
     @property
     def control(self) -> str:
-        """Name of the control; empty for plain cells."""
+        """Name of the control, or "" for plain cells."""
         return self.variant.control
 
     @property

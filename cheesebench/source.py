@@ -545,8 +545,8 @@ class _Converter:
         return text
 
     def _text_at(self, node: yaml.ScalarNode, position: Position) -> Position | None:
-        """Return the position of a scalar's text in the file; None if YAML has changed
-        the text.
+        """Return the position of a scalar's text in the file, or None if YAML has
+        changed the text.
         """
         line, column = node.start_mark.line, node.start_mark.column
         written: list[str] = node.value.rstrip("\n").split("\n")

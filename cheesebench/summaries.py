@@ -83,7 +83,7 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
 
 def _frozen_set(logs: Iterable[RunLog]) -> str:
     """Return the name of the run's frozen set; several names if logs that claim the
-    same rules have different texts; empty without a set.
+    same rules have different texts, or "" if there is no set.
     """
     found = (frozen.standing(log.plans(), log.manifest["protocols"]) for log in logs)
     return ", ".join(sorted({str(one) for one in found if one is not None}))

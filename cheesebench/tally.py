@@ -130,7 +130,7 @@ class Tally:
 
     @property
     def unreadable(self) -> str:
-        """``7 of 8 replies unreadable``; empty if all of them name an action."""
+        """``7 of 8 replies unreadable``, or "" if all of them name an action."""
         language = self._run.language
         unreadable, read = (0, 0) if language is None else language.unreadable
         return f"{unreadable} of {read} replies unreadable" if unreadable else ""

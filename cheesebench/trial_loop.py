@@ -184,7 +184,7 @@ class TrialLoop:
             raise AgentFaultError(str(error)) from error
 
     def _foreseen(self, action: int) -> str | None:
-        """Return the observation that the subject's own movement would give; None if
+        """Return the observation that the subject's own movement would give, or None if
         the loop does not need it, or if it is unknown.
         """
         if self._interrupts == "never" or self._situated is None or self._life.waiting:
@@ -234,7 +234,7 @@ class TrialLoop:
 
 
 def foresight(life: Stepped, action: int) -> str | None:
-    """Return the observation that the subject's own movement would give; None if
+    """Return the observation that the subject's own movement would give, or None if
     unknown.
     """
     return life.foreseen(action) if isinstance(life, Situated) else None

@@ -237,7 +237,7 @@ def same(one: float, other: float) -> bool:
 
 
 def _expected(text: str) -> float | None:
-    """Return Python's value of a text; None if Python cannot read it, or gives it
+    """Return Python's value of a text, or None if Python cannot read it, or gives it
     another meaning.
     """
     if len(text) > 300 or not set(text) <= _PLAIN or _ODD_NUMBER.search(text):

@@ -117,7 +117,7 @@ def campaign(name: str) -> Campaign:
 
 
 def found(name: str, seconds: float = SECONDS) -> int | None:
-    """Return how many cases it took to find a planted mistake; None if it was not
+    """Return how many cases it took to find a planted mistake, or None if it was not
     found.
     """
     kind, place, attribute, change = PLANTS[name]

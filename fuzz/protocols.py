@@ -65,7 +65,7 @@ class Protocols:
         self.texts = [text for text in texts if self.load(text) is not None]
 
     def load(self, text: str) -> Specification | None:
-        """Return an arena protocol; None if the text is refused, or its arena has no
+        """Return an arena protocol, or None if the text is refused, or its arena has no
         place to visit.
         """
         specification, _ = self.catalogue.inspect_text(text, "case.protocol.yaml")

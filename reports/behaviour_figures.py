@@ -589,7 +589,7 @@ def best_of_views(summaries: Sequence[RunSummary]) -> Drawn:
 def _panels(
     keys: Sequence[K], title: Callable[[K], str], share: bool = False, size: float = 2.8
 ) -> tuple[Figure, Mapping[K, Axes]] | None:
-    """Return a figure with a panel for each key, and the panels by key; None without
+    """Return a figure with a panel for each key, and the panels by key, or None without
     keys.
     """
     if not keys:

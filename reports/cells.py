@@ -185,7 +185,7 @@ def marked(verdict: Verdict) -> str:
 
 
 def measured_name(cell: CellResult) -> str:
-    """Return the name of the judged measure; empty for the pass rate."""
+    """Return the name of the judged measure, or "" for the pass rate."""
     return "" if cell.plan.measured is None else cell.plan.measured.name
 
 
@@ -226,7 +226,9 @@ def ability(cell: CellResult) -> str:
 
 
 def ability_interval(cell: CellResult) -> str:
-    """Return the 95 % interval of the index, ``0.56 to 0.84``; empty without one."""
+    """Return the 95 % interval of the index, ``0.56 to 0.84``, or "" if there is
+    none.
+    """
     found = cell.ability and cell.ability.interval
     return " to ".join(map(on_scale, found)) if found else ""
 
@@ -247,7 +249,7 @@ def has_ability(cells: Iterable[CellResult]) -> bool:
 
 def mean_ability(model: ModelSummary, own: Sequence[CellResult]) -> str:
     """Return a model's mean on the ability scale, with the animals' and the bar's, and
-    the protocols included; empty without one. ``own`` are the model's cells.
+    the protocols included, or "" if there is none. ``own`` are the model's cells.
     """
     found = model.ability
     if found is None:
@@ -278,7 +280,7 @@ def declared_in(cells: Iterable[CellResult]) -> str:
 
 def _passes_by_origin(own: Sequence[CellResult]) -> str:
     """Return the number of PASSes against animals that did the task, apart from that
-    against other numbers; empty if all are of one sort.
+    against other numbers, or "" if all are of one sort.
     """
     sorts: dict[bool, list[CellResult]] = {True: [], False: []}
     for cell in own:
@@ -317,8 +319,8 @@ def _moving_at_random(cell: CellResult) -> str:
 
 
 def training(cells: Iterable[CellResult]) -> str:
-    """Return a sentence on the training of animals and subjects; an empty string if
-    nothing is known of it.
+    """Return a sentence on the training of animals and subjects, or "" if nothing is
+    known of it.
     """
     said = [
         f"{cell.plan.label} {own.training.removeprefix('training: ')}"
@@ -384,7 +386,7 @@ def reference(cell: CellResult) -> str:
 
 
 def rodent_rate(cell: CellResult) -> ReferenceValue | None:
-    """Return the animals' pass rate; None without a reference, or if it is a
+    """Return the animals' pass rate, or None if there is no reference, or if it is a
     measure.
     """
     return None if cell.plan.measured is not None else cell.plan.reference
@@ -513,7 +515,7 @@ def numbers(cells: Sequence[CellResult]) -> list[Numbers]:
 
 
 def in_progress(summary: RunSummary) -> str:
-    """Return a remark on a run that is still in progress; empty for all others."""
+    """Return a remark on a run that is still in progress, or "" for all others."""
     done = summary.manifest.get("in_progress")
     return (
         f"In progress: {done} finished; only those are reported."
@@ -576,7 +578,7 @@ DECLARED = "declared"
 
 
 def origin(cell: CellResult) -> str:
-    """Return *declared*, *analogy* or *invented*; empty for animals measured in the
+    """Return *declared*, *analogy* or *invented*, or "" for animals measured in the
     same task, and without any.
     """
     animals = cell.plan.reference
@@ -648,7 +650,7 @@ def how_it_was_run(cell: CellResult) -> str:
 
 def stopped(cell: CellResult) -> str:
     """Return the evidence, as in ``evidence 31 to 1, decided after 6 of at most 120
-    subjects``; empty without a claim, and if nothing could be measured.
+    subjects``, or "" if there is no claim, and if nothing could be measured.
     """
     game = cell.game
     if game is None or not cell.valid or cell.verdict == "ERROR":
@@ -671,8 +673,8 @@ def settled(cell: CellResult) -> str:
 
 
 def validity(cell: CellResult) -> str:
-    """Return a note on how the cell's construct was validated with lesions; an empty
-    string for dialogues.
+    """Return a note on how the cell's construct was validated with lesions, or "" for
+    dialogues.
     """
     if cell.plan.items:
         return ""
@@ -822,8 +824,8 @@ def counts(cells: Iterable[CellResult]) -> str:
 
 
 def rodent_mean(cells: Iterable[CellResult]) -> float | None:
-    """Return the animals' mean over the cells of which the model's mean is made; None
-    unless all of these have an animals' rate.
+    """Return the animals' mean over the cells of which the model's mean is made, or
+    None unless all of these have an animals' rate.
     """
     references = [cell.plan.reference for cell in averaged(cells)]
     return complete_mean(
@@ -839,8 +841,8 @@ def averaged(cells: Iterable[CellResult]) -> list[CellResult]:
 
 
 def averaged_over(cells: Sequence[CellResult]) -> str:
-    """Return how many protocols are in the mean, as in ``over 2 of 4 protocols``; an
-    empty string if all of them are.
+    """Return how many protocols are in the mean, as in ``over 2 of 4 protocols``, or ""
+    if all of them are.
     """
     count = len(averaged(cells))
     return (
@@ -851,8 +853,8 @@ def averaged_over(cells: Sequence[CellResult]) -> str:
 
 
 def complete_mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean; None without values, or if a value is missing, because means are
-    only compared over the same protocols.
+    """Return the mean, or None without values, or if a value is missing, because means
+    are only compared over the same protocols.
     """
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
@@ -899,8 +901,7 @@ def call_totals(cells: Iterable[CellResult]) -> CallTotals:
 
 def connected(cells: Iterable[CellResult]) -> str:
     """Return a sentence on the number of answered calls, for runs that only check that
-    everything works; an empty string without a call, and for runs with a claim or a
-    control.
+    everything works, or "" if there is no call, and for runs with a claim or a control.
     """
     cells = list(cells)
     calls, unparsed = _asked(cells)
@@ -983,7 +984,7 @@ class CallsTable:
 
 
 def calls_table(cells: Iterable[CellResult]) -> CallsTable | None:
-    """Return the table of the cells with calls, and their sum if there are several;
+    """Return the table of the cells with calls, and their sum if there are several, or
     None if no cell has calls.
     """
     made = [(cell, cell.calls) for cell in cells if cell.calls is not None]

@@ -184,8 +184,8 @@ def answer(
 
 
 def _who(comparison: RunComparison, model: ModelComparison) -> tuple[str, str]:
-    """Return the names of the compared runs; those of the models if both are from one
-    run.
+    """Return the names of the compared runs, or of the compared models if both are from
+    one run.
     """
     runs = comparison.first, comparison.second
     models = model.first_model, model.second_model
@@ -210,7 +210,7 @@ def _reservations(model: ModelComparison) -> str:
 
 
 def lost(model: ModelComparison) -> str:
-    """Return a sentence on how missing trials are compared; an empty string if none is
+    """Return a sentence on how missing trials are compared, or "" if none is
     missing.
     """
     if not model.missing:

@@ -46,8 +46,8 @@ class Group:
 
     @property
     def mean(self) -> tuple[float, float, float] | None:
-        """Mean pass rate over the protocols, and its 95 % limits; None without a
-        rate.
+        """Mean pass rate over the protocols, and its 95 % limits, or None if there is
+        no rate.
         """
         overall = self.model.overall
         return None if overall is None else (overall.mean, *overall.interval)

@@ -49,7 +49,7 @@ Chart = dict[str, Any]
 
 
 def radar(model: ModelSummary, cells: Sequence[CellResult]) -> Chart | None:
-    """Return the pass rate by cognitive dimension for model and rodent; None without
+    """Return the pass rate by cognitive dimension for model and rodent, or None without
     data.
     """
     if not model.profile:
@@ -211,8 +211,8 @@ def _edge(
     sessions: Sequence[int],
     sign: int,
 ) -> list[float | None]:
-    """Return the animals' mean plus ``sign`` standard deviations in each session; empty
-    without a spread.
+    """Return the animals' mean plus ``sign`` standard deviations in each session, or an
+    empty list if there is no spread.
     """
     if not spread:
         return []
@@ -288,8 +288,8 @@ def _mean_with_ends(
 
 
 def settings(models: Sequence[ModelSummary]) -> Chart | None:
-    """Return a chart of the mean rate of each model by the setting that a study varies;
-    None for fewer than two settings.
+    """Return a chart of the mean rate of each model by the setting that a study varies,
+    or None for fewer than two settings.
     """
     where = [words.clean(words.whose(model)[1]) for model in models]
     labels = list(dict.fromkeys(where))
@@ -793,7 +793,7 @@ def entry(shelf: player.Shelf, link: str) -> dict[str, Any]:
 
 
 def _scale(model: ModelSummary, cells: Sequence[CellResult]) -> str:
-    """Return the heading for the scale of a rate; empty without one."""
+    """Return the heading for the scale of a rate, or "" if there is none."""
     if words.mean_ability(model, cells):
         return "ability (95 %)"
     is_chance = any(cell.plan.against == "chance" for cell in cells)

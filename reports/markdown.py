@@ -72,8 +72,8 @@ _NUMBERED = 15
 
 
 def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
-    """Return the pass rate by cognitive dimension for model and rodent; empty
-    without a rate.
+    """Return the pass rate by cognitive dimension for model and rodent, or an empty
+    list if there is no rate.
     """
     if not model.profile:
         return []
@@ -593,7 +593,7 @@ def _titled(
     rows: Sequence[Sequence[str]],
     right: Sequence[str],
 ) -> list[str]:
-    """Return a table with its heading; an empty list if the table has no rows."""
+    """Return a table with its heading, or an empty list if the table has no rows."""
     return [title, table(headers, rows, right)] if rows else []
 
 

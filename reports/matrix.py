@@ -60,7 +60,7 @@ class Field:
     @property
     def range(self) -> str:
         """The 95 % interval as text, in percent (``80–92``) or in the unit of a
-        measure; empty without an interval.
+        measure, or "" if there is no interval.
         """
         if self.interval is None:
             return self.between
@@ -467,8 +467,8 @@ class Grid:
 
 
 def grid(own: Sequence[CellResult]) -> Grid | None:
-    """Return the grid of conditions by graphs; None unless these are the many cells of
-    a dialogue.
+    """Return the grid of conditions by graphs, or None unless these are the many cells
+    of a dialogue.
     """
     if len(own) <= MOST or not all(cell.plan.variant.condition for cell in own):
         return None

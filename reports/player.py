@@ -367,7 +367,7 @@ def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
 
 def _where(frames: Sequence[Frame]) -> dict[str, Any]:
     """Return column, row and heading of every frame, and the goals for each step at
-    which they change; an empty mapping outside an arena.
+    which they change, or an empty mapping outside an arena.
     """
     poses = [frame.at for frame in frames if frame.at is not None]
     if len(poses) < len(frames):

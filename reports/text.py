@@ -146,7 +146,7 @@ def _undecided(own: Sequence[CellResult]) -> list[str]:
 
 
 def _calls(summary: RunSummary, own: Sequence[CellResult]) -> str:
-    """Return the line on calls and tokens; an empty string without a call."""
+    """Return the line on calls and tokens, or "" if there is no call."""
     paid = cells.with_controls(summary, own)
     totals = cells.call_totals(paid)
     if not totals.calls:

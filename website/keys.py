@@ -119,7 +119,7 @@ def _anchor(model: type[DocumentModel]) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    """Return the default of a key in words; an empty string without a default."""
+    """Return the default of a key in words, or "" if there is no default."""
     default = (
         None
         if field.is_required()

@@ -118,7 +118,7 @@ def _overview(members: Iterable[BaseSpecification]) -> str:
 
 
 def _without(one: BaseSpecification) -> float | None:
-    """Return the pass rate at the zero of the ability scale; None if no zero is
+    """Return the pass rate at the zero of the ability scale, or None if no zero is
     proved.
     """
     scales = map(ability_scale, arenas([one]))

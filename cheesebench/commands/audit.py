@@ -138,8 +138,8 @@ def _chosen(options: argparse.Namespace) -> list[BaseSpecification]:
 
 
 def _what_is_open(report: AuditReport) -> str:
-    """Return a sentence on the consequence of rules that could not be decided; an empty
-    string if there are none.
+    """Return a sentence on the consequence of rules that could not be decided, or "" if
+    there are none.
     """
     rules = [one.rule for one in report.findings if one.verdict == "undecided"]
     if not rules:

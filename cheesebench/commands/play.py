@@ -253,7 +253,7 @@ class Game:
         return False
 
     def _pose(self) -> object:
-        """Return the subject's position and heading, for comparison; None if the
+        """Return the subject's position and heading, for comparison, or None if the
         environment has no pose.
         """
         return getattr(self._life, "pose", None)

@@ -195,7 +195,7 @@ def _decided(
     specification: Specification, reference: ReferenceSpec
 ) -> tuple[str, str] | None:
     """Return the pass rate below which enough subjects fail, and that from which they
-    pass; None for a measure, and for a reference that is only reported.
+    pass, or None for a measure, and for a reference that is only reported.
     """
     if reference is not specification.judged or reference.better is not None:
         return None
@@ -332,8 +332,8 @@ def _facts(reference: ReferenceSpec, here: Dose | None) -> Facts:
 
 
 def _judged(reference: ReferenceSpec) -> Facts:
-    """Return the parameters of a verdict about a measure; an empty list if the measure
-    is only reported.
+    """Return the parameters of a verdict about a measure, or an empty list if the
+    measure is only reported.
     """
     if reference.better is None or reference.margin is None:
         return []

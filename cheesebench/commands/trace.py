@@ -173,7 +173,7 @@ class Trace:
                 yield f"{name} = {_value(value)}"
 
     def _in_vain(self, action: int, frozen: bool) -> str:
-        """Return why an action did not move the subject; an empty string if it did."""
+        """Return why an action did not move the subject, or "" if it did."""
         if self._at is None or action == interfaces.STAY or self._pose() != self._at:
             return ""
         return " (frozen)" if frozen else " (blocked)"

@@ -1006,8 +1006,8 @@ class Caller:
         request_digest: str,
         attempts: int,
     ) -> CallRecord | None:
-        """Return the record of a call that the server refused because of its content;
-        None for other faults.
+        """Return the record of a call that the server refused because of its content,
+        or None for other faults.
         """
         if fault.kind in FATAL or fault.kind in TRANSIENT:
             return None
@@ -1105,8 +1105,8 @@ class Attempts:
     _jitter: random.Random | None = None
 
     def pause_after(self, fault: ChatFaultError, in_flight: float) -> float | None:
-        """Return the seconds from this fault to the next attempt; None if there is no
-        further attempt. ``in_flight`` is the duration of all attempts so far, in
+        """Return the seconds from this fault to the next attempt, or None if there is
+        no further attempt. ``in_flight`` is the duration of all attempts so far, in
         seconds.
         """
         # A server that refuses connections may be loading or restarting, so it is

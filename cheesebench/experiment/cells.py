@@ -171,7 +171,7 @@ def _check_known(backend: BackendSpec, given: Mapping[str, Any]) -> None:
 
 
 def one_address(given: object) -> str | None:
-    """Return the address of a model's server; None if none is given. Logs of earlier
+    """Return the address of a model's server, or None if none is given. Logs of earlier
     versions may have a list. Raises OptionError for several addresses.
     """
     texts = given if isinstance(given, list) else [] if given is None else [given]

@@ -142,7 +142,7 @@ def controlled(
 
 
 def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
-    """Return the yokes of a cell's subjects; None if the cell is not yoked.
+    """Return the yokes of a cell's subjects, or None if the cell is not yoked.
 
     ``results`` is the directory of the runs. Raises RunLogError if the master run
     cannot be used. The returned function raises RunLogError if that run has not
@@ -197,7 +197,7 @@ def lesion_of(plan: CellPlan) -> Lesion:
 
 
 def parse_control(name: str) -> Lesion | None:
-    """Return the lesion that ``--control`` names; None for another control."""
+    """Return the lesion that ``--control`` names, or None for another control."""
     try:
         lesion = Lesion.parse(name)
     except CheeseBenchError:

@@ -63,7 +63,9 @@ def read_earlier(
 
 
 def _replayed(models: Sequence[str]) -> str | None:
-    """Return the run that ``--model replay:RUN`` names; None without such a model."""
+    """Return the run that ``--model replay:RUN`` names, or None without such a
+    model.
+    """
     runs = [name.partition(":")[2] for name in models if name.startswith("replay:")]
     if not runs:
         return None

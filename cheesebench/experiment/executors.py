@@ -217,8 +217,8 @@ def is_process_safe(
 
 
 def _origin(hook: HookCaller, name: str) -> str:
-    """Return the name of the plugin that supplies ``name`` through a hook; an empty
-    string if none does.
+    """Return the name of the plugin that supplies ``name`` through a hook, or "" if
+    none does.
     """
     # The plugin registered last counts, as in the plugin manager.
     for implementation in reversed(hook.get_hookimpls()):

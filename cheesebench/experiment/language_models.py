@@ -285,8 +285,8 @@ class ProgressFile:
 
 
 def read_flight(directory: Path) -> Flight | None:
-    """Return the calls in flight of all processes of a run; None if no process reports
-    any.
+    """Return the calls in flight of all processes of a run, or None if no process
+    reports any.
     """
     flights = [
         flight

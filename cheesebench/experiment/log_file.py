@@ -677,9 +677,9 @@ def _last_entry(path: Path) -> str:
 
 @lru_cache(maxsize=1000)
 def _read_last_entry(path: Path, stamps: tuple[tuple[int, int], ...]) -> str:
-    """Return the UTC time of the last journal entry; an empty string if there is none,
-    or the log cannot be read. If a file changes, its ``stamps`` do, so a cached time is
-    not reused.
+    """Return the UTC time of the last journal entry, or "" if there is none, or the log
+    cannot be read. If a file changes, its ``stamps`` do, so a cached time is not
+    reused.
     """
     try:
         with closing(connect(path, "ro")) as log:

@@ -138,7 +138,7 @@ def versions() -> dict[str, str]:
 
 
 def git_state(directory: Path) -> dict[str, Any] | None:
-    """Return ``revision`` and ``dirty`` of the work tree around ``directory``; None
+    """Return ``revision`` and ``dirty`` of the work tree around ``directory``, or None
     outside a work tree, or if git cannot tell.
 
     The work tree may be hostile: git would start programs named in its configuration,
@@ -221,7 +221,7 @@ _KEY_LENGTH = 32
 
 
 def signature(manifest: Mapping[str, Any]) -> str | None:
-    """Return the signature of a new manifest; None if no key can be stored (in a
+    """Return the signature of a new manifest, or None if no key can be stored (in a
     read-only home directory, say).
     """
     key = _key(create=True)

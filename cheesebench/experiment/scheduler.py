@@ -17,7 +17,9 @@ from cheesebench.records import CellKey, sets_until
 
 
 class SubjectState(Enum):
-    """The state of a subject in a cell. A subject that was never queued has none."""
+    """The state of a subject in a cell. Subjects that were never queued have no
+    state.
+    """
 
     QUEUED = auto()
     RUNNING = auto()
@@ -95,7 +97,7 @@ class CellSchedule:
 
     @property
     def following(self) -> int | None:
-        """Number of subjects up to the next set; None after the last set."""
+        """Number of subjects up to the next set, or None after the last set."""
         sets = sets_until(self.subjects) if self.sequential else ()
         return next((one for one in sets if one > self.asked), None)
 
@@ -301,7 +303,7 @@ class Admission:
 
     def add(self, cell: CellSchedule, spent: float | None) -> None:
         """Let a cell wait for its next set. ``spent`` is the share of the budget that
-        its trials have cost; None if it makes no calls.
+        its trials have cost, or None if it makes no calls.
         """
         self._waiting.append(cell)
         if spent is not None and cell.done:

@@ -89,7 +89,7 @@ def describe_shard(shard: Shard, plans: Sequence[CellPlan]) -> dict[str, Any]:
 
 
 def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
-    """Return the shard of a run and the cells of all shards; None for a whole run.
+    """Return the shard of a run and the cells of all shards, or None for a whole run.
     Raises RunLogError for an entry that no run can have written.
     """
     found = manifest.get(KEY)

@@ -256,8 +256,8 @@ def environment_of(
 def first_observation(
     life: SubjectEnvironment, plan: CellPlan, trial: int
 ) -> str | None:
-    """Begin the trial with this number (from 0), and return its first observation; None
-    after the last trial. Raises PluginError for a result that is no observation.
+    """Begin the trial with this number (from 0), and return its first observation, or
+    None after the last trial. Raises PluginError for a result that is no observation.
     """
     observation: object = life.begin_trial()
     if isinstance(observation, str) or (observation is None and trial):

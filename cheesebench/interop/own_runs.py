@@ -57,7 +57,9 @@ def judge_runs(
 
 
 def _log(given: str | PathLike[str], results: Path) -> Path | None:
-    """Return the log of a run; None for a file or directory that is something else."""
+    """Return the log of a run, or None for a file or directory that is something
+    else.
+    """
     path, name = Path(given), log_file.FILE_NAME
     if path.exists():
         found = path / name if path.is_dir() else path

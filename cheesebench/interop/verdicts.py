@@ -387,7 +387,7 @@ def _judged(task: str, items: Items, bar: float, goal: float) -> answers.TaskVer
 
 def _needed(means: Floats, bar: float, wanted: float) -> int | None:
     """Return the number of subjects with which a new log would decide with a
-    probability of ``POWER``; None above ``MOST_NEEDED``.
+    probability of ``POWER``, or None above ``MOST_NEEDED``.
 
     Both means, of this log and of the new one, are uncertain by their standard error.
     """

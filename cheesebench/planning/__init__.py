@@ -101,7 +101,7 @@ class Spent(Summable):
         return Spent(**{name: getattr(self, name) * factor for name in self.__slots__})
 
     def at(self, price: Price | None) -> float | None:
-        """Return the dollars at an API; None if the price of a call is unknown."""
+        """Return the dollars at an API, or None if the price of a call is unknown."""
         if not self.calls:
             return 0.0
         if price is None:
@@ -301,7 +301,7 @@ class _Runs:
 
     @property
     def dollars(self) -> float | None:
-        """Price of one subject; None if the price of a call is unknown."""
+        """Price of one subject, or None if the price of a call is unknown."""
         return self.each.at(self.price)
 
 
@@ -398,7 +398,9 @@ def _subject_cost(
 
 
 def _measured_profiles(plan: CellPlan) -> Mapping[str, Profile] | None:
-    """Return the measured profile of each player; None if they do not fit the plan."""
+    """Return the measured profile of each player, or None if they do not fit the
+    plan.
+    """
     mark, profiles = shipped_profiles().get(plan.protocol, ("", {}))
     if mark != plan.sha256 or not set(PLAYERS.values()) <= set(profiles):
         return None

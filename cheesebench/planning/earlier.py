@@ -65,7 +65,7 @@ class EarlierRuns:
 
     def subject(self, plan: CellPlan) -> dict[str, float] | None:
         """Return the cost of one subject of this cell, from the latest run of the same
-        cell with the same settings; None without such a run.
+        cell with the same settings, or None without such a run.
 
         Trials beyond those that were run are assumed to cost as much as the last one.
         The names are those of ``planning.Spent``, with the elapsed ``seconds`` and the
@@ -116,7 +116,7 @@ def _subject_of(
 
 
 def _manner_in(log: RunLog, plan: CellPlan) -> Manner | None:
-    """Return the manner of a plan's model in one run; None if it was not called."""
+    """Return the manner of a plan's model in one run, or None if it was not called."""
     alike = [one for one in log.plans() if _answers_alike(plan, one)]
     rows = [row for one in alike for row in log.select(f"{_MANNER} {_WHERE}", one.key)]
     calls, tokens, seconds, prompts, size = _sums(rows)

@@ -44,7 +44,8 @@ _Situation = tuple[str, int, int]
 def shortest_trial(
     specification: Specification, possible: Callable[[Place], list[str]]
 ) -> int | None:
-    """Return the minimum number of steps to an ``end``; None if no end can be reached.
+    """Return the minimum number of steps to an ``end``, or None if no end can be
+    reached.
 
     ``possible`` gives the names that a place can have. The search assumes that guards
     (also those of ``finish``) hold, doors are open, frozen states allow movement and

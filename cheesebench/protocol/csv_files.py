@@ -431,7 +431,7 @@ def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
 
 def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
     """Return why the first invalid number of a row is invalid, as the end of a
-    sentence; an empty string if all are valid.
+    sentence, or "" if all are valid.
     """
     for name, cell in zip(columns[1:], cells[1:], strict=True):
         whole, least = _NUMBERS.get(name, _COUNT)

@@ -99,7 +99,7 @@ def is_number(value: Any) -> bool:
 
 
 _SESSIONS = re.compile("(all|last|last:[1-9][0-9]{0,5})")
-#: A word for sessions: ``all``, ``last`` or ``last:K``.
+#: The sessions that are meant: ``all``, ``last`` or ``last:K``.
 Sessions = Annotated[
     str,
     StringConstraints(pattern=f"^{_SESSIONS.pattern}$"),
@@ -203,8 +203,8 @@ ColumnAndRow = Annotated[
         "a pair [column, row], with quotes around what has a comma",
     ),
 ]
-#: The number of an article. YAML drops trailing zeros of a decimal number, as in `doi:
-#: 10.1000`.
+#: A citation. It may be a whole number (of an article), but no decimal number, because
+#: YAML drops trailing zeros, as in `doi: 10.1000`.
 Citation = Annotated[
     str,
     BeforeValidator(

@@ -438,7 +438,7 @@ class TrialBuilder(Lookup):
 
     def _member_type(self, kind: ex.Type, value: object) -> ex.Type | None:
         """Return the type that a value for a set must have: a set of that type, or one
-        of its members; None if any type will do.
+        of its members, or None if any type will do.
         """
         if "any" in kind.domains:
             return None
@@ -662,7 +662,7 @@ class DrawBuilder(Lookup):
         self.diagnostics.error(206, position, sentence, remedy)
 
     def _rows(self, name: str, draw: doc.Draw) -> Rows:
-        """Return the table with its weights; an empty table if members are dealt in
+        """Return the table with its weights, or an empty table if members are dealt in
         each draw.
         """
         if draw.sample is not None:

@@ -351,8 +351,8 @@ class ReferenceSpec:
 
     @property
     def training(self) -> str:
-        """The animals' dose in words; empty if unknown, or if no
-        animals were measured.
+        """The animals' dose in words, or "" if unknown, or if no animals were
+        measured.
         """
         said = "" if self.dose is None else str(self.dose)
         return f"{said} (declared)" if said and "declared" in self.nature else said
@@ -388,8 +388,8 @@ class Specification(BaseSpecification):
 
     @property
     def bar(self) -> float | None:
-        """The pass rate, or mean of the measure, from which enough subjects pass; None
-        without a reference.
+        """The pass rate, or mean of the measure, from which enough subjects pass, or
+        None if there is no reference.
         """
         judged = self.judged
         if judged is None:
@@ -423,7 +423,7 @@ class Specification(BaseSpecification):
         return ""
 
     def drawn(self, variable: str) -> list[str]:
-        """Return the names that a draw can give to a column; an empty list for any
+        """Return the names that a draw can give to a column, or an empty list for any
         other variable.
         """
         return self._drawn(variable, len(self.draws))
@@ -520,8 +520,8 @@ class Specification(BaseSpecification):
 
     @property
     def dose(self) -> Dose | None:
-        """Number of trials of a subject up to the last judged one; None if it depends
-        on the subject.
+        """Number of trials of a subject up to the last judged one, or None if it
+        depends on the subject.
         """
         judged = self.judged_sessions
         if self.sessions_vary or not judged:

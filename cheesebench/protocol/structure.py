@@ -127,8 +127,8 @@ def _report_names(
 
 
 def _read_despite(root: Node, model: type[_Document]) -> _Document | None:
-    """Return a document in which valid values replace the invalid ones; None if names
-    might be lost in this way.
+    """Return a document in which valid values replace the invalid ones, or None if
+    names might be lost in this way.
     """
     data, tried = without_nulls(root.plain()), set[_Path]()
     while len(tried) <= _MOST_MENDED:
@@ -430,7 +430,7 @@ def _meant_instead(
     key: str, path: _Path, known: Sequence[str], model: type[BaseModel]
 ) -> str:
     """Return a remedy for an unknown key: the place where it belongs, or the key that
-    was meant here; an empty string if nothing is similar.
+    was meant here, or "" if nothing is similar.
     """
     elsewhere = _home_of(key, model)
     for top in ("arena", "trial"):
@@ -476,8 +476,8 @@ def _nested(
 
 
 def _home_of(key: str, model: type[BaseModel]) -> str:
-    """Return, as a remedy, the one or two places where a known key belongs; an empty
-    string if there are more.
+    """Return, as a remedy, the one or two places where a known key belongs, or "" if
+    there are more.
     """
     places = _homes(model).get(key, ())
     if not 1 <= len(places) <= 2:

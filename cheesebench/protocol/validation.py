@@ -187,8 +187,8 @@ def construct_status(specification: Specification) -> Status:
 
 
 def audited_ceilings(specification: Specification) -> records.Ceilings | None:
-    """Return the highest pass rates that a stored audit of the protocol gives; None
-    without an audit.
+    """Return the highest pass rates that a stored audit of the protocol gives, or None
+    if there is no audit.
 
     A subject that forgets everything between trials knows as much as one in its first
     trial, if the first trial is judged.
@@ -378,7 +378,7 @@ def _simple(finding: Mapping[str, Any]) -> Simple | None:
 
 def passed_by(specification: Specification) -> tuple[str, float] | None:
     """Return the memory of the simplest subject that is significantly above the bar,
-    and its rate; None if none was found.
+    and its rate, or None if none was found.
     """
     bar = specification.bar
     if bar is None:

@@ -75,7 +75,7 @@ def published_elsewhere(plans: Iterable[CellPlan]) -> bool:
 
 
 def paradigm_of(protocol: str) -> str:
-    """Return the published paradigm of a protocol; empty for protocols with other
+    """Return the published paradigm of a protocol, or "" for protocols with other
     rules.
     """
     name, _, edition = protocol.partition("@")
@@ -87,8 +87,8 @@ def paradigm_of(protocol: str) -> str:
 
 
 def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
-    """Return the published rows for a run's protocols, best first; empty if no protocol
-    has the paper's rules.
+    """Return the published rows for a run's protocols, best first, or an empty tuple if
+    no protocol has the paper's rules.
 
     For a run in one view, rates are those of that view; otherwise, the best of the text
     views for each protocol. Models of the run come first, animals and baselines last.
@@ -235,7 +235,7 @@ def check_against(name: str) -> None:
 
 
 def why_not(name: str, plan: CellPlan, most_steps: int) -> str:
-    """Return why a cell cannot be compared with a published model, and a remedy; empty
+    """Return why a cell cannot be compared with a published model, and a remedy, or ""
     if it can.
 
     ``most_steps`` is the limit of a trial of the cell's protocol; the name has been
@@ -273,7 +273,7 @@ def _other_settings(name: str, plan: CellPlan) -> Iterator[str]:
 
 
 def steps_of(model: Mapping[str, Any]) -> int | None:
-    """Return the maximum number of steps in a trial of a published model; None for
+    """Return the maximum number of steps in a trial of a published model, or None for
     those of Table 1.
     """
     found = re.search(r"at most (\d+) steps", model["trials_each"])

@@ -334,7 +334,7 @@ def annotate(
 
 
 def _kind_of(cell: CellResult, fail_is_error: bool) -> str:
-    """Return the kind of a cell's annotation; an empty string if the cell gets none."""
+    """Return the kind of a cell's annotation, or "" if the cell gets none."""
     if cell.plan.control:
         return ""
     kind = _KINDS.get(cell.verdict, "")
@@ -391,7 +391,7 @@ def is_github() -> bool:
 
 
 def job_address() -> str:
-    """Return the address of this job of GitHub Actions; an empty string elsewhere."""
+    """Return the address of this job of GitHub Actions, or "" elsewhere."""
     server, repository = (
         os.environ.get("GITHUB_SERVER_URL", ""),
         os.environ.get("GITHUB_REPOSITORY", ""),

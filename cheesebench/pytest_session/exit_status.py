@@ -108,8 +108,8 @@ class Findings:
 
     @property
     def cause(self) -> str:
-        """Why trials are missing, in brackets; an empty string if none is missing, or
-        the reason is unknown.
+        """Why trials are missing, in brackets, or "" if none is missing, or the reason
+        is unknown.
         """
         known = [
             _STOPPED.sub("", cause).rstrip(".")
@@ -156,7 +156,7 @@ def is_over(log: RunLog, cell: CellResult) -> bool:
 
 
 def reason(status: int | pytest.ExitCode, found: Findings) -> str:
-    """Return why the session ends with this exit status, in a sentence; empty if pytest
+    """Return why the session ends with this exit status, in a sentence, or "" if pytest
     says it.
     """
     if status == pytest.ExitCode.OK:
@@ -189,14 +189,14 @@ def _ended(status: int, found: Findings) -> str:
 
 
 def badge(status: int | pytest.ExitCode, found: Findings) -> str:
-    """Return what the gate says, in a word or three; empty without a gate."""
+    """Return what the gate says, in a word or three, or "" if there is no gate."""
     words = {0: "GREEN", 1: "RED", 2: "INTERRUPTED", 4: "COULD NOT RUN"}
     return words.get(int(status), "") if found.gates else ""
 
 
 def remedy(status: int | pytest.ExitCode, found: Findings) -> str:
-    """Return the most useful remedy for a session that fails; an empty string if its
-    results suggest none.
+    """Return the most useful remedy for a session that fails, or "" if its results
+    suggest none.
     """
     if status == pytest.ExitCode.TESTS_FAILED:
         return _of_failures(found)

@@ -42,7 +42,7 @@ class _Budget:
 
     @property
     def larger(self) -> str | None:
-        """A sufficient budget, as text; None if the present one is sufficient."""
+        """A sufficient budget, as text, or None if the present one is sufficient."""
         if self.needed is None:
             return _rounded_up(2 * max(self.limit, self.spent))
         total = self.spent + self.needed
@@ -90,7 +90,7 @@ def _budgets(
 
 def _still_needed(log: RunLog, unfinished: Iterable[CellResult]) -> CallTotals | None:
     """Estimate the cost of the rest from the mean cost of a trial of the cell, or of
-    the run; None if no trial was run.
+    the run, or None if no trial was run.
     """
     counts, calls = log.trial_counts(), log.calls.by_cell()
     done = {key: sum(run for run, _ in own.values()) for key, own in counts.items()}

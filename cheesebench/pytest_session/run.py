@@ -64,7 +64,7 @@ class Comparing:
 
     @property
     def run_id(self) -> str | None:
-        """The id of the baseline's run; None if the baseline is a file."""
+        """The id of the baseline's run, or None if the baseline is a file."""
         return self.path.parent.name if self.path.name == FILE_NAME else None
 
     @property
@@ -146,8 +146,8 @@ def read_comparing(
     continued: Path | None,
 ) -> Comparing | None:
     """Return the baseline named on the command line (a run in ``results``, or a file in
-    ``blessed``); None without one. Raises OptionError if it is the run to resume,
-    ``continued``.
+    ``blessed``), or None if there is none. Raises OptionError if it is the run to
+    resume, ``continued``.
     """
     if values.compare is None:
         if values.compare_fail is not None:
@@ -164,8 +164,8 @@ def read_comparing(
 
 
 def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:
-    """Return a comparison as rendered by the reporter of that name; an empty string if
-    the reporter cannot render comparisons.
+    """Return a comparison as rendered by the reporter of that name, or "" if the
+    reporter cannot render comparisons.
     """
     reporter = plugins.reporter(name)
     if isinstance(reporter, ComparisonReporter):
@@ -277,8 +277,8 @@ def progress_line(
 
 
 def _texts(progress: Progress, tally: Tally | None, seconds: float) -> Iterator[str]:
-    """Yield texts for the progress line, the longest first; the run's progress has
-    priority over the cell's.
+    """Yield texts for the progress line, the longest first. The progress of the run has
+    priority over that of the cell.
     """
     short = _trials(progress, seconds)
     own = f"{short}{_left(progress, seconds)}"
@@ -334,7 +334,7 @@ class Handed:
 
     @classmethod
     def to(cls, config: pytest.Config) -> Handed | None:
-        """Return the data of this worker; None in a session that is no worker."""
+        """Return the data of this worker, or None in a session that is no worker."""
         data: Mapping[str, Any] = getattr(config, "workerinput", {})
         return cls(**data[WORKER_INPUT]) if WORKER_INPUT in data else None
 

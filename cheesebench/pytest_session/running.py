@@ -27,8 +27,8 @@ def is_cell(nodeid: str) -> bool:
 
 
 def scheduler(config: pytest.Config, log: Any) -> Any:
-    """Return the scheduler of a session whose cells share a budget; None with ``--dist
-    each``.
+    """Return the scheduler of a session whose cells share a budget, or None with
+    ``--dist each``.
 
     The distribution that ``--dist`` asks for still applies to tests that are no cells.
     """

@@ -134,7 +134,7 @@ class ParticipantStore:
         return None if row is None else int(row[0])
 
     def take(self, places: int, used: Callable[[int], bool]) -> str | None:
-        """Return a token for a new person; None if all places are taken.
+        """Return a token for a new person, or None if all places are taken.
 
         ``used`` tells whether a subject has pressed a key. A place in which no key was
         pressed is given to another person after ``UNUSED`` seconds.
@@ -315,7 +315,7 @@ class Participant:
 
     @property
     def shown(self) -> Shown | None:
-        """The latest observation; None at the end."""
+        """The latest observation, or None at the end."""
         return None if self._trial is None else self._trial.shown
 
     @property

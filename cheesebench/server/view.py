@@ -106,7 +106,7 @@ def _trend(
 
 
 def _rodents(plan: CellPlan) -> float | None:
-    """Return the animals' pass rate; None if the verdict concerns something else."""
+    """Return the animals' pass rate, or None if the verdict concerns something else."""
     return (
         None
         if plan.reference is None or plan.measured is not None
@@ -234,7 +234,7 @@ def _cell(number: int, cell: watch.CellState, state: watch.RunState) -> dict[str
 
 
 def _measured(result: CellResult) -> dict[str, str | None] | None:
-    """Return the parts of the judged measure as text; None if the verdict concerns a
+    """Return the parts of the judged measure as text, or None if the verdict concerns a
     pass rate.
     """
     measured, judged, reference = (

@@ -87,7 +87,7 @@ def ability(
 def mean_ability(
     cells: Iterable[tuple[CellPlan, Ability | None]],
 ) -> MeanAbility | None:
-    """Return the mean over a model's cells; None if no cell has an index."""
+    """Return the mean over a model's cells, or None if no cell has an index."""
     found = list(cells)
     known = {
         plan.label: (plan, one)

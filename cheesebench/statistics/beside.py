@@ -16,8 +16,8 @@ from cheesebench.statistics.summary import PublishedContrast
 def against_published(
     name: str | None, cells: Iterable[tuple[CellPlan, bytes]]
 ) -> tuple[PublishedContrast, ...]:
-    """Return every cell with the published number of a model; an empty tuple without a
-    name, or if nothing was published.
+    """Return every cell with the published number of a model, or an empty tuple if
+    there is no name, or if nothing was published.
 
     ``cells`` pairs each plan with the results of its scored trials, 1 or 0, in order.
     """

@@ -255,7 +255,7 @@ def play(
 
     If PASS makes several claims, all must hold, and its wealth is the minimum over
     them. If FAIL makes several claims, one suffices, and its wealth is the mean over
-    them. ``most`` is the planned number of subjects of a sequential run; None if all
+    them. ``most`` is the planned number of subjects of a sequential run, or None if all
     are run whatever the results.
     """
     import numpy as np

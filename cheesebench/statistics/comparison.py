@@ -110,7 +110,7 @@ class CellCounts:
 
     @property
     def nothing(self) -> str:
-        """Why the cell has no subject to compare; empty if it has one."""
+        """Why the cell has no subject to compare, or "" if it has one."""
         if any(one.scored for one in self.subjects.values()):
             return ""
         return self.untested or UNMEASURED
@@ -217,8 +217,8 @@ def _doubts_of(
 
 
 def _unmeasured(sample: Sample, causes: Sequence[str]) -> str:
-    """Return why no trial was measured; an empty string if a trial was measured, or
-    nothing was run.
+    """Return why no trial was measured, or "" if a trial was measured, or nothing was
+    run.
     """
     if not causes or any(one.results for one in sample.per_subject):
         return ""
@@ -442,7 +442,7 @@ class CellComparison(tables.Brief):
 
     @property
     def rule(self) -> str:
-        """The rule by which the comparison is undecided, as a clause; empty for other
+        """The rule by which the comparison is undecided, as a clause, or "" for other
         answers.
         """
         if self.answer != "undecided" or self.evidence is None:

@@ -151,8 +151,8 @@ def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison
 
 
 def contradiction(cell: CellResult) -> str:
-    """Return how a control cell contradicts the protocol's construct; an empty string
-    if it does not.
+    """Return how a control cell contradicts the protocol's construct, or "" if it does
+    not.
 
     A cell contradicts the construct if its whole interval (two-sided 95 %) lies beyond
     the construct's limit.

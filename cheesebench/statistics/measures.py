@@ -42,7 +42,7 @@ class Moments:
 
     @property
     def sd(self) -> float | None:
-        """The standard deviation (n - 1); None for fewer than two numbers."""
+        """The standard deviation (n - 1), or None for fewer than two numbers."""
         return math.sqrt(self._squares / (self.n - 1)) if self.n > 1 else None
 
     def measure(self, name: str) -> summary.Measure:

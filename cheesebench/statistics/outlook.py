@@ -25,8 +25,8 @@ _FUTURES = 200
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """The smallest number of subjects that decides with a probability of at least
-    ``POWER``; ``MOST_NEEDED`` if none does.
+    """The smallest number of subjects with which a decision has a probability of at
+    least ``POWER``, or ``MOST_NEEDED`` if no number has.
     """
 
     subjects: int

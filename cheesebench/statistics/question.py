@@ -30,8 +30,8 @@ class Scale:
     unit: float = 1.0
 
     def score_of(self, record: records.TrialRecord) -> float | None:
-        """Return the score of a trial; None without a value. A value beyond the range
-        counts as the end of the range.
+        """Return the score of a trial, or None if there is no value. A value beyond the
+        range counts as the end of the range.
         """
         if self.measured is None:
             return (
@@ -148,8 +148,8 @@ def has_interval(reference: records.ReferenceValue) -> bool:
 def animals_interval(
     reference: records.ReferenceValue | None,
 ) -> tuple[float, float] | None:
-    """Return the 95 % interval of the animals' mean; None without a reference, or if
-    the reference is used as a constant.
+    """Return the 95 % interval of the animals' mean, or None if there is no reference,
+    or if the reference is used as a constant.
     """
     if reference is None or not has_interval(reference):
         return None

@@ -149,8 +149,8 @@ def summarise_subjects(
 
 
 def _against(manifest: Mapping[str, object]) -> str | None:
-    """Return the name of the published model with which the run is compared; None
-    without one.
+    """Return the name of the published model with which the run is compared, or None if
+    there is none.
     """
     options = manifest.get("options")
     name = options.get("against") if isinstance(options, Mapping) else None

@@ -418,7 +418,7 @@ def trials_by_subject(
 
 def signature(records: SubjectRecords) -> str:
     """Return a digest of draws, actions and outcomes of all trials, which is equal for
-    exact copies; an empty string if the subject is idle.
+    exact copies, or "" if the subject is idle.
 
     Draws and outcomes are included, because the same actions in another world, or with
     other results, are independent data. Copies occur for deterministic agents if

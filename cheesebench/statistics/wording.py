@@ -89,7 +89,9 @@ def on_scale(index: float | None) -> str:
 
 
 def abilities(cell: CellResult) -> str:
-    """Return ``ability 0.95 (rodent 0.40; PASS from 0.24)``; empty without a scale."""
+    """Return ``ability 0.95 (rodent 0.40; PASS from 0.24)``, or "" if there is no
+    scale.
+    """
     found = cell.ability
     if found is None:
         return ""
@@ -342,7 +344,7 @@ def _outlook(cell: CellResult) -> str:
 
 def undecidable(cell: CellResult) -> str:
     """Return the range in which no number of subjects decides, as in ``41 % to 59.5
-    %``; an empty string if the reference is a constant, or the cell makes no claim.
+    %``, or "" if the reference is a constant, or the cell makes no claim.
     """
     zones = [
         " to ".join(amount(cell.plan, end) for end in zone) for zone in cell.open_zones

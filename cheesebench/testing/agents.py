@@ -578,8 +578,8 @@ _PUZZLES = (_puzzle(None), _puzzle(2))
 def broken_respondent_rules(
     spec: RespondentSpec, *, but: Collection[str] = ()
 ) -> list[Broken]:
-    """Return the rules that a baseline for dialogues breaks; ``but`` names rules to
-    skip.
+    """Return the rules that a baseline for dialogues breaks. Rules in ``but`` are
+    skipped.
     """
     return RESPONDENT_RULES.broken(spec, but)
 

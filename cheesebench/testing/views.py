@@ -46,7 +46,7 @@ class Cue:
 def broken_view_rules(
     view: interfaces.View, *, but: Collection[str] = ()
 ) -> list[Broken]:
-    """Return the rules that a view breaks; ``but`` names rules to skip."""
+    """Return the rules that a view breaks. Rules in ``but`` are skipped."""
     return RULES.broken(view, but)
 
 

@@ -185,8 +185,8 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
 
     def render(self) -> str | Pixels | None:
         """Return the current observation: as text (``"ansi"``), or as pixels, uint8 of
-        shape (height, width, 3) (``"rgb_array"``); None without a render mode. Raise
-        StepAfterEndError if pixels are asked for before the first reset.
+        shape (height, width, 3) (``"rgb_array"``), or None if there is no render mode.
+        Raise StepAfterEndError if pixels are asked for before the first reset.
         """
         if self.render_mode != "rgb_array":
             return str(self._observation) if self.render_mode == "ansi" else None

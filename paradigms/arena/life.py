@@ -504,7 +504,9 @@ class ArenaSubject:
         return self._trace.path()[0]
 
     def success(self) -> bool | None:
-        """Whether the ended trial is a success; None if the protocol defines none."""
+        """Whether the ended trial is a success, or None if the protocol defines
+        none.
+        """
         success = self._program.success
         return None if success is None else bool(success(self))
 

@@ -59,7 +59,9 @@ class Schedule:
         self._recent: deque[str | None] = deque(maxlen=1)
 
     def _open_block(self) -> None:
-        #: Number of trials in all repetitions of the block, and their ends.
+        #: ``_total`` is the number of trials in all repetitions of the block so far.
+        #: ``_ended`` has the ends of the last trials, as many as the block's condition
+        #: counts.
         self._total = 0
         self._ended: tuple[str | None, ...] = ()
         self._last: str | None = None

@@ -316,8 +316,8 @@ def _counts_groups(text: str, lead: str = "") -> bool:
 
 
 def _emphasised(lines: Sequence[str], is_answer: Callable[[str, str], bool]) -> str:
-    """Return the last fenced or bold text that is an answer; an empty string if there
-    is none, or if a later line is an answer, too.
+    """Return the last fenced or bold text that is an answer, or "" if there is none, or
+    if a later line is an answer, too.
     """
     fenced, found = False, ""
     for line in filterfalse(_is_row, lines):

@@ -111,7 +111,7 @@ class GraphDialogue:
         return self._specification.document.system or ""
 
     def begin_trial(self) -> str | None:
-        """Begin the next conversation and return its first question; None after the
+        """Begin the next conversation and return its first question, or None after the
         last conversation.
         """
         if self._trial + 1 >= len(self._items):
@@ -124,8 +124,8 @@ class GraphDialogue:
         return self._questions[0]
 
     def answer(self, text: str) -> str | None:
-        """Take the whole reply (any text) and return the next question; None at the end
-        of the conversation.
+        """Take the whole reply (any text) and return the next question, or None at the
+        end of the conversation.
         """
         if self._trial < 0 or self._answer is not None:
             raise StepAfterEndError(

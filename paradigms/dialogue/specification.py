@@ -343,7 +343,7 @@ def wording(name: str, own: Mapping[str, Scene]) -> Wording:
 
 
 def slots_of(sentence: str) -> list[str] | None:
-    """Return the names in braces; None if braces are unbalanced or hold more than a
+    """Return the names in braces, or None if braces are unbalanced or hold more than a
     name.
     """
     try:

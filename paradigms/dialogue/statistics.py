@@ -159,8 +159,8 @@ def _failures(trials: Iterable[TrialRecord]) -> dict[str, int]:
 
 
 def deviance_table(scores: Sequence[Score]) -> DevianceTable | None:
-    """Return Table 2 for these scores, with every term whose factors vary; None if no
-    factor varies.
+    """Return the table of deviances (the paper's Table 2) for these scores, with every
+    term whose factors vary, or None if no factor varies.
     """
     used, factors = _factors(scores)
     varying = {name for name, values in factors.items() if len(set(values)) > 1}

@@ -57,8 +57,8 @@ class Transitions:
             self._spread([state])
 
     def after(self, state: int) -> Sequence[int | None]:
-        """Return the last successor of ``state`` for each action; None for an untried
-        action.
+        """Return the last successor of ``state`` for each action, or None for an
+        untried action.
         """
         return self._next[state]
 
@@ -72,8 +72,8 @@ class Transitions:
         self._search()
 
     def step_towards_aim(self, state: int) -> int | None:
-        """Return the first action of a shortest known path to the aim; None if no path
-        is known.
+        """Return the first action of a shortest known path to the aim, or None if no
+        path is known.
         """
         return self._choice[state]
 

@@ -211,7 +211,7 @@ class ChatCompletions:
         return own[0] if own else models[0] if len(models) == 1 else {}
 
     async def _get(self, path: str) -> dict[str, Any]:
-        """Return the JSON object at a path; an empty object if there is none."""
+        """Return the JSON object at a path, or an empty object if there is none."""
         found = await self.get_json(path, FACTS_TIMEOUT)
         return found if isinstance(found, dict) else {}
 
@@ -441,7 +441,7 @@ def _reason(error: Exception) -> str:
 
 
 def _proxy(url: URL) -> str | None:
-    """Return the proxy that the environment names for this address; None for this
+    """Return the proxy that the environment names for this address, or None for this
     machine.
     """
     if _is_loopback(url.host or ""):
@@ -593,8 +593,8 @@ def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) 
 
 
 def _secret_name(settings: Any) -> str:
-    """Return the name, at any depth, of a setting that may hold a key; empty without
-    one.
+    """Return the name, at any depth, of a setting that may hold a key, or "" if there
+    is none.
     """
     if isinstance(settings, list):
         return next(filter(None, map(_secret_name, settings)), "")

@@ -131,7 +131,7 @@ def _malformed(said: str, body: bytes | bytearray) -> ChatFaultError:
 
 
 def _choice(choices: Any) -> Mapping[str, Any]:
-    """Return the requested choice, which has index 0; a single choice may omit its
+    """Return the requested choice, which has index 0. A single choice may omit its
     index.
     """
     listed = [one for one in choices or () if isinstance(one, dict)] if isinstance(choices, list) else []  # fmt: skip

@@ -113,8 +113,8 @@ async def start(module: str, log: Path) -> Process:
         OSError,
         RuntimeError,
     ) as error:
-        # Memory, processes or threads are exhausted (Python starts a thread to wait for
-        # a process).
+        # The machine has run out of memory, processes or threads. (Python starts a
+        # thread to wait for a process.)
         raise WorkerDiedError(f"no process could be started: {error}") from error
     finally:
         if output is not subprocess.DEVNULL:

@@ -581,8 +581,8 @@ class Adversary:
         return lived
 
     def _run(self, life: ArenaSubject, errand: Errand) -> Sequence[int]:
-        """Return actions that do the errand, whatever they cost; an empty sequence if
-        it cannot be done.
+        """Return actions that do the errand, whatever they cost, or an empty sequence
+        if it cannot be done.
         """
 
         def is_done(one: ArenaSubject, _: Specification) -> bool:

@@ -495,8 +495,8 @@ class Experience:
         return edge.next or edge
 
     def following(self, edge: aims.Edge, at: tuple[int, int]) -> Root | None:
-        """Return the stored beginning of the trial that follows this end; None if there
-        is none.
+        """Return the stored beginning of the trial that follows this end, or None if
+        there is none.
         """
         if not self.is_independent:
             return edge.following
@@ -559,7 +559,7 @@ class Experience:
         return edge._replace(next=self._met.setdefault(key, following))
 
     def score(self, life: ArenaSubject) -> float | None:
-        """Return the score of the ended trial; None if it is not judged."""
+        """Return the score of the ended trial, or None if it is not judged."""
         if self.measure is None:
             success = runs.is_judged(life.result(), self.specification)
             return None if success is None else float(success)
@@ -810,7 +810,7 @@ class Experience:
 
     def _zeroed(self, found: Root, automaton: Automaton) -> list[dict[str, int]]:
         """Return the ranks of each group's members as seen at this moment, counted from
-        the automaton's zero; an empty list if the trial is already over.
+        the automaton's zero, or an empty list if the trial is already over.
         """
         if isinstance(found, aims.Edge):
             return []

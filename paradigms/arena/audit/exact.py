@@ -76,7 +76,7 @@ def upper_bound(
     adversary: Adversary, effort: float = 1.0, at_most: float = 0.0
 ) -> float | None:
     """Return a bound on the rate at which a subject with the adversary's lesion
-    succeeds; None if no bound is proved.
+    succeeds, or None if no bound is proved.
 
     The search ends with the first bound that is at or below ``at_most``. If the verdict
     is about a measure, a bound exists only if the measure provably misses the verdict's
@@ -139,8 +139,8 @@ def of_this_trial(adversary: Adversary, effort: float) -> Adversary:
 
 
 def _implied(condition: ex.Expression, kept: Collection[str]) -> ex.Expression | None:
-    """Return the part of a condition that concerns this trial alone; None if there is
-    no such part.
+    """Return the part of a condition that concerns this trial alone, or None if there
+    is no such part.
     """
     match condition:
         case ex.Binary(

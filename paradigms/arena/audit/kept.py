@@ -24,7 +24,7 @@ MAX_BYTES = 50_000_000
 
 def place(folder: str, search: object) -> Path | None:
     """Return the file of a search, named after its ``repr``, which must describe it
-    completely; None if nothing is stored.
+    completely, or None if nothing is stored.
     """
     name = hashlib.blake2b(repr(search).encode(), digest_size=16).hexdigest()
     return Path(folder, name + SUFFIX) if folder else None
@@ -36,8 +36,8 @@ def count(folder: str) -> int:
 
 
 def read(path: Path | None) -> dict[str, Any] | None:
-    """Return the stored values of a search; None if there are none, or they cannot be
-    read.
+    """Return the stored values of a search, or None if there are none, or they cannot
+    be read.
     """
     if path is None:
         return None

@@ -131,8 +131,8 @@ class Ceiling:
 
     @property
     def measured(self) -> tuple[float, float, float] | None:
-        """The mean of the verdict's measure over lives, with a 95 % interval; None if
-        the verdict has no measure.
+        """The mean of the verdict's measure over lives, with a 95 % interval, or None
+        if the verdict has no measure.
         """
         values = [
             [one.measured for one in life if one.judged and one.measured is not None]
@@ -317,8 +317,8 @@ def _after(
     seeds: Sequence[tuple[int, int]],
     planned: int,
 ) -> Ceiling | None:
-    """Return the result with an errand in the first trials of each life; None if it is
-    not significantly better than the result without it.
+    """Return the result with an errand in the first trials of each life, or None if it
+    is not significantly better than the result without it.
     """
     found = replace(plain, lives=(), how=f", after {errand.trials} x '{errand.target}'")
     for number, seed in enumerate(seeds[ERRANDS : ERRANDS + LIVES], 1):

@@ -702,7 +702,7 @@ class Flow:
         return {name for one in happens for name in written_by(one)}.union(*drawn)
 
     def _first_read(self, draw: spec.DrawSpec) -> str | None:
-        """Return the last state before whose entry nothing reads a draw; None if the
+        """Return the last state before whose entry nothing reads a draw, or None if the
         draw is read at once.
         """
         specification, columns = self._specification, {*draw.columns}
@@ -1002,7 +1002,7 @@ def _timed_places(
     trees: Sequence[ex.Expression | None], specification: spec.Specification
 ) -> list[tuple[str, ...]] | None:
     """Return the groups of places whose ``time`` is read, if nothing else reads the
-    path; None if the groups are unknown or something else reads it.
+    path, or None if the groups are unknown or something else reads it.
     """
     places: dict[tuple[str, ...], None] = {}
     for node in (node for tree in trees for node in ex.walk(tree)):
@@ -1175,8 +1175,8 @@ def _lose(rules: Iterable[spec.RuleSpec], specification: spec.Specification) -> 
 
 
 def holds_of(tree: ex.Expression | None, outcome: str) -> bool | None:
-    """Return whether a condition holds in every trial with this outcome; None if it may
-    or may not.
+    """Return whether a condition holds in every trial with this outcome, or None if it
+    may or may not.
     """
     match tree:
         case ex.Binary("==", ex.BuiltIn("last"), ex.Constant(name)):

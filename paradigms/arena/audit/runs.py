@@ -50,7 +50,7 @@ class Rate:
 
     @property
     def value(self) -> float:
-        """The share; 0 without trials."""
+        """The share, or 0 if there are no trials."""
         return self.passed / self.trials if self.trials else 0.0
 
     def __str__(self) -> str:
@@ -212,7 +212,7 @@ class Tally:
 
 
 def is_judged(result: TrialResult, specification: Specification) -> bool | None:
-    """Return whether the trial is a success; None if it does not count for the pass
+    """Return whether the trial is a success, or None if it does not count for the pass
     rate.
     """
     return (

@@ -38,7 +38,7 @@ not count.
 
 
 def counts(life: ArenaSubject, specification: Specification) -> bool | None:
-    """Return whether the trial is a success; None if it does not count for the pass
+    """Return whether the trial is a success, or None if it does not count for the pass
     rate.
     """
     return runs.is_judged(life.result(), specification)
@@ -169,7 +169,7 @@ class Search:
         return found.shortest is not None
 
     def judged(self, life: ArenaSubject) -> bool | None:
-        """Return whether the trial that has just ended is a success; None if it does
+        """Return whether the trial that has just ended is a success, or None if it does
         not count.
         """
         return self._judge(life, self._specification)

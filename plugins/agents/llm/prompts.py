@@ -270,13 +270,15 @@ def _runs(events: Iterable[Event]) -> Iterator[_Run]:
 
 
 def _last_seen(runs: Sequence[_Run]) -> int:
-    """Return the last run whose observation differs from the previous one."""
+    """Return the number (from 0) of the last run whose observation differs from the
+    previous one.
+    """
     seen = (number for number, run in enumerate(runs) if not run.unchanged)
     return max(seen, default=0)
 
 
 def _change(before: str | None, event: Event, changes: bool) -> str:
-    """Return the text of a step as a change; empty if it is shown in full."""
+    """Return the text of a step as a change, or "" if it is shown in full."""
     if not changes or not isinstance(event, Step):
         return ""
     return _patch(before, event.observation)
