@@ -431,7 +431,8 @@ def mark(setting: Setting) -> int:
 
 #: The case in which animals are drawn from those of the protocol's file.
 REDRAWN = "animals redrawn from their files"
-#: Changes to the trials of models at the bar.
+#: The cases in which errors are simulated, each with what it changes in the trials of
+#: models at the bar.
 CASES: dict[str, dict[str, Any]] = {
     "complete": {},
     REDRAWN: {},

@@ -190,8 +190,8 @@ class PlayedTrial:
 
     @property
     def frames(self) -> Frames:
-        """The steps of the trial: action, observation and reward; the first frame is
-        the start.
+        """The steps of the trial, each with action, observation and reward. The first
+        frame is the start.
         """
         with RunLog.open_read_only(self._path) as log:
             family = self._plugins.family(
@@ -485,9 +485,8 @@ def run(
         options: Any other option of a run by its name in Python: ``max_cost=5``,
             ``control="blind"``, ... (``models_file`` is ``--models``).
 
-    Raises:
-        CheeseBenchError: For a mistake in the arguments, before anything is run; the
-            message names a remedy.
+    Raises: CheeseBenchError: For a mistake in the arguments, before anything is run.
+    The message names a remedy.
     """
     return _work(
         models,

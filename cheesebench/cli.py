@@ -299,7 +299,7 @@ def build_parser(
     """Return the parser of the command line.
 
     ``commands`` default to those of this distribution. Only modules of commands in
-    ``loaded`` are imported to add their arguments; None loads all.
+    ``loaded`` are imported to add their arguments. None means all modules.
     """
     parser = _Parser(
         prog="cheesebench",

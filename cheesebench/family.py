@@ -351,7 +351,7 @@ class Family(ABC, Generic[S, P]):
 
     @abstractmethod
     def compile(self, specification: S) -> P:
-        """Return the compiled paradigm; the specification has passed all checks."""
+        """Return the compiled paradigm. The specification has passed all checks."""
 
     @abstractmethod
     def cells(self, specification: S, request: CellRequest) -> Iterable[CellPlan]:

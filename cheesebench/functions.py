@@ -66,8 +66,8 @@ def compare(
     protocols: api.Names = (),
     tell: Callable[[str], None] = lambda line: None,
 ) -> RunComparison:
-    """Compare two runs of the same protocols and seed, subject by subject; the answers
-    are about the first.
+    """Compare two runs of the same protocols and seed, subject by subject. The answers
+    are about the first run.
 
     Runs are given as such or by id, directory or file; a baseline can take the place of
     one. ``models`` selects a model in either. The compared trials of a run are

@@ -586,8 +586,8 @@ class Paradigm:
         raise self._lacks(f"have no control '{how}'")
 
     def lesioned(self, view: View, lesion: Lesion) -> View:
-        """Return the view of a subject with the lesion; the view itself if the lesion
-        does not change the picture.
+        """Return the view of a subject with the lesion, or the view itself if the
+        lesion does not change the picture.
         """
         raise self._lacks(f"have no picture that '{lesion}' could hide")
 

@@ -231,7 +231,7 @@ class _LesionedPictureView(LesionedView):
 
 
 def lesioned_view(view: View, lesion: Lesion, hidden: Hidden) -> View:
-    """Return the view of a subject with a lesion; the view itself if the lesion does
+    """Return the view of a subject with a lesion, or the view itself if the lesion does
     not change the picture.
 
     Blind and pose-only subjects get text, even if the view draws pictures.

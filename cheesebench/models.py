@@ -126,7 +126,7 @@ def user_models(path: str | Path | None = None) -> tuple[ModelEntry, ...]:
 def known_models(
     plugins: PluginManager, extra_entries: Iterable[ModelEntry] = ()
 ) -> dict[str, ModelEntry]:
-    """Return all registered models by name; ``extra_entries`` replace registered ones
+    """Return all registered models by name. ``extra_entries`` replace registered models
     of the same name.
     """
     return {**plugins.models, **{entry.name: entry for entry in extra_entries}}

@@ -87,8 +87,8 @@ FIRST_SETS = (6, 10, 14, 18, 24, 30)
 
 
 def sets_until(most: int) -> tuple[int, ...]:
-    """Return the sets of a sequential cell with at most ``most`` subjects; the last one
-    is all of them.
+    """Return the sets of a sequential cell with at most ``most`` subjects. The last set
+    has all subjects.
     """
     return (
         *(

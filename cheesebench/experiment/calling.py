@@ -1100,7 +1100,7 @@ class Attempts:
     faults: int = 0
     malformed: int = 0
     paused: float = 0.0
-    #: Whether no call to the model was answered for longer than any call waits.
+    #: Whether the model has answered no call for longer than the timeout of any call.
     silent: bool = False
     _jitter: random.Random | None = None
 

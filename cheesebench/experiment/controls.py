@@ -321,7 +321,7 @@ class UnrewardedSubject:
         return observation
 
     def step(self, action: int) -> tuple[str, float, int]:
-        """Execute one action; the reward is 0."""
+        """Execute one action. The reward is always 0."""
         observation, _, status = self._life.step(action)
         self.waiting = self._life.waiting
         return observation, 0.0, status

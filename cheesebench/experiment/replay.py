@@ -490,7 +490,7 @@ def check_resumable(
     """Raise RunLogError with all differences unless ``cells`` and ``seed`` belong to
     the run of ``log``.
 
-    ``done`` is the verb in the message. A subset of the run's cells may be resumed; the
+    ``done`` is the verb in the message. A subset of the run's cells may be resumed. The
     others stay unchanged.
     """
     plans = [

@@ -145,8 +145,8 @@ def _check_json(text: str | bytes) -> None:
 
 
 def _readable(receive: Receive, send: Send) -> Receive:
-    """Return ``receive`` without messages that are not JSON objects; the client gets an
-    error for each.
+    """Return ``receive`` without messages that are not JSON objects. The client gets an
+    error for each of these.
     """
 
     async def next_message() -> Message:

@@ -199,8 +199,8 @@ def FAIL() -> Metric:  # noqa: N802
 
 @scorer(metrics=[mean(), stderr(), PASS(), FAIL()])  # type: ignore[untyped-decorator]
 def success() -> Scorer:
-    """Score a subject; the metadata has its records, from which the verdict is
-    computed.
+    """Score a subject. The score's metadata has the subject's records, from which the
+    verdict is computed.
     """
 
     async def score(state: TaskState, target: Target) -> Score:

@@ -126,8 +126,7 @@ def verdict(
         limits: The lowest and the highest score that an item can have.
         results: Where runs are looked up by their ids.
 
-    Raises:
-        OptionError: For what cannot be read or paired; the message names a remedy.
+    Raises: OptionError: For what cannot be read or paired. The message names a remedy.
     """
     if second is not None and value is not None:
         raise OptionError("Give either a second log or a value, not both.")

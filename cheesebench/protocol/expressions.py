@@ -33,7 +33,7 @@ class Type:
     domains: frozenset[Domain] = frozenset()
 
     def overlaps(self, other: Type) -> bool:
-        """Whether names of both types can be equal."""
+        """Return whether names of both types can be equal."""
         return (
             bool(self.domains & other.domains) or "any" in self.domains | other.domains
         )

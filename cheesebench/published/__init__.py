@@ -66,7 +66,9 @@ ELSEWHERE = (
 
 
 def published_elsewhere(plans: Iterable[CellPlan]) -> bool:
-    """Whether a run has published paradigms, but none under the rules of the paper."""
+    """Return whether a run has published paradigms, but none under the rules of the
+    paper.
+    """
     names = {plan.protocol for plan in plans}
     known = published()["baselines"]["rodent"]["rates"]
     return any(name.partition("@")[0] in known for name in names) and not any(

@@ -30,7 +30,7 @@ PREFIX = "cheesebench."
 
 
 def case_properties(result: CellResult) -> Properties:
-    """Return the properties of one judged cell; unknown ones are left out.
+    """Return the properties of one judged cell. Unknown ones are left out.
 
     Rates are proportions. A control has its name (``control``) instead of a verdict,
     unless it could not be measured.

@@ -351,8 +351,8 @@ class Reporting:
         return exit_status.reason(status, found)
 
     def _table_has_all_failures(self, session: pytest.Session) -> bool:
-        """Whether there are too many failures to list. The terminal then shows only the
-        table, which has them all.
+        """Return whether there are too many failures to list. The terminal then shows
+        only the table, which has them all.
         """
         terminal = session.config.pluginmanager.getplugin("terminalreporter")
         in_short = session.config.option.verbose <= 0 and not self._run.settings.film

@@ -243,7 +243,7 @@ class Heartbeat:
 def progress_line(
     config: pytest.Config, nodeid: str, tally: Tally | None
 ) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that draws the progress of the run and of a cell; the line is
+    """Yield a function that draws the progress of the run and of a cell. The line is
     cleared at the end.
     """
     terminal = config.pluginmanager.getplugin("terminalreporter")

@@ -372,7 +372,9 @@ class FakeServer:
         }
 
     def _occupy(self, change: int) -> None:
-        """Add the time since the last change of the number of calls being served."""
+        """Change the number of calls in flight, and add the time since its last change
+        to the time spent on calls.
+        """
         now = time.monotonic()
         self._busy += self.in_flight * (now - self._counted)
         self._counted = now

@@ -320,8 +320,8 @@ class YokedSubject(ArenaSubject):
         return self._observation(), reward, status
 
     def _live_own_step(self, bits: int) -> None:
-        """Record the subject's own events and the outcome that they would have; they
-        have no other effect.
+        """Record the subject's own events, and the outcome that they would have. These
+        events have no other effect.
         """
         program, state, fired = self._program, self._current, False
         if bits & program.where_mask:

@@ -133,7 +133,7 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         return observed(self._observation), beginning(life)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Execute one action; the class documents the results."""
+        """Execute one action. The docstring of the class describes the results."""
         life = self._life
         if life is None:
             raise StepAfterEndError("No trial has begun. Call reset() before step().")

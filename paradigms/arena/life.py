@@ -504,7 +504,7 @@ class ArenaSubject:
         return self._trace.path()[0]
 
     def success(self) -> bool | None:
-        """Whether the ended trial is a success, or None if the protocol defines
+        """Return whether the ended trial is a success, or None if the protocol defines
         none.
         """
         success = self._program.success

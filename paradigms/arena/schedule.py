@@ -60,8 +60,8 @@ class Schedule:
 
     def _open_block(self) -> None:
         #: ``_total`` is the number of trials in all repetitions of the block so far.
-        #: ``_ended`` has the ends of the last trials, as many as the block's condition
-        #: counts.
+        #: ``_ended`` has the end of each of the last repetitions, as many as the block's
+        #: condition counts.
         self._total = 0
         self._ended: tuple[str | None, ...] = ()
         self._last: str | None = None

@@ -270,7 +270,9 @@ def _tokens(text: str, lexicon: Lexicon) -> list[Token]:
 
 
 def _is_counted(before: Sequence[Token]) -> bool:
-    """Whether an amount precedes a name, with at most one other word in between."""
+    """Return whether an amount precedes a name, with at most one other word in
+    between.
+    """
     *first, last = before or [Token("")]
     return _is_amount(last) or (
         last.text.isalpha() and last.node is None and any(map(_is_amount, first))
@@ -310,7 +312,7 @@ def _without_lead(tokens: list[Token]) -> list[Token]:
 
 
 def _counts_groups(text: str, lead: str = "") -> bool:
-    """Whether a text states a number of groups, whatever precedes it."""
+    """Return whether a text states a number of groups, whatever precedes it."""
     words = words_of(text)
     return next(counted(words), None) is not None
 
@@ -391,7 +393,7 @@ def _statements(
 
 
 def _is_row(line: str) -> bool:
-    """Whether a line is a row of a table."""
+    """Return whether a line is a row of a table."""
     return line.lstrip().startswith("|")
 
 
@@ -423,8 +425,8 @@ def _markers(reply: str) -> list[re.Match[str]]:
 
 
 def own_part(reply: str) -> str:
-    """Return everything after the last ``Answer:`` that words follow; the whole reply
-    if there is none.
+    """Return everything after the last ``Answer:`` that words follow, or the whole
+    reply if there is none.
     """
     reply = _before_next_turn(reply)
     end = len(reply)
@@ -517,8 +519,8 @@ def _names_a_node(sentence: Iterable[Token]) -> bool:
 def _offers_several(
     sentence: list[Token], following: Iterable[Sequence[Token]]
 ) -> bool:
-    """Whether the answer offers an alternative: "Wim or Reza", "Wim (or Reza)", "Wim.
-    Or Reza."
+    """Return whether the answer offers an alternative: "Wim or Reza", "Wim (or Reza)",
+    "Wim. Or Reza."
     """
     return (
         _offers_two(_claim(sentence))

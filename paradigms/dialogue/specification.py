@@ -420,7 +420,7 @@ class ConditionSpec:
         )
 
     def right(self, item: Item, path: Path) -> bool:
-        """Whether a path that begins at the item's start is a correct answer."""
+        """Return whether a path that begins at the item's start is a correct answer."""
         if self.form == "first_step":
             return any(path[:2] == key[:2] for key in item.keys)
         return path in item.keys

@@ -1,5 +1,5 @@
-"""Learners whose skill is one number. Each is a ``place-learner`` that is impaired in
-the remaining share of cases.
+"""Learners whose skill is one number. A learner of skill ``s`` is a ``place-learner``
+that is impaired in ``1 - s`` of all cases.
 
 Their rates as a function of skill are a protocol's psychometric curve, which shows the
 skills between which the protocol can distinguish models.

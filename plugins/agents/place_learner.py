@@ -554,8 +554,8 @@ class PlaceLearner:
             self._walked.add(choice.glyph)
 
     def _end_trial(self, after: Situation, reward: float) -> None:
-        """Learn from the trial; the place to which the subject was finally led is worth
-        visiting.
+        """Learn from the trial. The place to which the subject was led at its end
+        counts as worth visiting.
         """
         self._trial.learn(self._worth)
         if self._carried and self._held and not reward:

@@ -21,7 +21,8 @@ from cheesebench import ChatFaultError, ChatReply, FaultKind, Usage, quoted
 #: Longest waiting time in seconds that a server may ask for. A longer one is ignored.
 MAX_RETRY_AFTER = 86400.0
 
-#: Codes and types in error bodies, for any status. The numbers are Zhipu's.
+#: Codes and types in error bodies, for any status. The numeric codes are those of
+#: Zhipu.
 _SPELT_CODES: Mapping[FaultKind, str] = {
     "quota": "insufficient_quota billing_hard_limit_reached insufficient_balance billing_error"
     " credits_exhausted usage_limit_reached budget_exceeded arrearage 1113 1304 1308",
@@ -331,7 +332,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     then = _seconds_of_date(wish)
     if then is None:
         return None
-    # The date is compared with the server's own clock, which may be wrong by as much.
+    # The date is compared with the server's own clock, so that an error of that clock
+    # does not matter.
     now = _seconds_of_date(headers.get("date"))
     return _bounded(then - (time.time() if now is None else now))
 

@@ -171,8 +171,8 @@ class LiteLLM:
         return reply_in(answer.model_dump(), b"", request.form)
 
     async def close(self) -> None:
-        """Close this connection; the last one also closes litellm's clients, which all
-        connections share.
+        """Close this connection. Closing the last one also closes litellm's clients,
+        which all connections share.
         """
         LiteLLM._open -= 1
         if self._library is not None and not LiteLLM._open:

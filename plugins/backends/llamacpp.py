@@ -114,7 +114,9 @@ def cores() -> int:
 
 
 def main() -> None:
-    """Serve in this process until terminated; the argument has the settings in JSON."""
+    """Serve in this process until it is terminated. The argument has the settings in
+    JSON.
+    """
     settings = json.loads(sys.argv[1])
     library: Any = importlib.import_module("xllamacpp")
     parameters = library.CommonParams()

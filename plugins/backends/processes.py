@@ -274,7 +274,7 @@ class Guard:
         self._process = _start(guard, *map(str, processes))
 
     def release(self) -> None:
-        """Stop guarding; the processes live on."""
+        """Stop guarding. The processes continue."""
         self._process.terminate()
         self._process.wait()
 

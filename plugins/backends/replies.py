@@ -393,10 +393,11 @@ def count_tokens(usage: Any) -> tuple[Usage, str]:
 def _with_cache(
     prompt: int, completion: int, total: int, cached: int, written: int
 ) -> tuple[int, int, int, str]:
-    """Return prompt, cached and written tokens; the last two are parts of the first.
+    """Return the prompt tokens, and those of them that were read from the cache and
+    written into it.
 
-    Anthropic and others count the prompt without its cache; the total, if there is one,
-    tells the two conventions apart.
+    Some servers, such as Anthropic's, count the prompt without its cached part. The
+    total, if there is one, shows which convention was used.
     """
     cache = cached + written
     beside = prompt + cache + completion

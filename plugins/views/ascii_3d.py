@@ -378,8 +378,8 @@ class _Stage:
 
 
 def _is_mark(tile: Tile, common: str) -> bool:
-    """Whether a tile is drawn even if perspective leaves it no room; ``common`` is the
-    usual floor.
+    """Return whether a tile is drawn even if perspective leaves it no room; ``common``
+    is the usual floor.
     """
     if tile.kind in ("floor", "door", "solid"):
         return tile.glyph != (common if tile.kind == "floor" else WALL)

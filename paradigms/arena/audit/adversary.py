@@ -37,8 +37,8 @@ TRIAL, LIFE = 1_600_000, 20_000_000
 #: A part of the belief that is less likely than this is represented by its likeliest
 #: hypothesis alone.
 NEGLIGIBLE = 0.004
-#: For a part of the belief that is at least this likely, the manner of following is
-#: chosen anew.
+#: For a part of the belief that is at least this likely, the adversary decides again
+#: how to follow it.
 LIKELY = 0.25
 #: ``LASTING``: value, in successes, of complete knowledge about all that lasts into
 #: later trials. It has its full value if at least ``FULL_AFTER`` trials remain.

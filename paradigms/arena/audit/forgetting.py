@@ -1,6 +1,6 @@
-"""Rule: an amnesia at a state must remove exactly the item that the construct names. An
-amnesia removes everything before the state, so it also removes information that came
-too late to be the item.
+"""Rule: an amnesia at a state must abolish success because it removes the item to
+remember. It removes everything before the state, and so also any information that is
+given after the item. Therefore the same limit must hold for amnesias at earlier states.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ def is_told(
     paradigm: ArenaParadigm, lesion: Lesion, states: frozenset[str], effort: float
 ) -> bool:
     """Return whether subjects may know different things just before they enter one of
-    these states. Subjects that can act before learn from the answers to their actions;
-    the others learn from the pictures.
+    these states. Subjects that can act before learn from the answers to their actions.
+    The others learn from the pictures.
     """
     specification = paradigm.specification
     ways, begun_in = following(specification), _begun_in(specification)

@@ -386,7 +386,7 @@ class Hypothesis(ArenaSubject):
         return ()
 
     def can_branch(self, action: int) -> bool:
-        """Whether the next step may depend on chance."""
+        """Return whether the next step may depend on chance."""
         mask, by_itself = self._relevance.chance[self.state]
         return bool(
             self._bits[self._pose + action] & mask
