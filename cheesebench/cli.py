@@ -40,7 +40,8 @@ from cheesebench.profiles import expanded, find_file
 from cheesebench.redaction import redact
 from cheesebench.terminal import coloured, printable, replace_unprintable
 
-#: Exit codes: a user's mistake; a pipe closed by its reader.
+#: Exit codes: ``MISTAKE`` for a user's mistake, ``BROKEN_PIPE`` for a pipe that its
+#: reader closed.
 MISTAKE, BROKEN_PIPE = 2, 141
 #: Things that people look for here, with their actual place.
 ELSEWHERE = {

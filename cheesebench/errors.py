@@ -151,10 +151,10 @@ class UnknownNameError(CheeseBenchError):
         whole: str | None = None,
         remedy: str = "",
     ) -> None:
-        """``also``: further names for the suggestion that are not listed; ``whole``:
-        the text that ``name`` is from.
+        """``also`` has further names that may be suggested, but are not listed.
+        ``whole`` is the text that ``name`` is taken from.
         """
-        #: The known names; callers may know more.
+        #: The known names that are listed.
         self.known = known = sorted(known)
         hint = did_you_mean(name, known) if whole else ""
         hint = hint or did_you_mean(whole or name, [*known, *sorted(also)])

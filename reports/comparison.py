@@ -52,8 +52,8 @@ _HOW_TO_READ = (
 )
 #: Columns of the text for a terminal.
 WIDTH = 80
-#: Separator between the ends of an interval; and the columns that have numbers of one
-#: kind.
+#: ``_TO`` separates the ends of an interval. ``_LEVELLED`` are the columns that have
+#: numbers of one kind.
 _TO, _LEVELLED = "..", range(2, 6)
 #: Maximum length, in characters, of a run's name that stands above a column.
 _NARROW = 10

@@ -30,13 +30,13 @@ LATER = 5
 #: Size of a maze in pixels. It is so small that text, picture and command fit the first
 #: screen of a laptop.
 SIZE = 300
-#: Sizes in pixels, in the picture that the view draws of this maze: of a square, and of
-#: the margin.
+#: Sizes in pixels, in the picture that the view draws of this maze: ``SQUARE`` is that
+#: of a square, ``MARGIN`` that of the margin.
 SQUARE, MARGIN = 26, 3
 #: Colours of the learner's path, and of the ring around the exit.
 WAY, RING = (213, 0, 28), (0, 92, 230)
-#: Duration of a step and of the last picture, in milliseconds; and distance between the
-#: two mazes, in pixels.
+#: ``STEP`` is the duration of a step, ``END`` that of the last picture, both in
+#: milliseconds. ``BETWEEN`` is the distance between the two mazes, in pixels.
 STEP, END, BETWEEN = 160, 2500, 24
 
 

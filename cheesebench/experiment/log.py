@@ -455,8 +455,9 @@ class JournalEntry:
 
 #: Matches the journal's note of the trial (from 1) in which a subject was stopped.
 _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
-#: Share of a cell's trials, and trials of one subject, that may be run anew; above
-#: either, these subjects count as lost from the first such trial on.
+#: ``MOST_REDRAWN`` is the share of a cell's trials that may be run again after a stop,
+#: ``MOST_OF_SUBJECT`` the number of trials of one subject. If one of them is exceeded,
+#: the trials of these subjects count as lost from the first trial that was run again.
 MOST_REDRAWN, MOST_OF_SUBJECT = 0.05, 2
 #: Cause of missing trials of such subjects.
 RUN_ANEW = "run anew"

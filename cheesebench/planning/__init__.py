@@ -74,8 +74,8 @@ ENOUGH = 0.75
 REASONING = 1000
 #: Maximum number of calls of a rehearsal; by then, all agents' histories are full.
 MOST_CALLS = 200
-#: Number of random lives for a verdict about a measure, and number of steps that
-#: suffice instead.
+#: For a verdict about a measure, ``LIVES`` is the number of random lives that are run.
+#: Fewer are run if they have ``STEPS`` steps together.
 LIVES, STEPS = 100, 50_000
 #: Percentiles of a run's cost.
 HALF, NEARLY_ALL = 50, 95

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 #: Maximum number of runs to read, the latest first.
 MOST_RUNS = 20
-#: Assumptions without a measurement: tokens of a reply (as of the scripted
-#: respondents), and tokens per byte of English.
+#: Assumptions where nothing was measured: ``REPLY`` is the number of tokens of a reply
+#: (that of the scripted respondents), ``DENSITY`` the number of tokens per byte of
+#: English.
 REPLY, DENSITY = 90, 0.25
 #: Tokens per byte of an observation, relative to English.
 PICTURED = 1.3

@@ -33,8 +33,8 @@ MOST_SIMULATED = 2000
 _SHORT = 30
 _GRID = 512
 
-#: Number of subjects with which the declared animal must pass, and all numbers with
-#: which it must not fail.
+#: With ``MOST`` subjects the declared animal must pass. With each number in ``COHORTS``
+#: it must not fail.
 MOST, COHORTS = 120, (10, 120)
 #: Maximum probability of FAIL, and minimum probability of PASS.
 MAY_FAIL, MUST_PASS = 0.05, 0.80

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 #: A remark is made if the p value is at most ``LEVEL`` and the gap at least
 #: ``LEAST_GAP``.
 LEVEL, LEAST_GAP = 0.01, 0.25
-#: Minimum number of subjects, and of subjects of each level, for a remark.
+#: For a remark, ``FEWEST`` is the minimum number of subjects, ``FEWEST_OF_LEVEL`` that
+#: of subjects of each level.
 FEWEST, FEWEST_OF_LEVEL = 6, 2
 #: Up to this number, all reassignments are counted. If there are more, ``MOST - 1`` of
 #: them are drawn at random.

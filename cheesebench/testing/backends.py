@@ -52,8 +52,8 @@ from cheesebench.testing.rules import (
     need,
 )
 
-#: Seconds between two wake-ups; and allowed seconds of a stall beyond the usual ones on
-#: this machine.
+#: In seconds, ``TICK`` is the time between two wake-ups, and ``GAP`` how much longer a
+#: stall may be than is usual on this machine.
 TICK, GAP = 0.005, 0.1
 #: Number of calls that are timed. All but one must be slow, because a single slow call
 #: proves nothing.

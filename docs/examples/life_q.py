@@ -26,7 +26,8 @@ from cheesebench.wrappers import WholeLife
 GAMMA = 0.9
 #: What an untried action is worth: a little, so that each is tried.
 HOPE = 0.2
-#: Pairs of settings that are tried, and lives in which each is tried.
+#: ``CANDIDATES`` is the number of pairs of settings that are tried, ``LIVES`` the
+#: number of lives in which each is tried.
 CANDIDATES, LIVES = 12, 8
 
 

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 ENVIRONMENTS = ("easy/TMaze-v1", "easy/ShuttleBox-v1")
-#: Subjects that live at once, and trials of which a point of the learning curve is the
-#: mean.
+#: ``SUBJECTS`` is the number of subjects that live at once, ``POINT`` the number of
+#: trials of which a point of the learning curve is the mean.
 SUBJECTS, POINT = 32, 100
 #: Learning rate, discount per step, and the share of random actions.
 ALPHA, GAMMA, EPSILON = 0.3, 0.95, 0.05

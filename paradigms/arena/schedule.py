@@ -49,8 +49,9 @@ class Schedule:
         self._begin({"subject"})
 
     def _begin(self, began: set[Scope]) -> None:
-        #: Indices of the block and of its repetition, and the number of trials in it so
-        #: far (None before the repetition begins).
+        #: ``_block`` and ``_repetition`` are the indices of the block and of its
+        #: repetition. ``_number`` is the number of trials in this repetition so far
+        #: (None before it begins).
         self._block, self._repetition = 0, 0
         self._number: int | None = None
         self._began = began
@@ -60,8 +61,8 @@ class Schedule:
 
     def _open_block(self) -> None:
         #: ``_total`` is the number of trials in all repetitions of the block so far.
-        #: ``_ended`` has the end of each of the last repetitions, as many as the block's
-        #: condition counts.
+        #: ``_ended`` has the end of each of the last repetitions, as many as the
+        #: block's condition counts.
         self._total = 0
         self._ended: tuple[str | None, ...] = ()
         self._last: str | None = None

@@ -192,7 +192,8 @@ class Ways:
         return actions
 
 
-#: Possible roles of a place in this trial.
+#: Possible roles of a place in this trial: not yet visited, visited without reward, and
+#: rewarded.
 FRESH, IN_VAIN, REWARDED = 0, 1, 2
 #: ``GUESS`` is the assumed outcome of a place without experience, for each role.
 #: ``SHOWN`` is that of a place to which the subject was led.

@@ -89,10 +89,10 @@ Headers = Callable[[ChatRequest], Mapping[str, str]]
 
 
 class ChatCompletions:
-    """An open connection to one server (a ``Connection``): It must be created inside
+    """An open connection to one server (a ``Connection``). It must be created inside
     the event loop.
 
-    ``max_tokens_name`` is the name for the limit of a reply in the body; ``headers``
+    ``max_tokens_name`` is the name for the limit of a reply in the body. ``headers``
     returns additional headers for a request, such as those for a load balancer. If
     ``constrains``, a form is requested by a schema of the reply, because the server
     does not enforce tool calls.

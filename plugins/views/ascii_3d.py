@@ -282,7 +282,7 @@ class _Stage:
         ).ravel()
         floors = Counter(tile.glyph for tile in tiles if tile.kind == "floor")
         common = floors.most_common(1)[0][0] if floors else ""
-        #: Squares that are always marked, and their contents.
+        #: ``_marked`` says for each square whether it is always marked.
         self._marked = np.array([_is_mark(tile, common) for tile in tiles])
         self._upright = [tile.kind in boards.OPAQUE for tile in tiles]
         self._tall = [tile.kind == "landmark" for tile in tiles]

@@ -31,8 +31,8 @@ LEADERS, NEAREST = 10, 5
 ROUNDS = ((16, 14), (50, 5), (200, 1))
 #: Minimum gain in value of a candidate over following the likeliest hypothesis.
 BETTER = 0.005
-#: Limits of the effort for the decisions of one trial and of one life, in steps of
-#: hypotheses, at an effort of 1.
+#: Limits of the effort for decisions, in steps of hypotheses, at an effort of 1:
+#: ``TRIAL`` for those of one trial, ``LIFE`` for those of one life.
 TRIAL, LIFE = 1_600_000, 20_000_000
 #: A part of the belief that is less likely than this is represented by its likeliest
 #: hypothesis alone.
@@ -127,8 +127,8 @@ class Planner:
         #: Attempts, by state and pair of kinds, that could not distinguish the two
         #: kinds.
         self._in_vain: dict[Hashable, int] = {}
-        #: Effort spent at which planning ahead stops: for this trial, and for this
-        #: life.
+        #: The spent effort at which planning ahead stops: ``_trial`` for this trial,
+        #: ``_life`` for this life.
         self._trial, self._life = 0.0, 0.0
 
     def begin_life(self) -> None:
@@ -454,8 +454,8 @@ def _turns(turns: int) -> list[tuple[int, ...]]:
 #: Limits of effort, at effort 1, of two searches over all subjects that act alike:
 #: ``TO_THE_END`` for the ends of a trial, ``PUSHED`` for entries into a state.
 TO_THE_END, PUSHED = 1_000_000, 1_000_000
-#: Limits, in steps: of the search for a way to do an errand, and then of the search for
-#: a shorter way.
+#: ``SEARCHED`` limits the search for a way to do an errand, and ``POLISHED`` the search
+#: for a shorter way after it, both in steps.
 SEARCHED, POLISHED = 6_000, 200
 #: Weight of a hypothesis that is added only because it is true, or factor on its
 #: weight.

@@ -38,16 +38,17 @@ PROBED, PROBING, PROBES, LONGER, MOST_LONGER = 10, 3, 300, 1200, 100
 #: ``STEMS``: maximum number of aims that longer aims are made from. ``LEGS``: how many
 #: of them, the simplest, may be appended to another aim.
 STEMS, LEGS = 24, 10
-#: Minimum number of lives, and of judged trials in each of them; number of lives that
-#: are run twice, to see whether trials depend on earlier actions.
+#: ``LIVES`` is the minimum number of lives, ``JUDGED`` that of judged trials in each of
+#: them. ``TWICE`` is the number of lives that are run twice, to see whether trials
+#: depend on earlier actions.
 LIVES, JUDGED, TWICE = 36, 10, 4
 #: A reward whose absolute value is smaller than this counts as no reward.
 WIN = 0.05
 #: Small addition to the score of a trial that gets farther, or is rewarded. With it,
 #: the search finds the first of two decisions that must both be right.
 PROGRESS = 1e-4
-#: Effort, in steps of a life, of copying a life, of beginning a trial, and of looking
-#: up a stored trial.
+#: Effort in steps of a life: ``COPY`` for copying a life, ``BEGIN`` for beginning a
+#: trial, and ``LOOK_UP`` for looking up a stored trial.
 COPY, BEGIN, LOOK_UP = 10.0, 40.0, 1.0
 #: ``TRIAL``: effort of a trial that is really run, besides its steps. ``WATCHED``:
 #: effort per step of each rule of ``watch``.

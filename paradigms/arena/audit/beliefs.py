@@ -27,16 +27,17 @@ from cheesebench.paradigms.arena.schedule import Schedule
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import RuntimeValue
 
-#: Limits, in steps: of the search for moves to success, and of the search for shorter
-#: ones.
+#: ``EFFORT`` limits the search for moves that lead to success, and ``POLISH`` the
+#: search for shorter ones after it, both in steps.
 EFFORT, POLISH = 3000, 600
 
 
 # -- plans for a known hypothesis: actions to success, by moves along distance tables
 
 
-#: Effort, in steps of nodes within beliefs: of a step of a life, of expanding a node,
-#: and of an attempt to repeat one action through a trial.
+#: Effort in steps of nodes within beliefs: ``PER_STEP`` for a step of a life,
+#: ``PER_EXPANSION`` for expanding a node, and ``KEEPING_ON`` for an attempt to repeat
+#: one action throughout a trial.
 PER_STEP, PER_EXPANSION, KEEPING_ON = 4, 8, 5
 #: After so many failed searches in a stage in which no success is known, the stage is
 #: not searched again.
@@ -525,8 +526,8 @@ K = TypeVar("K")
 #: Maximum number of hypotheses in a belief. The least likely ones beyond it are
 #: dropped.
 MOST = 20_000
-#: Maximum numbers of nodes, of lives in nodes, and of beginnings of trials. When a
-#: maximum is exceeded, all of them are forgotten.
+#: Maximum numbers of what is kept in memory: nodes, lives in nodes, and beginnings of
+#: trials. When one of them is exceeded, all nodes, lives and beginnings are forgotten.
 MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 450_000, 120_000, 400_000
 
 Grain = tuple[Node, int]
@@ -866,8 +867,9 @@ def signature(cloud: Cloud) -> Hashable:
     )
 
 
-#: Limits of the search for distinguishing actions: pairs of nodes, and circumstances in
-#: which it looks for a possible success.
+#: Limits of the search for distinguishing actions: ``PAIRS`` is the maximum number of
+#: pairs of nodes, ``ASKED`` that of circumstances in which it looks for a possible
+#: success.
 PAIRS, ASKED = 3000, 30
 
 IsAlive = Callable[[Node, int], bool]

@@ -23,8 +23,8 @@ from cheesebench.protocol import expressions as ex
 #: Default limit of the success rate of blind policies, and the highest limit that a
 #: hidden choice may justify.
 CEILING, HIGHEST_CEILING = 0.25, 0.5
-#: Number of the best policies that are run again on other lives, and number of these
-#: that get all trials.
+#: ``SEMIFINAL`` is the number of the best policies that are run again on other lives,
+#: ``FINAL`` the number of those that get all trials.
 SEMIFINAL, FINAL = 8, 3
 #: Minimum number of fixed cycles to try, however short the audit.
 FEWEST_CYCLES = 40

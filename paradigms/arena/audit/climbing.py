@@ -27,10 +27,11 @@ FROM_REPERTOIRE = 0.6
 #: Pairs are formed from ``POOL`` behaviours with the share ``PAIRED`` of the effort,
 #: and the best ``PAIRS`` of them are then improved.
 POOL, PAIRED, PAIRS = 20, 0.4, 3
-#: Attempts without gain after which the best rule so far is final: for subjects without
-#: memory, and with memory.
+#: Number of attempts without gain after which the best rule so far is final:
+#: ``IN_VAIN`` for subjects without memory, ``LONG_IN_VAIN`` for those with memory.
 IN_VAIN, LONG_IN_VAIN = 5, 15
-#: Fresh lives: number of trials, maximum number of steps, and minimum number of
+#: ``FRESH`` is the number of judged trials in which a rule is run in fresh lives. The
+#: run ends earlier if it has taken ``CONFIRMED`` steps, but not before ``FEWEST``
 #: balanced groups.
 FRESH, CONFIRMED, FEWEST = 4000, 1_000_000, 4
 

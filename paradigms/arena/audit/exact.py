@@ -40,16 +40,18 @@ from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import ReferenceSpec
 
-#: Limits of a bound at effort 1: beliefs, steps of hypotheses, and effort spent on the
+#: Limits of the computation of a bound, at an effort of 1: ``BELIEFS`` on the number of
+#: beliefs, ``STEPS`` on the steps of hypotheses, and ``BEGUN`` on the effort for the
 #: beginnings of trials.
 BELIEFS, STEPS, BEGUN = 80_000, 5_000_000, 8_000_000
 #: Maximum number of lives stored in the beliefs of a bound, at any effort, because they
 #: fill the memory.
 LIVES = 60_000
-#: Maximum number of different beginnings of a trial: for a subject that knows nothing
-#: of earlier trials, and for one that knows them.
+#: Maximum number of different beginnings of a trial: ``BEGINNINGS`` for a subject that
+#: knows nothing of earlier trials, ``KNOWN`` for a subject that knows them.
 BEGINNINGS, KNOWN = 16, 16
-#: Limits of ``Stages`` at effort 1: steps of hypotheses, and number of stages.
+#: Limits of ``Stages`` at an effort of 1: ``FREE_STEPS`` on the steps of hypotheses,
+#: ``STAGES`` on the number of stages.
 FREE_STEPS, STAGES = 250_000, 4_000
 #: Below this total weight a belief is rescaled, so that its weights do not underflow.
 TINY = 1e-200

@@ -18,8 +18,8 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 
-#: At an effort of 1: number of trials whose beginnings are stored, and number of steps
-#: of the search.
+#: At an effort of 1, ``KEPT`` is the number of trials whose beginnings are stored,
+#: ``STEPS`` the number of steps of the search.
 KEPT, STEPS = 200, 6_000_000
 #: Number of the best behaviours that lead real lives, and number of judged trials that
 #: each of them gets.

@@ -30,8 +30,8 @@ from cheesebench.paradigms.arena.tables import Tables, arrives, destination, is_
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import FUNCTIONS
 
-#: Normal quantiles: of the 95 % and 99 % intervals in findings, and of rules that test
-#: many numbers at once.
+#: Normal quantiles. ``Z95`` and ``Z99`` are for the 95 % and 99 % intervals in
+#: findings, ``Z_MANY`` is for rules that test many numbers at once.
 Z95, Z99, Z_MANY = 1.96, 2.576, 4.0
 
 

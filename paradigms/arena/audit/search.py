@@ -21,8 +21,8 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol import Specification
 
-#: Limits, in steps on copies: of the search for a first success, and then for a shorter
-#: one.
+#: ``EFFORT`` limits the search for a first success, and ``POLISH`` the search for a
+#: shorter one after it, both in steps on copies.
 EFFORT, POLISH = 60_000, 4_000
 #: Steps after which the search tries to repeat one action through the trial.
 KEEPING_AFTER = 3_000
@@ -344,8 +344,8 @@ class Search:
                 return
 
 
-#: Limits per trial, in steps on copies: of the search for reward, and of the solver
-#: after its first success.
+#: ``_EFFORT`` limits the search for reward in a trial, ``_POLISH`` the solver after its
+#: first success, both in steps on copies.
 _EFFORT, _POLISH = 6_000, 1_000
 
 
@@ -357,8 +357,8 @@ UNJUDGED = 4_000
 #: If `p` decides rewards, two ways to play a trial are compared on so many random
 #: streams.
 STREAMS = 300
-#: In a trial: maximum number of pairs of places visited alternately, and number of
-#: random plans.
+#: In a trial, ``PAIRS`` is the maximum number of pairs of places that are visited
+#: alternately, ``RANDOM_PLANS`` the number of random plans.
 PAIRS, RANDOM_PLANS = 50, 20
 #: Rewards that differ by less are equal.
 EQUAL = 1e-6

@@ -350,7 +350,7 @@ def without_pictures(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 class PastPair(NamedTuple):
-    """A past call: its observation, and the model's reply, which is None if it had no
+    """A past call: its observation, and the model's reply, which is "" if it had no
     action.
     """
 
