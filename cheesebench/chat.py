@@ -274,7 +274,7 @@ class Price:
             )
             if not number and not (value is None and name in ("cached", "written")):
                 raise PluginError(
-                    f"Price({name}={value!r}): give dollars per million tokens, a number from 0."
+                    f"Price({name}={value!r}): give dollars per million tokens, a number of at least 0."
                 )
 
     def cost(self, usage: Usage) -> float:

@@ -462,11 +462,11 @@ class CallRecord(tables.Brief):
 
     ``digest`` covers the whole prompt and every parameter; ``system`` and ``asked`` are
     its system message and its last message as text (the messages in between repeat
-    earlier calls). A call that was refused because of its content has ``fault`` set and
-    no reply. ``cost`` is in dollars, None if the price is unknown; ``seconds`` is the
-    time of the successful attempt; ``attempts`` includes retries, and ``malformed``
-    counts the attempts whose answer was not a reply, or was a refusal of the content
-    after which the call was made again.
+    earlier calls). If a call was refused because of its content, ``fault`` is set, and
+    the text of ``reply`` is the server's message. ``cost`` is in dollars, None if the
+    price is unknown; ``seconds`` is the time of the successful attempt; ``attempts``
+    includes retries, and ``malformed`` counts the attempts whose answer was not a
+    reply, or was a refusal of the content after which the call was made again.
     """
 
     trial: int

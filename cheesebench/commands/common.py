@@ -439,14 +439,18 @@ def add_trial(parser: argparse.ArgumentParser) -> None:
 
 def positive_number(text: str) -> int:
     if (number := whole_number(text)) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a whole number of at least 1"
+        )
     return number
 
 
 def whole_number(text: str) -> int:
     # Numbers below 64 bits suffice for any seed, and cannot overflow.
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 0")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a whole number of at least 0"
+        )
     return int(text)
 
 

@@ -440,10 +440,11 @@ class Patience:
 async def in_time(
     connection: Connection, request: ChatRequest, patience: float, most: float
 ) -> ChatReply:
-    """Return the reply; raise TimeoutError after ``patience`` seconds.
+    """Return the reply. The backend has ``patience`` seconds, after which it reports a
+    fault; five seconds later TimeoutError is raised.
 
-    A server that reports its activity may take longer while it is active: up to
-    ``most`` seconds in total.
+    A server that reports its activity may take longer while it is active: the backend
+    has up to ``most`` seconds.
     """
     progress = getattr(connection, "progress", None)
     limit = patience if progress is None else most
@@ -864,8 +865,8 @@ class Caller:
         return kind(f"{where} is not in the replayed run")
 
     def _find(self, trial: int, call: int, request_digest: str) -> CallRecord | None:
-        """Return the recorded call. If the call must be made, return None, or the
-        record of its refusal.
+        """Return the recorded call, or None if the call has not been made. A record
+        with a refusal may have to be asked again.
         """
         known = (
             self.source.calls.find(self.plan, self.subject, trial, call)

@@ -355,7 +355,7 @@ def find_design(name: str, subjects: int | None = None) -> Design:
         return design
     if subjects < 1:
         raise OptionError(
-            f"--subjects {subjects}: a run needs at least one subject. Give a number from 1."
+            f"--subjects {subjects}: a run needs at least one subject. Give a number of at least 1."
         )
     return dataclasses.replace(design, subjects=subjects)
 

@@ -136,7 +136,7 @@ class Workplaces:
             capacity: object = executor.capacity
         if not isinstance(capacity, int) or capacity < 1:
             raise PluginError(
-                f"{who} has capacity {capacity!r}. Give a whole number from 1."
+                f"{who} has capacity {capacity!r}. Give a whole number of at least 1."
             )
         return executor
 

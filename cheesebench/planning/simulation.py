@@ -55,7 +55,7 @@ class Subjects:
 
     @property
     def mean(self) -> float:
-        """Mean score."""
+        """Mean score of all trials."""
         trials = sum(count for _, count in self.sessions)
         return sum(rate * count for rate, count in self.sessions) / trials
 

@@ -172,7 +172,7 @@ Count = Annotated[
     Field(ge=1, le=MAX_COUNT),
     checked(
         lambda v: isinstance(v, int) and not isinstance(v, bool),
-        "a whole number from 1",
+        "a whole number of at least 1",
     ),
 ]
 Truth = Annotated[bool, checked(lambda v: isinstance(v, bool), "true or false")]
@@ -247,8 +247,8 @@ class DocumentModel(BaseModel):
 
 
 class LegendEntry(DocumentModel):
-    """What a map character stands for: one of zone, zones and solid, or a door (which
-    may be in zones, too).
+    """What a map character stands for: exactly one of ``zone``, ``zones`` and
+    ``solid``; or a ``door``, alone or in a ``zone`` or ``zones``.
     """
 
     zone: Name | None = Field(
@@ -277,7 +277,7 @@ class LegendEntry(DocumentModel):
         given = sum(kind is not None for kind in (self.zone, self.zones, self.solid))
         if given > 1 or (self.door and self.solid) or not (given or self.door):
             raise PydanticCustomError(
-                "shape", "exactly one of 'zone', 'zones', 'door', 'solid'"
+                "shape", "exactly one of 'zone', 'zones' and 'solid', or a 'door'"
             )
         return self
 
@@ -443,8 +443,8 @@ class Range(DocumentModel):
 
 
 class Turned(DocumentModel):
-    """Another column of the table, but with another beginning: the place of something
-    that is turned with it.
+    """A column with the values of another one, rotated so that it begins with
+    ``from_``. For mazes that are turned in their room: each landmark has such a column.
     """
 
     turned: Name = Field(
@@ -465,7 +465,7 @@ def _are_weights(value: Any) -> bool:
 _Weights = Annotated[
     list[Count],
     Field(min_length=1),
-    checked(_are_weights, "whole numbers from 1, as in [4, 1] for 0.8 and 0.2"),
+    checked(_are_weights, "whole numbers of at least 1, as in [4, 1] for 0.8 and 0.2"),
 ]
 _Columns = dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range | Turned]
 

@@ -755,8 +755,9 @@ class Lookup:
         ]
 
     def values(self, variable: str) -> list[doc.Scalar]:
-        """Return every value that the file gives to a variable or column by name. (The
-        variable may also copy another one.)
+        """Return the values that the file itself gives to a variable or column, in
+        draws, ``init``, blocks and effects (of effects the names only, not numbers). An
+        effect may also copy another variable into it.
 
         ``none`` is left out, because it is valid everywhere.
         """

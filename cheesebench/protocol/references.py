@@ -297,8 +297,8 @@ class _Resolver:
             )
 
     def _check_keys_beside_animals(self) -> None:
-        """Report (226) keys that only ``animals`` need, or that are
-        computed from them.
+        """Report (226) ``counts`` unless 'animals' of 'success' are there, and keys
+        beside ``animals`` that are computed from it.
         """
         written = self.written
         if written.counts is not None and (

@@ -1286,11 +1286,12 @@ def identity(
     path: Path,
     ancestors: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the fields of ``BaseSpecification`` for a document with ``paradigm`` and
-    ``edition``, read from ``root``.
+    """Return the fields that every ``BaseSpecification`` has. ``root`` is the file's
+    tree; the document must have the keys ``paradigm`` and ``edition``.
 
-    The digest covers everything in the file except descriptions (DESCRIPTIVE). A family
-    that shows subjects further texts of its own must add them to the digest.
+    ``sha256`` leaves out what changes neither a life nor a verdict: descriptions
+    (DESCRIPTIVE), the origin and dose of a reference, and the conditions ``by`` of a
+    measure. A family that shows subjects further texts of its own must add them to it.
     """
     plain = without_nulls(root.plain())
     return {

@@ -303,8 +303,8 @@ class ReferenceSpec:
 
     @property
     def bar(self) -> float:
-        """The value that a verdict about a measure requires: the reference minus (or
-        plus) the margin.
+        """The value from which a measure passes: the reference minus the margin, or
+        plus the margin unless higher is better (for ``alike`` the upper of two bounds).
         """
         return self.value - (self.margin or 0.0) * (
             1 if self.better == "higher" else -1

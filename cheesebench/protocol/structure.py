@@ -599,7 +599,7 @@ def _expected(detail: ErrorDetails) -> str:
         "too_short": "at least one entry",
         "too_long": f"at most {context.get('max_length')} entries",
         "literal_error": f"one of {context.get('expected', '')}",
-        "greater_than_equal": f"a number from {context.get('ge')}",
+        "greater_than_equal": f"a number of at least {context.get('ge')}",
         "greater_than": f"a number above {context.get('gt')}",
         "less_than_equal": f"a number up to {context.get('le')}",
         "less_than": f"a number below {context.get('lt')}",

@@ -410,7 +410,7 @@ def _checked_tally(tally: object) -> object:
         whole = isinstance(count, int) and not isinstance(count, bool) and count >= 0
         need(
             isinstance(name, str) and whole,
-            f"tally() counts {name!r} as {count!r}; it takes whole numbers from 0",
+            f"tally() counts {name!r} as {count!r}; it takes whole numbers of at least 0",
         )
     return counts
 

@@ -1,9 +1,9 @@
 """Gymnasium environments: one class per protocol, observations in any view and four
 actions.
 
-One episode is one trial; a session is a series of resets of the same environment. At
-the end, the schedule starts again for the same subject (with the subject's draws), so
-that training can continue indefinitely.
+One episode is one trial. Each reset begins the subject's next trial; after its last one
+the schedule starts again for the same subject, which keeps its draws, so that training
+can continue indefinitely.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ ConditionName = Annotated[
 ]
 Edge = Annotated[tuple[NodeId, NodeId], BeforeValidator(_as_pair)]
 Amount = Annotated[
-    float, Field(ge=0), documents.checked(documents.is_number, "a number from 0")
+    float, Field(ge=0), documents.checked(documents.is_number, "a number of at least 0")
 ]
 
 

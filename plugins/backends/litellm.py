@@ -218,8 +218,8 @@ class LiteLLM:
 
 
 def _with_breakpoint(message: Message) -> dict[str, Any]:
-    """Return a message. If later prompts begin with the same messages up to this one,
-    mark it as in Anthropic's API.
+    """Return the body of a message. If later prompts begin with the messages up to this
+    one, it has a cache breakpoint in Anthropic's format.
     """
     body = body_message(message)
     if not message.stays:
@@ -233,7 +233,7 @@ def _with_breakpoint(message: Message) -> dict[str, Any]:
 
 
 def import_litellm() -> Any:
-    """Import litellm, configured for silence and without network access."""
+    """Import litellm without its messages and without its download of prices."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     library: Any = importlib.import_module("litellm")

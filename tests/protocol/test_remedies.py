@@ -166,7 +166,7 @@ MISTAKES = {
     "weights: none": (
         OF,
         f"{OF}, weights: [1, 0]",
-        "'weights' does not fit: [1, 0]. Expected whole numbers from 1",
+        "'weights' does not fit: [1, 0]. Expected whole numbers of at least 1",
     ),
     "range: backwards": (
         "to: 3",

@@ -34,7 +34,7 @@ from cheesebench.experiment.log import RunLog
                 "from datetime import date\nfrom cheesebench import Price\n"
                 "def cheesebench_models():\n"
                 f"    return [Price(**{{'prompt': 1, 'completion': 1, {given}}}, on=date.today())]",
-                f"cheesebench_models: Price({said}): give dollars per million tokens, a number from 0.",
+                f"cheesebench_models: Price({said}): give dollars per million tokens, a number of at least 0.",
             )
             for given, said in (
                 ("'prompt': '1.0'", "prompt='1.0'"),

@@ -197,7 +197,7 @@ with GenericEnvClient(base_url=sys.argv[1]).sync() as client:
     for part in (
         "Did you mean 'test'?",
         "Did you mean 't_maze'?",
-        "a whole number from 0",
+        "a whole number of at least 0",
         "Did you mean 'seed'?",
         "'JUMP'",
         "ROTATE_RIGHT",

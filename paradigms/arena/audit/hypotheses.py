@@ -423,7 +423,7 @@ class Hypothesis(ArenaSubject):
 
     @property
     def shared(self) -> Hashable:
-        """Everything that matters, except the draws."""
+        """``matters`` without the draws and without the counts of steps in places."""
         return (
             self.state,
             self._relevance.live(self),

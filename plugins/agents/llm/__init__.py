@@ -124,7 +124,7 @@ class _Rule(NamedTuple):
 
 def _whole(least: int) -> _Rule:
     return _Rule(
-        f"a whole number from {least}",
+        f"a whole number of at least {least}",
         lambda value: (
             isinstance(value, int) and not isinstance(value, bool) and value >= least
         ),
@@ -152,7 +152,7 @@ def _rules() -> Mapping[str, _Rule]:
     switch = _Rule("true or false", lambda value: isinstance(value, bool))
     return {
         "history": _Rule(
-            'a whole number from 0, or a range such as "3-7"', _is_history
+            'a whole number of at least 0, or a range such as "3-7"', _is_history
         ),
         "actions": _whole(1),
         "prompt": _Rule(
@@ -182,7 +182,7 @@ def _rules() -> Mapping[str, _Rule]:
             ),
         ),
         "max_tokens": _Rule(
-            "a whole number from 1, or none to leave it to the server",
+            "a whole number of at least 1, or none to leave it to the server",
             lambda value: value is None or _whole(1).holds(value),
         ),
     }

@@ -52,7 +52,7 @@ WINDOWS: dict[int | str, tuple[int, int]] = {
 HISTORIES = st.sampled_from([*WINDOWS])
 Calls = list[tuple[str, str, int, bool, float]]
 FEEDBACK = "End it with a line such as"
-HISTORY = 'it must be a whole number from 0, or a range such as "3-7".'
+HISTORY = 'it must be a whole number of at least 0, or a range such as "3-7".'
 
 
 def agent(**chosen: Any) -> LlmAgent:
@@ -270,7 +270,10 @@ def test_the_limit_of_a_reply_follows_from_what_is_asked_for() -> None:
         ({"history": "7-3"}, f"The setting history is '7-3'; {HISTORY}"),
         ({"history": "3 - 7"}, f"The setting history is '3 - 7'; {HISTORY}"),
         ({"history": True}, f"The setting history is True; {HISTORY}"),
-        ({"actions": 0}, "The setting actions is 0; it must be a whole number from 1."),
+        (
+            {"actions": 0},
+            "The setting actions is 0; it must be a whole number of at least 1.",
+        ),
         (
             {"prompt": "few-shot"},
             "The setting prompt is 'few-shot'; it must be one of default, minimal, cot, few_shot, a file (with a "
@@ -278,7 +281,7 @@ def test_the_limit_of_a_reply_follows_from_what_is_asked_for() -> None:
         ),
         (
             {"patience": -1},
-            "The setting patience is -1; it must be a whole number from 0.",
+            "The setting patience is -1; it must be a whole number of at least 0.",
         ),
         (
             {"observations": "none"},
@@ -290,7 +293,7 @@ def test_the_limit_of_a_reply_follows_from_what_is_asked_for() -> None:
         ),
         (
             {"learnings": 1.5},
-            "The setting learnings is 1.5; it must be a whole number from 0.",
+            "The setting learnings is 1.5; it must be a whole number of at least 0.",
         ),
         (
             {"images_in_history": 1},
@@ -302,7 +305,7 @@ def test_the_limit_of_a_reply_follows_from_what_is_asked_for() -> None:
         ),
         (
             {"max_tokens": 0},
-            "The setting max_tokens is 0; it must be a whole number from 1, or none to leave it to the server.",
+            "The setting max_tokens is 0; it must be a whole number of at least 1, or none to leave it to the server.",
         ),
         (
             {"histroy": 5},
