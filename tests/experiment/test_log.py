@@ -384,6 +384,49 @@ def test_what_an_unfinished_life_has_not_reached_is_missing(log: RunLog) -> None
     assert len(found) == 2 * plan.trials
 
 
+def test_trials_are_counted_by_cell_and_subject(log: RunLog) -> None:
+    walker, moody = log.plans()
+    for subject, trials in ((0, 2), (1, 1)):
+        for trial in range(trials):
+            log.write_trial(record(walker, subject, trial), ())
+    log.write_trial(record(moody, 0, 0), ())
+    assert log.trial_counts() == {
+        walker.key: {0: (2, 0), 1: (1, 0)},
+        moody.key: {0: (1, 0)},
+    }
+    log.write_missing(walker, 1, "the cause")
+    counts = log.trial_counts()[walker.key]
+    assert counts[0] == (2, 0)
+    assert counts[1] == (1, walker.trials - 1)
+
+
+def test_of_a_run_that_was_killed_the_subjects_in_a_trial_are_named(
+    log: RunLog,
+) -> None:
+    plan, other = log.plans()
+    log.write_trial(record(plan, 1, 0), ())
+
+    def noted() -> list[tuple[int | None, str]]:
+        log.note_killed(plan, [0, 1, 2])
+        return [(one.subject, one.text) for one in log.journal(plan, "error")]
+
+    assert noted() == []  # it has not been started
+    assert log.resumes(plan) == 0
+    log.note("started", "", plan)
+    assert log.resumes(plan) == 0
+    # Subject 1 had finished a trial; one more may have been in its first one.
+    assert noted() == [
+        (1, "stopped in trial 2: the run was killed"),
+        (0, "stopped in trial 1: the run was killed"),
+    ]
+    log.note("closed", "")
+    assert len(noted()) == 2  # it ended in its own way
+    log.note("started", "", plan)
+    assert log.resumes(plan) == 1
+    assert log.resumes(other) == 0
+    assert len(noted()) == 4
+
+
 def call(number: int, **usage: int) -> CallRecord:
     reply = ChatReply(text="ACTIONS: STAY", usage=Usage(**usage))
     return CallRecord(
