@@ -42,8 +42,7 @@ from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue
 
-#: Latency of the server in seconds, ``LATENCY`` is normal, ``BRIEF`` is that of the
-#: long run.
+#: Latency of the server in seconds: ``LATENCY`` normally, ``BRIEF`` in the long run.
 LATENCY, BRIEF = 0.2, 0.02
 #: Reply of the server, for a subject that moves and turns, and never looks.
 REPLY = "LEARNINGS: none\nACTIONS: FORWARD, FORWARD, ROTATE_LEFT, FORWARD, FORWARD, FORWARD, ROTATE_RIGHT, FORWARD"

@@ -95,7 +95,7 @@ class Workplaces:
         )
         self._executors: dict[str, tuple[Executor, Workplace]] = {}
         self._conversations: dict[str, Workplace] = {}
-        #: Cache for conversations, which share this thread.
+        #: Cache of the paradigms for conversations, which all run in this thread.
         self._paradigms = ParadigmCache(plugins)
 
     def of(self, plan: CellPlan, specification: BaseSpecification) -> Workplace:

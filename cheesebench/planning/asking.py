@@ -192,7 +192,7 @@ class Questioner:
     _counted: Mapping[str, int] = field(default_factory=dict)
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
-        """Return the reply; stop the subject when there are enough."""
+        """Return the reply. Stop the subject when enough questions have been asked."""
         if len(self.asked) >= self.most:
             raise SubjectStoppedError("all questions have been asked")
         async with self.gate:

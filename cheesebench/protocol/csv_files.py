@@ -226,7 +226,7 @@ ANIMALS = Kind(
 )
 #: Maximum length of an animal's name in characters.
 MAX_NAME = 100
-#: Largest number that a row may have, of trials or of a session.
+#: Maximum number of trials, and maximum number of a session, in a row.
 MAX_NUMBER = 1_000_000
 
 #: An animal, a session (from 1), the animal's trials in the session, and the trials

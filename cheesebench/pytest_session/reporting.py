@@ -372,8 +372,8 @@ class Reporting:
 
     @property
     def _blamed(self) -> list[tuple[str, str, str]]:
-        """What fails the session in its comparison; of an interrupted one, only what
-        cannot get better.
+        """The reasons why the comparison fails the session. If the session was
+        interrupted, only those that more trials cannot remove.
         """
         comparing, found = self._run.comparing, self._compared
         if comparing is None or found is None:

@@ -507,8 +507,8 @@ def _model_independent(case: ModelAgentCase) -> None:
 
 @MODEL_RULES.rule("any reply")
 def _whatever_is_replied(case: ModelAgentCase) -> None:
-    """A model's reply is untrusted text: reading it never raises, and gives actions or
-    nothing.
+    """A model's reply is untrusted text. Reading it raises no error, and gives actions
+    or nothing.
     """
     for text in HOSTILE:
         for reply in (

@@ -155,7 +155,7 @@ def read_scores(path: Path, published: fits.Published) -> list[fits.Score]:
     missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
     if missing:
         raise OptionError(
-            f"--scores {path}: there is no column '{missing[0]}'. It needs {', '.join(COLUMNS)}."
+            f"--scores {path}: there is no column '{missing[0]}'. The table needs {', '.join(COLUMNS)}."
         )
     scores = []
     for line in lines:

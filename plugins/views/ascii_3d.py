@@ -99,8 +99,8 @@ class Optics:
 
     def __init__(self, reach: int) -> None:
         self._reach = reach
-        #: Rays facing N (0) and NE (1); the other headings rotate these by quarter
-        #: turns.
+        #: Rays for the headings N (0) and NE (1). Those for the other headings are
+        #: these, rotated by quarter turns.
         self._rays: dict[int, _Rays] = {}
 
     def lens(self, heading: int, stride: int) -> Lens:

@@ -312,8 +312,8 @@ class Node:
         self.number = number
         self.origin, self.limit, self.circumstances = origin, limit, circumstances
         self.kind, self.pose, self.ahead = kind, origin.pose, 0
-        #: Number of the lasting knowledge that the trial can give (0: none), and the
-        #: same node without that knowledge.
+        #: ``lasting`` is the number of the lasting knowledge that the trial can give (0
+        #: for none). ``bare`` is the same node without that knowledge.
         self.lasting, self.bare = 0, self
         #: Transitions of the four actions; then those of the same actions in the last
         #: step before the limit.

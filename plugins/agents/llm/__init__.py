@@ -307,7 +307,8 @@ class LlmAgent:
         self._system = Message("system", (text,), stays=True)
         self._past: list[_Past] = []
         self._learnings = ""
-        #: Events since the last call; without a history, those of the present stretch.
+        #: Events since the last call. Without a history, all events of the present
+        #: stretch.
         self._events: list[prompts.Event] = []
         #: Events of earlier stretches that the model has not seen. Notes on them are
         #: requested before the next stretch.
