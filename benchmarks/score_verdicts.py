@@ -92,7 +92,7 @@ def simulate(
             # The value is the mean over all items that could have been drawn.
             valued = [one.answer for one in verdict(first, value=0.5).tasks]
             if kind == "wrong":
-                counts["wrong, compared"] += compared.count("indistinguishable") < tasks
+                counts["wrong, compared"] += compared.count("undecided") < tasks
                 counts["wrong PASS"] += "PASS" in valued
                 counts["wrong FAIL"] += "FAIL" in valued
             else:

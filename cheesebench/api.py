@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -49,6 +49,11 @@ TYPES: Mapping[Kind, str] = {
     "truth": "boolean",
 }
 
+#: Columns of the journal, as of its entries.
+JOURNAL: Mapping[str, Kind] = {
+    "time": "text", "kind": "text", "text": "text", "model": "text", "protocol": "text", "view": "text",
+    "variant": "text", "subject": "integer",
+}  # fmt: skip
 #: Columns of the verdicts, with the kind of their values.
 VERDICTS: Mapping[str, Kind] = {
     "model": "text", "protocol": "text", "view": "text", "variant": "text", "design": "text", "verdict": "text",
@@ -292,6 +297,14 @@ class Run:
         """Return one row for each call to a model; none where only agents were run."""
         return self.table("calls")
 
+    def journal(self) -> pandas.DataFrame:
+        """Return what happened, a row each: ``started``, ``error``, ``warning``, ...
+        and, of an agent or a plugin that raised, its ``traceback``.
+        """
+        with self._log() as log:
+            entries = log.journal()
+        return _frame([[*astuple(one)] for one in entries], JOURNAL)
+
     @arguments.checked()
     def table(self, name: str, *, observations: bool = False) -> pandas.DataFrame:
         """Return a table of ``cheesebench export``: trials, values, steps, events or
@@ -361,13 +374,20 @@ class Run:
         return target
 
     def __repr__(self) -> str:
-        return printable(
-            f"<Run {self.id}: {'; '.join(self._gates()) or 'no cell was run'}>"
-        )
+        said = "; ".join([*self._gates(), *self._broken()]) or "no cell was run"
+        return printable(f"<Run {self.id}: {said}>")
 
     def _repr_markdown_(self) -> str:
         """Show the matrix in a notebook."""
         return self._plugins.reporter("matrix").render(self.summary)
+
+    def _broken(self) -> list[str]:
+        """Return the cells that are an ERROR, with the reason and its cause."""
+        return [
+            f"{one.plan.label} ({one.plan.model}): {arguments.in_python(one.reason)}"
+            for one in self.summary.cells
+            if one.verdict == "ERROR"
+        ]
 
     def _gates(self) -> list[str]:
         return [f"{one.model} in {one.view} {one.gate}" for one in self.summary.models]
@@ -490,8 +510,8 @@ def run(
     """
     return _work(
         models,
-        protocols,
-        view=view,
+        protocols or None,
+        view=view or None,
         plugins=plugins,
         progress=progress,
         design=design,
@@ -502,7 +522,9 @@ def run(
     ).do()
 
 
-async def run_async(models: Names, protocols: Names = (), **options: Any) -> Run:
+async def run_async(
+    models: Names, protocols: Names | None = None, **options: Any
+) -> Run:
     """Do the same as ``run`` as a coroutine; cancelling it stops the run."""
     work = _work(models, protocols, **options)
     task = asyncio.ensure_future(asyncio.to_thread(work.do))
@@ -518,14 +540,14 @@ async def run_async(models: Names, protocols: Names = (), **options: Any) -> Run
 @arguments.checked()
 def _work(
     models: Names,
-    protocols: Names = (),
+    protocols: Names | None = None,
     *,
-    view: Names = (),
+    view: Names | None = None,
     plugins: Iterable[object] = (),
     progress: bool | Callable[[str], None] | None = None,
     **options: Any,
 ) -> _Work:
-    given = given_options(models, protocols, view, **options)
+    given = given_options(models, protocols or (), view or (), **options)
     return _Work(given, plugins, _teller(progress))
 
 
@@ -578,6 +600,8 @@ class _Work:
         finally:
             work.close()
         found = Run(path, plugins)
+        for said in found._broken():
+            self._tell(f"{said}\n")
         write_whole(path.parent / "report.md", found.report())
         return found
 

@@ -182,6 +182,17 @@ def _models(value: Any) -> tuple[str | None, str | None]:
     )
 
 
+def _scores(value: Any) -> Any:
+    """Return a path, which a run is too, or scores, unchanged."""
+    return _unchanged(value) if isinstance(value, str | os.PathLike) else _held(value)
+
+
+def _held(value: Any) -> Any:
+    if isinstance(value, bytes | Mapping) or not len(value):
+        raise TypeError
+    return value
+
+
 def _limits(value: Any) -> tuple[float, float]:
     low, high = _pair(value)
     return _number(low), _number(high)
@@ -207,6 +218,7 @@ TEXT = Kind("text", _text)
 PATH = Kind("a path, as text or pathlib.Path", _unchanged)
 RUN = Kind("a run, or its id, directory or file", _unchanged)
 NAMES = Kind("a name, or a list of names", _names)
+SOME = Kind("a name, or a list of at least one; or leave it out", _some)
 RUNS = Kind("a run, or a list of at least one", _some)
 FILES = Kind("a name, file or directory, or a list of at least one", _some)
 WHOLE = Kind("a whole number", _whole)
@@ -214,6 +226,9 @@ NUMBER = Kind("a number", _number)
 WORD = Kind("text or a whole number", _word)
 TRUTH = Kind("True or False", _truth)
 MODELS = Kind("two names of models, or None for either", _models)
+SCORES = Kind(
+    "a run, a log, a data frame with a column 'score', or a list of scores", _scores
+)
 LIMITS = Kind("two numbers, the lowest and the highest", _limits)
 OBJECTS = Kind("a list of objects with hooks", _objects)
 CALLED = Kind("a function that is called with a line", _called)
@@ -222,9 +237,8 @@ PROGRESS = Kind("True, False or a function that is called with a line", _progres
 #: What the arguments of the public functions take, by name.
 KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("first", "second", "run"), RUN),
-    **dict.fromkeys(
-        ("models", "protocols", "view", "views", "formats", "parts"), NAMES
-    ),
+    "models": NAMES,
+    **dict.fromkeys(("protocols", "view", "views", "formats", "parts"), SOME),
     **dict.fromkeys(("results", "baselines", "path", "directory"), PATH),
     **dict.fromkeys(("design", "protocol", "model", "variant", "format", "name"), TEXT),
     **dict.fromkeys(("score", "cluster", "kind"), TEXT),
@@ -272,7 +286,8 @@ def checked(**own: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Make a public function take what KINDS (or ``own``) say, and name its arguments
     in errors.
 
-    A default is not checked, and neither are arguments by any name (``**options``).
+    A default is not checked, and neither are arguments by any name (``**options``). An
+    empty tuple that is given is no default: a selection may have found nothing.
     """
 
     def wrapped(function: Callable[P, T]) -> Callable[P, T]:
@@ -292,7 +307,8 @@ def checked(**own: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
             with named():
                 for name in kinds.keys() & bound.arguments.keys():
                     value = bound.arguments[name]
-                    if value is not signature.parameters[name].default:
+                    default = signature.parameters[name].default
+                    if value is not default or default == ():
                         bound.arguments[name] = read(name, kinds[name], value)
                 return function(*bound.args, **bound.kwargs)
 

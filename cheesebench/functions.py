@@ -63,7 +63,7 @@ def compare(
     results: str | os.PathLike[str] = "results",
     baselines: str | os.PathLike[str] = "baselines",
     models: tuple[str | None, str | None] = (None, None),
-    protocols: api.Names = (),
+    protocols: api.Names | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> RunComparison:
     """Compare two runs of the same protocols and seed, subject by subject. The answers
@@ -79,7 +79,7 @@ def compare(
         for one in (first, second)
     ]
     return compare_files(
-        *paths, models=models, protocols=api.names_of(protocols), tell=tell
+        *paths, models=models, protocols=api.names_of(protocols or ()), tell=tell
     )
 
 
@@ -344,11 +344,11 @@ def _parts(names: Sequence[str]) -> tuple[AuditPart, ...] | None:
 def audit(
     protocol: str | os.PathLike[str] | BaseSpecification,
     *,
-    views: api.Names = (),
+    views: api.Names | None = None,
     trials: int = 2000,
     seed: int = 0,
     effort: float = 1.0,
-    parts: api.Names = (),
+    parts: api.Names | None = None,
     processes: int = 1,
     progress: Callable[[str], None] | None = None,
 ) -> AuditReport:
@@ -375,12 +375,12 @@ def audit(
         trials=trials,
         seed=seed,
         effort=effort,
-        parts=_parts(api.names_of(parts)),
+        parts=_parts(api.names_of(parts or ())),
         processes=processes,
         progress=progress,
     )
     return audit_specification(
-        specification, settings, api.names_of(views), is_kept=True
+        specification, settings, api.names_of(views or ()), is_kept=True
     )
 
 

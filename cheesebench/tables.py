@@ -58,8 +58,13 @@ class Tabular:
         """Return the rows as a data frame. Raises OptionError where pandas is not
         installed.
         """
-        frame: pandas.DataFrame = import_pandas().DataFrame(self.rows())
-        return frame
+        pandas, rows = import_pandas(), self.rows()
+        return pandas.DataFrame(
+            {
+                name: _column(pandas, [row[name] for row in rows])
+                for name in (rows[0] if rows else ())
+            }
+        )
 
     def __repr__(self) -> str:
         rows = [
@@ -121,9 +126,27 @@ class BriefDict(dict[str, object]):
         return f"{{{said}}}"
 
 
+#: Pandas types that allow a missing value, by the Python type of the others.
+_NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
+
+
+def _column(pandas: Any, values: list[Any]) -> Any:
+    """Return a column in which what is missing is NA, as in the frames of a run."""
+    kinds = {type(value) for value in values if value is not None}
+    kind = kinds.pop() if len(kinds) == 1 else float if kinds == {int, float} else None
+    if kind in _NULLABLE:
+        return pandas.array(values, dtype=_NULLABLE[kind])
+    return [pandas.NA if value is None else value for value in values]
+
+
 def _side(value: object) -> str:
-    """Align text to the left: notebooks align all to the right, as suits numbers."""
-    return ' style="text-align: left"' if isinstance(value, str | Path) else ""
+    """Align text to the left, with room for sentences: notebooks align all to the
+    right, as suits numbers, and squeeze what can be wrapped.
+    """
+    if not isinstance(value, str | Path):
+        return ""
+    wide = "; min-width: 30em" if len(str(value)) > WIDEST else ""
+    return f' style="text-align: left{wide}"'
 
 
 def _cut(text: str) -> str:

@@ -390,6 +390,9 @@ PUBLISHED = (
 )
 
 
+DOUBTFUL = "Doubtful, whatever the verdict:"
+
+
 def render(summary: RunSummary) -> str:
     found = matrix(summary)
     if not found.rows:
@@ -416,7 +419,21 @@ def render(summary: RunSummary) -> str:
     )
     source = f"{PUBLISHED} {escape(clean(found.source, 600))}." if found.source else ""
     notes = " ".join(map(escape, found.notes))
-    return "\n\n".join(filter(None, (table, HOW, notes, source))) + "\n"
+    broken = "\n".join(
+        f"- {words.marked(cell.verdict)} {_told(cell, cell.reason)}"
+        for cell in summary.cells
+        if cell.verdict is Verdict.ERROR
+    )
+    doubtful = "\n".join(_doubtful(summary.cells))
+    parts = (
+        table,
+        broken and f"Not measured:\n\n{broken}",
+        doubtful and f"{DOUBTFUL}\n\n{doubtful}",
+        HOW,
+        notes,
+        source,
+    )
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _text(value: str) -> str:
@@ -542,7 +559,7 @@ def render_comment(summary: RunSummary) -> str:
     # The doubts are always visible, because a number without them looks better than it
     # is.
     if doubtful := _doubtful(plain):
-        parts.append("Doubtful, whatever the verdict:\n\n" + "\n".join(doubtful))
+        parts.append(f"{DOUBTFUL}\n\n" + "\n".join(doubtful))
     run = escape(clean(summary.manifest.get("run_id") or "a run"))
     end = f"Run `{run}`; the whole report is its `report.md`."
     details = _folded(

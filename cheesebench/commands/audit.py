@@ -108,11 +108,11 @@ def run(options: argparse.Namespace) -> int:
         with _Progress(specification) as progress:
             report = audit(
                 specification,
-                views=options.view,
+                views=options.view or None,
                 trials=options.trials,
                 seed=options.seed,
                 effort=options.effort,
-                parts=options.part,
+                parts=options.part or None,
                 processes=options.processes or os.cpu_count() or 1,
                 progress=progress,
             )

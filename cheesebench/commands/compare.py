@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
         results=options.results,
         baselines=options.baselines,
         models=(options.first_model, options.second_model),
-        protocols=options.protocols or (),
+        protocols=options.protocols or None,
         tell=lambda line: print(line, file=sys.stderr),
     )
     common.write_output(reporter.render_comparison(found), options.output)

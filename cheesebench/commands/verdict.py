@@ -20,7 +20,7 @@ from cheesebench.interop.verdicts import verdict
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Says of each task whether A is better or worse than B, or indistinguishable, with items paired, or whether "
+        "Says of each task whether A is better or worse than B, or undecided, with items paired, or whether "
         "the mean of A is above a value (PASS) or below it (FAIL). A and B are Inspect logs (.eval), samples_*.jsonl "
         "of lm-eval, *_samples.jsonl of Every Eval Ever, CSV files (subject, item, score, perhaps task), or "
         "directories. Logs of 'inspect eval cheesebench/...' need neither: they are judged against the animals. So are "

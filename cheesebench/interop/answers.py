@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from cheesebench.statistics import CellResult
-
-Answer = Literal[
-    "better", "worse", "indistinguishable", "PASS", "FAIL", "INCONCLUSIVE", "ERROR"
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskVerdict:
-    """The verdict on one task. Scores are proportions, and ``rate`` is the mean of the
-    subjects' means.
+    """The answer on one task; scores are proportions, or in the units of ``limits``.
+    ``rate`` is the mean of the subjects' means.
     """
 
     task: str
-    answer: Answer
+    answer: str
+    """``better``, ``worse``, ``no loss of ...`` or ``undecided`` of two models; a
+    verdict (``PASS``, ...) against a value or the animals.
+    """
     reason: str
     subjects: int
     rate: float | None
@@ -32,13 +30,17 @@ class TaskVerdict:
     mean.
     """
     p_value: float | None = None
-    """P value of the difference of two models, after Holm's correction."""
+    """P value of this task alone; against a value or the animals, 1 / evidence."""
+    adjusted_p: float | None = None
+    """P value for two models after Holm's correction over tasks, which decides."""
     detectable: float | None = None
     """The difference of two models that so many pairs would detect with a power of 80
     %.
     """
     model: str | None = None
-    """The model, if the log is a run's; otherwise None."""
+    """The model of a run; None for other logs."""
+    other_model: str | None = None
+    """The model of the second run."""
     protocol: str | None = None
     """The protocol, if the log is a run's; otherwise None."""
 

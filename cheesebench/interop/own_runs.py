@@ -4,10 +4,11 @@ programs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import starmap
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from cheesebench import errors
 from cheesebench.baselines import compare_files, replay_counted
@@ -19,8 +20,8 @@ from cheesebench.summaries import summarise_log
 
 
 def judge_runs(
-    first: str | PathLike[str],
-    second: str | PathLike[str] | None,
+    first: str | PathLike[str] | Iterable[Any],
+    second: str | PathLike[str] | Iterable[Any] | None,
     value: float | None,
     results: Path,
 ) -> tuple[list[answers.TaskVerdict], list[str]] | None:
@@ -44,7 +45,7 @@ def judge_runs(
     if len(runs) < len(given):
         alone = given[logs.index(None)]
         raise errors.OptionError(
-            f"{runs[0].parent.name} is a run of CheeseBench, and {alone} is a log of another program. Give two runs, or "
+            f"{runs[0].parent.name} is a run of CheeseBench, and {_shown(alone)}. Give two runs, or "
             "two logs."
         )
     said: list[str] = []
@@ -56,10 +57,16 @@ def judge_runs(
     return list(_compared(compare_files(*runs, tell=said.append))), said
 
 
-def _log(given: str | PathLike[str], results: Path) -> Path | None:
-    """Return the log of a run, or None for a file or directory that is something
-    else.
-    """
+def _shown(given: object) -> str:
+    if isinstance(given, str | PathLike):
+        return f"{given} is a log of another program"
+    return "the other one is not"
+
+
+def _log(given: str | PathLike[str] | Iterable[Any], results: Path) -> Path | None:
+    """Return the log of a run; None for anything else that is there."""
+    if not isinstance(given, str | PathLike):
+        return None
     path, name = Path(given), log_file.FILE_NAME
     if path.exists():
         found = path / name if path.is_dir() else path
@@ -74,17 +81,20 @@ def _log(given: str | PathLike[str], results: Path) -> Path | None:
 
 
 def _compared(found: RunComparison) -> Iterator[answers.TaskVerdict]:
-    for model, cell in found.cells:
-        answer = cell.answer
-        yield answers.TaskVerdict(
-            task=f"{cell.protocol} ({model.first_model})",
-            answer=answer if answer in ("better", "worse") else "indistinguishable",
-            reason=cell.reason,
-            subjects=cell.paired.pairs,
-            rate=cell.first_rate,
-            against=cell.second_rate,
-            interval=cell.paired.interval,
-            p_value=cell.adjusted_p,
-            model=model.first_model,
-            protocol=cell.protocol,
-        )
+    for model in found.models:
+        who = " against ".join(dict.fromkeys(model.names))
+        for row in model.rows():
+            yield answers.TaskVerdict(
+                task=f"{row['protocol']} ({who})",
+                answer=row["answer"],
+                reason=row["reason"],
+                subjects=row["pairs"],
+                rate=row["first_rate"],
+                against=row["second_rate"],
+                interval=None if row["low"] is None else (row["low"], row["high"]),
+                p_value=row["p"],
+                adjusted_p=row["p_holm"],
+                model=model.first_model,
+                other_model=model.second_model,
+                protocol=row["protocol"],
+            )

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, repeat
+from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -148,22 +149,27 @@ class Scores:
 
 
 def read_scores(
-    path: Path,
+    given: str | PathLike[str] | Iterable[Any],
     *,
     score: str | None = None,
     cluster: str | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
 ) -> Scores:
-    """Return the scores in a log, a file, or a directory of such files. Each score is
-    scaled from the range ``limits`` to the range from 0 to 1.
+    """Return the scores in a log, a file, or a directory of them, each scaled from
+    ``limits`` to 0 to 1; or those of a data frame or a list.
 
     ``score`` names one of several scores, ``cluster`` the field of an item's metadata
     by which items are clustered. Raises OptionError for anything that is not such a
     log, and for a score beyond the limits.
     """
+    is_path = isinstance(given, str | PathLike)
+    path = Path(given) if isinstance(given, str | PathLike) else Path("these scores")
     reading = _Reading(path, score, limits)
     try:
-        rows, count = _rows(path, cluster, reading.found.lives), 0
+        rows, count = (
+            _rows(path, cluster, reading.found.lives) if is_path else _held(given),
+            0,
+        )
         while block := [*islice(rows, AT_ONCE)]:
             count += len(block)
             if count > MOST:
@@ -365,6 +371,34 @@ def _of_csv(path: Path) -> Iterator[Row]:
         yield from zip(
             tasks, own["subject"], own["item"], repeat("score"), own["score"], places
         )
+
+
+def _held(given: Any) -> Iterator[Row]:
+    """Yield the scores of a data frame with the columns of a CSV file, or those of a
+    list. Without columns for them, a row is an item, and an item a subject.
+    """
+    is_frame = hasattr(given, "columns")
+    if is_frame and "score" not in given.columns:
+        raise OptionError(
+            f"The data frame has no column 'score' (only {listed(map(str, given.columns))})."
+        )
+    columns = {"score": given}
+    if is_frame:
+        names = ("task", "subject", "item", "score")
+        columns = {name: given[name] for name in names if name in given.columns}
+    scores = _without_na(columns["score"])
+    numbers = range(len(scores))
+    items = [*map(str, columns.get("item", numbers))]
+    subjects = [*map(str, columns.get("subject", items))]
+    tasks = [*map(str, columns.get("task", ["all items"] * len(scores)))]
+    places = (("these scores", number) for number in numbers)
+    yield from zip(tasks, subjects, items, repeat("score"), scores, places)
+
+
+def _without_na(column: Any) -> list[Any]:
+    if hasattr(column, "notna"):
+        column = column.astype(object).where(column.notna(), None)
+    return [*column]
 
 
 def _check_names(header: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cheesebench import arguments, tables
 from cheesebench.amounts import number, per_hundred, points
@@ -56,13 +56,16 @@ class ScoreVerdict(tables.Tabular):
     notes: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each task; ``low`` and ``high`` are its interval. ``model``
-        and ``protocol`` are those of a run.
+        """Return a row for each task; ``low`` and ``high`` are the 95 % interval of
+        ``rate`` or, of two models, of the difference. ``model``, ``other_model`` and
+        ``protocol`` are those of runs; ``p_holm``, which decides between two models, is
+        ``p`` after Holm's correction.
         """
         return [
             {
                 "task": one.task,
                 "model": one.model,
+                "other_model": one.other_model,
                 "protocol": one.protocol,
                 "answer": one.answer,
                 "subjects": one.subjects,
@@ -71,6 +74,7 @@ class ScoreVerdict(tables.Tabular):
                 "low": one.interval and one.interval[0],
                 "high": one.interval and one.interval[1],
                 "p": one.p_value,
+                "p_holm": one.adjusted_p,
                 "reason": one.reason,
             }
             for one in self.tasks
@@ -97,10 +101,10 @@ class ScoreVerdict(tables.Tabular):
         )
 
 
-@arguments.checked()
+@arguments.checked(first=arguments.SCORES, second=arguments.SCORES)
 def verdict(
-    first: str | PathLike[str],
-    second: str | PathLike[str] | None = None,
+    first: str | PathLike[str] | Iterable[Any],
+    second: str | PathLike[str] | Iterable[Any] | None = None,
     *,
     value: float | None = None,
     score: str | None = None,
@@ -118,7 +122,9 @@ def verdict(
         first: An Inspect log, lm-eval's ``samples_*.jsonl``, a ``*_samples.jsonl`` of
             Every Eval Ever, a CSV file with
             the columns subject, item and score (and task), a directory of such logs, or
-            a run of our own (as such, or by its id, directory or file).
+            a run of our own (as such, or by its id, directory or file). Also a data
+            frame with such columns (without subject and item, each row is one), or a
+            list of scores, one for each subject.
         second: Another of these, with the same items.
         value: The number that the mean score is compared with instead.
         score: The score that is compared where items have several.
@@ -141,11 +147,12 @@ def verdict(
         tasks, notes = own_runs
         return ScoreVerdict(tasks=tuple(tasks), notes=tuple(notes))
 
-    def read(path: str | PathLike[str]) -> Scores:
-        return read_scores(Path(path), score=score, cluster=cluster, limits=limits)
+    def read(given: str | PathLike[str] | Iterable[Any]) -> Scores:
+        return read_scores(given, score=score, cluster=cluster, limits=limits)
 
+    units = _Units(low, high)
     if second is not None:
-        return _compared(read(first), read(second))
+        return _compared(read(first), read(second), units)
     if value is None:
         return _own(read(first))
     if not low < value < high:
@@ -155,7 +162,7 @@ def verdict(
     own, bar = read(first), (value - low) / (high - low)
     return ScoreVerdict(
         tasks=tuple(
-            _judged(name, items, bar, GOAL * len(own.tasks))
+            _judged(name, items, bar, GOAL * len(own.tasks), units)
             for name, items in own.tasks.items()
         ),
         notes=tuple(_missing(own)),
@@ -179,7 +186,36 @@ def _own(scores: Scores) -> ScoreVerdict:
     )
 
 
-def _compared(first: Scores, second: Scores) -> ScoreVerdict:
+class _Units(NamedTuple):
+    """The lowest and the highest score, which are computed with as 0 and 1."""
+
+    low: float
+    high: float
+
+    def gap(self, share: float) -> float:
+        return share * (self.high - self.low)
+
+    def value(self, share: float) -> float:
+        return self.low + self.gap(share)
+
+    @property
+    def is_share(self) -> bool:
+        return self == (0.0, 1.0)
+
+    def said(self, share: float) -> str:
+        return per_hundred(share) if self.is_share else number(self.value(share))
+
+    def gap_said(self, share: float, *, signed: bool = True) -> str:
+        if self.is_share:
+            return points(share) if signed else f"{per_hundred(share)} points"
+        return f"{self.gap(share):{'+' if signed else ''}.3g}"
+
+    @property
+    def of(self) -> str:
+        return " of 100" if self.is_share else ""
+
+
+def _compared(first: Scores, second: Scores, units: _Units) -> ScoreVerdict:
     shared = [name for name in first.tasks if name in second.tasks]
     if not shared:
         raise OptionError(
@@ -192,7 +228,8 @@ def _compared(first: Scores, second: Scores) -> ScoreVerdict:
     )
     return ScoreVerdict(
         tasks=tuple(
-            one.answered(p, len(shared)) for one, p in zip(pairs, adjusted, strict=True)
+            one.answered(p, len(shared), units)
+            for one, p in zip(pairs, adjusted, strict=True)
         ),
         notes=tuple(_notes(first, second)),
     )
@@ -251,28 +288,33 @@ class _Pairs:
     imagined: float
     found: PairedComparison
 
-    def answered(self, p: float, tasks: int) -> answers.TaskVerdict:
+    def answered(self, p: float, tasks: int, units: _Units) -> answers.TaskVerdict:
         found, own = self.found, self.differences
         rate, against = self.rates
-        answer: answers.Answer = "indistinguishable"
-        if p < ALPHA and found.answer in ("better", "worse"):
-            answer = "better" if found.answer == "better" else "worse"
-        limits = (
-            found.interval
-            and f", 95 % {points(found.interval[0])} to {points(found.interval[1])}"
+        answer = found.answer if p < ALPHA else "undecided"
+        limits = found.interval and (
+            units.gap(found.interval[0]),
+            units.gap(found.interval[1]),
         )
+        between = (
+            ", 95 % {} to {}".format(*map(units.gap_said, found.interval))
+            if found.interval
+            else ""
+        )
+        gap = units.gap_said(rate - against) + " points" * units.is_share
         reason = (
-            f"{per_hundred(rate)} against {per_hundred(against)} of 100, {points(rate - against)} points{limits or ''}; "
+            f"{units.said(rate)} against {units.said(against)}{units.of}, {gap}{between}; "
             f"p = {number(p)} ({plural(tasks, 'task')}, Holm), {plural(len(own), 'pair')}."
         )
         seen = self._detectable(tasks)
-        if answer == "indistinguishable":
-            reason += f" So many pairs show a difference of {per_hundred(seen)} points in 4 of 5 cases."
+        if answer == "undecided":
+            reason += f" So many pairs show a difference of {units.gap_said(seen, signed=False)} in 4 of 5 cases."
             if found.p_value is not None and found.p_value < ALPHA:
                 reason += " Missing scores, or the number of tasks, leave it open."
         return answers.TaskVerdict(
-            task=self.task, answer=answer, reason=reason, subjects=len(own), rate=rate, against=against,
-            interval=found.interval, p_value=p, detectable=seen,
+            task=self.task, answer=answer, reason=reason, subjects=len(own), rate=units.value(rate),
+            against=units.value(against), interval=limits, p_value=found.p_value,
+            adjusted_p=p, detectable=units.gap(seen),
         )  # fmt: skip
 
     def _detectable(self, tasks: int) -> float:
@@ -346,9 +388,11 @@ def _missing(scores: Scores) -> Iterator[str]:
             )
 
 
-def _judged(task: str, items: Items, bar: float, goal: float) -> answers.TaskVerdict:
-    """Judge the mean against a bar, by a bet tuned to the number of subjects, which is
-    fixed before a log is read.
+def _judged(
+    task: str, items: Items, bar: float, goal: float, units: _Units
+) -> answers.TaskVerdict:
+    """Judge the mean against a bar, by a bet on the number of subjects, which is fixed
+    before a log is read.
     """
     import numpy as np
 
@@ -361,12 +405,12 @@ def _judged(task: str, items: Items, bar: float, goal: float) -> answers.TaskVer
     more, count = grown[0] >= grown[1], len(own.low)
     largest, wanted = max(grown), math.log(goal)
     rate, (bottom, top) = float(means.mean()), final_limits(own.low, own.high)
-    answer: answers.Answer = "INCONCLUSIVE"
+    answer = "INCONCLUSIVE"
     if largest >= wanted and count >= LEAST_SUBJECTS:
         answer = "PASS" if more else "FAIL"
     grew = f"evidence for '{'more' if more else 'less'}' is"
     reason = (
-        f"{per_hundred(rate)} of 100 (95 % {per_hundred(bottom)} to {per_hundred(top)}) against {per_hundred(bar)}; {grew} "
+        f"{units.said(rate)}{units.of} (95 % {units.said(bottom)} to {units.said(top)}) against {units.said(bar)}; {grew} "
         f"{odds(math.exp(min(largest, 100)))}, {odds(goal)} decides, {plural(count, 'subject')}."
     )
     if count < LEAST_SUBJECTS:
@@ -378,9 +422,10 @@ def _judged(task: str, items: Items, bar: float, goal: float) -> answers.TaskVer
         answer=answer,
         reason=reason,
         subjects=count,
-        rate=rate,
-        against=bar,
-        interval=(bottom, top),
+        rate=units.value(rate),
+        against=units.value(bar),
+        interval=(units.value(bottom), units.value(top)),
+        p_value=math.exp(-max(0.0, largest)),
     )
 
 

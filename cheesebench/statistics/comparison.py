@@ -521,9 +521,10 @@ class ModelComparison(tables.Brief):
             sum(second) / len(second) if second else None,
         )
 
-    def rows(self) -> Iterator[dict[str, object]]:
-        """Yield a row for each protocol, and a row for the mean over all protocols with
-        a pass rate.
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a row for each protocol, and one for the mean over all protocols with a
+        pass rate. ``low`` and ``high`` are the 95 % interval of the ``difference``;
+        ``p_holm`` decides, which is ``p`` after Holm's correction.
         """
         found = [
             (one.protocol, one.said, one.rates, one.paired, one.adjusted_p, one.reason)
@@ -536,13 +537,13 @@ class ModelComparison(tables.Brief):
             low, high = paired.interval or (None, None)
             yield {
                 "model": self.first_model,
-                "against": self.second_model,
+                "other_model": self.second_model,
                 "view": self.view,
                 "variant": self.variant,
                 "protocol": protocol,
                 "answer": answer,
-                "first": rates[0],
-                "second": rates[1],
+                "first_rate": rates[0],
+                "second_rate": rates[1],
                 "difference": paired.difference,
                 "low": low,
                 "high": high,
@@ -619,6 +620,14 @@ class RunComparison(tables.Tabular):
     def rows(self) -> list[dict[str, object]]:
         """Return a row for each compared protocol, and one for all of them."""
         return [row for model in self.models for row in model.rows()]
+
+    def __str__(self) -> str:
+        lines = [
+            f"{row['answer']}: {row['protocol']}: {row['reason']}"
+            for model in self.models
+            for row in model.rows()
+        ]
+        return "\n".join([*lines, *self.warnings])
 
     @property
     def worse(self) -> bool:

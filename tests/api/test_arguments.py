@@ -54,6 +54,9 @@ def test_integers_of_numpy_are_integers(made: Any) -> None:
 
 WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "models": (lambda run: API.run(5, "t_maze"), "models=5: expected a name, or a list of names."),
+    "nothing found": (lambda run: API.run("random", []), "protocols=[]: expected a name, or a list of at least"),
+    "an empty tuple": (lambda run: API.run("random", tuple(n for n in "" if n)), "protocols=(): expected"),
+    "no view": (lambda run: API.plan("random", "t_maze", view=[]), "view=[]: expected"),
     "bytes": (lambda run: API.run(b"random"), "models=b'random': expected a name"),
     "no list of names": (lambda run: API.plan(["random", 5]), "models=['random', 5]: expected"),
     "plan": (lambda run: API.plan(12), "models=12: expected"),

@@ -63,12 +63,12 @@ def test_a_run_is_planned_compared_and_drawn(
     [cell] = runs[0].summary.cells
     [own] = cheesebench.verdict(runs[0]).tasks
     assert (own.answer, own.reason) == (cell.verdict.value, cell.reason)
-    assert cheesebench.verdict(*runs).tasks[0].answer == "indistinguishable"
+    assert cheesebench.verdict(*runs).tasks[0].answer == "undecided"
     assert cheesebench.verdict("one").tasks == (own,)
     for judged in (cheesebench.verdict("one"), cheesebench.verdict(*runs)):
-        [row] = judged.rows()
+        row = judged.rows()[0]
         assert (row["model"], row["protocol"]) == ("random", "east")
-    assert cheesebench.verdict("one", "two").tasks[0].answer == "indistinguishable"
+    assert cheesebench.verdict("one", "two").tasks[0].answer == "undecided"
     assert cheesebench.plan(runs[0], lab, **SMALL).rows() == forecast.rows()
     shown = found._repr_html_()
     assert ">answer</th>" in shown
@@ -170,9 +170,26 @@ def test_all_protocols_together_have_a_row_and_answers_are_those_of_the_command(
         assert re.search(
             rf"{re.escape(str(row['answer']))} +{row['protocol']} ", printed
         )
-    assert rows[-1]["first"] == pytest.approx(
-        sum(float(str(row["first"])) for row in rows[:-1]) / 2
+    assert rows[-1]["first_rate"] == pytest.approx(
+        sum(float(str(row["first_rate"])) for row in rows[:-1]) / 2
     )
+    # A verdict on two runs has these answers and numbers.
+    other = cheesebench.run(
+        "place-learner",
+        [lab, west],
+        run_id="learned",
+        progress=False,
+        **(SMALL | {"seed": 5}),
+    )
+    both = cheesebench.compare(again, other), cheesebench.verdict(again, other)
+    same = ("protocol", "answer", "p", "p_holm", "low", "high", "reason", "other_model")
+    lists = [[[row[name] for name in same] for row in one.rows()] for one in both]
+    assert lists[0] == lists[1]
+    assert (both[0].worse, both[1].worse) == (True, True)
+    assert "all (random against place-learner)" in str(both[1])
+    assert [row["reason"] for row in both[0].rows()] == [
+        line.split(": ", 2)[2] for line in str(both[0]).splitlines()[:3]
+    ]
     # The largest results fit into a line or a table.
     assert len(repr(again.summary).splitlines()) == 4
     cell = again.summary.cells[0]

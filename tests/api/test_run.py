@@ -279,7 +279,10 @@ def test_an_agent_that_breaks_down_is_lost_and_goes_on_once_it_is_mended(
         "seed": 1,
     }
     monkeypatch.setattr(Breaks, "faults", {trial: fault})
-    broken = cheesebench.run("breaks", run_id="one", **options)
+    told: list[str] = []
+    broken = cheesebench.run(
+        "breaks", run_id="one", **(options | {"progress": told.append})
+    )
     [cell] = broken.summary.cells
     trials = broken.trials()
     lost = [cause == "infrastructure" for cause in trials["missing"]]
@@ -294,6 +297,13 @@ def test_an_agent_that_breaks_down_is_lost_and_goes_on_once_it_is_mended(
     if trial < 22:  # six failures less cannot save this one
         assert cell.verdict == "ERROR"
     assert "rows that were written" in verify(RunLog.open_read_only(Path(broken)))
+
+    traceback = broken.journal().query("kind == 'traceback'")["text"]
+    assert len(traceback) == 6
+    if cell.verdict == "ERROR":
+        for shown in (repr(broken), broken._repr_markdown_(), "".join(told)):
+            assert f"Cause: stopped in trial {trial}: " in shown
+            assert "t_maze" in shown.partition("Cause")[0].splitlines()[-1]
 
     monkeypatch.setattr(Breaks, "faults", {})
     mended = cheesebench.run("breaks", resume="one", **options)

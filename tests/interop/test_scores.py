@@ -5,13 +5,16 @@ possibly hostile.
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy.stats import binomtest
 
@@ -115,7 +118,7 @@ def test_known_differences(
     (alike,) = cheesebench.verdict(plain, same).tasks
     assert (alike.task, alike.answer, alike.subjects) == (
         "arc",
-        "indistinguishable",
+        "undecided",
         200,
     )
     assert alike.detectable is not None
@@ -142,7 +145,7 @@ def test_items_of_a_cluster_are_one_subject(
             [("only", str(item), value) for item in range(1000)],
         )
     (found,) = cheesebench.verdict(tmp_path / "a.csv", tmp_path / "b.csv").tasks
-    assert (found.answer, found.subjects) == ("indistinguishable", 1)
+    assert (found.answer, found.subjects) == ("undecided", 1)
 
 
 def test_missing_scores_and_subjects(tmp_path: Path) -> None:
@@ -162,7 +165,7 @@ def test_missing_scores_and_subjects(tmp_path: Path) -> None:
     able = csv(tmp_path / "d.csv", [(str(n), "x", int(n >= 7)) for n in range(30)])
     # For any values of the missing scores.
     assert cheesebench.verdict(few, none).tasks[0].answer == "better"
-    assert cheesebench.verdict(few, able).tasks[0].answer == "indistinguishable"
+    assert cheesebench.verdict(few, able).tasks[0].answer == "undecided"
     assert cheesebench.verdict(few, value=0.5).tasks[0].answer == "INCONCLUSIVE"
     one = csv(tmp_path / "e.csv", [(str(n), "x", "" if n else 1) for n in range(3)])
     (alone,) = cheesebench.verdict(one, value=0.5).tasks
@@ -226,7 +229,7 @@ def test_small_gains_do_not_hide_a_rare_failure(tmp_path: Path) -> None:
         new = csv(tmp_path / "a.csv", [(str(n), "x", d) for n, d in enumerate(rows)])
         old = csv(tmp_path / "b.csv", [(str(n), "x", 0) for n in range(20)])
         (found,) = cheesebench.verdict(new, old, limits=(-1, 1)).tasks
-        wrong += found.answer != "indistinguishable"
+        wrong += found.answer != "undecided"
     assert wrong / runs <= 0.06
     same = csv(tmp_path / "s.csv", [(str(n), "x", 1) for n in range(30)])
     none = csv(tmp_path / "n.csv", [(str(n), "x", 0) for n in range(30)])
@@ -259,7 +262,7 @@ def test_the_correction_is_for_all_tasks(tmp_path: Path) -> None:
         one.task: one
         for one in cheesebench.verdict(tmp_path / "a.csv", tmp_path / "b.csv").tasks
     }
-    assert found["t0"].answer == "indistinguishable"  # p = .016, times ten
+    assert found["t0"].answer == "undecided"  # p = .016, times ten
     assert "the number of tasks" in found["t0"].reason
 
 
@@ -344,7 +347,7 @@ def test_a_range_scales(tmp_path: Path) -> None:
     assert main(["verdict", str(rated), "--value", "3", "--range", "1", "5"]) == 0
     assert cheesebench.verdict(rated, value=3, limits=(1, 5)).tasks[
         0
-    ].rate == pytest.approx(0.5)
+    ].rate == pytest.approx(3)
 
 
 def test_hostile_logs_are_bounded(
@@ -487,3 +490,45 @@ def test_logs_larger_in_memory_than_on_disk_and_names_of_strangers(
     )
     (task,) = read_scores(named).tasks
     assert task.isprintable()
+
+
+def test_scores_in_memory_are_those_of_a_file_in_the_units_of_the_limits(
+    tmp_path: Path,
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    draw = random.Random(1)
+    scores = [round(draw.uniform(6, 9), 2) for _ in range(60)]
+    frame = pandas.DataFrame({"score": scores})
+    frame["subject"] = frame["item"] = frame.index.map("s{}".format)
+    frame.to_csv(tmp_path / "scores.csv", index=False)
+    [plain] = cheesebench.verdict([one / 10 for one in scores], value=0.5).tasks
+    for given in (scores, np.array(scores), frame, frame[["score"]], frame["score"]):
+        assert cheesebench.verdict(given, value=5, limits=(0, 10)) == (
+            cheesebench.verdict(tmp_path / "scores.csv", value=5, limits=(0, 10))
+        )
+    [found] = cheesebench.verdict(scores, value=5, limits=(0, 10)).tasks
+    assert found.answer == plain.answer == "PASS"
+    assert found.p_value == plain.p_value
+    assert found.p_value is not None
+    assert found.p_value < 1 / 20
+    assert found.against == 5
+    assert found.rate == pytest.approx(sum(scores) / 60)
+    assert found.interval == pytest.approx([10 * one for one in plain.interval or ()])
+    assert re.match(r"7\.\d+ \(95 % 6\.\d+ to 7\.\d+\) against 5; ", found.reason)
+    [paired] = cheesebench.verdict(
+        scores, [one - 1 for one in scores], limits=(0, 10)
+    ).tasks
+    assert paired.answer == "better"
+    assert paired.interval == pytest.approx((0.344, 1.537), abs=0.01)
+    assert " +1, 95 % +0." in paired.reason
+    scores[3] = math.nan
+    [missing] = cheesebench.verdict(
+        frame["score"].where(frame.index != 3), value=5, limits=(0, 10)
+    ).tasks
+    assert missing == cheesebench.verdict(scores, value=5, limits=(0, 10)).tasks[0]
+    with pytest.raises(
+        cheesebench.OptionError, match=r"these scores:7: .* Give limits="
+    ):
+        cheesebench.verdict([0.5] * 7 + [5], value=0.5)
+    with pytest.raises(cheesebench.OptionError, match="no column 'score'"):
+        cheesebench.verdict(frame[["item"]], value=0.5)
