@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         figures,
         lint,
         plan,
+        report,
     )
     from cheesebench.hookspecs import hookimpl
     from cheesebench.interfaces import (
@@ -209,7 +210,7 @@ _HOME = {
     ),
     **dict.fromkeys(("ScoreVerdict", "verdict"), "cheesebench.interop.verdicts"),
     **dict.fromkeys(
-        ("audit", "catalogue", "compare", "figures", "lint", "plan"),
+        ("audit", "catalogue", "compare", "figures", "lint", "plan", "report"),
         "cheesebench.functions",
     ),
     **dict.fromkeys(("Figures", "Findings", "Installed"), "cheesebench.functions"),
@@ -339,6 +340,7 @@ __all__ = [
     "read_document",
     "read_structure",
     "redact",
+    "report",
     "run",
     "run_async",
     "run_job",
@@ -405,6 +407,7 @@ _SHOWN = (
     "read_document",
     "read_structure",
     "redact",
+    "report",
     "run",
     "run_async",
     "verdict",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import inspect
 import os
 import sys
 import threading
@@ -14,17 +15,26 @@ from contextlib import contextmanager
 from dataclasses import astuple, replace
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cheesebench import arguments, tables
-from cheesebench.errors import OptionError, PluginError, UnknownNameError, did_you_mean
+from cheesebench.errors import (
+    OptionError,
+    PluginError,
+    RunLogError,
+    UnknownNameError,
+    did_you_mean,
+)
 from cheesebench.experiment.earlier import read_earlier
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import inside, locate
-from cheesebench.experiment.replay import recorded_protocol
+from cheesebench.experiment.replay import rebuild_calls, recorded_protocol
 from cheesebench.experiment.settings import Given, Origin, read_settings
 from cheesebench.exporting import TABLES, Kind, Source
 from cheesebench.files import write_whole
+from cheesebench.interface_checks import shown
+from cheesebench.interfaces import AgentSpec
 from cheesebench.model_run import Cell, ModelRun
 from cheesebench.options import BY_KEY, OPTIONS, Option
 from cheesebench.plugin_manager import PluginManager
@@ -78,17 +88,22 @@ def _verdict(cell: CellResult) -> list[Any]:
     plan, reference, game = cell.plan, cell.plan.reference, cell.game
     low, high = cell.interval or (None, None)
     limits = animals_interval(reference) or (None, None)
-    totals = None if cell.calls is None else cell.calls.totals
     return [
         plan.model, plan.protocol, plan.view, str(plan.variant), plan.design, cell.verdict.value,
         cell.rate, low, high, None if reference is None else reference.value, *limits, plan.chance, plan.margin,
         cell.difference, cell.difference_low, cell.difference_high, game and game.p_value, game and game.passing,
         game and game.failing, cell.subjects,
-        cell.planned, cell.valid, cell.passed, cell.missing, None if totals is None else totals.calls,
-        None if totals is None else totals.cost, arguments.in_python("; ".join(cell.warnings)),
+        cell.planned, cell.valid, cell.passed, cell.missing, *_calls(cell),
+        arguments.in_python("; ".join((*cell.warnings, *cell.remarks))),
         arguments.in_python(cell.reason), *_measure(cell),
         *_ability(cell),
     ]  # fmt: skip
+
+
+def _calls(cell: CellResult) -> tuple[int | None, float | None]:
+    """Return the number of calls, and their cost; a total of 0 dollars has no price."""
+    totals = None if cell.calls is None else cell.calls.totals
+    return (None, None) if totals is None else (totals.calls, totals.cost or None)
 
 
 def _measure(cell: CellResult) -> list[Any]:
@@ -165,6 +180,21 @@ class TrialReporter(Protocol):
     ) -> str:
         """Return a page with the player and this trial."""
         ...
+
+
+def _unparsed(
+    log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int
+) -> list[bool | None]:
+    """Return of each call of a subject whether no action was found in its reply."""
+    records = list(log.calls.of_life(plan, subject))
+    if not records:
+        return []
+    try:
+        last = records[-1].trial, records[-1].call
+        found = rebuild_calls(log, plugins, plan, subject, last)
+    except RunLogError:
+        return [None] * len(records)
+    return [None if one.actions is None else one.unparsed for one in found]
 
 
 class Frames(tuple["Frame", ...]):
@@ -246,7 +276,7 @@ class Run:
         """``path`` is the file of the log; ``plugins`` must have the views and families
         of its protocols.
         """
-        self._path = path
+        self._path = Path(path)
         self._plugins = plugins or PluginManager()
 
     def __fspath__(self) -> str:
@@ -273,18 +303,51 @@ class Run:
             return summarise_log(log)
 
     def verdicts(self) -> pandas.DataFrame:
-        """Return one row for each cell: verdict, rate with its 95 % interval,
-        reference, difference, cost.
+        """Return one row for each cell. Rates, bounds and margins are proportions
+        (0 to 1), those of a measure in its unit; NA is what is unknown, or does not
+        apply. Raises OptionError where pandas is not installed.
 
-        Rates, bounds and margins are proportions (0 to 1). Raises OptionError where
-        pandas is not installed.
+        * ``model``, ``protocol``, ``view``, ``variant``, ``design``: the cell, and how
+          many subjects it has.
+        * ``verdict``; ``reason`` in a sentence; ``remarks``: doubts, and how the cell
+          was run.
+        * ``rate`` with ``low`` and ``high`` (95 %): mean over subjects of their share
+          of passed trials.
+        * ``reference`` with ``reference_low`` and ``reference_high`` (95 %): the
+          animals; ``chance``: moving at random; ``margin``.
+        * ``difference`` from the animals, with ``difference_low`` and
+          ``difference_high``: one-sided bounds of 5 % each, so 90 % together.
+        * ``p_value``: 1 / the larger evidence. ``evidence_pass``, ``evidence_fail``:
+          the largest growth of the wealth after any subject but the first, not that
+          after the last one.
+        * ``subjects`` that were run, or tried. ``planned``, ``valid``, ``passed`` and
+          ``missing``: trials that enter the verdict.
+        * ``calls`` to the model, and their ``cost`` in dollars where a price is known.
+        * ``measure`` that the verdict is about instead of the rate, its ``mean``, and
+          ``mean_low`` and ``mean_high`` (95 %).
+        * ``ability``, 0 without the ability and 1 of an ideal learner, with
+          ``ability_low`` and ``ability_high``; ``ability_rodent``; ``ability_bar``,
+          from which a PASS begins. Below 0 it is worse than without the ability: a
+          report says "< 0", and its mean counts 0.
         """
         return frame_of(verdict_rows(self.summary))
 
     def trials(self) -> pandas.DataFrame:
-        """Return one row for each trial, including missing ones: the table ``trials``
-        of docs/run-log.md, but ``success`` is NA where a trial is not judged;
-        ``recorded_success`` beside it, for learning curves, is not.
+        """Return one row for each trial, including missing ones.
+
+        * ``model``, ``protocol``, ``view``, ``variant``, ``subject`` (from 0),
+          ``trial`` (from 1), ``block``, ``session`` (from 1).
+        * ``outcome``: how it ended. ``success``, NA where no verdict judges the trial;
+          ``recorded_success``, also there, for learning curves. ``judged``: whether it
+          enters the verdict.
+        * ``missing``: empty for a trial that was run, else why it was not
+          (``infrastructure``: a breakdown; ``budget``; ``not run``; ``run anew``: too
+          often, after stops). Then all below is NA.
+        * ``reward``: the sum; ``steps``; ``path_length``: steps that moved; ``bumps``
+          into walls; ``actions``: a letter for each step, ``F``, ``L``, ``R``, ``S``,
+          and ``.`` for a step in which the subject was held and not asked.
+        * ``forward_share``, ``turn_share``, ``stay_share``, ``repeat_share`` and
+          ``action_entropy_bits``: of the agent's own actions, without ``.``.
         """
         frame = self.table("trials")
         recorded = frame["success"].copy()
@@ -294,8 +357,31 @@ class Run:
         return frame
 
     def calls(self) -> pandas.DataFrame:
-        """Return one row for each call to a model; none where only agents were run."""
-        return self.table("calls")
+        """Return one row for each call to a model; none where only agents were run.
+
+        * ``model``, ``protocol``, ``view``, ``variant``, ``subject``, ``trial``,
+          ``call``: trials and calls count from 1.
+        * ``asked``: the last message; ``reply``, ``reasoning``; ``finish``: why the
+          reply ended; ``fault``: of a call that was refused; ``served_by``: the model
+          that the server names.
+        * ``prompt_tokens``, of them ``cached_tokens`` and ``written_tokens``;
+          ``completion_tokens``, of them ``reasoning_tokens``.
+        * ``cost`` in dollars, NA without a price; ``seconds``; ``attempts``, of them
+          ``malformed``: answered, but with no reply; ``digest`` of the whole prompt.
+        * ``unparsed``: whether the agent found no action in the reply. The agent reads
+          it once more for this; NA where that is impossible, and in dialogues.
+        """
+        frame = self.table("calls")
+        with self._log() as log:
+            unparsed = [
+                one
+                for plan in log.plans()
+                for subject in dict.fromkeys(r.subject for r in log.trials(plan))
+                for one in _unparsed(log, self._plugins, plan, subject)
+            ]
+        pandas = tables.import_pandas()
+        frame["unparsed"] = pandas.array(unparsed, dtype="boolean")
+        return frame
 
     def journal(self) -> pandas.DataFrame:
         """Return what happened, a row each: ``started``, ``error``, ``warning``, ...
@@ -406,7 +492,9 @@ def open_run(
 
     It may still be running. Raises RunLogError, with a suggestion, if there is none.
     """
-    return Run(locate(Path(results or str(BY_KEY["results"].default)), os.fspath(run)))
+    path = locate(Path(results or str(BY_KEY["results"].default)), os.fspath(run))
+    RunLog.open_read_only(path).close()  # raises for a file that is no log
+    return Run(path)
 
 
 def _why_none(
@@ -484,8 +572,8 @@ def run(
 
     It writes the same log as ``pytest --model``: the same seed gives the same records.
     Ctrl-C (or the stop button of a notebook) ends it; ``cheesebench.run(...,
-    resume=ID)`` continues it, and no finished trial is lost. All options are in
-    docs/reference/commands.md (``cheesebench.plan`` takes the same).
+    resume=ID)`` continues it, and no finished trial is lost. ``cheesebench.plan`` takes
+    the same options.
 
     Parameters:
         models: One name or several, as ``--model`` takes them.
@@ -494,16 +582,17 @@ def run(
             model.
         subjects: Number of subjects of each cell, instead of the design's.
         seed: Seed of the run; by default it is drawn
-            (``run.summary.manifest``).
+            (``run.summary.manifest["options"]["seed"]``).
         view: One view or several, instead of the design's own.
         results: Directory of the runs, ``results`` by default.
-        plugins: Modules or objects with hooks (agents, backends, views), in addition to
-            those that are installed.
+        plugins: Agents (``AgentSpec``), and modules or objects with hooks (backends,
+            views, ...), in addition to what is installed.
         progress: Whether to show progress, or a function that is called with each line
             of it; by default it is shown
             on a terminal and in a notebook.
         options: Any other option of a run by its name in Python: ``max_cost=5``,
-            ``control="blind"``, ... (``models_file`` is ``--models``).
+            ``control="blind"``, ... (``models_file`` is ``--models``);
+            ``help(cheesebench.run)`` ends with a list.
 
     Raises: CheeseBenchError: For a mistake in the arguments, before anything is run.
     The message names a remedy.
@@ -520,6 +609,13 @@ def run(
         results=results,
         **options,
     ).do()
+
+
+run.__doc__ = f"{run.__doc__}\n    Options:\n" + "\n".join(
+    f"        {name}: {arguments.in_python(option.help)}"
+    for name, option in SETTINGS.items()
+    if name not in inspect.signature(run).parameters
+)
 
 
 async def run_async(
@@ -566,10 +662,22 @@ class _Work:
     ) -> None:
         self._given = given
         self._plugins = PluginManager()
-        for plugin in plugins:
-            self._plugins.register(plugin)
+        for number, plugin in enumerate(plugins):
+            self._register(f"plugins[{number}]", plugin)
         self._tell = tell
         self.stopped = threading.Event()
+
+    def _register(self, name: str, plugin: Any) -> None:
+        """Register a plugin, or an agent. Raises OptionError for what has no hook."""
+        if isinstance(plugin, AgentSpec):
+            plugin = SimpleNamespace(cheesebench_agents=lambda agent=plugin: [agent])
+        own = None if hasattr(plugin, "__name__") else name
+        self._plugins.register(plugin, own)
+        if not self._plugins.get_hookcallers(plugin):
+            raise OptionError(
+                f"{name}={shown(plugin)} has no hook, so it supplies nothing. Give an AgentSpec, or an object with "
+                "a function such as cheesebench_agents."
+            )
 
     def do(self) -> Run:
         """Run everything and return the run."""

@@ -22,7 +22,10 @@ T = TypeVar("T")
 
 #: Options of commands, by argument of the functions of the same names.
 _OF_COMMANDS = {
-    **{name: name for name in ("cluster", "dpi", "effort", "icc", "score", "trials")},
+    **{
+        name: name
+        for name in ("cluster", "dpi", "effort", "icc", "rate", "score", "trials")
+    },
     **{name: name for name in ("value", "width", "ask", "baselines")},
     "first-model": "models",
     "format": "formats",
@@ -230,7 +233,7 @@ SCORES = Kind(
     "a run, a log, a data frame with a column 'score', or a list of scores", _scores
 )
 LIMITS = Kind("two numbers, the lowest and the highest", _limits)
-OBJECTS = Kind("a list of objects with hooks", _objects)
+OBJECTS = Kind("a list of objects with hooks, or of agents", _objects)
 CALLED = Kind("a function that is called with a line", _called)
 PROGRESS = Kind("True, False or a function that is called with a line", _progress)
 
@@ -244,7 +247,7 @@ KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("score", "cluster", "kind"), TEXT),
     **dict.fromkeys(("subject", "trial", "trials", "seed", "processes", "dpi"), WHOLE),
     "subjects": WHOLE,
-    **dict.fromkeys(("value", "icc", "effort", "width"), NUMBER),
+    **dict.fromkeys(("value", "icc", "effort", "width", "rate"), NUMBER),
     **dict.fromkeys(("ask", "observations"), TRUTH),
     "runs": RUNS,
     "files": FILES,

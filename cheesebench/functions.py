@@ -1,5 +1,5 @@
-"""The commands ``compare``, ``plan``, ``figures``, ``lint`` and ``audit`` as functions
-of the public API.
+"""The commands ``compare``, ``plan``, ``figures``, ``report``, ``lint`` and ``audit``
+as functions of the public API.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import base64
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.extras import install_command
 from cheesebench.files import write_whole
-from cheesebench.hookspecs import FigureReporter
+from cheesebench.hookspecs import FigureReporter, RunsReporter
 from cheesebench.interfaces import (
     AUDIT_PARTS,
     AuditPart,
@@ -43,10 +43,13 @@ from cheesebench.planning.earlier import EarlierRuns
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
 from cheesebench.source import real_path
-from cheesebench.summaries import summarise_log
+from cheesebench.summaries import summarise_log, summarise_logs
+from cheesebench.terminal import printable
 from cheesebench.verification import rows_only
 
 if TYPE_CHECKING:
+    import pandas
+
     from cheesebench.auditing import AuditReport
     from cheesebench.diagnostics import Diagnostic
     from cheesebench.experiment.settings import Given
@@ -64,7 +67,7 @@ def compare(
     baselines: str | os.PathLike[str] = "baselines",
     models: tuple[str | None, str | None] = (None, None),
     protocols: api.Names | None = None,
-    tell: Callable[[str], None] = lambda line: None,
+    tell: Callable[[str], None] | None = None,
 ) -> RunComparison:
     """Compare two runs of the same protocols and seed, subject by subject. The answers
     are about the first run.
@@ -79,8 +82,15 @@ def compare(
         for one in (first, second)
     ]
     return compare_files(
-        *paths, models=models, protocols=api.names_of(protocols or ()), tell=tell
+        *paths,
+        models=models,
+        protocols=api.names_of(protocols or ()),
+        tell=tell or _unheard,
     )
+
+
+def _unheard(line: str) -> None:
+    """Tell nobody."""
 
 
 #: The page with all figures and their captions.
@@ -132,7 +142,7 @@ class Figures(dict[str, bytes]):
                     f"<figure><figcaption>{caption}</figcaption>"
                     f'<img alt="{alt}" src="{source}" style="max-width: 100%"></figure>'
                 )
-        return "".join(shown[stem] for stem in sorted(shown))
+        return "".join(shown.values())
 
     def _captions(self) -> dict[str, str]:
         """Return the captions of the pictures, by name without suffix."""
@@ -184,7 +194,7 @@ def figures(
     formats: api.Names = ("svg", "png"),
     width: float | None = None,
     dpi: int = 150,
-    tell: Callable[[str], None] = lambda line: None,
+    tell: Callable[[str], None] | None = None,
 ) -> Figures:
     """Return the figures and tables of runs: file name -> content. Figures without data
     are left out. In a notebook they show themselves.
@@ -215,7 +225,7 @@ def figures(
                 for name in api.names_of(runs)
             ]
             for log in logs:
-                tell(rows_only(log))
+                (tell or _unheard)(rows_only(log))
             read = [(summarise_log(log), log) for log in logs]
             check_same_protocols([summary for summary, _ in read])
             return Figures(
@@ -248,6 +258,63 @@ def check_same_protocols(summaries: Sequence[RunSummary]) -> None:
                     f"The protocol '{cell.plan.protocol}' is not the same in the runs {other} ({sha[:8]}) and {run} "
                     f"({cell.plan.sha256[:8]}). Their results cannot be shown in one figure: leave one run out."
                 )
+
+
+class Runs:
+    """The models of several runs, as if they were of one."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        """``paths`` are the files of the logs."""
+        self._paths = paths
+        self._plugins = installed_plugins()
+        with self._logs() as logs:
+            for log in logs:
+                rows_only(log, ranked=True)
+            #: All judged cells and summarised models, as in reports.
+            self.summary: RunSummary = summarise_logs(logs)
+
+    def frame(self) -> pandas.DataFrame:
+        """Return one row for each cell, with the columns of ``Run.verdicts``."""
+        return api.frame_of(api.verdict_rows(self.summary))
+
+    @arguments.checked()
+    def html(self, path: str | os.PathLike[str] = "board.html") -> Path:
+        """Write the page, with a player for the trials of all runs; return its path."""
+        reporter = self._plugins.reporter("html")
+        if not isinstance(reporter, RunsReporter):
+            raise OptionError(
+                "The plugin that registers the report format 'html' shows one run."
+            )
+        with self._logs() as logs:
+            page = reporter.render_runs(self.summary, logs, self._plugins)
+        write_whole(Path(path), page)
+        return Path(path)
+
+    @contextmanager
+    def _logs(self) -> Iterator[list[RunLog]]:
+        with ExitStack() as stack:
+            yield [
+                stack.enter_context(RunLog.open_read_only(path)) for path in self._paths
+            ]
+
+    def __repr__(self) -> str:
+        said = [f"{one.model} in {one.view} {one.gate}" for one in self.summary.models]
+        return printable(f"<Runs: {'; '.join(said)}>")
+
+    def _repr_markdown_(self) -> str:
+        """Show the matrix in a notebook."""
+        return self._plugins.reporter("matrix").render(self.summary)
+
+
+@arguments.checked()
+def report(runs: api.Names, *, results: str | os.PathLike[str] = "results") -> Runs:
+    """Return several runs of different models as one table, for a notebook, a data
+    frame or a page: what ``cheesebench report RUN RUN --html`` makes.
+
+    Raises OptionError unless all cells are whole, the rules are equal, and every model
+    is in one run only.
+    """
+    return Runs([locate(Path(results), name) for name in api.names_of(runs)])
 
 
 @arguments.checked()
@@ -326,6 +393,12 @@ def _check_positive(**numbers: float) -> None:
             raise OptionError(f"--{name} {number:g}: give a number above 0.")
 
 
+def _check_shares(**numbers: float | None) -> None:
+    for name, number in numbers.items():
+        if number is not None and not 0 <= number <= 1:
+            raise OptionError(f"--{name} {number:g}: give a number from 0 to 1.")
+
+
 def _parts(names: Sequence[str]) -> tuple[AuditPart, ...] | None:
     for unknown in set(names) - set(AUDIT_PARTS):
         raise UnknownNameError("part of the audit", unknown, AUDIT_PARTS)
@@ -358,12 +431,16 @@ def audit(
     Finished searches are kept in the user's cache: a stopped audit, and one with
     another reference, continues from them.
 
-    Parameters: protocol: A name, a file, or a specification in which ``lint`` has found
-    no error. views: In these views only. trials: Trials for each chance level. seed:
-    Seed of the audit. effort: How long to search for ways to succeed under lesions, as
-    a multiple. parts: These parts only, such as ``"lesions"``. processes: Worker
-    processes. Their number changes no finding. progress: Called with the name of each
-    part, and each verdict.
+    Parameters:
+        protocol: A name, a file, or a specification in which ``lint`` has found no
+            error.
+        views: In these views only.
+        trials: Trials for each chance level.
+        seed: Seed of the audit.
+        effort: How long to search for ways to succeed under lesions, as a multiple.
+        parts: These parts only, such as ``"lesions"``.
+        processes: Worker processes. Their number changes no finding.
+        progress: Called with the name of each part, and each verdict.
     """
     _check_positive(trials=trials, effort=effort, processes=processes)
     specification = (
@@ -391,6 +468,7 @@ def plan(
     *,
     view: api.Names = (),
     icc: float | None = None,
+    rate: float = 0.95,
     ask: bool = False,
     **options: Any,
 ) -> Forecast:
@@ -398,18 +476,22 @@ def plan(
     verdict comes.
 
     ``models`` may be a run, whose models, protocols and views are then used. ``icc``:
-    intraclass correlation of a subject's trials; ``ask``: put the first questions to
-    the model; ``options`` as for ``run``.
+    intraclass correlation of a subject's trials; ``rate``: pass rate of the third
+    player, such as that of a pilot; ``ask``: put the first questions to the model;
+    ``options`` as for ``run``. How many subjects are needed is found by trying several
+    ``subjects``.
     """
-    if icc is not None and not 0 <= icc <= 1:
-        raise OptionError(f"--icc {icc:g}: give a number from 0 to 1.")
+    _check_shares(icc=icc, rate=rate)
     if isinstance(models, api.Run):
         plans = [cell.plan for cell in models.summary.cells]
         protocols = protocols or list(dict.fromkeys(one.protocol for one in plans))
         view = view or list(dict.fromkeys(one.view for one in plans))
         models = list(dict.fromkeys(one.model for one in plans))
     return forecast_of(
-        api.given_options(models, protocols, view, **options), icc=icc, ask=ask
+        api.given_options(models, protocols, view, **options),
+        icc=icc,
+        ask=ask,
+        rate=rate,
     )
 
 
@@ -417,6 +499,7 @@ def forecast_of(
     given: Given,
     *,
     icc: float | None = None,
+    rate: float = 0.95,
     ask: bool = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Forecast:
@@ -443,6 +526,7 @@ def forecast_of(
         settings.language,
         seed=values.seed or 0,
         icc=icc,
+        rate=rate,
         max_cost=values.max_cost,
         earlier=EarlierRuns(Path(values.results)),
         asked=first_answers(plugins, cells, settings.language, tell) if ask else {},

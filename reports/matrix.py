@@ -4,7 +4,7 @@ a badge.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -419,21 +419,20 @@ def render(summary: RunSummary) -> str:
     )
     source = f"{PUBLISHED} {escape(clean(found.source, 600))}." if found.source else ""
     notes = " ".join(map(escape, found.notes))
-    broken = "\n".join(
-        f"- {words.marked(cell.verdict)} {_told(cell, cell.reason)}"
-        for cell in summary.cells
-        if cell.verdict is Verdict.ERROR
-    )
-    doubtful = "\n".join(_doubtful(summary.cells))
-    parts = (
-        table,
-        broken and f"Not measured:\n\n{broken}",
-        doubtful and f"{DOUBTFUL}\n\n{doubtful}",
-        HOW,
-        notes,
-        source,
-    )
+    parts = (table, *_in_doubt(summary.cells), HOW, notes, source)
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _in_doubt(cells: Sequence[CellResult]) -> Iterator[str]:
+    """Yield the cells that were not measured, and those that are doubtful, and why."""
+    broken = [
+        f"- {words.marked(cell.verdict)} {_told(cell, cell.reason)}"
+        for cell in cells
+        if cell.verdict is Verdict.ERROR
+    ]
+    for title, lines in (("Not measured:", broken), (DOUBTFUL, _doubtful(cells))):
+        if lines:
+            yield f"{title}\n\n" + "\n".join(lines)
 
 
 def _text(value: str) -> str:

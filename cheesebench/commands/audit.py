@@ -73,7 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--view",
         metavar="NAME",
         action="append",
-        default=[],
         help="a view, repeatable (default: all)",
     )
     parts = f"a part of the audit, repeatable (default: all): {', '.join(AUDIT_PARTS)}"
@@ -82,7 +81,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=AUDIT_PARTS,
         metavar="PART",
         action="append",
-        default=[],
         help=parts,
     )
     effort = "search N times as long for ways to succeed under lesions (default: 1)"
@@ -108,11 +106,11 @@ def run(options: argparse.Namespace) -> int:
         with _Progress(specification) as progress:
             report = audit(
                 specification,
-                views=options.view or None,
+                views=options.view,
                 trials=options.trials,
                 seed=options.seed,
                 effort=options.effort,
-                parts=options.part or None,
+                parts=options.part,
                 processes=options.processes or os.cpu_count() or 1,
                 progress=progress,
             )

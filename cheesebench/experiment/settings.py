@@ -278,7 +278,7 @@ def _check_number(option: Option, value: Any, spelling: str) -> None:
         raise OptionError(f"{spelling} {value}: the minimum is {option.minimum}.")
     if option.positive and not 0 < value < math.inf:
         finite = "finite " if value == math.inf else ""
-        raise OptionError(f"{spelling} {value}: give a {finite}number above 0.")
+        raise OptionError(f"{spelling} {value:g}: give a {finite}number above 0.")
 
 
 def as_list(value: Any) -> list[Any]:

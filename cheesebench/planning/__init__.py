@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cheesebench import amounts, tables
 from cheesebench.chat import (
@@ -60,8 +60,12 @@ if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
 
+T = TypeVar("T")
+
 #: The players, each with the scripted respondent whose cost was measured for it.
 PLAYERS = {"random": "weak", "as the animals": "ratlike", "95 % right": "competent"}
+#: Pass rate of the last player, unless another one is given.
+COMPETENT = 0.95
 #: Tokens of a picture, and tokens that a server adds to each message.
 PICTURE, AROUND = 800, 4
 #: Minimum share of replies that act. Below it, a model needs about one call per trial,
@@ -312,6 +316,7 @@ def forecast(
     *,
     seed: int,
     icc: float | None = None,
+    rate: float = COMPETENT,
     max_cost: float | None = None,
     earlier: EarlierRuns | None = None,
     asked: Mapping[str, Manner] | None = None,
@@ -320,8 +325,9 @@ def forecast(
 
     ``earlier`` are runs that may show the cost of a model. ``asked`` has the models'
     answers to their first questions (``asking.py``), which take precedence over replies
-    in earlier runs on other protocols. ``icc`` replaces the assumed one. Raises
-    OptionError for a cell with more trials than a log may have.
+    in earlier runs on other protocols. ``icc`` replaces the assumed one, ``rate`` that
+    of the last player. Raises OptionError for a cell with more trials than a log may
+    have.
     """
     found: list[CellForecast] = []
     runs: dict[str, list[_Runs]] = {name: [] for name in PLAYERS}
@@ -331,7 +337,7 @@ def forecast(
         if (model := models.get(plan.model)) is not None:
             told = (asked or {}).get(plan.model)
             cost = _subject_cost(plugins, plan, specification, model, earlier, told)
-        verdicts = _verdicts(plugins, plan, specification, seed + number, icc)
+        verdicts = _verdicts(plugins, plan, specification, seed + number, icc, rate)
         found.append(_cell_forecast(plan, cost, verdicts))
         for name, own in runs.items():
             player = verdicts.player_for(name)
@@ -341,12 +347,23 @@ def forecast(
         for model in models.values()
         if model.entry.price is not None
     )
+    needs = {name: _needs(own, max_cost) for name, own in runs.items() if own}
     return Forecast(
-        cells=tuple(found),
-        needs={name: _needs(own, max_cost) for name, own in runs.items() if own},
+        cells=_at_rate(found, rate),
+        needs=_renamed(needs, rate),
         all_pass=_all_pass(found),
         price_of=min(dates, default=None),
     )
+
+
+def _at_rate(cells: Iterable[CellForecast], rate: float) -> tuple[CellForecast, ...]:
+    return tuple(replace(one, outlooks=_renamed(one.outlooks, rate)) for one in cells)
+
+
+def _renamed(players: Mapping[str, T], rate: float) -> dict[str, T]:
+    """Return values by player, the last of whom is named by its rate."""
+    last, named = list(PLAYERS)[-1], f"{amounts.percent(rate)} right"
+    return {named if name == last else name: one for name, one in players.items()}
 
 
 # ---- Cost of a cell's subjects
@@ -448,6 +465,7 @@ def _verdicts(
     specification: BaseSpecification,
     seed: int,
     icc: float | None,
+    rate: float,
 ) -> _Verdicts:
     import numpy as np
 
@@ -462,7 +480,7 @@ def _verdicts(
         return _Verdicts(counted={next(iter(PLAYERS)): np.array([plan.subjects])})
     animals = simulation.subjects_like_animals(plan, sessions, icc)
     weak = _at_random(plugins, plan, specification, animals)
-    competent = animals if question.alike else animals.at(0.95)
+    competent = animals if question.alike else animals.at(rate)
     simulated = {
         name: simulation.simulate(
             question,

@@ -119,7 +119,7 @@ def subjects_like_animals(
     ``ICC_FLOOR``.
     """
     assert plan.reference is not None
-    assumed = 0.0 if plan.memory == "none" else ICC_FLOOR if icc is None else icc
+    assumed = (0.0 if plan.memory == "none" else ICC_FLOOR) if icc is None else icc
     return _like(
         scale_of(plan).scores(plan.reference),
         sessions,

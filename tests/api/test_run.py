@@ -23,6 +23,7 @@ from cheesebench.api import SETTINGS
 from cheesebench.errors import (
     CheeseBenchError,
     OptionError,
+    PluginError,
     RunLogError,
     UnknownNameError,
 )
@@ -312,6 +313,68 @@ def test_an_agent_that_breaks_down_is_lost_and_goes_on_once_it_is_mended(
     assert (cell.missing, cell.verdict) == (0, "FAIL")
     assert "6 trials were run anew after a stop, over 1 resume." in cell.remarks
     assert mended.trials().equals(whole.trials())
+
+
+def test_every_column_of_a_frame_is_explained(made: cheesebench.Run) -> None:
+    for frame in (made.verdicts, made.trials, made.calls):
+        told = set(re.findall(r"``(\w+)``", frame.__doc__ or ""))
+        assert {*frame().columns} <= told, frame.__name__
+
+
+def test_an_agent_is_a_plugin_and_what_has_no_hook_is_told(tmp_path: Path) -> None:
+    agent = cheesebench.AgentSpec("breaks", Breaks)
+    run = cheesebench.run("breaks", "dnms", plugins=[agent], results=tmp_path, **FEW)
+    assert run.verdicts()["model"].tolist() == ["breaks"]
+    for wrong in (Breaks, types.SimpleNamespace(other=1)):
+        with pytest.raises(OptionError, match=r"plugins\[1\]=.* has no hook"):
+            cheesebench.run("breaks", "dnms", plugins=[agent, wrong])
+    bad = types.SimpleNamespace(cheesebench_agents=lambda: [Breaks])
+    with pytest.raises(PluginError, match=r"The plugin 'plugins\[0\]'.*: "):
+        cheesebench.run("breaks", "dnms", plugins=[bad], results=tmp_path)
+
+
+def test_calls_say_which_replies_named_no_action(tmp_path: Path) -> None:
+    (tmp_path / "replies.yaml").write_text(
+        'replies:\n  - say: ["ACTIONS: FORWARD", "hmm"]\n', encoding="utf-8"
+    )
+    run = cheesebench.run(
+        f"scripted:{tmp_path / 'replies.yaml'}",
+        "t_maze",
+        design="smoke",
+        results=tmp_path,
+        progress=False,
+    )
+    calls = run.calls()
+    assert calls["unparsed"].tolist() == [reply == "hmm" for reply in calls["reply"]]
+    assert set(calls["reply"]) == {"hmm", "ACTIONS: FORWARD"}
+    assert calls["cost"].isna().all()
+    assert run.verdicts()["cost"].isna().all()
+
+
+def test_runs_of_several_models_are_one_board(
+    made: cheesebench.Run, tmp_path: Path
+) -> None:
+    other = cheesebench.run(
+        "place-learner", ["t_maze", "shuttle_box"], seed=3, results=tmp_path, **FEW
+    )
+    board = cheesebench.report([made, other])
+    assert board.frame()["model"].tolist() == ["random"] * 2 + ["place-learner"] * 2
+    assert "place-learner" in board._repr_markdown_()
+    assert repr(board).startswith("<Runs: random in ascii_2d FAIL; place-learner in")
+    page = board.html(tmp_path / "board.html").read_text(encoding="utf-8")
+    assert page.count("place-learner")
+    with pytest.raises(OptionError, match="both have random"):
+        cheesebench.report([made, made.directory])
+
+
+def test_a_file_that_is_no_log_is_refused_when_it_is_opened(
+    made: cheesebench.Run, tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_text("no log", encoding="utf-8")
+    with pytest.raises(RunLogError, match="text"):
+        cheesebench.open_run(tmp_path / "text")
+    named: Any = str(made.directory / "run.sqlite")
+    assert cheesebench.Run(named).id == "mine"
 
 
 @pytest.mark.parametrize(

@@ -759,7 +759,7 @@ def _recorded(project: pytest.Pytester) -> int:
         ),
         (
             ["--model", "openai/tiny", "--max-cost", "0"],
-            "--max-cost 0.0: give a number above 0.",
+            "--max-cost 0: give a number above 0.",
         ),
         (
             ["--model", "openai/tiny", "--max-cost", "inf"],
