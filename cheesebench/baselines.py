@@ -78,7 +78,9 @@ def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) 
         there = f"Baselines in {baselines}: {', '.join(known)}."
         if not known:
             there = f"There is no baseline in {baselines}; to make one of a run: cheesebench bless RUN NAME"
-        hint = did_you_mean(name, [*known, *find_runs(results)])
+        runs = find_runs(results)
+        latest = f" The latest run is '{next(iter(runs))}'." if runs else ""
+        hint = did_you_mean(name, [*known, *runs]) or latest
         raise RunLogError(
             f"There is no baseline or run '{name}'.{hint} {there}"
         ) from None

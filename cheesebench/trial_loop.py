@@ -16,6 +16,8 @@ from cheesebench.interfaces import (
     ACTION_LETTERS,
     RUNNING,
     STAY,
+    TERMINATED,
+    TRUNCATED,
     WAITED_LETTER,
     Situated,
 )
@@ -23,6 +25,7 @@ from cheesebench.interfaces import (
 #: A dict rather than the string itself: ``-1`` must not count as an action, and numpy's
 #: integers may.
 _LETTER_OF = dict(enumerate(ACTION_LETTERS))
+_STATUSES = frozenset({RUNNING, TERMINATED, TRUNCATED})
 
 
 #: When the rest of a plan is dropped before the end of a trial. ``never``;
@@ -200,11 +203,18 @@ class TrialLoop:
             # Raised inside ``step``, not by its result.
             if trace is None or trace.tb_next is not None:
                 raise
-            raise PluginError(
-                f"The environment of {self._protocol}: step returned something else than observation, reward and "
-                f"status ({error}). Return these three."
-            ) from error
+            raise self._odd_step(str(error)) from error
+        if not isinstance(observation, str):
+            raise self._odd_step(f"the observation is {observation!r:.60}, not text")
+        if status not in _STATUSES:
+            raise self._odd_step(f"the status is {status!r:.60}")
         return observation, reward, status
+
+    def _odd_step(self, why: str) -> PluginError:
+        return PluginError(
+            f"The environment of {self._protocol}: step returned something else than observation, reward and "
+            f"status ({why}). Return these three."
+        )
 
     def _ends_plan(self, carried: bool, surprised: bool) -> bool:
         return (

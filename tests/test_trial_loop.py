@@ -183,10 +183,14 @@ def test_a_plan_that_is_none_is_the_agents_fault(plan: Any, said: str) -> None:
         loop.act(plan)
 
 
-def test_an_environment_that_returns_something_else_is_named() -> None:
+@pytest.mark.parametrize(
+    "result",
+    [("seen", None), (None, 0.0, RUNNING), ("seen", 0.0, None), ("seen", 0, 7)],
+)
+def test_an_environment_that_returns_something_else_is_named(result: Any) -> None:
     class Odd(Script):
         def step(self, action: int) -> Any:
-            return "picture", None
+            return result
 
     with pytest.raises(
         PluginError, match=r"environment of lab: step returned something else"

@@ -29,8 +29,8 @@ def judge_runs(
     sentences on replayed trials. Return None if ``first`` is not such a run.
 
     A run is given as an object, by its id in ``results``, or by its directory or file.
-    Raises OptionError for a missing run, and if a run is to be compared with something
-    that is not one.
+    Raises RunLogError for a missing run, and OptionError if a run is to be compared
+    with something that is not one.
     """
     given = [one for one in (first, second) if one is not None]
     logs = [_log(one, results) for one in given]
@@ -75,7 +75,7 @@ def _log(given: str | PathLike[str] | Iterable[Any], results: Path) -> Path | No
         return log_file.locate(results, str(given))
     except errors.RunLogError:
         hint = errors.did_you_mean(str(given), log_file.find_runs(results))
-        raise errors.OptionError(
+        raise errors.RunLogError(
             f"There is no log {given}, and no run of that name in {results}.{hint}"
         ) from None
 

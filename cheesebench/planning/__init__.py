@@ -240,8 +240,9 @@ class Forecast(tables.Tabular):
         """Return a row for each cell and player; with several cells, also one for the
         whole run (``all``).
 
-        A row has the frequency of each verdict, and the subjects and dollars that
-        suffice for half of all runs and for 95 %.
+        A row has the shares of runs that PASS (``passes``) and that FAIL (``fails``),
+        how often two runs of the same player get different verdicts (``disagree``), and
+        the subjects and dollars that suffice for half of all runs, and for 95 %.
         """
         rows: list[dict[str, object]] = [
             {

@@ -860,13 +860,14 @@ def _check(
         raise ComparisonError(
             f"{first.name} and {second.name} have no protocol in the same view in common."
         )
-    differences = []
+    differences, remedy = list[str](), ""
     if first.seed != second.seed:
         differences.append(
             f"the seed of {first.name} is {first.seed}, that of {second.name} is {second.seed}"
         )
     for a, b in pairs:
         if a.sha256 != b.sha256:
+            remedy = " if a protocol has changed on purpose, bless the new run as the baseline;"
             differences.append(
                 f"the protocol {a.protocol} differs ({a.sha256[:8]} and {b.sha256[:8]})"
             )
@@ -879,8 +880,7 @@ def _check(
         raise ComparisonError(
             f"{first.name} and {second.name} cannot be compared, because their subjects are not pairs: "
             f"{'; '.join(dict.fromkeys(differences))}. Run one of them again with the protocols, seed and design of "
-            "the other; if a protocol has changed on purpose, run it without --compare, bless that run, and commit the "
-            "baseline with the change; or select shared protocols with --protocols."
+            f"the other;{remedy} or select shared protocols with --protocols."
         )
 
 
