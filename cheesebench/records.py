@@ -343,8 +343,8 @@ class CellPlan(tables.Brief):
     scale on which the pass rate is an ability (None: nothing is proved). ``idle`` are
     sessions in which nothing can succeed, by the audit: probes, and conditioning.
     ``answers`` are draws that give each subject its right answer for life. ``blocks``
-    is the schedule, as if no criterion ended a block early: name, sessions, and trials
-    of a session (empty: unknown).
+    is the schedule, as if no criterion ended a block early: name, sessions, trials
+    of a session, and whether they may be compared (empty: unknown).
     """
 
     model: str
@@ -380,18 +380,18 @@ class CellPlan(tables.Brief):
     goal: float = GOAL
     twin_of: str = ""
     items: bool = False
-    blocks: tuple[tuple[str, int, int], ...] = ()
+    blocks: tuple[tuple[str, int, int, bool], ...] = ()
 
-    def place_of(self, trial: int) -> tuple[str, int]:
-        """Return block and session of a trial (from 0) by the schedule; ``("", 0)`` if
-        unknown.
+    def place_of(self, trial: int) -> tuple[str, int, bool]:
+        """Return block and session of a trial (from 0) by the schedule, and whether it
+        is compared with the reference; ``("", 0, True)`` if unknown.
         """
         before = 0
-        for name, sessions, trials in self.blocks:
+        for name, sessions, trials, compared in self.blocks:
             if trial < sessions * trials:
-                return name, before + trial // trials + 1
+                return name, before + trial // trials + 1, compared
             trial, before = trial - sessions * trials, before + sessions
-        return "", 0
+        return "", 0, True
 
     @property
     def measured(self) -> Measured | None:

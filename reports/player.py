@@ -356,11 +356,12 @@ def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
             replace(
                 life[-1],
                 trial=trial,
-                block=plan.place_of(trial)[0],
+                block=block,
                 missing="not run",
-                compared=True,
+                compared=compared,
             )
             for trial in coming
+            for block, _, compared in [plan.place_of(trial)]
         ]
     return {record.trial for record in enter_estimand(plan.estimand, life)}
 

@@ -185,7 +185,7 @@ def test_a_plan_that_is_none_is_the_agents_fault(plan: Any, said: str) -> None:
 
 @pytest.mark.parametrize(
     "result",
-    [("seen", None), (None, 0.0, RUNNING), ("seen", 0.0, None), ("seen", 0, 7)],
+    [("seen", None), (None, 0.0, RUNNING), ("seen", 0.0, None)],
 )
 def test_an_environment_that_returns_something_else_is_named(result: Any) -> None:
     class Odd(Script):

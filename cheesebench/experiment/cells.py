@@ -432,7 +432,7 @@ def plan_cell(
         idle=validation.idle_sessions(specification),
         answers=answers_for_life(specification),
         twin_of=document.twin_of or "",
-        blocks=tuple(one for block in specification.schedule for one in block.sittings),
+        blocks=specification.planned_blocks,
     )
 
 

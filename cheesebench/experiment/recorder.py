@@ -166,7 +166,7 @@ class LogWriter:
 
 def missing_trial(plan: CellPlan, subject: int, trial: int, cause: str) -> TrialRecord:
     model, protocol, view, variant = plan.key
-    block, session = plan.place_of(trial)
+    block, session, compared = plan.place_of(trial)
     return TrialRecord(
         model=model,
         protocol=protocol,
@@ -176,6 +176,7 @@ def missing_trial(plan: CellPlan, subject: int, trial: int, cause: str) -> Trial
         trial=trial,
         block=block,
         session=session,
+        compared=compared,
         missing=cause,
     )
 

@@ -449,6 +449,17 @@ class Specification(BaseSpecification):
         return list(found)
 
     @property
+    def planned_blocks(self) -> tuple[tuple[str, int, int, bool], ...]:
+        """Name, sessions, and trials of a session of the blocks, in order; and whether
+        the reference may be about them.
+        """
+        return tuple(
+            (*sitting, _holds_in(block.name, self.where) is not False)
+            for block in self.schedule
+            for sitting in block.sittings
+        )
+
+    @property
     def planned_trials(self) -> int:
         """Number of trials of one subject; an upper bound if a block has ``until``."""
         return sum(block.planned for block in self.schedule)
@@ -563,6 +574,26 @@ class Specification(BaseSpecification):
     def goal_visible(self) -> bool:
         """Whether a rewarded place is drawn unlike its neighbours (warning 311)."""
         return any(d.code == VISIBLE_GOAL for d in self.warnings)
+
+
+def _holds_in(block: str, where: ex.Expression | None) -> bool | None:
+    """Return whether a condition holds in all trials of a block, or in none; None if
+    that depends on the trial.
+    """
+    match where:
+        case ex.Binary("and" | "or" as operator, left, right):
+            found, decisive = (
+                {_holds_in(block, left), _holds_in(block, right)},
+                operator == "or",
+            )
+            if decisive in found:
+                return decisive
+            return None if None in found else not decisive
+        case ex.Binary("==" | "!=" as operator, ex.BuiltIn("block"), ex.Constant(name)):
+            return (name == block) == (operator == "==")
+        case ex.Binary("in", ex.BuiltIn("block"), ex.Members(names)):
+            return block in names
+    return None
 
 
 #: Code of the warning that the picture shows a rewarded place.

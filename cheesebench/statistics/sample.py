@@ -520,10 +520,11 @@ def _planned_trials(plan: CellPlan) -> int:
     kind, _, argument = plan.estimand.partition(":")
     if kind == "last":
         return min(plan.trials, int(argument))
-    if kind == "block" and plan.blocks:
-        names = _named(argument)
-        return sum(plan.place_of(trial)[0] in names for trial in range(plan.trials))
-    return plan.trials
+    names = _named(argument) if kind == "block" and plan.blocks else None
+    places = map(plan.place_of, range(plan.trials))
+    return sum(
+        compared and (names is None or block in names) for block, _, compared in places
+    )
 
 
 def _named(argument: str) -> list[str]:

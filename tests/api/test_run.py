@@ -315,6 +315,18 @@ def test_an_agent_that_breaks_down_is_lost_and_goes_on_once_it_is_mended(
     assert mended.trials().equals(whole.trials())
 
 
+def test_missing_trials_enter_where_the_reference_is_about_their_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Breaks, "faults", {3: OSError("disk")})
+    options: dict[str, Any] = FEW | {"subjects": 2, "results": tmp_path}
+    run = cheesebench.run("breaks", "reversal_learning", plugins=[BREAKS], **options)
+    trials = run.trials()
+    judged = trials[trials["judged"].to_numpy()]
+    assert set(judged["block"]) == {"reversal"}
+    assert len(judged) == run.summary.cells[0].planned == 2 * 40
+
+
 def test_every_column_of_a_frame_is_explained(made: cheesebench.Run) -> None:
     for frame in (made.verdicts, made.trials, made.calls):
         told = set(re.findall(r"``(\w+)``", frame.__doc__ or ""))
