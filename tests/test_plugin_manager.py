@@ -27,6 +27,12 @@ class Blank:
     def max_length(self, scene): return 0
 def cheesebench_views(): return [Blank()]
 """
+#: A hook that supplies items, and one that only listens.
+LISTENS = """
+from cheesebench import CommandSpec
+def cheesebench_commands(): return [CommandSpec("hear", "x", "y")]
+def cheesebench_run_finished(summary): pass
+"""
 
 
 def install(directory: Path, module: str, code: str) -> None:
@@ -158,6 +164,7 @@ def test_plugins_are_listed_with_where_they_come_from(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "400")  # no cell is wrapped
     install(site, "kit_eyes", VIEW.format(name="eyes"))
+    install(site, "kit_nose", VIEW.format(name="nose") + LISTENS)
     install(site, "kit_other", VIEW.format(name="ascii_2d"))
     install(site, "kit_broken", "raise ValueError('no \\x1b[31m luck')")
     install(site, "kit_raising", "def cheesebench_views(): return 1 / 0")
@@ -172,6 +179,9 @@ def test_plugins_are_listed_with_where_they_come_from(
         if line.startswith(("kit", "cheese"))
     }
     assert lines["kit_eyes"] == "kit_eyes kit_eyes 2.5 views: eyes"
+    assert lines["kit_nose"].endswith(
+        " 2.5 commands: hear; cheesebench_run_finished; views: nose"
+    )
     assert lines["kit_broken"].startswith(
         "kit_broken kit_broken 2.5 ValueError: no \\x1b[31m luck"
     )
@@ -222,12 +232,16 @@ def test_plugins_for_programs(site: Path, capsys: pytest.CaptureFixture[str]) ->
     install(
         site,
         "kit_ears",
-        f"cheesebench_api = {API_VERSION}\n" + VIEW.format(name="ears"),
+        f"cheesebench_api = {API_VERSION}\n" + VIEW.format(name="ears") + LISTENS,
     )
     assert main(["plugins", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     [ears] = [one for one in found["plugins"] if one["name"] == "kit_ears"]
-    assert ears["hooks"] == {"cheesebench_views": ["ears"]}
+    assert ears["hooks"] == {
+        "cheesebench_commands": ["hear"],
+        "cheesebench_run_finished": [],
+        "cheesebench_views": ["ears"],
+    }
     assert (ears["distribution"], ears["version"], ears["api"], ears["failure"]) == (
         "kit_ears",
         "2.5",
