@@ -3,8 +3,7 @@ docs/agents.md.
 
 It runs an agent through the shipped protocols, or the named ones, with every lesion of
 their constructs as a control (design ``cohort``, seed 0, view ``ascii_2d``), and prints
-the pass rate for each, and for each lesion the remaining rate and the highest allowed
-one.
+the pass rate under each lesion, next to the highest rate that the construct allows.
 
     python benchmarks/lesioned_learner.py [AGENT [PROTOCOL...]]
 """

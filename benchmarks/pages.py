@@ -99,7 +99,7 @@ def size(trials: int) -> str:
 
 
 def commands() -> list[str]:
-    """Return everything that was done with logs."""
+    """Return the names of all commands that were measured with logs."""
     named = {
         name.partition(": ")[2] for name in kept("large_logs") if " trials, " in name
     }

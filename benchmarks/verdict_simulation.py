@@ -147,7 +147,7 @@ def _each(document: Specification, sessions: Container[int]) -> tuple[float, ...
     return tuple(passed / trials for passed, trials in own.values())
 
 
-# ---- subjects
+# -- subjects
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ def scores(
     return low / planned, high / planned
 
 
-# ---- the rule, for many runs at once
+# -- the rule, for many runs at once
 
 
 def log_wealth(values: Floats, bar: Floats | float) -> Floats:
@@ -419,7 +419,7 @@ def wealth_at_its_mean(values: Floats, bars: Floats) -> Floats:
     return money
 
 
-# ---- figures
+# -- figures
 
 
 def mark(setting: Setting) -> int:
@@ -823,7 +823,7 @@ def rounded(value: Any) -> Any:
     return round(value, 4) if isinstance(value, float) else value
 
 
-# ---- tables for the pages
+# -- tables for the pages
 
 
 def tables(found: dict[str, Any]) -> dict[str, str]:

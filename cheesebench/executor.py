@@ -103,8 +103,8 @@ class StartedExecutor(Protocol):
     """An executor with a connection to something, so that it has ``start``, too."""
 
     async def start(self) -> None:
-        """Connect. Called before the first job; a CheeseBenchError ends the session
-        with its message.
+        """Connect. This is called before the first job. A CheeseBenchError ends the
+        session with its message.
         """
         ...
 

@@ -311,8 +311,8 @@ def _called_with(hint: Any) -> list[Any] | None:
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Return whether a function can be called with this many arguments; assumed for
-    builtins without a signature.
+    """Return whether a function can be called with this many arguments. Builtins
+    without a signature count as if they could.
     """
     with suppress(ValueError):
         try:

@@ -221,8 +221,9 @@ class CellCalls(tables.Brief):
 class Measured:
     """A measure that a verdict is about instead of the pass rate.
 
-    ``better`` is its better side, or ``alike``: neither more nor less. ``range``:
-    lowest and highest possible value.
+    ``better`` is the side on which a value is better than the animals', or ``alike`` if
+    a difference in either direction is worse. ``range`` has the lowest and the highest
+    possible value.
     """
 
     name: str

@@ -136,8 +136,8 @@ _WORDS = dict(zip(ACTION_LETTERS, ACTIONS, strict=True)) | {
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with its line breaks; other control characters and commands of a
-    CI become visible.
+    """Return ``text`` with its line breaks. Other control characters, and commands of a
+    CI, become visible.
     """
     if text.replace(
         "\n", ""

@@ -367,7 +367,7 @@ def _renamed(players: Mapping[str, T], rate: float) -> dict[str, T]:
     return {named if name == last else name: one for name, one in players.items()}
 
 
-# ---- Cost of a cell's subjects
+# -- cost of a cell's subjects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -439,7 +439,7 @@ def _resembles_players(manner: Manner, plan: CellPlan) -> bool:
     return manner.actions is None or manner.actions >= ENOUGH * plan.settings["actions"]
 
 
-# ---- Verdicts on a cell
+# -- verdicts on a cell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -635,7 +635,7 @@ def _all_pass(cells: Iterable[CellForecast]) -> dict[str, float]:
     return found
 
 
-# ---- Rehearsal of one subject, without a model
+# -- rehearsal of one subject, without a model
 
 
 def rehearse(

@@ -389,7 +389,7 @@ class Viewer:
             guard, [("GET", path, handler) for path, handler in routes.items()]
         )
 
-    # ---- pages
+    # -- pages
 
     async def list_page(self, request: web.Request) -> web.StreamResponse:
         where = str(self._overview.results)
@@ -467,7 +467,7 @@ class Viewer:
             await self._aside(lambda: report(path, self._plugins))
         )
 
-    # ---- data
+    # -- data
 
     async def subjects(self, request: web.Request) -> web.StreamResponse:
         """Return the subjects of a cell: trials, successes, failures, and whether each

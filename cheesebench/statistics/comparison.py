@@ -1144,8 +1144,8 @@ def rank_models(cells: Iterable[tuple[CellPlan, Sample]]) -> tuple[Leaderboard, 
     """Return a ranking for every view and variant in which at least two models ran the
     same protocols.
 
-    Left out are cells without any result, measures for which neither more nor less is
-    better, and protocols of which some model has no result of the common subjects.
+    Cells without any result are left out, measures with ``better: alike``, and
+    protocols of which some model has no result of the common subjects.
     """
     places: dict[tuple[str, str], dict[str, dict[str, Ratings]]] = {}
     doubted = set[str]()

@@ -187,7 +187,7 @@ _PATTERN = re.compile(
 )
 #: Beginning of a list item.
 ITEM = re.compile(r"^[ \t]*(?:\d{1,3}[.)]|[-*•+])[ \t]+")
-#: Bold text; then a line that is bold as a whole.
+#: ``_BOLD`` matches bold text, ``_BOLD_LINE`` a line that is bold as a whole.
 _BOLD = re.compile(r"\*\*([^*\n]{1,400})\*\*")
 _BOLD_LINE = re.compile(r"^[ \t]*\*\*[^*\n]{1,400}\*\*[ \t.]*$")
 _GOES_ON = (",", "->", "→", "=>", ";")

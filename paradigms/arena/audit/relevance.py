@@ -291,9 +291,9 @@ class Relevance:
         )
 
     def outlasts(self, states: frozenset[str]) -> bool:
-        """Return whether actions before these states may matter after them (as a note),
-        or in trials without them. A subject may also leave a reminder by choosing which
-        of them to enter.
+        """Return whether actions before these states may matter after them, or in
+        trials without them, so that a subject can use them as a note. A subject may
+        also leave a reminder by choosing which of the states to enter.
         """
         judged = [self._flow[name] for name in self._specification.judged_blocks]
         avoided = any(one.goes_round(states) for one in judged)
