@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.timeout = TIMEOUT
 
 
-@pytest.hookimpl(tryfirst=True)  # before ``-m`` chooses
+@pytest.hookimpl(tryfirst=True)  # This must run before ``-m`` chooses.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that were measured to be long (``benchmarks/long_tests.py``)."""
     names = Path(__file__).with_name("tests") / "long.txt"
@@ -103,10 +103,10 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give each worker a run of files, and who is done takes of the others': what a
-    file shares is made once.
+    """Give each worker consecutive tests, and let a worker that has finished take some
+    of another's. In this way, the fixtures that a file shares are mostly made once.
     """
-    if config.getoption("dist") != "load":  # as if ``--dist`` were not given
+    if config.getoption("dist") != "load":  # Other modes keep xdist's own schedule.
         return None
     from xdist.scheduler import WorkStealingScheduling
 

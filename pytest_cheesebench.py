@@ -65,7 +65,9 @@ def runs_models(words: Iterable[str]) -> bool:
 
 
 def _refuse() -> None:
-    """Say it instead of failing at the first import."""
+    """Raise pytest's error for wrong usage with the problem, instead of failing at the
+    first import.
+    """
     import pytest
 
     raise pytest.UsageError(_PROBLEM)
@@ -74,7 +76,7 @@ def _refuse() -> None:
 _PROBLEM = clash()
 if _PROBLEM:
     globals()["pytest_load_initial_conftests"] = _refuse
-elif "_pytest" in sys.modules:  # the command needs none of it
+elif "_pytest" in sys.modules:  # Only pytest needs the hooks.
     if runs_models(sys.argv):
         from cheesebench.interrupts import install
 

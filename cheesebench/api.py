@@ -140,7 +140,7 @@ def table_frame(
     if name not in TABLES:
         raise UnknownNameError("table", name, TABLES)
     table = TABLES[name]
-    tables.import_pandas()  # fails before the log is read
+    tables.import_pandas()  # If pandas is missing, fail before reading.
     source = Source(log, plugins, observations)
     return _frame([row for rows in source.rows(table) for row in rows], table.header)
 

@@ -271,7 +271,7 @@ def kind_of(option: options.Option) -> Kind:
     """Return what the argument for an option takes."""
     if option.flag:
         return TRUTH
-    if option.metavar == "N":  # also a range, such as 3-7
+    if option.metavar == "N":  # A range such as 3-7 is allowed.
         return WORD
     return {int: WHOLE, float: NUMBER}.get(option.type, TEXT)  # type: ignore[call-overload,no-any-return]
 

@@ -61,7 +61,7 @@ class Picture(str):
     def __hash__(self) -> int:
         return hash((str(self), self.png))
 
-    def __bool__(self) -> bool:  # true even without text
+    def __bool__(self) -> bool:  # A picture is true even without text.
         return True
 
     def __sizeof__(self) -> int:
@@ -568,9 +568,9 @@ def _is_address(url: str) -> bool:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna").decode()
         if re.fullmatch(r"[0-9.]+", host):
-            ipaddress.ip_address(host)  # only some programs accept 127.1 as an address
+            ipaddress.ip_address(host)  # Not all programs accept 127.1.
         usual = parts.scheme in ("http", "https") and parts.port != 0
-    except ValueError:  # also for invalid host names
+    except ValueError:  # Invalid host names raise this error, too.
         return False
     shown = url.isprintable() and " " not in url
     return usual and shown and re.fullmatch(r"[\w.:-]+", host) is not None

@@ -123,7 +123,7 @@ def misfit(thing: object, interface: type) -> str:
         else f"{_article(interface.__name__)} {interface.__name__}"
     )
     if inspect.iscoroutine(thing):
-        thing.close()  # otherwise Python warns that it was never awaited
+        thing.close()  # Without this, Python would warn.
         return "a coroutine. Write 'def', not 'async def'."
     if isinstance(thing, type) and dataclasses.is_dataclass(interface):
         return f"the class {thing.__name__}. Return {wanted}(...)."

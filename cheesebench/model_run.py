@@ -203,7 +203,7 @@ class ModelRun:
             name: server.base_url for name, server in self._servers.items()
         }
         if language_models.budget_of(self.log, settings.calls).is_spent:
-            return  # the budget does not even allow the first question
+            return  # The budget does not allow the first question.
         contexts = language_models.probe(
             language_models.connected(models, self._base_urls),
             self.log.directory,

@@ -172,7 +172,7 @@ class PluginManager(pluggy.PluginManager):
         something else.
         """
         found: list[Any] = []
-        for one in hook.get_hookimpls():  # in the reverse of pluggy's order
+        for one in hook.get_hookimpls():  # The order is the reverse of pluggy's.
             if one.plugin_name in BUILT_INS:  # a test checks built-in plugins instead
                 found += one.function()  # type: ignore[arg-type]
             else:
@@ -425,7 +425,7 @@ def _fault(item: object, hook: str) -> str:
         if hook != (right := _hook_of(kind)):
             return f"{shown(item)}. Return it from {right}."
         if kind not in _KINDS and hasattr(item, "name"):
-            return ""  # a family defines its own kinds of agents
+            return ""  # Families define their own kinds of agents.
     return misfit(item, SUPPLIED[hook])
 
 

@@ -120,7 +120,7 @@ def _set_up(
 def _exists(config: pytest.Config, value: str) -> bool:
     try:
         return (config.invocation_params.dir / value).exists()
-    except (OSError, ValueError):  # it cannot be a path
+    except (OSError, ValueError):  # Such a value cannot be a path.
         return False
 
 
@@ -245,7 +245,7 @@ def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
     prefix = LONG.rstrip("-")
     try:
         _, unknown = parser.parse_known_and_unknown_args(args)
-    except pytest.UsageError:  # another mistake, which pytest itself is about to report
+    except pytest.UsageError:  # pytest will report this mistake.
         return
     for arg in unknown:
         name = arg.partition("=")[0]

@@ -296,7 +296,7 @@ class _StrictComposer(Composer):
 
 
 def _loader_class() -> type[Any]:
-    if yaml.__with_libyaml__:  # ten times as fast as the equivalent Python parser
+    if yaml.__with_libyaml__:  # libyaml is ten times as fast.
         from yaml.cyaml import CParser  # type: ignore[attr-defined]
 
         class Fast(_StrictComposer, CParser, BaseResolver):

@@ -54,7 +54,7 @@ def agents_own() -> Iterator[None]:
         yield
     except NOT_ITS_OWN:
         raise
-    except BaseException as error:  # sys.exit() and pytest.fail(), too
+    except BaseException as error:  # This includes sys.exit().
         raise AgentFaultError(str(error)) from error
 
 

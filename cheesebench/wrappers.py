@@ -138,7 +138,7 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
-        RecordConstructorArgs.__init__(self)  # so that a ``spec`` can recreate it
+        RecordConstructorArgs.__init__(self)  # A ``spec`` needs this.
         given: Any = env
         if isinstance(given, gymnasium.vector.VectorEnv):
             raise OptionError(

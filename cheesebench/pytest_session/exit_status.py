@@ -215,7 +215,7 @@ def _of_failures(found: Findings) -> str:
     if found.mute:
         return how_to_act(found.run_id, found.mute[0])
     if found.compared is None:
-        return ""  # the command that continues the run stands above
+        return ""  # That command is already printed above.
     if found.budgets:
         return f"Continue the run with a larger budget: {found.budgets} --resume {found.run_id}."
     if found.unmeasured:

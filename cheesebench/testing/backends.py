@@ -196,7 +196,7 @@ class _Ears(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = logging.Formatter().format(record)
-        except Exception:  # its own mistake is not a disclosure
+        except Exception:  # An error of the record discloses no key.
             text = f"{record.msg} {record.args}"
         if self._secret in text:
             self._heard.append(

@@ -461,7 +461,7 @@ class PlaceLearner:
         self._credit(step, reward, ended=ended)
         if ended:
             self._end_trial(after, reward)
-            self._here = None  # ignores the previous picture
+            self._here = None  # The next picture is not compared with this one.
         elif step.changed:
             self._begin_moment(after, carried=step.carried)
         else:

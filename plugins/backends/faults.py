@@ -110,7 +110,7 @@ _THEN = (
         r"too many (input |prompt )?tokens|reduce the length|inputs?`? tokens \+ `?max_new_tokens",
         r"max_(completion_|new_)?tokens.{0,20}must be at least 1, got -",
     ),
-    _words(  # llama.cpp gives status 500, for which the call would be repeated
+    _words(  # llama.cpp gives status 500, which would be retried.
         "bad_request",
         _ANY - {429, 503},
         r"(image|picture|vision|multi-?modal).{0,60}not (support|allow|enabl|accept|a )|not a multi-?modal|mmproj",
@@ -120,7 +120,7 @@ _THEN = (
         "authentication",
         _CLIENT - {429},
         r"(invalid|incorrect|missing|no|expired).{0,20}api.?key|api.?key.{0,20}(not valid|invalid|expired|missing)",
-        r"no connected db",  # litellm's proxy, about an unknown key
+        r"no connected db",  # litellm's proxy says this of an unknown key.
     ),
     _words(
         "unknown_model",
