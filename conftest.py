@@ -22,13 +22,13 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-# Many images set it. The tests start hundreds of processes, and each would compile the
-# package anew: half of all time.
+# Many container images set this variable. The tests start hundreds of processes, and
+# with it each of them would compile the package again, which takes half of all time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# What the tests import of this repository although no distribution has it. With its
-# directory on the path, the egg-info in it would be a second distribution with our
+# The tests import these folders, which are in no distribution. The checkout itself is
+# not put on the path, because its egg-info would be a second distribution with our
 # plugin.
 for _name in ("benchmarks", "fuzz", "website"):
     if _name not in sys.modules:
@@ -44,7 +44,9 @@ TIMEOUT = 600.0
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """End a test that hangs, rather than the whole run with it."""
+    """Set a time limit for each test, so that a test that hangs does not stop the whole
+    run.
+    """
     if (
         config.pluginmanager.has_plugin("timeout")
         and config.getoption("timeout") is None
@@ -63,10 +65,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage among what tests make only: all that is loaded by now stays, and
-    is a million objects.
+    """Exclude everything that is loaded by now from garbage collection: these million
+    objects stay until the end.
 
-    No example of Hypothesis is timed: on a busy machine, each of them can be slow.
+    Also switch off Hypothesis' time limit for examples, because any example can be slow
+    on a busy machine.
     """
     if "hypothesis" in sys.modules:
         settings = importlib.import_module("hypothesis").settings
@@ -78,24 +81,24 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def _the_same_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let runs without ``--seed`` draw 0: what they give is compared with what it
-    was.
+    """Let runs without ``--seed`` draw the seed 0, because tests compare their results
+    with stored ones.
     """
     monkeypatch.setattr(secrets, "randbits", lambda bits: 0)
 
 
 @pytest.fixture(autouse=True)
 def _a_path_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep what a script puts on ``sys.path`` within its test: with the checkout there,
-    its egg-info is a second distribution with our plugin.
+    """Restore ``sys.path`` after each test. If a script left the checkout there, its
+    egg-info would be a second distribution with our plugin.
     """
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Start one worker more than there are processors: many tests wait for a server, a
-    browser or a clock.
+    """Start one worker more than there are processors, because many tests wait for a
+    server, a browser or a clock.
     """
     processors = os.cpu_count() or 1
     return processors + 1 if config.option.numprocesses == "auto" else None
@@ -117,8 +120,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_runtest_teardown(
     item: pytest.Item, nextitem: pytest.Item | None
 ) -> Iterator[None]:
-    """Fail where a file of tests leaves an event loop behind: in the files after it,
-    ``asyncio.run`` would fail.
+    """Fail if a file of tests leaves a running event loop behind, because
+    ``asyncio.run`` would fail in the files after it.
     """
     yield
     if nextitem is None or nextitem.path != item.path:
@@ -130,8 +133,8 @@ def pytest_runtest_teardown(
 
 @pytest.fixture(scope="session", autouse=True)
 def _installed() -> Iterator[None]:
-    """What is installed, read once. Each session in this process reads two hundred
-    files of metadata three times.
+    """Cache the installed distributions. Otherwise each session in this process would
+    read two hundred files of metadata three times.
     """
     found = importlib.metadata.distributions
 
@@ -162,16 +165,16 @@ def _installed() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def whole_package() -> None:
-    """All of the package that the installed extras suffice for, imported."""
-    # Functions import it, and a second copy does not catch the errors of the compiled
-    # parser that the first one loaded.
+    """Import all modules of the package for which the required extras are installed."""
+    # Functions import this module. A second copy of it would not catch the errors of
+    # the compiled parser that the first copy loaded.
     import aiohttp.web  # noqa: F401
 
     import cheesebench
 
-    # Sessions inside this process take back what they import. These must stay: numpy
-    # cannot be imported twice, and Hypothesis (whose pytest plugin loads all of it at
-    # the end of every session) takes longer than everything else.
+    # Sessions inside this process unload the modules that they have imported. These
+    # must stay: numpy cannot be imported twice, and Hypothesis (whose pytest plugin
+    # loads all of it at the end of every session) takes longer than everything else.
     for name in (
         "hypothesis",
         "scipy.optimize",
@@ -189,22 +192,22 @@ def whole_package() -> None:
         except ModuleNotFoundError as error:
             if (error.name or "cheesebench").startswith("cheesebench"):
                 raise
-    # as after collection: each session here ends with several searches for garbage
+    # As after collection, because each session ends with several garbage collections.
     gc.freeze()
 
 
 @pytest.fixture
 def pytester(whole_package: None, pytester: pytest.Pytester) -> pytest.Pytester:
-    """As pytest's own. A session in this process takes back what it imports, and the
-    next would import it anew.
+    """The same as pytest's own fixture. A session in this process unloads what it has
+    imported, so the package is imported first and stays.
     """
     return pytester
 
 
 @pytest.fixture(scope="session")
 def under_hash_seeds() -> Callable[..., list[str]]:
-    """What a program (with these arguments) prints under several PYTHONHASHSEEDs, each
-    in a process of its own.
+    """A function that returns what a program, with these arguments, prints under
+    several values of PYTHONHASHSEED, each in a process of its own.
     """
 
     def printed(program: str, *arguments: str) -> list[str]:

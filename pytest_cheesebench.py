@@ -1,7 +1,7 @@
-"""Where pytest and the command ``cheesebench`` come in: outside of the package, to see
-whether it is ours.
+"""Entry point of pytest and of the command ``cheesebench``. It is outside of the
+package, so that it can check whether the package is ours.
 
-Another distribution has a module of the same name, ``cheesebench``. Where both are
+Another distribution has a module of the same name, ``cheesebench``. If both are
 installed, each overwrites files of the other, and neither works.
 """
 
@@ -17,13 +17,14 @@ OTHER = "cheesebench"
 
 
 def clash() -> str:
-    """Return what is wrong, and the remedy, in one line, or "" where the package is
-    ours and whole.
+    """Return what is wrong, and the remedy, in one line, or "" if the package is ours
+    and complete.
     """
     found = importlib.util.find_spec("cheesebench")
     folder = Path(found.origin).parent if found is not None and found.origin else None
     if folder is not None and (folder / "pytest_plugin.py").is_file():
-        # Read, not imported: another package's module would be executed.
+        # The file is read and not imported, because an import would execute the module
+        # of another package.
         start = (folder / "__init__.py").read_text(encoding="utf-8", errors="replace")[
             :2000
         ]
