@@ -187,8 +187,8 @@ def unit(column: str) -> str:
 
 
 def suite(benchmark: str, table: Table) -> pyperf.BenchmarkSuite:
-    """Return all times (of one step, one call, ...) and sizes. Other numbers, such as
-    shares, cannot be compared.
+    """Return all times (of a step, a call and so on) and all sizes as a suite of
+    pyperf. Other numbers, such as shares, cannot be compared.
     """
     import pyperf
 

@@ -115,8 +115,8 @@ class CellSchedule:
         return [s for s in beyond if self._runs(s)]
 
     def next_ahead(self) -> int | None:
-        """Return the first subject of the next set that could run ahead; None if there
-        is none.
+        """Return the first subject of the next set that could run ahead, or None if
+        there is none.
         """
         if self.decided or not self.awaits:
             return None

@@ -174,7 +174,7 @@ _NEXT_TURN = re.compile(r"^[ \t]*(?:user|human)[ \t]*:", re.IGNORECASE | re.MULT
 _MARKER = re.compile(
     r"\banswer\b[ \t*_]{0,4}(?:is\b)?[ \t*_]{0,4}:[ \t*_`]{0,8}", re.IGNORECASE
 )
-#: Words before "answer:" with which it announces no answer: "how I arrived at the
+#: Words before "answer:" that show that no answer follows: "how I arrived at the
 #: answer:", "the pattern of the answer:".
 _MENTIONS = re.compile(
     r"\b(?:at|to|for|of|behind)[ \t]+(?:the|my|this|your|our)[ \t]+(?:final[ \t]+)?$",

@@ -385,8 +385,8 @@ def audit_cues(
 
 #: Longest period, in trials, that is searched for in a sequence of draws.
 LONGEST_CYCLE = 8
-#: Maximum excess of a share over its expectation (more is unbalanced), or of a guess
-#: over chance (more is easy).
+#: Maximum excess of a share over its expectation, and of the success of a guess over
+#: chance. Above it, the share counts as unbalanced, or the guess as too easy.
 TOLERANCE = 0.03
 
 Predictor = Callable[[Sequence[Hashable], Sequence[Hashable]], Hashable]
