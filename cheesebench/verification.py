@@ -60,7 +60,7 @@ def _replay_cell(
     family = plugins.family(specification)
     _check_bar(plan, family.as_planned(specification, plan))
     # Compiled once for all subjects.
-    paradigm = replaying.recorded_paradigm(log, plugins, plan) if acts else None
+    paradigm = replaying.recorded_paradigm(log, plugins, plan)
     replayed = 0
     for life in log.trials_by_subject(plan):
         subject = life[0].subject
@@ -72,7 +72,8 @@ def _replay_cell(
                 raise RunLogError(
                     f"{_which(trial.record)} is not what the replies of the model led to. {trial.note}"
                 )
-        if paradigm is not None:
+        replaying.check_end(log, plugins, plan, paradigm, life)
+        if acts:
             context = SubjectContext(
                 plugins=plugins,
                 plan=plan,
@@ -103,7 +104,8 @@ def _check_agent(
     for record, (again, _) in zip(ran, lived, strict=False):
         if record.actions != again.actions:
             raise RunLogError(
-                f"{_which(record)} is not what {record.model} does with the seed of the run. Use an undamaged copy."
+                f"{_which(record)} is not what {record.model} does with the seed of the run. Use an "
+                "undamaged copy, or the version of CheeseBench that the run's manifest names."
             )
 
 

@@ -172,6 +172,28 @@ def _replay_trial(life: SubjectEnvironment, record: TrialRecord) -> list[Frame]:
     return frames
 
 
+def check_end(
+    log: RecordedRun,
+    plugins: PluginManager,
+    plan: CellPlan,
+    paradigm: Paradigm,
+    life: Sequence[TrialRecord],
+) -> None:
+    """Raise RunLogError for a subject whose last trial is not the end of its schedule:
+    trials behind it are gone.
+    """
+    is_whole = len(life) >= plan.trials or any(record.missing for record in life)
+    if is_whole or not paradigm.is_stepwise:
+        return
+    subject, seed = life[0].subject, log.manifest["options"]["seed"]
+    lived = paradigm.environment(plugins.view(plan.view), seed, subject)
+    replay(lived, life)
+    if lived.begin_trial() is not None:
+        raise RunLogError(
+            f"{_name(life[-1])} is its last one, but the schedule goes on. Use an undamaged copy."
+        )
+
+
 def check_same(record: TrialRecord, lived: TrialRecord) -> None:
     """Raise RunLogError, with the first differing field, if a replayed trial differs
     from its record.

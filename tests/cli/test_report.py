@@ -297,6 +297,27 @@ def test_actions_of_somebody_else_are_told(
         assert found.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("model", ["random", "scripted:script.yaml"])
+def test_trials_that_are_gone_at_the_end_of_a_life_are_told(
+    here: Path, run: Run, model: str
+) -> None:
+    """Also if the log says that the life had no more of them."""
+    (here / "script.yaml").write_text(SCRIPT, encoding="utf-8")
+    usual: dict[str, Any] = {"design": "cohort", "subjects": 2, "run_id": "one"}
+    cheesebench.run(model, "little.protocol.yaml", results="results", **usual)
+    assert run("report", "one", "--verify").code == 0
+    with rewritten(here / "results/one/run.sqlite") as log:
+        [(last,)] = log.execute("SELECT max(trial) FROM trials")
+        for table in ("trials", "events", "calls"):
+            log.execute(f"DELETE FROM {table} WHERE trial = ?", (last,))
+        log.execute("UPDATE lives SET trials = ?", (last,))
+    for command in (("report", "one", "--verify"), ("bless", "one", "main")):
+        found = run(*command)
+        assert found.code == 2
+        assert "is its last one, but the schedule goes on" in found.err
+        assert found.err.count("\n") == 1
+
+
 def test_a_model_without_a_call_is_said_wherever_a_log_is_read(
     results: Path, run: Run, here: Path
 ) -> None:
