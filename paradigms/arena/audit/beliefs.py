@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
@@ -353,6 +354,18 @@ class Nodes:
         self.work = 0
         #: Number of lives that nodes store, because they take most of the memory.
         self.lives = 0
+
+    def succeeded(self, cloud: Cloud) -> float:
+        """Return the weight of successes among trials that have ended alike; that of
+        neutral ones, if it is larger. If only some of them have a value, all succeed.
+        """
+        score = sum(weight * node.success for node, weight in cloud.items())
+        if (neutral := self._relevance.neutral) is None:
+            return score
+        if math.isnan(score):
+            is_valued = any(not math.isnan(node.success) for node in cloud)
+            return (1.0 if is_valued else neutral) * sum(cloud.values())
+        return max(score, neutral * sum(cloud.values()))
 
     def __len__(self) -> int:
         return len(self._nodes)

@@ -34,7 +34,7 @@ from cheesebench.interfaces import STAY
 from cheesebench.paradigms.arena.audit import beliefs, walks
 from cheesebench.paradigms.arena.audit.adversary import Adversary, begun
 from cheesebench.paradigms.arena.audit.hypotheses import GRADED
-from cheesebench.paradigms.arena.audit.relevance import holds_of, operands
+from cheesebench.paradigms.arena.audit.relevance import NEUTRAL, holds_of, operands
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.names import TIMEOUT
@@ -86,33 +86,63 @@ def upper_bound(
     """
     specification = adversary.world.program.specification
     about = specification.judged
-    if about is not None and about.better is not None:
-        if about.range is None or about.better == "alike":
-            return None
-        written = adversary.world.relevance.written
-        fixed = [
-            name
-            for name, one in specification.variables.items()
-            if one.per == "block" and name not in written
-        ]
-        rotas = [
-            one
-            for one in specification.draws
-            if one.order == "cycle" and one.keep_if is None
-        ]
-        fixed += [column for one in rotas for column in one.columns]
-        worth, asked = _worth(specification.measures[about.measure], about, fixed)
-        worthy = ArenaParadigm(
-            replace(specification, success=worth, measures={GRADED: worth})
-        )
-        bound = _least(Adversary(worthy, adversary.world.lesion, effort), effort, asked)
-        if bound is None or bound > asked + walks.EQUAL:
-            return None
+    is_measured = about is not None and about.better is not None
+    if is_measured and not _is_missed(adversary, effort):
+        return None
     adversary = of_this_trial(adversary, effort)
     if _selects(specification.where):
-        is_measured = about is not None and about.better is not None
         return None if is_measured else _share(adversary, effort, at_most)
     return _least(adversary, effort, at_most)
+
+
+def _is_missed(adversary: Adversary, effort: float) -> bool:
+    """Return whether it is proved that the mean of the measure misses the verdict's
+    requirement.
+    """
+    world = adversary.world
+    specification, about = (
+        world.program.specification,
+        world.program.specification.judged,
+    )
+    if about is None or about.range is None or about.better == "alike":
+        return False
+    fixed = [
+        name
+        for name, one in specification.variables.items()
+        if one.per == "block" and name not in world.relevance.written
+    ]
+    rotas = [
+        one
+        for one in specification.draws
+        if one.order == "cycle" and one.keep_if is None
+    ]
+    fixed += [column for one in rotas for column in one.columns]
+    worth, asked = _worth(specification.measures[about.measure], about, fixed)
+    if _is_at_most(asked, {GRADED: worth}, adversary, effort):
+        return True
+    # Where no subject ever learns more of a trial than it knows at its end, it is
+    # enough that at no end more can be expected than is asked for, whichever trials it
+    # gives a value.
+    share = _share_of(specification.measures[about.measure], about)
+    neutral = {GRADED: share, NEUTRAL: ex.Number(asked)}
+    return _stands_alone(world) and _is_at_most(asked, neutral, adversary, effort)
+
+
+def _is_at_most(
+    most: float,
+    measures: dict[str, ex.Expression],
+    adversary: Adversary,
+    effort: float,
+) -> bool:
+    """Return whether the mean of the first of these pseudo-measures is at most that."""
+    specification = adversary.world.program.specification
+    where = None if _selects(specification.where) else specification.where
+    worthy = replace(
+        specification, success=measures[GRADED], measures=measures, where=where
+    )
+    judge = Adversary(ArenaParadigm(worthy), adversary.world.lesion, effort)
+    bound = _least(judge, effort, most)
+    return bound is not None and bound <= most + walks.EQUAL
 
 
 def of_this_trial(adversary: Adversary, effort: float) -> Adversary:
@@ -161,22 +191,31 @@ def _share(adversary: Adversary, effort: float, at_most: float) -> float | None:
     """Return ``at_most`` if no subject succeeds in a larger share of the trials that
     ``where`` counts.
 
-    Score a trial 1 - s for a success, -s for another trial that counts, and 0 for one
-    that does not. If no trial can have a positive mean score, the share is not above s.
-    The scores here are larger by s.
+    A subject's score is the share of its own trials, so it could stop answering after a
+    success. A share is bounded if no subject ever learns whether it has succeeded: if
+    at no end of a trial that counts, more can be expected than ``at_most``. If all is
+    forgotten between the trials, it is enough that the mean score of no trial is
+    positive, with 1 - ``at_most`` for a success, -``at_most`` for another trial that
+    counts, and 0 for one that does not. (The scores here are larger by ``at_most``.)
     """
-    specification = adversary.world.program.specification
+    world = adversary.world
+    specification = world.program.specification
     assert specification.success is not None
     assert specification.where is not None
+    if not _stands_alone(world):
+        return None
     succeeds, counts = _truth(specification.success), _truth(specification.where)
-    fails = ex.Binary("-", ex.Number(1), counts)
-    worth = ex.Binary(
-        "+", ex.Binary("*", succeeds, counts), ex.Binary("*", ex.Number(at_most), fails)
-    )
-    worthy = replace(specification, success=worth, measures={GRADED: worth}, where=None)
-    worthy_one = Adversary(ArenaParadigm(worthy), adversary.world.lesion, effort)
-    bound = _least(worthy_one, effort, at_most)
-    return at_most if bound is not None and bound <= at_most + walks.EQUAL else None
+    if world.lesion.forgets_trials:
+        fails = ex.Binary("-", ex.Number(1), counts)
+        scores = (
+            ex.Binary("*", succeeds, counts),
+            ex.Binary("*", ex.Number(at_most), fails),
+        )
+        measures: dict[str, ex.Expression] = {GRADED: ex.Binary("+", *scores)}
+    else:
+        share = ex.Binary("/", succeeds, counts)
+        measures = {GRADED: share, NEUTRAL: ex.Number(at_most)}
+    return at_most if _is_at_most(at_most, measures, adversary, effort) else None
 
 
 def _truth(condition: ex.Expression) -> ex.Expression:
@@ -193,18 +232,23 @@ def _worth(
     A trial without a value gets the best score, because a subject may choose to have no
     value, unless the date alone decides that.
     """
-    low, high = about.range or (0.0, 0.0)
     value, counts = measure, cast(ex.Expression, ex.Number(1))
     match measure:
         case ex.Binary("/", part, ex.Binary(sign) as has) if (
             sign not in ex.ARITHMETIC_SIGNS and not _selects(has, fixed)
         ):
             value, counts = part, has
-    if about.better == "lower":
-        value, low, high = ex.Binary("-", ex.Number(0), value), -high, -low
-    bar = about.bar if about.better == "higher" else -about.bar
-    share = ex.Binary("/", ex.Binary("-", value, ex.Number(low)), ex.Number(high - low))
-    return ex.Binary("*", share, counts), (bar - low) / (high - low)
+    asked = ex.constant(_share_of(ex.Number(about.bar), about)) or 0.0
+    return ex.Binary("*", _share_of(value, about), counts), asked
+
+
+def _share_of(value: ex.Expression, about: ReferenceSpec) -> ex.Expression:
+    """Return how far a value is on the way from the worst to the best."""
+    low, high = about.range or (0.0, 0.0)
+    worst, best = (high, low) if about.better == "lower" else (low, high)
+    return ex.Binary(
+        "/", ex.Binary("-", value, ex.Number(worst)), ex.Number(best - worst)
+    )
 
 
 def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
@@ -584,7 +628,7 @@ class Beliefs:
                         leads.append((share, self._number(part)))
                         continue
                     self._tell(part)
-                    gain += walks.succeeded(part) / whole
+                    gain += self._nodes.succeeded(part) / whole
                 option.gains.append(gain)
                 option.leads.append(leads)
                 if self._ends_at_the_limit:
@@ -593,7 +637,7 @@ class Beliefs:
                     )
                     for part in ends:
                         self._tell(part)
-                    option.gains.append(sum(map(walks.succeeded, ends)) / whole)
+                    option.gains.append(sum(map(self._nodes.succeeded, ends)) / whole)
                     option.leads.append([])
 
     def _tell(self, ended: beliefs.Cloud) -> None:
@@ -727,7 +771,7 @@ class Stages:
         parts, gain = self._nodes.step(cloud, STAY, 0), 0.0
         for percept, part in parts.items():
             if percept < 0:
-                gain += walks.succeeded(part)
+                gain += self._nodes.succeeded(part)
             # A belief that does not change would wait forever.
             elif part != cloud and any(part.values()):
                 there = further.setdefault(beliefs.signature(part), {})
@@ -824,7 +868,7 @@ class Stages:
         there = cloud if next(iter(cloud)).waiting else self._placed(cloud, entry)
         return sum(
             map(
-                walks.succeeded,
+                self._nodes.succeeded,
                 self._nodes.step(there, entry & 3, _last_step(there)).values(),
             )
         )
@@ -844,16 +888,17 @@ class Stages:
         """Return the weight that succeeds. Return the rest by percept and shared key,
         with its largest chance and its nodes.
         """
-        gain, groups = (
-            0.0,
-            dict[tuple[Hashable, Hashable], tuple[float, dict[beliefs.Node, float]]](),
-        )
+        ended = dict[int, beliefs.Cloud]()
+        groups = dict[
+            tuple[Hashable, Hashable], tuple[float, dict[beliefs.Node, float]]
+        ]()
         self._left -= len(cloud)
         for node, weight in cloud.items():
             often: dict[tuple[Hashable, Hashable], float] = defaultdict(float)
             for chance, percept, there in self._led(node, entry):
                 if percept < 0:
-                    gain += weight * chance * there.success
+                    part = ended.setdefault(percept, {})
+                    part[there] = part.get(there, 0.0) + weight * chance
                     continue
                 here, key = self._apart(there)
                 # Even a blind subject knows its position in this easier problem.
@@ -862,7 +907,7 @@ class Stages:
                 most, group = groups.get(told, (0.0, {}))
                 group[here] = group.get(here, 0.0) + weight * chance
                 groups[told] = max(most, often[told]), group
-        return gain, groups
+        return sum(map(self._nodes.succeeded, ended.values())), groups
 
     def _led(
         self, node: beliefs.Node, entry: int
@@ -890,6 +935,7 @@ class Stages:
                 program.states[first.state].listen,
                 dict[Hashable, int](),
             )
+            timed = self._world.relevance.timed
             for entry in (
                 range(STAY, geometry.poses * 4, 4)
                 if first.waiting
@@ -902,7 +948,12 @@ class Stages:
                     for cell in cells
                 ]
                 found.setdefault(
-                    (*where, *[one.events[entry] & listen for one in tables]), entry
+                    (
+                        *where,
+                        *[one.events[entry] & listen for one in tables],
+                        *[own[one.moves[entry]] for own in timed for one in tables],
+                    ),
+                    entry,
                 )
             self._steps[key] = list(found.values())
         return self._steps[key]

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from cheesebench.lesions import TRIAL, Lesion
+from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena.audit import beliefs, exact, runs, walks
 from cheesebench.paradigms.arena.audit.adversary import Adversary
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
@@ -48,7 +48,9 @@ def earlier_amnesias(
     ways += [wandered(paradigm, seed)] if named else []
     for lesion, at_most in named:
         for states in places_between(paradigm.specification, lesion, ways):
-            earlier = replace(lesion, amnesia=states | (lesion.amnesia & {TRIAL}))
+            earlier = replace(
+                lesion, amnesia=states | (lesion.amnesia - lesion.forgets_at)
+            )
             if is_told(paradigm, earlier, states, effort):
                 found[earlier] = min(at_most, found.get(earlier, 1.0))
     return found
@@ -124,15 +126,15 @@ def following(specification: Specification) -> Following:
 
 def wandered(paradigm: ArenaParadigm, seed: int) -> Following:
     """Return, for each state, the states that follow it in trials of subjects that go
-    from event to event at random.
+    from event to event at random; under '', those that begin a trial.
     """
     specification = paradigm.specification
-    found: dict[str, set[str]] = {name: set() for name in specification.states}
+    found: dict[str, set[str]] = {name: set() for name in ("", *specification.states)}
     for own_seed, subject, count in runs.lives_for(specification, WANDERED, seed):
-        chance = random.Random(f"{own_seed}|{subject}|following")
+        chance = random.Random(f"{own_seed}|{subject}|states")
         walker = runs.Walker(paradigm.program, runs.event_random(chance))
         life = ArenaSubject(paradigm.program, runs.DARKNESS, own_seed, subject)
-        seen: list[str] = []
+        seen = [""]
         for _ in runs.walk(
             life,
             walker,
@@ -143,7 +145,7 @@ def wandered(paradigm: ArenaParadigm, seed: int) -> Following:
         ):
             for one, other in pairwise(seen):
                 found[one].add(other)
-            seen.clear()
+            del seen[1:]
     return found
 
 

@@ -428,6 +428,7 @@ class Hypothesis(ArenaSubject):
             self.state,
             self._relevance.live(self),
             *self.occupied.values(),
+            *self._counts,
             *self._told,
         )
 
@@ -571,12 +572,14 @@ class Hypothesis(ArenaSubject):
 
     @property
     def worth(self) -> float:
-        """The score of the ended trial: 1 for a success, or that of the measure (1 if
-        the measure has no value).
+        """The score of the ended trial: 1 for a success, or that of the measure. If the
+        measure has no value: 1, or NaN where such trials are neutral.
         """
         if self._program.success is None or GRADED not in self._program.measures:
             return float(self.is_success())
         worth = float(self._program.success(self))
+        if self._relevance.neutral is not None and not math.isfinite(worth):
+            return math.nan
         return worth if 0 <= worth <= 1 else 1.0
 
     def unhurried(self) -> Self:

@@ -6,21 +6,17 @@ from __future__ import annotations
 
 import gc
 import math
-import random
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cheesebench.interfaces import AuditFinding, AuditSettings, AuditVerdict
 from cheesebench.lesions import INTACT, LANDMARKS, TRIAL, Lesion
-from cheesebench.paradigms.arena.audit import kept, relevance, runs
+from cheesebench.paradigms.arena.audit import exact, forgetting, kept, relevance, runs
 from cheesebench.paradigms.arena.audit.adversary import Adversary, Errand, Lived
-from cheesebench.paradigms.arena.audit.exact import upper_bound
-from cheesebench.paradigms.arena.audit.forgetting import earlier_amnesias
 from cheesebench.paradigms.arena.audit.reflexes import Reflexes
 from cheesebench.paradigms.arena.audit.search import EQUAL
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
-from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.protocol import Specification, expressions
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import ReferenceSpec
@@ -40,8 +36,6 @@ ENOUGH, SHOWN = 0.3, 0.05
 #: While a lesion with a requirement is undecided, the search continues up to this many
 #: times the usual lives and steps.
 MORE_LIVES, MORE_STEPS = 200, 2
-#: Number of random trials that show which states are entered by chance.
-WANDERED = 60
 #: Added to the seed of an audit, so that the lives here differ from its others.
 APART = 31_000_000
 #: A naive subject that knows the protocol is equivalent to one that feels no reward.
@@ -276,7 +270,7 @@ def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
         proven = (
             None
             if order.at_most is None
-            else upper_bound(adversary, order.effort, order.at_most)
+            else exact.upper_bound(adversary, order.effort, order.at_most)
         )
         if order.at_most is not None and replace(so_far, proven=proven).is_proved(
             order.at_most
@@ -402,22 +396,7 @@ def _targets(paradigm: ArenaParadigm, seed: int) -> tuple[str, ...]:
     none if every state is entered by chance and no rule reads earlier outcomes.
     """
     specification = paradigm.specification
-    entered: set[str] = set()
-    for own_seed, subject, count in runs.lives_for(specification, WANDERED, seed):
-        walker = runs.Walker(
-            paradigm.program,
-            runs.event_random(random.Random(f"{own_seed}|{subject}|states")),
-        )
-        life = ArenaSubject(paradigm.program, runs.DARKNESS, own_seed, subject)
-        for _ in runs.walk(
-            life,
-            walker,
-            specification,
-            count,
-            lambda one, _: entered.add(one.state),
-            every_block=True,
-        ):
-            pass
+    entered = set[str]().union(*forgetting.wandered(paradigm, seed).values())
     rare = [name for name in specification.states if name not in entered]
     rules = [rule for state in specification.states.values() for rule in state.rules]
     begun = [one.guard for one in (*specification.entry, *rules)]
@@ -517,7 +496,7 @@ def audit_lesions(
             "construct", "note", f"{construct.name}", {"name": construct.name}
         )
     named = dict(construct.abolished_by) if construct else {}
-    earlier = earlier_amnesias(paradigm, settings.effort, settings.seed)
+    earlier = forgetting.earlier_amnesias(paradigm, settings.effort, settings.seed)
     at_most = earlier | named
     lesions = dict.fromkeys([*battery(paradigm.specification), *earlier])
     found = ceilings(list(lesions), at_most, settings, runner)

@@ -30,6 +30,8 @@ from cheesebench.protocol.names import TIMEOUT
 #: evaluated after its end.)
 DATES = ("block", "session", "trial", "subject", "last")
 Tabulated = Callable[[Any], Hashable]
+#: Name of the pseudo-measure with the grade of a trial that has no value.
+NEUTRAL = "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,12 @@ class Relevance:
     ) -> None:
         self._specification = program.specification
         self._program, self._lesion, self._view = program, lesion, view
+        #: The grade of a trial without a value, if subjects may choose it; None: 1.
+        self.neutral = (
+            ex.constant(self._specification.measures[NEUTRAL])
+            if NEUTRAL in self._specification.measures
+            else None
+        )
         self.written = {
             name for one in program.all_effects() for name in written_by(one)
         }
@@ -141,11 +149,14 @@ class Relevance:
             isinstance(one, ex.Call) and one.function == "where" for one in nodes
         )
         #: Whether judged trials read the subject's position or path in any other way
-        #: than by events.
+        #: than by events and the time that is counted.
         self.way = any(
-            ex.reads_clock(tree)
+            isinstance(node, ex.Call | ex.BuiltIn)
+            and ex.reads_clock(node)
+            and not (self.timed_places and ex.reads_trace(node))
             for name in specification.judged_blocks
             for tree, _, _ in self._flow[name].asked
+            for node in ex.walk(tree)
         )
 
     def _read_variables(self) -> None:
@@ -295,17 +306,22 @@ class Relevance:
         trials without them, so that a subject can use them as a note. A subject may
         also leave a reminder by choosing which of the states to enter.
         """
-        judged = [self._flow[name] for name in self._specification.judged_blocks]
-        avoided = any(one.goes_round(states) for one in judged)
         if not any(flow.acts_before(states) for flow in self._flow.values()):
-            return self.clock or avoided
+            return self.clock
+        judged = [self._flow[name] for name in self._specification.judged_blocks]
         noted = (
             not flow.is_placed(one) or flow.is_written(one) or not flow.pays_alike(one)
             for flow in self._flow.values()
             for one in states
         )
         visits = self._visited or bool(self.timed_places)
-        return len(states) > 1 or self.clock or visits or any(noted) or avoided
+        return (
+            len(states) > 1
+            or self.clock
+            or visits
+            or any(noted)
+            or any(one.goes_round(states) for one in judged)
+        )
 
     def _key(self, life: Any) -> Key:
         where = life.block, life.state

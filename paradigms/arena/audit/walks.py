@@ -57,11 +57,6 @@ def shares(weights: Iterable[tuple[Hashable, float]]) -> Hashable:
     )
 
 
-def succeeded(cloud: beliefs.Cloud) -> float:
-    """Return the weight of successes in a cloud of ended trials."""
-    return sum(weight * node.success for node, weight in cloud.items())
-
-
 class Walks:
     """Upper bounds for protocols whose clocks only end trials in failure, so that the
     best way from one event to the next is the shortest.
@@ -233,9 +228,9 @@ class Walks:
             if percept >= 0 and any(part.values())
         )
 
-    @staticmethod
-    def _ended(parts: dict[int, beliefs.Cloud]) -> float:
-        return sum(succeeded(part) for percept, part in parts.items() if percept < 0)
+    def _ended(self, parts: dict[int, beliefs.Cloud]) -> float:
+        ended = (part for percept, part in parts.items() if percept < 0)
+        return sum(map(self._nodes.succeeded, ended))
 
     def _fits(self, name: str) -> bool:
         """Return whether a state changes only by events, or by clocks that end the

@@ -314,13 +314,26 @@ ANSWERED = (
 )
 
 
-def test_a_share_of_answers_is_bounded_where_omissions_do_not_help(
-    plant: Plant,
+@pytest.mark.parametrize(
+    "lesion", ["blind+anhedonia", "hide=left+hide=right+anhedonia"]
+)
+def test_a_share_of_answers_is_bounded_where_no_answer_tells_whether_it_was_right(
+    lesion: str, plant: Plant
 ) -> None:
-    assert bound(plant(ANSWERED), "blind", 0.5) == 0.5
-    assert bound(plant(ANSWERED), "blind", 0.49) is None
-    forgets = "hide=left+hide=right"
-    assert bound(plant(ANSWERED), forgets, 0.5) == 0.5
+    assert bound(plant(ANSWERED), lesion, 0.5) == 0.5
+    assert bound(plant(ANSWERED), lesion, 0.49) is None
+
+
+def test_a_subject_may_stop_answering_after_a_success(plant: Plant) -> None:
+    """A verdict is about the share of each subject's own answers: one that guesses
+    until it is right has ln 2 = .69 of them, on average.
+    """
+    shares = [0.5**first / first for first in range(1, 21)]
+    assert sum(shares) == pytest.approx(0.693, abs=0.001)
+    for most in (0.5, 0.68):
+        assert bound(plant(ANSWERED), "blind", most) is None
+    # One that forgets its success does not stop.
+    assert bound(plant(ANSWERED), "blind+amnesia=trial", 0.5) == 0.5
 
 
 def test_a_subject_may_answer_only_where_it_is_sure(plant: Plant) -> None:
@@ -329,5 +342,34 @@ def test_a_subject_may_answer_only_where_it_is_sure(plant: Plant) -> None:
     assert bound(plant(early, *EASY), sees, 0.75) == pytest.approx(0.75)
     for most in (0.75, 0.9, 0.99):
         assert bound(plant(early, *EASY, ANSWERED), sees, most) is None
+    forgets = "amnesia=choice+anhedonia"
+    assert bound(plant(*WAIT, ANSWERED), forgets, 0.5) == 0.5
     # A subject that forgets may answer only in trials that need no memory.
-    assert bound(plant(*WAIT, ANSWERED), "amnesia=choice", 0.6) is None
+    for most in (0.75, 0.9, 0.99):
+        assert bound(plant(*WAIT, *EASY, ANSWERED), forgets, most) is None
+
+
+#: The share of the time in both arms that was spent at the right side.
+TIMED = (
+    (
+        "        - {enter: side, reward: 1, end: correct}\n",
+        "        - {after: 6, end: over}\n",
+    ),
+    ("        - {enter: arm, end: error}\n", ""),
+    ("last == correct", "last == over and time(side) > 0.6 * time(arm)"),
+    (
+        "reference: [{measure: success, value: 0.9, status: made up}]",
+        "measures: {preference: time(side) / time(arm)}\n"
+        "reference: [{measure: preference, value: 0.7, better: higher, margin: 0.1, range: [0, 1], status: made up}]",
+    ),
+)
+
+
+@pytest.mark.parametrize("lesion", ["blind", "amnesia=choice"])
+def test_a_share_of_time_is_bounded_where_no_trial_tells_it(
+    lesion: str, plant: Plant
+) -> None:
+    assert bound(plant(*WAIT, *TIMED), lesion, 0.5) == HALF
+    # After a good trial, a subject might leave the arms for good.
+    told = ("{after: 6, end: over}", "{after: 6, reward: time(side), end: over}")
+    assert bound(plant(*WAIT, *TIMED, told), lesion, 0.5) is None
