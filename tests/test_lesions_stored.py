@@ -21,7 +21,6 @@ from website.lesions import (
 UNMEASURED = {
     "morris_water_maze@rodent",
     "novel_object",
-    "temporal_order",
 }
 #: Minimum pass rate of an intact subject who knows the rules over judged trials (as the
 #: upper limit of its interval), and minimum rate once it can know the answer.
@@ -59,7 +58,6 @@ def test_a_report_says_validated_of_what_is_stored_and_of_nothing_else() -> None
     searched = {
         "go_no_go",
         "novel_object",
-        "temporal_order",
         "two_armed_bandit",
         "water_maze_matching",
         "win_shift",

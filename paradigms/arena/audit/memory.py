@@ -22,6 +22,8 @@ KEPT, STEPS, FULL = 400, 24_000_000, 2000
 #: Share of the steps for the first class. It is large, because the first class walks,
 #: and later classes mostly look up its walks.
 FIRST = 0.4
+#: Number of lives in which a second decision is looked for.
+LOOKED = 20
 
 
 def audit_memory(
@@ -106,8 +108,8 @@ def classes(world: automata.Experience) -> list[automata.Memory]:
     places = max((len(one) for _, one in world.places.groups), default=0)
     found = [automata.Memory("nothing"), automata.Memory("outcome", 2)]
     if any(
-        root.begun or _goes_on(world, root)
-        for roots in world.lives[:20]
+        root.begun or _goes_on(world, root, number)
+        for number, roots in enumerate(world.lives[:LOOKED])
         for root in roots[:1]
         if isinstance(root, aims.Moment)
     ):
@@ -118,11 +120,13 @@ def classes(world: automata.Experience) -> list[automata.Memory]:
     return [*found, automata.Memory("any", 4)]
 
 
-def _goes_on(world: automata.Experience, root: aims.Moment) -> bool:
-    """Return whether there may be another decision in the trial."""
+def _goes_on(world: automata.Experience, root: aims.Moment, number: int) -> bool:
+    """Return whether there may be another decision in the trial. In each life, some
+    other aims are tried.
+    """
     own = world.aims[world.kind_of[world.sight(root)]]
-    some = range(min(automata.TRIED, len(own)))
-    return any(world.edge(root, number).next is not None for number in some)
+    some = range(number, len(own), LOOKED)
+    return any(world.edge(root, aim).next is not None for aim in some)
 
 
 def name_of(memory: automata.Memory) -> str:

@@ -19,7 +19,7 @@ from cheesebench.paradigms.arena.audit.automata import (
     Memory,
 )
 from cheesebench.paradigms.arena.audit.climbing import Search
-from cheesebench.paradigms.arena.audit.memory import audit_memory
+from cheesebench.paradigms.arena.audit.memory import audit_memory, classes
 from cheesebench.paradigms.arena.audit.reflexes import Reflexes
 from cheesebench.protocol import load_protocol, with_arena
 from cheesebench.protocol.validation import construct_status, passed_by
@@ -373,3 +373,14 @@ def test_what_a_table_lacks_is_not_the_state_that_it_was_in(
         by_state.setdefault(at[1:], set()).add(following)
     assert by_state
     assert all(len(following) == 1 for following in by_state.values())
+
+
+def test_a_second_decision_is_seen_where_few_aims_lead_to_it() -> None:
+    """In dnms only an aim at the lit window does; most aims end the trial."""
+    paradigm = ArenaParadigm(with_arena(load_protocol("protocols/dnms.protocol.yaml")))
+    found = classes(Experience(paradigm, 5, 4))
+    assert [one.clock for one in found if one.name == "any"] == [
+        *["trial"] * 2,
+        *["life"] * 2,
+    ]
+    assert Memory("nothing", within=True) in found
