@@ -100,12 +100,24 @@ def _is_missed(adversary: Adversary, effort: float) -> bool:
     requirement.
     """
     world = adversary.world
-    specification, about = (
-        world.program.specification,
-        world.program.specification.judged,
-    )
+    specification = world.program.specification
+    about = specification.judged
     if about is None or about.range is None or about.better == "alike":
         return False
+    measure = specification.measures[about.measure]
+    worth, asked = _worth(measure, about, _dated(world))
+    if _is_at_most(asked, {GRADED: worth}, adversary, effort):
+        return True
+    # Where no subject ever learns more of a trial than it knows at its end, it is
+    # enough that at no end more can be expected than is asked for, whichever trials it
+    # gives a value.
+    neutral = {GRADED: _share_of(measure, about), NEUTRAL: ex.Number(asked)}
+    return _stands_alone(world) and _is_at_most(asked, neutral, adversary, effort)
+
+
+def _dated(world: beliefs.World) -> list[str]:
+    """Return the names of variables that depend on the date only."""
+    specification = world.program.specification
     fixed = [
         name
         for name, one in specification.variables.items()
@@ -116,16 +128,7 @@ def _is_missed(adversary: Adversary, effort: float) -> bool:
         for one in specification.draws
         if one.order == "cycle" and one.keep_if is None
     ]
-    fixed += [column for one in rotas for column in one.columns]
-    worth, asked = _worth(specification.measures[about.measure], about, fixed)
-    if _is_at_most(asked, {GRADED: worth}, adversary, effort):
-        return True
-    # Where no subject ever learns more of a trial than it knows at its end, it is
-    # enough that at no end more can be expected than is asked for, whichever trials it
-    # gives a value.
-    share = _share_of(specification.measures[about.measure], about)
-    neutral = {GRADED: share, NEUTRAL: ex.Number(asked)}
-    return _stands_alone(world) and _is_at_most(asked, neutral, adversary, effort)
+    return [*fixed, *(column for one in rotas for column in one.columns)]
 
 
 def _is_at_most(
