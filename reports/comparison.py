@@ -71,6 +71,12 @@ def sides(comparison: RunComparison) -> tuple[str, str]:
     return first, second
 
 
+def remedy_parts(comparison: RunComparison) -> list[tuple[str, bool]]:
+    """Return the parts of a remedy, each with whether it is for typing."""
+    parts = comparison.remedy.split("`")
+    return [(part, bool(number % 2)) for number, part in enumerate(parts) if part]
+
+
 def how_to_read(comparison: RunComparison) -> str:
     return _HOW_TO_READ.format(*sides(comparison))
 
@@ -83,7 +89,8 @@ def headers(comparison: RunComparison) -> tuple[str, ...]:
 def text(comparison: RunComparison) -> str:
     parts = [f"{title(comparison, clean)}"]
     if comparison.decision:
-        parts.append(_filled(f"{comparison.decision} {comparison.remedy}"))
+        remedy = comparison.remedy.replace("`", "")
+        parts.append(_filled(f"{comparison.decision} {remedy}"))
     for model in comparison.models:
         parts += [
             heading(model, clean),
@@ -106,7 +113,7 @@ def text(comparison: RunComparison) -> str:
 def markdown(comparison: RunComparison) -> str:
     parts = [f"# {title(comparison, escape)}"]
     if comparison.decision:
-        said = f"**{escape(comparison.decision)}** {escape(comparison.remedy)}"
+        said = f"**{escape(comparison.decision)}** {_remedy(comparison)}"
         parts.append(said.rstrip())
     names = tuple(map(escape, headers(comparison)))
     for model in comparison.models:
@@ -129,6 +136,15 @@ def markdown(comparison: RunComparison) -> str:
         f"<details><summary>How to read this</summary>\n\n{read}\n\n</details>"
     )
     return "\n\n".join(parts) + "\n"
+
+
+def _remedy(comparison: RunComparison) -> str:
+    return "".join(
+        f"`{clean(part)}`"
+        if is_code
+        else f"{' ' * part.startswith(' ')}{escape(part)}{' ' * part.endswith(' ')}"
+        for part, is_code in remedy_parts(comparison)
+    )
 
 
 def json(comparison: RunComparison) -> str:

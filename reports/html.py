@@ -670,7 +670,7 @@ def _compared(found: RunComparison) -> dict[str, Any]:
         "decision": found.decision,
         "gate": found.gate,
         "gate_kind": _GATES.get(found.gate, ""),
-        "remedy": found.remedy,
+        "remedy": comparison.remedy_parts(found),
         "models": [
             {
                 "heading": comparison.heading(model, words.clean),

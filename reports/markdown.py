@@ -240,11 +240,11 @@ def run_facts(summary: RunSummary) -> list[tuple[str, str]]:
 
 
 def said_seed(options: Mapping[str, Any]) -> str:
-    """Return the seed, and whether it was drawn or typed. If it was typed, the worlds
+    """Return the seed, and whether it was drawn or given. If it was given, the worlds
     of the run were known in advance.
     """
     return (
-        f"{options.get('seed')} ({'drawn' if options.get('seed_drawn') else 'typed'})"
+        f"{options.get('seed')} ({'drawn' if options.get('seed_drawn') else 'given'})"
     )
 
 

@@ -112,6 +112,7 @@ def _exit_status(found: RunComparison, fails: Sequence[str]) -> int:
     if {"worse", "undecided"}.intersection(fails):
         said = gate.loss(found, "") if is_red else gate.kept(found, gates=True)
         more = gate.MORE_SUBJECTS if is_red and not found.worse else ""
-        line = f"{gate.sentence(code, True, [said])} {more}".rstrip()
+        parts = [*gate.other_settings(found), said]
+        line = f"{gate.sentence(code, True, parts)} {more}".rstrip()
         print(common.paragraph(line), file=sys.stderr)
     return code

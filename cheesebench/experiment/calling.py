@@ -1185,13 +1185,21 @@ def said(fault: ChatFaultError) -> str:
     """Return the kind and text of a fault. For a refused parameter, add the remedy."""
     text = f"{fault.kind.replace('_', ' ')}: {fault}"
     if fault.kind == "context_too_long":
-        return f"{text} Shorten prompts with --history N, or replies with --reply-tokens N."
+        return advised(
+            text, "Shorten prompts with --history N, or replies with --reply-tokens N."
+        )
     if fault.kind not in ("bad_request", "server") or "drops:" in text:
         return text
     remedy = next(
         (remedy for pattern, remedy in _REMEDIES if pattern.search(str(fault))), ""
     )
-    return f"{text} {remedy}".rstrip()
+    return advised(text, remedy)
+
+
+def advised(text: str, remedy: str) -> str:
+    """Return a server's words, which may lack a full stop, with a remedy, if any."""
+    stop = "" if not remedy or text.endswith((".", "!", "?")) else "."
+    return f"{text}{stop} {remedy}".rstrip()
 
 
 def _system(request: ChatRequest) -> str:

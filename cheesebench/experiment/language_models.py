@@ -29,7 +29,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
-from cheesebench.amounts import dollars
 from cheesebench.chat import (
     TRANSIENT,
     BackendContext,
@@ -551,9 +550,15 @@ _WAIT = (
     "Check that a server runs at this address (--base-url) and can be reached from here. One that is still loading "
     "its model takes minutes: wait until it answers, and run this again."
 )
+#: Remedy if a server is there, and breaks down.
+_MEND = (
+    "Look at the server's log, and mend it; then run this again. If its log has no such call, check the address "
+    "(--base-url)."
+)
 #: Remedy if a model does not answer, by the kind of fault.
 _TO_REACH: Mapping[str, str] = {
-    **dict.fromkeys(("connection", "timeout", "server", "overload"), _WAIT),
+    **dict.fromkeys(("timeout", "overload"), _WAIT),
+    **dict.fromkeys(("connection", "server", "malformed"), _MEND),
     "authentication": "Check the environment variable with the key of this server.",
     "quota": "Raise the limit of the account, or add credit.",
     "unknown_model": "Check the name: it must be the one that the server gives to the model.",
@@ -563,9 +568,9 @@ _TO_REACH: Mapping[str, str] = {
 
 def _unreachable(name: str, fault: ChatFaultError) -> UnreachableModelError:
     said = quoted(calling.said(fault), 1000)
-    remedy = _TO_REACH.get(fault.kind, "")
+    remedy = _WAIT if fault.refused else _TO_REACH.get(fault.kind, "")
     return UnreachableModelError(
-        f"The model '{name}' does not answer: {said} {remedy}".rstrip()
+        calling.advised(f"The model '{name}' does not answer: {said}", remedy)
     )
 
 
@@ -765,15 +770,12 @@ class LanguageModels:
         return model.base_url is not None and calling.is_private(model.base_url)
 
     def state(self) -> str:
-        """Return calls in flight, their limit, tokens and cost, as text for the
-        progress line.
-        """
+        """Return calls in flight, their limit and tokens, for the progress line."""
         if not self._limiters:
             return ""
         spent = self.budget.spent
         in_flight, limit, _ = self._flight()
-        cost = f", {dollars(spent.cost)}" if spent.cost else ""
-        return f"{in_flight}/{limit} calls in flight, {spent.prompt + spent.completion:,} tokens{cost}"
+        return f"{in_flight}/{limit} calls in flight, {spent.prompt + spent.completion:,} tokens"
 
     def _flight(self) -> Flight:
         limiters = list(self._limiters.values())

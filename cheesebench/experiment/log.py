@@ -875,9 +875,11 @@ class RunLog(recorder.LogWriter):
 
     def causes(self, plan: CellPlan | None = None) -> dict[CellKey, tuple[str, ...]]:
         """Return the reasons why trials of each cell could not be run since the cell
-        was last started. The most frequent reason comes first.
+        was last started. The most frequent reason comes first. A reason that stops
+        several trials is one.
         """
-        found: dict[CellKey, Counter[str]] = {}
+        #: The notes of a cell, by their cause without the trial.
+        found: dict[CellKey, dict[str, list[str]]] = {}
         where, values = _selection(plan, None)
         where = (
             f"{where} AND" if where else " WHERE"
@@ -890,10 +892,17 @@ class RunLog(recorder.LogWriter):
             if kind == "started":
                 found.pop(cell, None)
             else:
-                found.setdefault(cell, Counter())[quoted(text)] += 1
+                notes = found.setdefault(cell, {})
+                cause = _STOPPED.sub("", text, count=1).lstrip()
+                notes.setdefault(cause, []).append(text)
         return {
-            key: tuple(text for text, _ in texts.most_common())
-            for key, texts in found.items()
+            key: tuple(
+                quoted(texts[0] if len(set(texts)) == 1 else cause)
+                for cause, texts in sorted(
+                    notes.items(), key=lambda note: len(note[1]), reverse=True
+                )
+            )
+            for key, notes in found.items()
         }
 
     def dump(self) -> Iterator[str]:

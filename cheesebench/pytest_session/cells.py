@@ -104,9 +104,15 @@ class CellItem(pytest.Item):
             text = explanations.missing_trials(self.run, self.result)
             if exit_status.never_acted(self.result):
                 if exit_status.is_over(self.run.log, self.result):
-                    text = exit_status.how_to_act(self.run.log.run_id, self.result)
+                    text = self._how_to_act(self.run.log.run_id)
                 text = f"{self.result.reason}\n\n{text}"
             raise NotMeasuredError(printable(text))
+
+    def _how_to_act(self, run_id: str) -> str:
+        name, comparing = self.plan.protocol, self.run.comparing
+        baseline = "" if comparing is None else comparing.acted(self.plan)
+        remedy = exit_status.how_to_act(run_id, name, baseline, in_ci=ci.is_ci())
+        return ci.plain(remedy)
 
     def runtest(self) -> None:
         assert self.result is not None

@@ -311,7 +311,10 @@ _KINDS = {
 
 
 def annotate(
-    summary: RunSummary, paths: dict[str, Path], root: Path, fail_is_error: bool
+    cells: Iterable[CellResult],
+    paths: dict[str, Path],
+    root: Path,
+    fail_is_error: bool,
 ) -> Iterator[str]:
     """Yield commands of GitHub Actions for cells without a PASS. ``paths`` are the
     files of the protocols. Outside GitHub, yield nothing.
@@ -322,7 +325,7 @@ def annotate(
     if not is_github():
         return
     left = {"error": MOST, "warning": MOST}
-    for cell in summary.cells:
+    for cell in cells:
         kind = _kind_of(cell, fail_is_error)
         if not left.get(kind):
             continue
@@ -370,12 +373,14 @@ def annotate_comparison(
 
 
 def _annotate_doubts(found: RunComparison, known: Set[str]) -> Iterator[str]:
+    # Those about this run belong to its cells, which have annotations of their own.
+    own = f" in {found.first} is doubtful: "
     for title, lines in (
         ("not compared", found.not_compared),
         ("doubtful", found.doubtful),
     ):
         for line in lines:
-            if line not in known:
+            if line not in known and own not in line:
                 yield command("warning", title, line)
 
 
@@ -388,6 +393,16 @@ def annotate_broken(broken: Sequence[exit_status.Broken], root: Path) -> Iterato
 
 def is_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def is_ci() -> bool:
+    """Return whether this is a job, whose files are kept as an artifact."""
+    return is_github() or os.environ.get("CI") == "true"
+
+
+def plain(text: str) -> str:
+    """Return a remedy for readers to whom backticks mean nothing."""
+    return text.replace("`", "")
 
 
 def job_address() -> str:
@@ -441,9 +456,9 @@ _CLASS = "cheesebench"
 
 def add_failure(config: pytest.Config, name: str, reason: str, decision: str) -> None:
     """Add a failure to the JUnit file and to the failures in the terminal. In the file
-    it begins with ``decision``, the reason why the session fails.
+    ``decision``, the reason why the session fails, follows its own reason.
     """
-    add_case(config, name, f"{decision}\n\n{reason}")
+    add_case(config, name, f"{reason}\n\n{decision}")
     terminal = config.pluginmanager.getplugin("terminalreporter")
     if terminal is not None:
         failed = terminal.stats.setdefault("failed", [])

@@ -74,6 +74,10 @@ class Findings:
     """What has interrupted the session; empty if nothing has."""
     unfinished: Collection[CellPlan]
     """Cells that a resumed run can continue."""
+    baseline: str
+    """The baseline, if its model acted where this run's did not."""
+    in_ci: bool
+    """Whether this is a job, whose run is in an artifact."""
 
     def count(self, verdict: Verdict) -> int:
         """Return the number of cells with a verdict, without controls."""
@@ -87,6 +91,11 @@ class Findings:
         known = {one.name for one in self.broken}
         found = self.compared.not_run if self.compared else ()
         return [what for what in found if what.partition(" ")[0] not in known]
+
+    @property
+    def other_settings(self) -> list[str]:
+        """A part of the sentence on settings that the baseline has not."""
+        return gate.other_settings(self.compared) if self.compared else []
 
     @property
     def failed(self) -> int:
@@ -165,7 +174,7 @@ def reason(status: int | pytest.ExitCode, found: Findings) -> str:
         parts = _something_failed(found)
     else:
         return _ended(int(status), found)
-    return gate.sentence(int(status), found.gates, parts)
+    return gate.sentence(int(status), found.gates, [*found.other_settings, *parts])
 
 
 def interrupted(by: str) -> str:
@@ -195,8 +204,8 @@ def badge(status: int | pytest.ExitCode, found: Findings) -> str:
 
 
 def remedy(status: int | pytest.ExitCode, found: Findings) -> str:
-    """Return the most useful remedy for a session that fails, or "" if its results
-    suggest none.
+    """Return the most useful remedy for a session that fails, with its commands in
+    backticks, or "" if its results suggest none.
     """
     if status == pytest.ExitCode.TESTS_FAILED:
         return _of_failures(found)
@@ -206,18 +215,24 @@ def remedy(status: int | pytest.ExitCode, found: Findings) -> str:
 
 
 def _resume(found: Findings) -> str:
-    return f"--resume {found.run_id}; a job that is run again does that by itself"
+    return f"`--resume {found.run_id}`; a job that is run again does that by itself"
 
 
 def _of_failures(found: Findings) -> str:
     if found.broken:
         return found.broken[0].error[1]
     if found.mute:
-        return how_to_act(found.run_id, found.mute[0])
+        return how_to_act(
+            found.run_id,
+            found.mute[0].plan.protocol,
+            found.baseline,
+            in_ci=found.in_ci,
+            changed=bool(found.other_settings),
+        )
     if found.compared is None:
         return ""  # That command is already printed above.
     if found.budgets:
-        return f"Continue the run with a larger budget: {found.budgets} --resume {found.run_id}."
+        return f"Continue the run with a larger budget: `{found.budgets} --resume {found.run_id}`."
     if found.unmeasured:
         return f"Remove the cause, then continue the run with {_resume(found)}."
     return _after_comparing(found, found.compared)
@@ -228,21 +243,41 @@ def _after_comparing(found: Findings, compared: RunComparison) -> str:
     if not found.fails_comparison:
         return ""
     if compared.worse:
+        bless = f"`cheesebench bless {found.run_id} {compared.second}`"
+        if found.in_ci:
+            return (
+                "The page in the job's artifact shows what was lost. If the loss is meant, unpack the artifact in your clone, "
+                f"and make this run the baseline: {bless}."
+            )
         return (
-            f"To watch what was lost: cheesebench report {found.run_id} --html. If the loss is meant, this run is the new "
-            f"baseline: cheesebench bless {found.run_id} {compared.second}."
+            f"To watch what was lost: `cheesebench report {found.run_id} --html`. If the loss is meant, this run is the new "
+            f"baseline: {bless}."
         )
     if any(model.missing for model in compared.models):
         return f"Continue the run with {_resume(found)}."
     return gate.MORE_SUBJECTS
 
 
-def how_to_act(run_id: str, cell: CellResult) -> str:
-    """Return the remedy for a cell in which no reply named an action."""
+def how_to_act(
+    run_id: str, protocol: str, baseline: str, *, in_ci: bool, changed: bool = False
+) -> str:
+    """Return the remedy for a cell in which no reply named an action. ``baseline``: one
+    whose model acted there; ``changed``: with other settings.
+    """
+    show = f"`cheesebench show {run_id} --protocol {protocol} --call 1`"
+    where = ", in a clone in which the job's artifact is unpacked" if in_ci else ""
+    push = "push a commit" if in_ci else "start a new run (in CI: push a commit)"
+    again = "Neither `--resume` nor a job that is run again would ask anew."
+    if changed and baseline:
+        return f"Take the settings of {baseline} again, and {push}. {again}"
+    if baseline:
+        return (
+            f"The model of {baseline} named actions when it was asked like this, so look at what has changed in the model "
+            f"or its server (template, stop words, limits), and {push}. To read a reply: {show}{where}. {again}"
+        )
     return (
-        f"Read a reply (cheesebench show {run_id} --protocol {cell.plan.protocol} --call 1), then start a new run (in CI: push "
-        "a commit) with another --prompt, --agent llm-tools, or a larger model. Neither --resume nor a job that is run "
-        "again would ask anew."
+        f"Read a reply ({show}{where}), then {push} with another `--prompt`, `--agent llm-tools`, or a larger model. "
+        f"{again}"
     )
 
 

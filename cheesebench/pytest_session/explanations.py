@@ -78,21 +78,22 @@ def _short(result: CellResult) -> str:
 
 
 def missing_trials(run: PytestRun, result: CellResult) -> str:
-    """Return the number of trials that could not be run, the cause, and the way to
-    continue.
+    """Return the number of trials that could not be run, with the cause in the same
+    line, and the way to continue.
     """
     assert run.log is not None
     marks = [
         bool(record.missing)
         for record in chain.from_iterable(run.trials_by_subject(result.plan))
     ]
-    causes = [entry.text.rstrip() for entry in run.log.journal(result.plan, "error")]
-    parts = [
-        f"{plural(sum(marks), 'trial')} of {len(marks)} could not be run. This says nothing about the model.",
-        *causes[-1:],
-        f"Fix the cause, then run the rest with --resume {run.log.run_id}.",
+    causes = [
+        entry.text.rstrip(" .") for entry in run.log.journal(result.plan, "error")
     ]
-    return "\n\n".join(parts)
+    cause = "".join(f": {one}" for one in causes[-1:])
+    return (
+        f"{plural(sum(marks), 'trial')} of {len(marks)} could not be run{cause}.\n\nThis says nothing about the model. Fix "
+        f"the cause, then run the rest with --resume {run.log.run_id}."
+    )
 
 
 def _numbers(result: CellResult) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ from cheesebench.options import BY_KEY
 from cheesebench.pytest_session import ci, exit_status, refusals, resuming
 from cheesebench.pytest_session.run import PytestRun, shown
 from cheesebench.records import CellPlan
-from cheesebench.statistics import RunSummary, Verdict
+from cheesebench.statistics import CellResult, RunSummary, Verdict
 from cheesebench.statistics.comparison import THIS_RUN, RunComparison
 from cheesebench.statistics.wording import plural
 from cheesebench.terminal import printable
@@ -183,7 +183,7 @@ class Reporting:
         ci.add_suite_properties(
             run.config,
             [
-                *ci.exit_properties(self._decision, self._remedy),
+                *ci.exit_properties(self._decision, ci.plain(self._remedy)),
                 *ci.suite_properties(summary),
             ],
         )
@@ -277,8 +277,13 @@ class Reporting:
                 self._compared, self._blamed, self._paths, root
             )
         self._annotations += ci.annotate_broken(self._broken, root)
+        cells = [
+            cell
+            for cell in summary.cells
+            if not any(_is_about(title, cell) for title, _, _ in self._blamed)
+        ]
         self._annotations += ci.annotate(
-            summary, self._paths, root, not run.settings.exit_zero
+            cells, self._paths, root, not run.settings.exit_zero
         )
 
     def _say_failed_observers(self, log: RunLog, summary: RunSummary) -> None:
@@ -304,7 +309,7 @@ class Reporting:
     @property
     def _said(self) -> str:
         """What the session ends with, why, and one remedy."""
-        return f"{self._decision} {self._remedy}".strip()
+        return ci.plain(f"{self._decision} {self._remedy}".strip())
 
     def _decide(
         self, session: pytest.Session, exitstatus: int | pytest.ExitCode
@@ -341,6 +346,8 @@ class Reporting:
             ),
             interrupted=run.interrupted or "an internal error" * broke,
             unfinished=self._unfinished,
+            baseline=self._acting_baseline,
+            in_ci=ci.is_ci(),
         )
 
     def _reason(
@@ -371,6 +378,16 @@ class Reporting:
         return bool(self._blamed)
 
     @property
+    def _acting_baseline(self) -> str:
+        """The baseline, if its model acted where none of this run's replies named an
+        action.
+        """
+        comparing, found = self._run.comparing, self._summary
+        cells = () if found is None else found.cells
+        mute = [cell.plan for cell in cells if exit_status.never_acted(cell)]
+        return comparing.acted(mute[0]) if comparing and mute else ""
+
+    @property
     def _blamed(self) -> list[tuple[str, str, str]]:
         """The reasons why the comparison fails the session. If the session was
         interrupted, only those that more trials cannot remove.
@@ -390,8 +407,14 @@ class Reporting:
         if run.comparing is None or found is None:
             return ""
         ci.add_suite_properties(run.config, ci.comparison_properties(found))
+        assert self._summary is not None
+        unmeasured = [
+            cell for cell in self._summary.cells if cell.verdict is Verdict.ERROR
+        ]
         for title, _, reason in self._blamed:
-            ci.add_failure(run.config, title, reason, self._said)
+            # A cell without a result is an error already.
+            if not any(_is_about(title, cell) for cell in unmeasured):
+                ci.add_failure(run.config, title, reason, self._said)
         self._lines.append(shown(run.plugins, found, "text").rstrip())
         return shown(run.plugins, found, "markdown")
 
@@ -422,6 +445,12 @@ class Reporting:
         usual = set(getattr(terminalreporter, "reportchars", "")) - {"w"} == {"E", "f"}
         if usual and self._lines and all(map(_has_verdict, failed)):
             terminalreporter.reportchars = terminalreporter.reportchars.replace("f", "")
+
+
+def _is_about(title: str, cell: CellResult) -> bool:
+    """Return whether a title of the comparison is about this cell."""
+    model, protocol = cell.plan.model, cell.plan.protocol
+    return f": {model} " in title and title.endswith(f" on {protocol}")
 
 
 def _has_verdict(report: object) -> bool:

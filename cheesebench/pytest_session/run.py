@@ -62,6 +62,18 @@ class Comparing:
     def name(self) -> str:
         return self._baseline.name
 
+    def acted(self, plan: CellPlan) -> str:
+        """Return the baseline's name if the model acted there; otherwise an empty
+        string.
+        """
+        key = plan.model, plan.protocol
+        acted = any(
+            one.subjects
+            for one in self._baseline.cells
+            if (one.model, one.protocol) == key
+        )
+        return self.name if acted else ""
+
     @property
     def run_id(self) -> str | None:
         """The id of the baseline's run, or None if the baseline is a file."""
@@ -291,7 +303,8 @@ def _texts(progress: Progress, tally: Tally | None, seconds: float) -> Iterator[
         yield f"{whole} |{own}"
         yield whole
     else:
-        yield f"{own}{note}"
+        cost = "" if tally is None else tally.poll().dollars_text
+        yield f"{own}{note}{f', {cost}' if cost else ''}"
     yield own
     yield short
 

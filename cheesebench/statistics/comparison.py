@@ -59,6 +59,7 @@ FLIPPED = 1000
 #: ``NO_AGENT`` stands for the agent if a program acts by itself. ``SETTING`` is the
 #: prefix of the name of an agent's setting.
 NO_AGENT, SETTING = "none: a program", "setting "
+REVISION = "git revision"
 UNMEASURED = "No trial that counts was measured."
 UNPAIRED = "No subject was measured in both runs."
 #: The loss of pass rate that the answer "no loss" excludes.
@@ -222,7 +223,7 @@ def _unmeasured(sample: Sample, causes: Sequence[str]) -> str:
     """
     if not causes or any(one.results for one in sample.per_subject):
         return ""
-    return f"{UNMEASURED} Cause: {causes[0]}."
+    return f"{UNMEASURED} Cause: {causes[0].rstrip('.')}."
 
 
 def paired_differences(first: Subjects, second: Subjects) -> list[list[float]]:
@@ -595,7 +596,9 @@ class RunComparison(tables.Tabular):
     without one.
     """
     remedy: str = ""
-    """The remedy, in a sentence or two; empty if none is needed."""
+    """The remedy, in a sentence or two, with its commands in backticks; empty if none
+    is needed.
+    """
 
     @property
     def cells(self) -> Iterator[tuple[ModelComparison, CellComparison]]:
@@ -609,6 +612,18 @@ class RunComparison(tables.Tabular):
             *(f"{what}: only in {self.first}" for what in self.unseen),
             *(f"{what}: only in {self.second}" for what in self.not_run),
         )
+
+    @property
+    def other_settings(self) -> list[tuple[str, str, str]]:
+        """Settings of language models that differ: name, value in the first run, value
+        in the second.
+        """
+        return [
+            (name.removeprefix(SETTING), first, second)
+            for name, first, second in self.changed
+            if name.startswith(SETTING) or name == "agent"
+            if NO_AGENT not in (first, second)
+        ]
 
     def keys(self, side: int) -> set[CellKey]:
         """Return the compared cells of the first run (0), or of the second (1)."""
@@ -1104,16 +1119,23 @@ def _changes(
     """Return possible causes of a difference, according to the manifests."""
     before = _facts(first, [a for a, _ in pairs])
     after = _facts(second, [b for _, b in pairs])
-    names = dict.fromkeys((*before, *after))
-    agents = {before.get("agent"), after.get("agent")}
-    if len(agents) == 2 and NO_AGENT in agents:
-        # A program has no settings of a language model.
-        names = {name: None for name in names if not name.startswith(SETTING)}
     return tuple(
         (n, before.get(n, "-"), after.get(n, "-"))
-        for n in names
+        for n in _comparable(before, after)
         if before.get(n) != after.get(n)
     )
+
+
+def _comparable(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    """Yield the names of the facts that can differ."""
+    agents = {before.get("agent"), after.get("agent")}
+    # A program has no settings of a language model.
+    one_program = len(agents) == 2 and NO_AGENT in agents
+    for name in dict.fromkeys((*before, *after)):
+        # A revision that one run does not know is no difference.
+        is_known = name != REVISION or (name in before and name in after)
+        if is_known and not (one_program and name.startswith(SETTING)):
+            yield name
 
 
 def _facts(run: CountedRun, cells: Iterable[CellCounts]) -> dict[str, str]:
@@ -1125,7 +1147,7 @@ def _facts(run: CountedRun, cells: Iterable[CellCounts]) -> dict[str, str]:
     facts |= {f"{name} version": value for name, value in versions.items()}
     if git:
         changed = " with changes" if git.get("dirty") else ""
-        facts["git revision"] = f"{str(git.get('revision'))[:12]}{changed}"
+        facts[REVISION] = f"{str(git.get('revision'))[:12]}{changed}"
     for cell in cells:
         facts |= {"model": cell.model, "agent": cell.agent or NO_AGENT}
         facts |= {f"{SETTING}{name}": value for name, value in cell.settings.items()}

@@ -9,6 +9,8 @@ from cheesebench.statistics.wording import plural
 
 #: The remedy for a comparison that is undecided only because it has too few subjects.
 MORE_SUBJECTS = "More subjects would decide: bless a run with more --subjects, and compare with that run."
+#: Maximum number of settings that a sentence names.
+SHOWN = 3
 
 
 def sentence(status: int, gates: bool, parts: Iterable[str]) -> str:
@@ -19,11 +21,29 @@ def sentence(status: int, gates: bool, parts: Iterable[str]) -> str:
     return f"Exit code {status}{gate}: {'; '.join(parts)}."
 
 
+def other_settings(compared: RunComparison) -> list[str]:
+    """Return a part of the sentence if the runs have other settings, which the answer
+    is then about, too.
+    """
+    found = [
+        f"{name} {here}, not {there}" for name, here, there in compared.other_settings
+    ]
+    if not found:
+        return []
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    shown = "; ".join(found[:SHOWN])
+    return [f"not run with the settings of {compared.second} ({shown}{more})"]
+
+
 def kept(compared: RunComparison, gates: bool) -> str:
     """Return the result of a comparison that is not counted as a failure."""
     if not (compared.worse or compared.undecided):
-        cells = sum(len(model.cells) for model in compared.models)
-        return f"no loss against {compared.second} on {plural(cells, 'protocol')}"
+        cells = [cell for _, cell in compared.cells]
+        excluded = dict.fromkeys(
+            cell.excluded for cell in cells if cell.answer == "no loss"
+        )
+        no = " or ".join(excluded) or "no loss"
+        return f"{no} against {compared.second} on {plural(len(cells), 'protocol')}"
     option = "this --compare-fail" if gates else "no --compare-fail"
     return f"{loss(compared, '')}, which {option} counts as a failure"
 

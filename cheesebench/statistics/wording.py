@@ -451,7 +451,7 @@ def doubts(
         shares.append(
             f"{percent(malformed / (calls + malformed))} of answers malformed or refused"
         )
-    if missing:
+    if 0 < missing < planned:  # of a cell without any trial there are no numbers
         shares.append(f"{percent(missing / planned)} of trials missing")
     return tuple(shares)
 
@@ -466,11 +466,9 @@ def _of_replies(kinds: Mapping[str, int], calls: int) -> list[str]:
 
 def with_doubts(cell: CellResult) -> str:
     """Return the reason of a verdict with any doubts about its numbers."""
-    return (
-        f"{cell.reason} Doubtful: {'; '.join(cell.warnings)}."
-        if cell.warnings
-        else cell.reason
-    )
+    if not cell.warnings or cell.verdict is Verdict.ERROR:  # it has no numbers
+        return cell.reason
+    return f"{cell.reason} Doubtful: {'; '.join(cell.warnings)}."
 
 
 def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
@@ -529,8 +527,8 @@ def with_causes(cell: CellResult) -> str:
     if cell.reason.startswith(NEVER_ACTED):
         return cell.reason
     more = len(cell.causes) - 1
-    others = f" ({more} other {'cause' if more == 1 else 'causes'})" if more else ""
-    return f"{cell.reason} Cause: {cell.causes[0]}{others}"
+    others = f" ({plural(more, 'other cause')})" if more else ""
+    return f"{cell.reason} Cause: {cell.causes[0].rstrip('.')}{others}."
 
 
 def shares(found: ClassShares) -> str:

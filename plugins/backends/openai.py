@@ -168,7 +168,12 @@ class ChatCompletions:
                 "malformed",
                 f"does not speak HTTP ({quoted(str(error), 120)})",
             ),
-            ((Exception,), "connection", f"cannot be reached ({_reason(error)})"),
+            (
+                (aiohttp.ClientConnectorError,),
+                "connection",
+                f"cannot be reached ({_reason(error)})",
+            ),
+            ((Exception,), "connection", f"dropped the connection ({_reason(error)})"),
         )
         kind, said = next(one[1:] for one in faults if isinstance(error, one[0]))
         fault = self._fault(kind, said)

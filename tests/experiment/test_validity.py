@@ -17,6 +17,7 @@ from cheesebench.experiment.subjects import agent_seed, call_seed
 from cheesebench.records import Ceilings, CellPlan, TrialRecord
 from cheesebench.statistics import judge, summarise_run
 from cheesebench.statistics.plausibility import tail
+from cheesebench.summaries import summarise_log
 
 
 @pytest.fixture
@@ -95,6 +96,25 @@ def test_a_bug_that_stopped_every_subject_once_leaves_no_doubt(
         assert log.remarks(plan) == (
             "4 trials were run anew after a stop, over 1 resume.",
         )
+
+
+def test_a_cause_that_stops_subjects_in_several_trials_is_one(
+    stranger: ModuleType, tmp_path: Path
+) -> None:
+    cells = stranger.cells(["walker"], subjects=3, names=["corridor"])
+    [plan] = cells
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        log.write_missing(plan, 0, "stopped in trial 2: the disk is full")
+        for subject in (1, 2):
+            log.write_missing(
+                plan, subject, f"stopped in trial {subject}: out of memory"
+            )
+        causes = log.causes()
+        assert causes == {
+            plan.key: ("out of memory", "stopped in trial 2: the disk is full")
+        }
+        [cell] = summarise_log(log, finished_only=False).cells
+        assert cell.reason.endswith(" Cause: out of memory (1 other cause).")
 
 
 def test_an_agent_that_ends_its_process_until_it_is_right_is_found_out(

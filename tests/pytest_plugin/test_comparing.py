@@ -21,6 +21,11 @@ from cheesebench.testing.fake_server import Call, FakeServer
 RUN = ("--model", "walker", "--protocols=lab", "--subjects=12", "-k", "east")
 
 
+def unescaped(path: Path) -> str:
+    """Return Markdown without what keeps its words from having another meaning."""
+    return re.sub(r"\\|<!-- -->", "", path.read_text(encoding="utf-8"))
+
+
 @pytest.fixture
 def baseline(project: pytest.Pytester) -> Path:
     """The baseline ``main``: a run of the walker on ``east``, in which lives are made
@@ -108,6 +113,11 @@ def test_every_reader_of_the_pipeline_is_told_of_a_regression(
         for line in result.outlines
     )
     said = " ".join(" ".join(result.outlines).split())
+    results = project.path / "results"
+    [run] = [one for one in results.glob("*/comment.md") if one.parent.name != "old"]
+    remedy = "unpack the artifact in your clone, and make this run the baseline: `cheesebench bless {} main`."
+    assert remedy.format(run.parent.name) in unescaped(run)
+    assert remedy.format(run.parent.name).replace("`", "") in said
     assert (
         "Warning: main does not have west (ascii_2d): a loss there would not be seen."
         in said
@@ -214,7 +224,8 @@ def test_a_budget_that_ends_in_the_middle_is_told_where_the_comparison_is(
     assert result.ret == 1
     comment = (project.path / "results/new/comment.md").read_text(encoding="utf-8")
     told = comment.partition("<details>")[0]
-    assert re.search(r"stopped in trial \d+: .*--max-tokens \d+ is reached", told)
+    cause = r"(stopped in trial \d+: )?the run has used .*--max-tokens \d+ is reached"
+    assert re.search(f"% of trials missing; {cause}", told)
 
 
 @pytest.mark.parametrize("given", [(), ("-n1",)], ids=["alone", "xdist"])
@@ -273,6 +284,48 @@ def test_of_a_model_that_never_acts_the_first_sentence_says_so(
     # The same again would not help, so nothing says how to continue.
     assert "To continue" not in said
     assert "start a new run (in CI: push a commit) with another --prompt" in said
+
+
+def test_a_model_that_acted_for_the_baseline_and_is_mute_now_has_another_remedy(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has changed is the model or its server, or else the settings."""
+    words = ["ACTIONS: FORWARD, FORWARD"]
+    gate = ("--compare=main", "--compare-fail=worse,undecided", "--junitxml=junit.xml")
+    with FakeServer(lambda call: words[0]) as server:
+        given = ("--model=openai/tiny", "--base-url", server.base_url, *RUN[2:])
+        assert project.runpytest_inprocess(*given, "--run-id=old").ret == 0
+        assert main(["bless", "old", "main"]) == 0
+        words[0] = "I cannot"
+        result = project.runpytest_inprocess(*given, *gate, "--run-id=new")
+        other = project.runpytest_inprocess(
+            *given, *gate, "--run-id=other", "--prompt=minimal"
+        )
+        monkeypatch.setenv("GITHUB_ACTIONS", "true")
+        in_ci = project.runpytest_inprocess(*given, *gate, "--run-id=job")
+    assert result.ret == other.ret == in_ci.ret == 1
+    remedy = (
+        "The model of main named actions when it was asked like this, so look at what has changed in the model or its "
+        "server (template, stop words, limits), and {}. To read a reply: {}. Neither "
+    )
+    show, push = "cheesebench show {} --protocol east --call 1", "push a commit"
+    here = remedy.format(f"start a new run (in CI: {push})", show.format("new"))
+    assert here in " ".join(" ".join(result.outlines).split())
+    said = " ".join(" ".join(other.outlines).split())
+    assert (
+        "red: not run with the settings of main (prompt minimal, not default)" in said
+    )
+    assert "Take the settings of main again, and start a new run" in said
+    unpacked = "in a clone in which the job's artifact is unpacked"
+    comment = project.path / "results" / "job" / "comment.md"
+    there = remedy.format(push, f"`{show.format('job')}`, {unpacked}")
+    assert there in unescaped(comment)
+    # One annotation for the job, and one for its protocol; one case is red.
+    annotations = [line for line in in_ci.outlines if line.startswith("::")]
+    assert len(annotations) == 2
+    assert "::error title=cheesebench::" in annotations[0]
+    suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
+    assert (suite.get("errors"), suite.get("failures")) == ("1", "0")
 
 
 def test_a_protocol_that_is_broken_is_named_with_its_remedy(

@@ -192,7 +192,8 @@ def job(
             if one.get("name") == "cheesebench.exit"
         }
         failures = [one.text or "" for one in suite.iter("failure")]
-        assert all(text.startswith(decision) for text in failures)
+        assert all(decision in text for text in failures)
+        assert not any(text.startswith(decision) for text in failures), "its own first"
         assert bool(failures) == ("FAILURES" in done.stdout.str())
         return int(done.ret), said
 
@@ -211,10 +212,17 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
             else walks(call)
         )
 
+    kept = "no loss of 30 points against main on 1 protocol"
     undecided = "undecided whether it is worse than main on east, where"
     for script, options, code, why in [
-        (walks, [], 0, "no loss against main on 1 protocol."),
-        (noisy, ["--run-id=noisy"], 0, "no loss against main on 1 protocol."),
+        (walks, [], 0, f"{kept}."),
+        (noisy, ["--run-id=noisy"], 0, f"{kept}."),
+        (
+            walks,
+            ["--run-id=other", "--prompt=minimal"],
+            0,
+            f"not run with the settings of main (prompt minimal, not default); {kept}.",
+        ),
         (
             lambda call: Answer(text="ACTIONS: STAY"),
             ["--run-id=worse"],
@@ -282,11 +290,34 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
     assert told.rstrip().endswith(
         "Check the environment variable with the key of this server."
     )
-    absent = project.runpytest(
-        *given[:1], "--base-url=http://127.0.0.1:9/v1", *given[3:]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (None, "*cannot be reached (*). Check that a server runs at this address *"),
+        (
+            Answer(status=500, error={"message": "CUDA out of memory"}),
+            "server: * answers 500: CUDA out of memory. Look at the server's log, and *",
+        ),
+        (
+            Answer(fault="reset"),
+            "connection: * dropped the connection (*). Look at the server's log, and *",
+        ),
+        (Answer(body=b""), "malformed: The answer is not JSON: (empty). Look at the *"),
+    ],
+)
+def test_a_server_that_does_not_answer_has_a_remedy_that_fits(
+    project: pytest.Pytester, answer: Answer | None, why: str
+) -> None:
+    with FakeServer(answer or "nothing is asked") as server:
+        url = server.base_url if answer else "http://127.0.0.1:9/v1"
+        given = ("--model=openai/tiny", "--base-url", url, "--protocols=lab")
+        result = project.runpytest(*given)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(
+        [f"ERROR: The model 'openai/tiny' does not answer: {why}"]
     )
-    assert absent.ret == 4
-    absent.stderr.fnmatch_lines(["*(--base-url)*takes minutes: wait until it answers*"])
 
 
 @pytest.mark.parametrize(

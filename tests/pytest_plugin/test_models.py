@@ -159,9 +159,8 @@ def test_a_server_that_dies_is_an_error_and_no_failure(
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(
         [
-            "*could not be run. This says nothing about the model*",
-            "*authentication: *",
-            "*--resume one*",
+            "*could not be run: *authentication: *",
+            "This says nothing about the model. *--resume one*",
         ]
     )
     with FakeServer(walk) as server:

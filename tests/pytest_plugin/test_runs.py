@@ -117,10 +117,11 @@ def test_every_reader_is_told_of_an_interruption(
         f"Exit code 2, interrupted by {number.name}: 1 of 1 cell is unfinished, so "
         "nothing is decided."
     )
-    remedy = (
-        "Continue the run with --resume one; a job that is run again does that by "
+    typed = (
+        "Continue the run with {}--resume one{}; a job that is run again does that by "
         "itself."
     )
+    remedy = typed.format("", "")
     lines = output.decode().splitlines()
     annotations = [line for line in lines if line.startswith("::error")]
     assert annotations == [f"::error title=cheesebench::{decision} {remedy}"]
@@ -135,10 +136,10 @@ def test_every_reader_is_told_of_an_interruption(
     ):
         text = path.read_text(encoding="utf-8")
         told = re.sub(r"<!--.*?-->\n|\\", "", text).split("\n\n")[1]
-        assert told == f"**{decision}** {remedy}", path
+        assert told == f"**{decision}** {typed.format('`', '`')}", path
     page = (project.path / "page.html").read_text(encoding="utf-8")
     assert '<p class="gate-says error">INTERRUPTED</p>' in page
-    assert f"<strong>{decision}</strong> {remedy}" in page
+    assert f"<strong>{decision}</strong> {typed.format('<code>', '</code>')}" in page
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
     assert (suite.get("errors"), suite.get("failures")) == ("1", "0")
     [case] = [one for one in suite.iter("testcase") if len(one)]

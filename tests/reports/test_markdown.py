@@ -64,7 +64,7 @@ def test_a_run_with_every_verdict(make_plan: MakePlan, make_run: MakeRun) -> Non
         == rows["cage"]["rate − rodent"]
         == "–"
     )
-    assert "100 % of trials missing" in rows["cage"]["remarks"]
+    assert "200 missing" in rows["cage"]["remarks"]
     undecided = section(report, "Undecided, and why")
     assert re.search(r"\*\*box\*\*: .* subjects would decide it", undecided)
     assert "**cage**" in undecided
