@@ -449,7 +449,7 @@ def test_the_run_of_a_stranger_that_no_run_writes_is_one_line(
         )
     result = project.runpytest_subprocess("--model", "replay:one", "lab")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "It was changed, or this is a mistake of CheeseBench" in str(result.stderr)
+    assert "The log was changed, or CheeseBench has a bug" in str(result.stderr)
     assert "Traceback" not in f"{result.stdout}{result.stderr}"
 
 
