@@ -216,7 +216,7 @@ _ERRORS = {
     214: "A rule (or an entry of `finish`) has both `go` and `end`.",
     215: "A watch rule has an exit or a clock.",
     216: "`until` can never hold: `count` is larger than `of`.",
-    217: "A reference's rate is outside 0 to 1, or its interval is reversed.",
+    217: "A reference's rate is outside 0 to 1, its spread is larger than any values have, or its interval is reversed.",
     218: "A number is impossible: a reward that divides by 0 or is infinite, a probability above 1, ...",
     219: "An end is called `timeout`, which is reserved for trials cut off by the limit.",
     220: "The reference is on `success`, which is not declared.",
@@ -272,6 +272,8 @@ _WARNINGS = {
     330: "A construct lacks the lesion that defines its kind, such as an amnesia for `memory`. Not validated.",
     331: "An event forgives errors, and a maze that is turned leaves too few places without landmarks.",
     332: "The animals are not those that are judged: drop-outs, other sessions, several groups, a name in two spellings.",
+    333: "The animals do not show how animals differ (there is one, or all are equal): their value is used as if exact.",
+    334: "The animals' mean is too uncertain for the margin: no number of subjects gives a PASS to a model as good.",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",

@@ -271,11 +271,11 @@ def mean_ability(model: ModelSummary, own: Sequence[CellResult]) -> str:
 
 
 def declared_in(cells: Iterable[CellResult]) -> str:
-    """Return ``, declared in star_maze``: the protocols of a mean over rodents for
-    which no animals are known.
+    """Return ``, 3 declared``: for how many of the rodents in a mean no animals are
+    known.
     """
-    names = [cell.plan.label for cell in cells if origin(cell) == DECLARED]
-    return f", declared in {', '.join(names)}" if names else ""
+    declared = sum(origin(cell) == DECLARED for cell in cells)
+    return f", {declared} declared" if declared else ""
 
 
 def _passes_by_origin(own: Sequence[CellResult]) -> str:
@@ -293,8 +293,8 @@ def _passes_by_origin(own: Sequence[CellResult]) -> str:
         for cells in sorts.values()
     )
     return (
-        f" PASS against animals measured in the same task: {measured}; against declared numbers and analogies: "
-        f"{others}."
+        f" PASS: {measured} against animals measured in this task, {others} against other numbers (declared, or an "
+        "analogy)."
     )
 
 
@@ -561,8 +561,8 @@ def undecidable(cells: Iterable[CellResult]) -> list[str]:
     if not zones:
         return []
     return [
-        "With enough subjects, PASS from the upper of these rates and FAIL below the lower one; in between no number of "
-        f"subjects decides, because the animals are a sample: {', '.join(zones)}."
+        "PASS from the upper rate, FAIL below the lower; in between no number of subjects decides, because the animals "
+        f"are a sample: {', '.join(zones)}."
     ]
 
 

@@ -423,11 +423,7 @@ def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
         mean = f"Mean pass rate {over}{' ' if over else ''}**{percent(model.overall.mean)}** ({words.limits(model.overall)})"
         rodent = words.rodent_mean(cells)
         declared = words.declared_in(words.averaged(cells))
-        against = (
-            ""
-            if rodent is None
-            else f"; rodent {percent(rodent)}{words.escape(declared)}"
-        )
+        against = "" if rodent is None else f"; rodent {percent(rodent)}{declared}"
         sentences.append(f"{mean}{against}.")
     if ability := words.mean_ability(model, cells):
         sentences.append(words.escape(ability))

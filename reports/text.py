@@ -34,11 +34,6 @@ NARROW, WIDE = 80, 120
 _ALIGNMENT = ("left", "left", "right", "right", "right", "right")
 #: Minimum number of characters shown of a protocol's name.
 _LEAST = 12
-#: Note below a table with numbers in brackets.
-BRACKETS = (
-    "A rodent in brackets is not one that was measured in this task: its number is declared, invented, or an analogy "
-    "(another event, or animals of another task)."
-)
 #: Columns of a control's table that fit; the other reports also have the rates' own
 #: intervals.
 _CONTROL_COLUMNS = (0, 1, 3, 5, 6, 7)
@@ -169,8 +164,7 @@ def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
         if (found := cells.passed_by(cell))
     ]
     read = (*cells.ability_footnotes(own), *cells.undecidable(own))
-    brackets = BRACKETS if any(map(cells.origin, own)) else ""
-    return [*filter(None, [cells.mean_ability(model, own), brackets, *read, *simple])]
+    return [*filter(None, [cells.mean_ability(model, own), *read, *simple])]
 
 
 def _grid(found: Grid, width: int) -> str:

@@ -23,14 +23,16 @@ from cheesebench.commands.common import (
 from cheesebench.experiment.settings import Given
 from cheesebench.functions import forecast_of
 from cheesebench.options import OPTIONS
-from cheesebench.planning import too_short
+from cheesebench.planning import simulation, too_short
 from cheesebench.statistics.ability import ability
+from cheesebench.statistics.question import thresholds
 from cheesebench.statistics.summary import to_plain
 from cheesebench.statistics.wording import on_scale
 
 if TYPE_CHECKING:
     from cheesebench.planning import CellForecast, Forecast
     from cheesebench.planning.earlier import Manner
+    from cheesebench.records import CellPlan
 
 #: Width of the printed text, in columns.
 WIDTH = 80
@@ -125,6 +127,7 @@ def _text(found: Forecast, max_cost: float | None) -> str:
     if claiming:
         parts += [
             _outlooks(claiming),
+            *map(_filled, _more_subjects(claiming)),
             *filter(None, [_filled(_abilities(claiming))]),
             _filled(_all_pass(found)),
             _filled(_NUMBERS + _assumed(claiming)),
@@ -298,6 +301,41 @@ def _outlooks(cells: Sequence[CellForecast]) -> str:
         *span,
     )
     return table(headers, rows)
+
+
+def _more_subjects(cells: Sequence[CellForecast]) -> Iterator[str]:
+    """Yield how many subjects a model as good as the animals needs to pass in 80 % of
+    runs, where it passes in fewer.
+    """
+    said, never = [], []
+    for cell in cells:
+        _, own, _ = cell.outlooks.values()
+        if own.passes >= simulation.MUST_PASS:
+            continue
+        if _is_hopeless(cell.plan):
+            never.append(one_line(cell.plan.protocol))
+        else:
+            number = cell.needed or f"more than {simulation.MOST_NEEDED}"
+            said.append(f"{_name(cell, cells)} {number}")
+    if said:
+        yield (
+            f"About so many subjects give 80 % 'animals ✔': {', '.join(said)}. --design sequential runs as many as a "
+            "verdict takes, up to 120."
+        )
+    if never:
+        yield (
+            f"No number of subjects gives a model as good as the animals a PASS in {', '.join(never)}: the animals' mean "
+            "is too uncertain for the margin (cheesebench lint has the remedy)."
+        )
+
+
+def _is_hopeless(plan: CellPlan) -> bool:
+    """Return whether a model as good as the animals never passes."""
+    assert plan.reference is not None
+    needed, _ = thresholds(plan.reference, plan.margin)
+    is_higher = plan.measured is None or plan.measured.better == "higher"
+    value = plan.reference.value
+    return needed >= value if is_higher else needed <= value
 
 
 def _abilities(cells: Sequence[CellForecast]) -> str:

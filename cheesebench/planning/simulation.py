@@ -32,6 +32,8 @@ MOST_SIMULATED = 2000
 #: Number of subjects up to which all runs are played, because most are decided by then.
 _SHORT = 30
 _GRID = 512
+#: Number of subjects up to which it is said how many are needed.
+MOST_NEEDED = 300
 
 #: With ``MOST`` subjects the declared animal must pass. With each number in ``COHORTS``
 #: it must not fail.
@@ -201,6 +203,21 @@ def simulate(
         if not len(left):
             break
     return Simulated(float(passed.mean()), float(failed.mean()), counted)
+
+
+def subjects_needed(
+    question: Question, subjects: Subjects, *, seed: int, goal: float
+) -> int | None:
+    """Return the number of subjects with which these pass in ``MUST_PASS`` of runs;
+    None if ``MOST_NEEDED`` are too few.
+    """
+    import numpy as np
+
+    scores = subjects.draw((RUNS // 2, MOST_NEEDED), seed)
+    found = question.play(scores, scores, goal=goal)
+    decided = np.where(found.passed, found.decided, MOST_NEEDED + 1)
+    needed = int(np.quantile(decided, MUST_PASS, method="higher"))
+    return needed if needed <= MOST_NEEDED else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

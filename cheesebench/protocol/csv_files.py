@@ -324,7 +324,10 @@ def _animals(
         key = row and (row[:2] if columns in SAID else line)
         if row is None:
             wrong = f"'{','.join(cells)[:100]}' is not a valid row{why_not(given, columns)}."
-            file.error(wrong, f"Write {SAID.get(columns, SAID[MEASURED])}.", line)
+            remedy = f"Write {SAID.get(columns, SAID[MEASURED])}."
+            if any(cell.strip().lower() in _MISSING for cell in given[2:]):
+                remedy = "Leave the row out: what was not measured has no row."
+            file.error(wrong, remedy, line)
         elif key in found:
             twice = f"Session {row[1]} of '{row[0]}' appears twice."
             file.error(twice, file.kind.keep, line)
@@ -379,6 +382,10 @@ class _Groups:
                 file.diagnostics.warning(332, Position(file.path, 1, 1), said, remedy)
 
 
+#: Names of columns with shares of trials.
+_PERCENT = re.compile(r"%|perc|pct|rate|share|accuracy|correct", re.IGNORECASE)
+
+
 def _where(header: Sequence[str], columns: tuple[str, ...]) -> list[int]:
     """Return the indices of the columns in a header. Raises TableError."""
     missing = [name for name in columns if name not in header]
@@ -393,6 +400,12 @@ def _how_to_name(
 ) -> str:
     if len(header) == 1 and all(name in header[0] for name in columns):
         return "Separate the cells by commas, not by blanks."
+    percent = [name for name in header if _PERCENT.search(name)]
+    if columns == COLUMNS and percent and {*missing} & {*COLUMNS[2:]}:
+        return (
+            f"'{percent[0][:40]}' does not say of how many trials: write how many there were and how many passed, or "
+            "instead of 'animals' the 'value', 'sd' and 'n_animals'."
+        )
     if {*missing} <= {name.lower() for name in header}:
         return f"Write the names in lower case: {','.join(columns)}."
     return f"The first line names the columns: {','.join(columns)}."
@@ -453,6 +466,10 @@ def _no_number(cell: str, whole: bool) -> str:
     if re.fullmatch(r"-[0-9.]+", cell):
         return "below 0"
     return "no whole number" if whole else "not a number"
+
+
+#: Cells of tables that stand for a missing number.
+_MISSING = ("", "na", "n/a", "nan", "none", "null")
 
 
 def _number(column: str, cell: object) -> float | None:

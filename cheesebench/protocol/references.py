@@ -19,6 +19,7 @@ from cheesebench.protocol.expressions import Classes
 from cheesebench.protocol.specification import Dose, ReferenceSpec, Specification
 from cheesebench.redaction import quoted
 from cheesebench.source import Node
+from cheesebench.statistics.question import thresholds
 
 #: Maximum difference of numbers that count as equal, because they are equal when
 #: rounded to two digits.
@@ -133,7 +134,10 @@ class _Resolver:
             self._check_sessions(value, computed.value, over)
             self._check_curve(given)
             self._check_animals(given.rows, over or tuple(self.judged))
-        return self._reference(value, sd, n, given, over)
+        found = self._reference(value, sd, n, given, over)
+        if primary and len(self.diagnostics.errors) == before:
+            self._check_precision(found, is_counted=bool(given.rows))
+        return found
 
     def _reference(
         self,
@@ -164,6 +168,42 @@ class _Resolver:
             range=written.range,
             dose=self._dose(given.rows, over or tuple(self.judged)),
         )
+
+    def _check_precision(self, found: ReferenceSpec, *, is_counted: bool) -> None:
+        """Warn (333) of animals that do not show how animals differ, and (334) of a
+        mean that is too uncertain for the margin.
+        """
+        n, is_alone = found.n_animals, found.n_animals == 1
+        if not found.has_spread and (is_counted or is_alone) and not found.interval:
+            one = "One animal does" if is_alone else f"{n} animals that are equal do"
+            sentence = f"{one} not show how animals differ: the value is used as if it were exact."
+            remedy = "Add animals; fewer than five seldom decide anything."
+            self.diagnostics.warning(333, self._place("animals"), sentence, remedy)
+        elif found.better != "alike":
+            self._check_margin(found)
+
+    def _check_margin(self, found: ReferenceSpec) -> None:
+        margin = self.spec.document.margin if found.better is None else found.margin
+        if margin is None:
+            return
+        sign, (low, high) = (
+            -1 if found.better == "lower" else 1,
+            found.range or (0.0, 1.0),
+        )
+        passes, fails = thresholds(found.record, margin)
+        off = margin + sign * (passes - found.value)
+        if off < margin:
+            return
+        worst, animals = low if sign > 0 else high, f"{found.n_animals} animals"
+        none_fails = sign * (fails - worst) <= 0
+        sentence = (
+            f"The mean of {animals if found.n_animals else 'the animals'} may be off by {off:.2g}, which the margin of "
+            f"{margin:g} does not cover: a model as good as they are never passes"
+            f"{', and none ever fails' if none_fails else ''}, however many subjects are run."
+        )
+        wider = "" if none_fails else f", or set 'margin' above {off:.2g}"
+        place = self._place("margin" if found.margin else "animals")
+        self.diagnostics.warning(334, place, sentence, f"Add animals{wider}.")
 
     def _dose(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> Dose | None:
         """Return the training of the animals: as written or, if it is not written, as
@@ -280,6 +320,7 @@ class _Resolver:
         spreads = [*(getattr(written, key) for key in given), *written.curve_sd]
         if any(spread < 0 for spread in spreads):
             self._error("A standard deviation is never below 0.", "Remove the sign.")
+        self._check_largest_spread()
         if given and written.n_animals is None and not written.animals:
             self._error(
                 f"'{given[0]}' needs the number of animals.",
@@ -287,6 +328,37 @@ class _Resolver:
                 given[0],
             )
         self._check_curve_sd()
+
+    def _check_largest_spread(self) -> None:
+        """Report (217) a standard deviation that no values in the range have, such as
+        one in percent.
+        """
+        written, n = self.written, self.written.n_animals
+        low, high = (
+            (0.0, 1.0)
+            if written.measure == "success"
+            else written.range or (0.0, math.inf)
+        )
+        # Half of the animals at either end; the most is that of two animals.
+        most = (high - low) / 2 * math.sqrt(n / (n - 1) if n and n > 1 else 2)
+        spreads = {
+            "sd": written.sd,
+            "sem": written.sem and written.sem * math.sqrt(n or 1),
+        }
+        by_key = [*spreads.items(), *(("curve_sd", one) for one in written.curve_sd)]
+        for key, spread in by_key:
+            if spread is not None and spread > most + ROUNDING:
+                sentence = (
+                    f"Values from {low:g} to {high:g} have a standard deviation of at most {most:.2g}, and '{key}' "
+                    f"makes it {spread:.3g}."
+                )
+                remedy = (
+                    "Write 0.06 for 6 points."
+                    if high == 1
+                    else "Use the unit of the values."
+                )
+                self.diagnostics.error(217, self._place(key), sentence, remedy)
+                return
 
     def _check_curve_sd(self) -> None:
         written = self.written
@@ -565,12 +637,20 @@ class _Resolver:
         self._check_later_sessions(lived)
         if self.written.measure != "success":
             return  # A measure need not have a value in each session.
-        short = [name for name, own in lived.items() if not {*sessions} <= own]
-        if short and len(short) < len(lived):
-            lacks = in_words(sorted({*sessions} - lived[short[0]]))
+        lacks = {
+            name: lacking
+            for name, own in lived.items()
+            if (lacking := sorted({*sessions} - own))
+        }
+        if lacks and len(lacks) < len(lived):
+            said = [
+                f"'{quoted(name, 40)}' {in_words(lacking)}{' (not counted)' * (len(lacking) == len(sessions))}"
+                for name, lacking in lacks.items()
+            ]
+            more = f" and {len(said) - 8} more" if len(said) > 8 else ""
             sentence = (
-                f"{len(short)} of {len(lived)} animals lack sessions that count (first '{quoted(short[0], 40)}', "
-                f"{lacks})."
+                f"{len(lacks)} of {len(lived)} animals lack sessions that count, and are judged by those that they have: "
+                f"{', '.join(said[:8])}{more}."
             )
             remedy = "Leave out animals that dropped out, or name sessions that all have in 'over'."
             self.diagnostics.warning(332, self._place("animals"), sentence, remedy)

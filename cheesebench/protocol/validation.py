@@ -119,22 +119,28 @@ def doubts(specification: Specification) -> Iterator[Doubt]:
                 329,
                 ("construct", "abolished_by", number),
                 f"'{lesion}' may leave {at_most:g}, which is more than {judged.value:g} less the margin of {margin:g}.",
-                _remedy_of_room(specification, judged, room),
+                _remedy_of_room(specification, judged, room, at_most),
             )
 
 
 def _remedy_of_room(
-    specification: Specification, judged: ReferenceSpec, room: float
+    specification: Specification, judged: ReferenceSpec, room: float, at_most: float
 ) -> str:
     """Return the remedy for a lesion that leaves more than the animals' value minus the
     margin.
     """
     if judged.over and judged.over != tuple(specification.judged_sessions):
         return "Correct 'over' first: the animals' value is of other sessions than the pass rate."
-    lower = math.floor(room * 1000 + 1e-6) / 1000
-    if lower > 0:
-        return f"Lower 'margin' to {lower:g}."
-    return "Change the task so that the lesion leaves less."
+    left, lower = (
+        math.floor(limit * 1000 + 1e-6) / 1000
+        for limit in (at_most - (specification.document.margin - room), room)
+    )
+    narrower = f"; if it leaves more, lower 'margin' to {lower:g}" if lower > 0 else ""
+    return (
+        f"Lower 'at_most' to {left:g}{narrower}."
+        if left > 0
+        else "Change the task so that the lesion leaves less."
+    )
 
 
 def life_hash(specification: Specification) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from cheesebench.amounts import number, per_hundred, percent, points, rounded, signed
 from cheesebench.interfaces import Value
-from cheesebench.records import CellCalls, CellPlan
+from cheesebench.records import CellCalls, CellPlan, ReferenceValue
 from cheesebench.statistics.by_answer import ByAnswer
+from cheesebench.statistics.question import animals_interval
 from cheesebench.statistics.sample import Sample
 from cheesebench.statistics.summary import CellResult, ClassShares, Game, Verdict
 
@@ -243,7 +245,7 @@ def verdict(cell: CellResult) -> str:
     else:
         assert plan.reference is not None
         against = (
-            f"against {amount(plan, plan.reference.value)} ({plan.species or 'rodent'})"
+            f"against {amount(plan, plan.reference.value)} ({_animals(plan.reference)})"
         )
         if cell.judged is not None:
             rates = f"The mean of {cell.judged.measure} is {number(cell.judged.mean)}, {against}"
@@ -251,6 +253,14 @@ def verdict(cell: CellResult) -> str:
             assert cell.rate is not None
             rates = f"{percent(cell.rate)} of trials succeed, {against}"
     return " ".join([f"{rates}: {_betting(cell)}", *_caveats(cell), *_memory(plan)])
+
+
+def _animals(reference: ReferenceValue) -> str:
+    """Return the species that the number is of, in few words: ``mouse``, or ``mouse in
+    the paper, declared``.
+    """
+    named = re.split("[,;:]", reference.species)[0].strip() or "rodent"
+    return f"{named}, declared" if animals_interval(reference) is None else named
 
 
 def _memory(plan: CellPlan) -> list[str]:

@@ -25,6 +25,25 @@ def test_an_agent_that_acts_by_itself_is_free_and_has_power(run: Run) -> None:
     assert all(len(line) <= 80 for line in found.out.splitlines())
 
 
+def test_it_says_how_many_subjects_a_model_as_good_as_the_animals_needs(
+    run: Run, here: Path
+) -> None:
+    text = (here / "little.protocol.yaml").read_text(encoding="utf-8")
+    given = ("plan", "--model", "random", "--subjects", "3", "--protocols")
+    for sd, margin, said in (
+        (0.05, 0.2, r"About so many subjects give 80 % 'animals ✔': little \d+\."),
+        (0.05, 0.01, r"No number of subjects .* PASS in little: .* too uncertain"),
+    ):
+        animals = f"{{measure: success, value: 0.7, sd: {sd}, n_animals: 8, status: x}}"
+        path = here / "own.protocol.yaml"
+        head = text.partition("reference:")[0].partition("margin:")[0]
+        path.write_text(
+            f"{head}\nmargin: {margin}\nreference: [{animals}]\n", encoding="utf-8"
+        )
+        found = run(*given, path)
+        assert re.search(said, " ".join(found.out.split())), found
+
+
 def test_no_name_of_a_protocol_is_broken(run: Run) -> None:
     given = ("plan", "--model", "random", "--protocols", "morris_water_maze")
     for design, columns in (("sequential", 9), ("cohort", 6)):

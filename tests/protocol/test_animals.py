@@ -503,7 +503,7 @@ def test_rows_of_trials_are_counted(tmp_path: Path) -> None:
         (
             ("", ""),
             "m1,1,",
-            "(errors) is not a number. Write the animal, the session (from 1) and its value",
+            "(errors) is not a number. Leave the row out: what was not measured has no row.",
         ),
         (
             ("measure: errors", "measure: erors"),
@@ -568,7 +568,10 @@ def test_a_group_of_a_table_can_be_named_and_is_not_pooled_in_silence(
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("m1,1,4,1\nm1,2,4,3\nm2,1,4,2\n", "1 of 2 animals lack sessions that count"),
+        (
+            "m1,1,4,1\nm1,2,4,3\nm2,1,4,2\n",
+            "judged by those that they have: 'm2' session 2.",
+        ),
         ("M1,1,4,1\nM1,2,4,3\nm1,1,4,2\nm1,2,4,2\n", "are two animals"),
         (
             "m1,1,4,1\nm1,2,4,3\nm2,1,4,2\nm2,2,4,2\nm2,9,4,4\n",
@@ -591,7 +594,39 @@ def test_all_animals_may_have_gone_on_longer_than_the_schedule(tmp_path: Path) -
     rows = "".join(
         f"m{n},{session},4,{n}\n" for n in (1, 2) for session in (1, 2, 3, 4)
     )
-    assert findings(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}") == []
+    found = findings(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}")
+    assert [code for code, _ in found] == [334], "two animals are too few, and no more"
+
+
+def test_a_table_with_percentages_alone_is_told_what_it_lacks(tmp_path: Path) -> None:
+    table = "animal,session,pct_correct\nm1,1,80\n"
+    found = written(tmp_path, FOUR + NAMED, table)[1]
+    assert "'pct_correct' does not say of how many trials" in found[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("rows", "code", "said"),
+    [
+        ("a,1,9,5\na,2,9,6\n", 333, "One animal does not show how animals differ"),
+        ("a,1,9,5\na,2,9,5\nb,1,9,5\nb,2,9,5\n", 333, "2 animals that are equal"),
+        (
+            "a,1,9,5\na,2,9,6\nb,1,9,8\nb,2,9,8\n",
+            334,
+            "never passes, and none ever fails, however many subjects are run",
+        ),
+        (
+            "".join(f"a{n},{at},9,{6 + n % 3}\n" for n in range(9) for at in (1, 2)),
+            334,
+            "The mean of 9 animals may be off by 0.064, which the margin of 0.02 does not cover",
+        ),
+    ],
+)
+def test_animals_that_cannot_decide_anything(
+    tmp_path: Path, rows: str, code: int, said: str
+) -> None:
+    keys = f"{FOUR}margin: 0.02\n{NAMED}"
+    found = findings(tmp_path, keys, f"{HEADER}\n{rows}")
+    assert [one for one, text in found if said in text] == [code]
 
 
 def test_animals_at_the_ceiling_are_no_spread(tmp_path: Path) -> None:

@@ -235,6 +235,12 @@ ERRORS = {
     ),
     "until what cannot be": ("E216", "schedule: {one: {trials: 9, until: «{outcome: found, count: 4, of: 3}}}"),
     "rate above 1": ("E217", SCORED + "reference: [«{measure: success, value: 80, status: x}]"),
+    "a spread in percent": (
+        "E217", SCORED + "reference: [{measure: success, value: 0.84, sd: «6, n_animals: 8, status: x}]"
+    ),
+    "an error in percent": (
+        "E217", SCORED + "reference: [{measure: success, value: 0.84, sem: «2.4, n_animals: 8, status: x}]"
+    ),
     "interval backwards": ("E217", SCORED + "reference: [«{measure: success, value: 1, interval: [1, 0], status: x}]"),
     "two spreads": (
         "E226",
@@ -453,7 +459,11 @@ WARNINGS = {
     ),
     "animals with gaps": (
         "W326", "schedule: {one: {sessions: 2}}\n" + SCORED
-        + "reference: [{measure: success, animals: «[[m, 1, 4, 1]], status: x}]"
+        + "reference: [{measure: success, animals: «[[m, 1, 40, 20], [n, 1, 40, 21], [o, 1, 40, 20], [p, 1, 40, 21]], status: x}]"
+    ),
+    "one animal": ("W333", SCORED + "reference: [{measure: success, animals: «[[m, 1, 4, 1]], status: x}]"),
+    "too few animals": (
+        "W334", SCORED + "reference: [{measure: success, animals: «[[m, 1, 4, 1], [n, 1, 4, 4]], status: x}]"
     ),
     "more last trials than there are": ("W317", "schedule: {one: {trials: 5}}\nestimand: {last: «6}"),
     "a trial that no session has": ("W327", "schedule: {one: {trials: 10}}\nsuccess: «last == found and trial > 20"),
@@ -716,7 +726,9 @@ def test_the_margin_that_is_named_is_small_enough(
         return [one.remedy for one in examine(complete(text))[1] if one.code == 329]
 
     [remedy] = remedies("0.1")
-    named = re.fullmatch(r"Lower 'margin' to ([\d.]+)\.", remedy)
-    assert (named is None) == (value < 0.611)
-    if named is not None:
+    pattern = r"Lower 'at_most' to [\d.]+(?:; if it leaves more, lower 'margin' to ([\d.]+))?\."
+    named = re.fullmatch(pattern, remedy)
+    assert named is not None
+    assert (named[1] is None) == (value < 0.611)
+    if named[1] is not None:
         assert remedies(named[1]) == []

@@ -50,7 +50,7 @@ def test_a_failure_explains_itself_and_shows_a_film(project: pytest.Pytester) ->
     result.stdout.fnmatch_lines(
         [
             "*_ east[[]ascii_2d-statue[]] _*",
-            "FAIL: 0 % of trials succeed, against 60 % (mouse)*",
+            "FAIL: 0 % of trials succeed, against 60 % (mouse, declared)*",
             "  n           6 subjects x 20 trials (120/120 valid)",
             "  rate        0 %, 95 % interval 0 % to *",
             "  reference   60 % (mouse, nobody, made up)",
@@ -101,7 +101,7 @@ def test_the_reason_of_an_inconclusive_verdict_is_not_cut(
     result = project.runpytest("--model", "walker", "lab/few.protocol.yaml", "-v")
     said = " ".join(str(result.stdout).partition("INCONCLUSIVE")[2].split())
     reason = said.partition("[100%]")[2].partition("==")[0].strip()
-    assert reason.startswith("100 % of trials succeed, against 90 % (mouse)")
+    assert reason.startswith("100 % of trials succeed, against 90 % (mouse, declared)")
     assert reason.endswith(".")
 
 
