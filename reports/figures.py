@@ -332,7 +332,8 @@ def curves(
         axes.set_ylim(0, 1.02)
         drawing.rates_on(axes.yaxis)
         drawing.whole_ticks(axes)
-    figure.supxlabel("session", fontsize="small")
+    about = "session (an animal's may have other numbers of trials)"
+    figure.supxlabel(about, fontsize="small")
     figure.supylabel("pass rate", fontsize="small")
     drawing.shared_legend(figure)
     said = [
@@ -357,10 +358,15 @@ def _subjects(
 
 
 def _learning_animals(axes: Axes, cells: Sequence[CellResult], protocol: str) -> None:
-    """Draw the animals' curve with the standard deviation between them."""
-    found = (cell for cell in cells if cell.plan.protocol == protocol)
-    animals = next(map(words.rodent_rate, found), None)
-    if animals is None or not animals.curve:
+    """Draw the animals' curve with the standard deviation between them; without a
+    curve, their one number.
+    """
+    cell = next(cell for cell in cells if cell.plan.protocol == protocol)
+    animals = words.rodent_rate(cell)
+    if animals is None:
+        return
+    if not animals.curve:
+        _steady_animals(axes, cell, animals.value)
         return
     sessions = range(1, len(animals.curve) + 1)
     axes.plot(
@@ -375,6 +381,19 @@ def _learning_animals(axes: Axes, cells: Sequence[CellResult], protocol: str) ->
             color=drawing.RODENT,
             alpha=0.15,
             label="between rodents (SD)",
+        )
+
+
+def _steady_animals(axes: Axes, cell: CellResult, value: float) -> None:
+    """Draw the animals' number over the judged sessions, to which it is confined."""
+    judged = [point.session for point in cell.curve if point.judged]
+    if judged:
+        axes.plot(
+            [min(judged) - 0.3, max(judged) + 0.3],
+            [value, value],
+            color=drawing.RODENT,
+            linestyle="--",
+            label="rodent",
         )
 
 

@@ -113,22 +113,32 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
         "rodent": rodent if animals else [],
         "rodent_low": _edge(animals, spread, sessions, -1),
         "rodent_high": _edge(animals, spread, sessions, 1),
-        "reference": None if rodents is None else _percent(rodents.value),
+        "reference": _where_judged(
+            cell, None if rodents is None else rodents.value, sessions
+        ),
         "without": _without(cell, sessions),
         "subjects": [] if lived is None else _lines(lived, "pass rate", sessions, 100),
     }
 
 
-def _without(cell: CellResult, points: Iterable[int]) -> list[float | None]:
-    """Return, for each point of the curve, the highest rate of a subject without the
-    ability, in percent. It is None at points without judged trials, because the proof
-    covers only these. The list is empty without a proof.
+def _where_judged(
+    cell: CellResult, rate: float | None, points: Iterable[int]
+) -> list[float | None]:
+    """Return a rate in percent at each point with judged trials, to which it is
+    confined, and None at the others; empty without a rate.
     """
-    scale = cell.plan.ability
-    if scale is None:
+    if rate is None:
         return []
     judged = {point.session for point in cell.curve if point.judged}
-    return [_percent(scale.without) if n in judged else None for n in points]
+    return [_percent(rate) if n in judged else None for n in points]
+
+
+def _without(cell: CellResult, points: Iterable[int]) -> list[float | None]:
+    """Return the highest rate of a subject without the ability, in percent, where it
+    is proved; empty without a proof.
+    """
+    scale = cell.plan.ability
+    return _where_judged(cell, None if scale is None else scale.without, points)
 
 
 #: Maximum number of subjects drawn one by one, because more would blur.
@@ -271,7 +281,11 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
         "labels": list(range(1, last + 1)),
         "models": sets,
         "rodent": [_percent(rate) for rate in animals],
-        "reference": None if reference is None else _percent(reference.value),
+        "reference": _where_judged(
+            first,
+            None if reference is None else reference.value,
+            range(1, last + 1),
+        ),
         "without": _without(first, range(1, last + 1)),
         "text": words.clean("; ".join(said)),
     }

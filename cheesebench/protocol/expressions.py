@@ -332,6 +332,8 @@ _NO_GLYPHS = "A glyph cannot be compared: give the draw a column of names beside
 #: Triggers are keys of a rule, and do not belong in expressions.
 _TRIGGERS = ("enter", "inside", "press", "act", "after")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in")
+#: Words behind a number that are read as units of time.
+_UNITS = ("s", "sec", "second", "seconds", "ms", "min", "minutes", "step", "steps")
 _REMEDIES = {
     "=": "Write '==' to compare.",
     "&": "Write 'and'.",
@@ -428,23 +430,10 @@ class _Parser:
             )
         tree = self.disjunction()
         if token := self.peek():
-            remedy = (
-                "Write 'not (a in b)'."
-                if token.text == "not"
-                else "Join conditions with 'and' or 'or'."
-            )
-            if token.text == ",":
-                remedy = "Only the arguments of a function are separated by commas."
-            if (
-                self.at == 1
-                and self.tokens[0].text in _TRIGGERS
-                and token.kind == "name"
-            ):
-                remedy = f"A trigger is not an expression: write '{self.tokens[0].text}: {token.text}' as a key of a rule."
-            if token.text in _COMPARISONS:
-                remedy = "Compare two values at a time and join them with 'and'."
             raise ExpressionError(
-                token.offset, f"'{token.text}' is not expected here.", remedy
+                token.offset,
+                f"'{token.text}' is not expected here.",
+                self._remedy_for_rest(token),
             )
         return tree
 
@@ -528,6 +517,21 @@ class _Parser:
         elif self.tokens[-1].text == "%":
             remedy = "Write a share as a number: 0.8 for 80 %."
         return ExpressionError(self.end, "The expression ends too early.", remedy)
+
+    def _remedy_for_rest(self, token: _Token) -> str:
+        """Return what to do about a token behind a complete expression."""
+        first, before = self.tokens[0].text, self.tokens[self.at - 1]
+        if token.text == "not":
+            return "Write 'not (a in b)'."
+        if token.text == ",":
+            return "Only the arguments of a function are separated by commas."
+        if self.at == 1 and first in _TRIGGERS and token.kind == "name":
+            return f"A trigger is not an expression: write '{first}: {token.text}' as a key of a rule."
+        if token.text in _COMPARISONS:
+            return "Compare two values at a time and join them with 'and'."
+        if before.kind == "number" and token.text.lower() in _UNITS:
+            return "Time is counted in steps: write their number alone."
+        return "Join conditions with 'and' or 'or'."
 
     def parenthesised(self) -> Expression:
         tree = self.nested(self.disjunction)

@@ -246,7 +246,8 @@ def _report_null(node: Node, key: str, diagnostics: Diagnostics) -> None:
         316,
         node.key_position(key),
         f"'{key}: null' has nothing to delete here.",
-        did_you_mean(key, known).strip() or f"Write an empty mapping as '{key}: {{}}'.",
+        did_you_mean(key, known).strip()
+        or f"Indent what belongs to '{key}' below it, or write an empty mapping as '{key}: {{}}'.",
     )
 
 
@@ -546,6 +547,12 @@ def _report_bad_key(
     )
 
 
+#: Keys of a state that are read as states if they are indented too little.
+_KEYS_OF_STATES = [
+    (key,) for key in ("rules", "set", "count", "show", "say", "reward", "freeze")
+]
+
+
 def _report_misfit(
     root: Node, path: _Path, is_key: bool, expected: str, diagnostics: Diagnostics
 ) -> None:
@@ -568,6 +575,10 @@ def _report_misfit(
     remedy = f"Expected {expected}.{hint}"
     if expected.startswith(("a name", "the id")) and isinstance(value, str):
         remedy = look_alike(value) or remedy
+    if path[:2] == ("trial", "states") and path[2:] in _KEYS_OF_STATES:
+        remedy = f"Indent '{path[2]}' further: it belongs to the state above it."
+    if path == ("margin",) and isinstance(value, int | float) and value >= 1:
+        remedy = f"Write {value / 100:g} for {value:g} points."
     diagnostics.error(123, root.find(path).position, sentence, remedy)
 
 

@@ -22,13 +22,17 @@
   }
 
   // Proved for the judged points only, so the line has gaps; a single point is a dot.
+  // A number that holds for the judged points only.
+  function judged(name, values, colour, more) {
+    const single = values.filter((value) => value !== null).length === 1;
+    return line(name, values, colour, Object.assign({ spanGaps: false, pointRadius: single ? 2.5 : 0 }, more));
+  }
+
   function without(chart, c) {
-    const single = chart.without.filter((value) => value !== null).length === 1;
-    return line("without the ability", chart.without, c.random, { borderDash: [2, 4], borderWidth: 1.5, spanGaps: false, pointRadius: single ? 2.5 : 0 });
+    return judged("without the ability", chart.without, c.random, { borderDash: [2, 4], borderWidth: 1.5 });
   }
 
   function curve(chart, c) {
-    const all = (value) => chart.labels.map(() => value);
     const edge = { borderWidth: 0, backgroundColor: c.band, pointHitRadius: 0 };
     const sets = [
       line("lower bound", chart.low, c.band, edge),
@@ -41,7 +45,7 @@
       sets.push(line("rodent, upper bound", chart.rodent_high, c.animals, Object.assign({}, faint, { fill: "-1" })));
     }
     if (chart.rodent.length) sets.push(line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], pointRadius: 2, pointStyle: "rect" }));
-    else if (chart.reference !== null) sets.push(line("rodent", all(chart.reference), c.rodent, { borderDash: [7, 4] }));
+    else if (chart.reference.length) sets.push(judged("rodent", chart.reference, c.rodent, { borderDash: [7, 4] }));
     sets.push(...thin(chart.subjects, c));
     sets.push(line("model", chart.model, c.model, { pointRadius: chart.labels.length > 30 ? 0 : 2.5 }));
     return lines(chart.labels, sets, c);
@@ -93,9 +97,8 @@
         sets.push(line(one.name + ", upper bound", one.high, c.band, Object.assign({}, edge, { fill: "-1" })));
       });
     } else {
-      const all = (value) => chart.labels.map(() => value);
       if (chart.rodent.length) sets.push(line("rodent", chart.rodent, c.rodent, { borderDash: [7, 4], borderWidth: 1.5, pointRadius: 2, pointStyle: "rect" }));
-      else if (chart.reference !== null) sets.push(line("rodent", all(chart.reference), c.rodent, { borderDash: [7, 4], borderWidth: 1.5 }));
+      else if (chart.reference.length) sets.push(judged("rodent", chart.reference, c.rodent, { borderDash: [7, 4], borderWidth: 1.5 }));
       if (chart.without.length) sets.push(without(chart, c));
     }
     const made = lines(chart.labels, sets, c);

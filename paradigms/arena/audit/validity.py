@@ -368,7 +368,10 @@ def audit_cues(
         )
         if hidden:
             more = f" and {len(hidden) - MANY} more" if len(hidden) > MANY else ""
-            text = f"shown no differently from their absence: {', '.join(hidden[:MANY])}{more}"
+            text = (
+                f"shown no differently from their absence: {', '.join(hidden[:MANY])}{more}. A subject hides the cue of "
+                "the place where it stands: put the cue on a solid, or beside it"
+            )
         numbers: dict[str, object] = {"cues": len(seen), "hidden": hidden}
         yield AuditFinding(
             f"cues, {view.name}", "FAIL" if hidden else "ok", text, numbers
