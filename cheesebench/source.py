@@ -49,9 +49,8 @@ def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str
         return f"Is the quote in line {opened + 1} closed?"
     if "could not find expected ':'" in problem and ":" not in written:
         return "Write 'key: value'."
-    if "mapping values" in problem and column == line.find(":"):
-        return "Indent this line and the key above it alike."
-    if "mapping values" in problem and written.count(": ") > 1:
+    is_value = column != line.find(":")
+    if "mapping values" in problem and is_value and written.count(": ") > 1:
         return "Quote a text that contains a colon."
     if "alphabetic or numeric" in problem or "cannot start any token" in problem:
         return "Put glyphs such as '*', '&' and '@' in quotes."

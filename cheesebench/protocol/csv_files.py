@@ -324,10 +324,7 @@ def _animals(
         key = row and (row[:2] if columns in SAID else line)
         if row is None:
             wrong = f"'{','.join(cells)[:100]}' is not a valid row{why_not(given, columns)}."
-            remedy = f"Write {SAID.get(columns, SAID[MEASURED])}."
-            if any(cell.strip().lower() in _MISSING for cell in given[2:]):
-                remedy = "Leave the row out: what was not measured has no row."
-            file.error(wrong, remedy, line)
+            file.error(wrong, _remedy_of_row(given, columns), line)
         elif key in found:
             twice = f"Session {row[1]} of '{row[0]}' appears twice."
             file.error(twice, file.kind.keep, line)
@@ -340,6 +337,12 @@ def _animals(
 
 #: Names of columns that distinguish animals which should not be pooled.
 _GROUPS = ("group", "genotype", "treatment", "condition", "lesion", "drug")
+
+
+def _remedy_of_row(given: Sequence[str], columns: tuple[str, ...]) -> str:
+    if any(cell.strip().lower() in _MISSING for cell in given[2:]):
+        return "Leave the row out: what was not measured has no row."
+    return f"Write {SAID.get(columns, SAID[MEASURED])}."
 
 
 class _Groups:
@@ -386,6 +389,11 @@ class _Groups:
 _PERCENT = re.compile(r"%|perc|pct|rate|share|accuracy|correct", re.IGNORECASE)
 
 
+def _share_of(header: Sequence[str]) -> str:
+    """Return the name of a column with shares of trials; empty without one."""
+    return next(filter(_PERCENT.search, header), "")
+
+
 def _where(header: Sequence[str], columns: tuple[str, ...]) -> list[int]:
     """Return the indices of the columns in a header. Raises TableError."""
     missing = [name for name in columns if name not in header]
@@ -400,10 +408,10 @@ def _how_to_name(
 ) -> str:
     if len(header) == 1 and all(name in header[0] for name in columns):
         return "Separate the cells by commas, not by blanks."
-    percent = [name for name in header if _PERCENT.search(name)]
-    if columns == COLUMNS and percent and {*missing} & {*COLUMNS[2:]}:
+    share = _share_of(header)
+    if share and columns[:4] == COLUMNS and {*missing} & {*COLUMNS[2:]}:
         return (
-            f"'{percent[0][:40]}' does not say of how many trials: write how many there were and how many passed, or "
+            f"'{share[:40]}' does not say of how many trials: write how many there were and how many passed, or "
             "instead of 'animals' the 'value', 'sd' and 'n_animals'."
         )
     if {*missing} <= {name.lower() for name in header}:

@@ -130,12 +130,11 @@ class _Resolver:
         n = written.n_animals or computed.n
         sd = self._sd(computed, n)
         self._check_judged(value, sd, n)
+        found = self._reference(value, sd, n, given, over)
         if primary:
             self._check_sessions(value, computed.value, over)
             self._check_curve(given)
             self._check_animals(given.rows, over or tuple(self.judged))
-        found = self._reference(value, sd, n, given, over)
-        if primary and len(self.diagnostics.errors) == before:
             self._check_precision(found, is_counted=bool(given.rows))
         return found
 
@@ -173,6 +172,8 @@ class _Resolver:
         """Warn (333) of animals that do not show how animals differ, and (334) of a
         mean that is too uncertain for the margin.
         """
+        if self.diagnostics.errors:
+            return
         n, is_alone = found.n_animals, found.n_animals == 1
         if not found.has_spread and (is_counted or is_alone) and not found.interval:
             one = "One animal does" if is_alone else f"{n} animals that are equal do"
@@ -186,20 +187,21 @@ class _Resolver:
         margin = self.spec.document.margin if found.better is None else found.margin
         if margin is None:
             return
-        sign, (low, high) = (
-            -1 if found.better == "lower" else 1,
-            found.range or (0.0, 1.0),
-        )
+        sign = -1 if found.better == "lower" else 1
         passes, fails = thresholds(found.record, margin)
         off = margin + sign * (passes - found.value)
         if off < margin:
             return
-        worst, animals = low if sign > 0 else high, f"{found.n_animals} animals"
-        none_fails = sign * (fails - worst) <= 0
+        worst = (found.range or (0.0, 1.0))[sign < 0]
+        self._report_margin(found, margin, off, none_fails=sign * (fails - worst) <= 0)
+
+    def _report_margin(
+        self, found: ReferenceSpec, margin: float, off: float, *, none_fails: bool
+    ) -> None:
+        animals = f"{found.n_animals} animals" if found.n_animals else "the animals"
         sentence = (
-            f"The mean of {animals if found.n_animals else 'the animals'} may be off by {off:.2g}, which the margin of "
-            f"{margin:g} does not cover: a model as good as they are never passes"
-            f"{', and none ever fails' if none_fails else ''}, however many subjects are run."
+            f"The mean of {animals} may be off by {off:.2g}, which the margin of {margin:g} does not cover: a model as "
+            f"good as they are never passes{', and none ever fails' if none_fails else ''}, however many subjects are run."
         )
         wider = "" if none_fails else f", or set 'margin' above {off:.2g}"
         place = self._place("margin" if found.margin else "animals")
@@ -334,31 +336,23 @@ class _Resolver:
         one in percent.
         """
         written, n = self.written, self.written.n_animals
-        low, high = (
-            (0.0, 1.0)
-            if written.measure == "success"
-            else written.range or (0.0, math.inf)
-        )
+        low, high = written.range or (0.0, math.inf)
+        if written.measure == "success":
+            low, high = 0.0, 1.0
         # Half of the animals at either end; the most is that of two animals.
-        most = (high - low) / 2 * math.sqrt(n / (n - 1) if n and n > 1 else 2)
-        spreads = {
-            "sd": written.sd,
-            "sem": written.sem and written.sem * math.sqrt(n or 1),
-        }
-        by_key = [*spreads.items(), *(("curve_sd", one) for one in written.curve_sd)]
-        for key, spread in by_key:
-            if spread is not None and spread > most + ROUNDING:
-                sentence = (
-                    f"Values from {low:g} to {high:g} have a standard deviation of at most {most:.2g}, and '{key}' "
-                    f"makes it {spread:.3g}."
-                )
-                remedy = (
-                    "Write 0.06 for 6 points."
-                    if high == 1
-                    else "Use the unit of the values."
-                )
-                self.diagnostics.error(217, self._place(key), sentence, remedy)
-                return
+        most = (high - low) / 2 * math.sqrt(1 + 1 / max(1, (n or 2) - 1))
+        sem = (written.sem or 0.0) * math.sqrt(n or 1)
+        spreads = {"sd": written.sd or 0.0, "sem": sem}
+        spreads["curve_sd"] = max(written.curve_sd, default=0.0)
+        key, spread = max(spreads.items(), key=lambda one: one[1])
+        if spread > most + ROUNDING:
+            sentence = (
+                f"Values from {low:g} to {high:g} have a standard deviation of at most {most:.2g}, and '{key}' makes it "
+                f"{spread:.3g}."
+            )
+            self.diagnostics.error(
+                217, self._place(key), sentence, "Write 0.06 for 6 % of the range."
+            )
 
     def _check_curve_sd(self) -> None:
         written = self.written

@@ -575,11 +575,17 @@ def _report_misfit(
     remedy = f"Expected {expected}.{hint}"
     if expected.startswith(("a name", "the id")) and isinstance(value, str):
         remedy = look_alike(value) or remedy
-    if path[:2] == ("trial", "states") and path[2:] in _KEYS_OF_STATES:
-        remedy = f"Indent '{path[2]}' further: it belongs to the state above it."
-    if path == ("margin",) and isinstance(value, int | float) and value >= 1:
-        remedy = f"Write {value / 100:g} for {value:g} points."
+    remedy = _slip(path, value) or remedy
     diagnostics.error(123, root.find(path).position, sentence, remedy)
+
+
+def _slip(path: _Path, value: object) -> str:
+    """Return the remedy for a usual slip; empty for any other misfit."""
+    if path[:2] == ("trial", "states") and path[2:] in _KEYS_OF_STATES:
+        return f"Indent '{path[2]}' further: it belongs to the state above it."
+    if path == ("margin",) and isinstance(value, int | float) and value >= 1:
+        return f"Write {value / 100:g} for {value:g} points."
+    return ""
 
 
 #: Descriptions of values that have a short form, by model.

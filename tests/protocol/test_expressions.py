@@ -189,6 +189,12 @@ GLYPH = "A glyph cannot be compared: give the draw a column of names beside it, 
         ("f(a", 3, "f() takes one name.", "Close the parenthesis after it."),
         ("f(and)", 2, "f() takes one name.", "Name a zone, a group or a set."),
         ("a b", 2, "'b' is not expected here.", "Join conditions with 'and' or 'or'."),
+        (
+            "30 s",
+            3,
+            "'s' is not expected here.",
+            "Time is counted in steps: write their number alone.",
+        ),
         ("a not in b", 2, "'not' is not expected here.", "Write 'not (a in b)'."),
         (
             "1 < a < 3",

@@ -45,6 +45,10 @@ def remedies(text: str) -> list[str]:
             "This line is indented by 1, the line above by 0: indent it by 0.",
         ),
         (
+            "trial:\n limit: 9\n  start: [{if: a, go: b}]\n  show: {}\n",
+            "This line is indented by 1, the next line and others by 2: indent it by 2.",
+        ),
+        (
             "trial:\n  limit: 9\n   start: run",
             "This line is indented by 3, the line above by 2: indent it by 2.",
         ),

@@ -97,6 +97,20 @@ def test_sessions_are_whole_numbers(make_plan: MakePlan, make_run: MakeRun) -> N
     assert legend([axes]) == {"walker", "rodent"}
 
 
+def test_one_number_of_animals_is_drawn_over_the_judged_sessions(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    animals = ReferenceValue(value=0.8)
+    plan = make_plan("pool", reference=animals, estimand="last:8")
+    nobody = {(0, "pool"): Behaviour(plan, "session")}
+    drawn = figures.curves(groups_of(make_run([(plan, 0.5)])), nobody)
+    assert drawn is not None
+    (axes,) = drawn[0].axes
+    (line,) = [one for one in axes.lines if one.get_label() == "rodent"]
+    assert list(line.get_xdata()) == pytest.approx([3.7, 5.3])
+    assert list(line.get_ydata()) == [0.8, 0.8]
+
+
 @contextmanager
 def _lived(tmp_path: Path) -> Iterator[list[behaviour_figures.Lived]]:
     log, plugins = make_log(tmp_path, [maze(tmp_path)])

@@ -115,6 +115,10 @@ def test_the_line_of_a_subject_without_the_ability_spans_what_it_is_proved_for(
     assert shared is not None
     judged = [None, None, None, 25.0, 25.0]
     assert (own["without"], shared["without"]) == (judged, judged)
+    # So does the one number of the animals, where there is no curve of them.
+    assert cell.plan.reference is not None
+    number = [None, None, None, 80.0, 80.0]
+    assert (own["reference"], shared["reference"]) == (number, number)
 
 
 def test_a_summary_alone_has_a_page_without_player(
