@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from cheesebench.behaviour import Behaviour
@@ -107,8 +108,8 @@ def test_one_number_of_animals_is_drawn_over_the_judged_sessions(
     assert drawn is not None
     (axes,) = drawn[0].axes
     (line,) = [one for one in axes.lines if one.get_label() == "rodent"]
-    assert list(line.get_xdata()) == pytest.approx([3.7, 5.3])
-    assert list(line.get_ydata()) == [0.8, 0.8]
+    assert np.asarray(line.get_xdata()) == pytest.approx([3.7, 5.3])
+    assert np.asarray(line.get_ydata()) == pytest.approx([0.8, 0.8])
 
 
 @contextmanager
