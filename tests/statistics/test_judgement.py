@@ -40,7 +40,7 @@ def test_pass(plan: MakePlan, cohort: MakeTrials) -> None:
     )
     assert cell.game.p_value == pytest.approx(1 / cell.game.passing)
     assert cell.reason.startswith(
-        "80 % of trials succeed, against 80 % (C57BL/6, declared): evidence for 'not worse by 10 points' is"
+        "80 % of trials succeed, against 80 % (rodent, declared): evidence for 'not worse by 10 points' is"
     )
     assert cell.reason.endswith("to 1 (20 to 1 decides): PASS.")
     assert cell.subjects_needed is None
