@@ -297,6 +297,20 @@ def test_actions_of_somebody_else_are_told(
         assert found.err.count("\n") == 1
 
 
+def test_a_life_that_is_short_by_its_schedule_is_whole(
+    here: Path, run: Run, maze: str
+) -> None:
+    until = "trials: 9, until: {outcome: found, count: 1}}"
+    short = maze.replace("sessions: 2, trials: 2}", until)
+    (here / "short.protocol.yaml").write_text(short, encoding="utf-8")
+    usual: dict[str, Any] = {"design": "cohort", "subjects": 6, "run_id": "one"}
+    done = cheesebench.run(
+        "bfs-oracle", "short.protocol.yaml", results="results", **usual
+    )
+    assert run("report", "one", "--verify").code == 0
+    assert done.summary.cells[0].planned < 6 * 9
+
+
 @pytest.mark.parametrize("model", ["random", "scripted:script.yaml"])
 def test_trials_that_are_gone_at_the_end_of_a_life_are_told(
     here: Path, run: Run, model: str
