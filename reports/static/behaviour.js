@@ -1,5 +1,5 @@
 "use strict";
-// One paradigm at a time, and below its curves where the subjects went: session by session, all of them or a single one.
+// Shows one paradigm at a time: its curves, and below them the paths of all subjects or of one, session by session.
 (function () {
   const paradigms = [...document.querySelectorAll(".paradigm")];
   const form = document.getElementById("pick-paradigm");
@@ -13,7 +13,7 @@
     return made;
   }
 
-  // ---- where the subjects went
+  // -- the paths of the subjects
 
   async function drawMaps(place) {
     if (place.dataset.drawn) return;
@@ -73,7 +73,7 @@
     show();
   }
 
-  // Share of all steps of these trials by square.
+  // Return the share of these trials' steps for each square.
   function heat(own) {
     const spent = new Map();
     let all = 0;
@@ -86,14 +86,14 @@
     return spent;
   }
 
-  // ---- one paradigm at a time
+  // -- one paradigm at a time
 
   function show() {
     paradigms.forEach((one, number) => { one.hidden = number !== picked.selectedIndex; });
     const shown = paradigms[picked.selectedIndex];
     for (const place of shown.querySelectorAll(".maps")) watch(place);
   }
-  // Unpacked when it comes into sight, not before.
+  // The maps are unpacked and drawn when they come into sight.
   const seen = new IntersectionObserver((found) => found.forEach((one) => {
     if (one.isIntersecting) { seen.unobserve(one.target); drawMaps(one.target); }
   }));

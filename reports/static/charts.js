@@ -5,7 +5,7 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const drawn = [];
 
-  // As cheesebench/amounts.py writes a percentage.
+  // Write a percentage as cheesebench/amounts.py does.
   const rounded = (value) => Math.round(Number((10 * value).toPrecision(12))) / 10;
 
   function colours() {
@@ -51,10 +51,10 @@
     return lines(chart.labels, sets, c);
   }
 
-  // Single subjects; "bound" keeps them out of tooltips and legends.
+  // Lines of single subjects. The word "bound" in their names keeps them out of tooltips and legends.
   const thin = (subjects, c) => subjects.map((own, number) => line("bound " + number, own, c.thin, { borderWidth: 0.8, pointHitRadius: 0 }));
 
-  // What trials took, in its own unit.
+  // A chart of a measure of the trials, in the measure's own unit.
   function took(chart, c) {
     const made = lines(chart.labels, [...thin(chart.subjects, c), line(chart.name, chart.means, c.model, { pointRadius: 2.5 })], c);
     made.options.scales.y = own(made.options.scales.y, c);
@@ -62,7 +62,7 @@
   }
   const own = (y, c) => ({ beginAtZero: true, grid: y.grid, border: y.border, ticks: { color: c.text, maxTicksLimit: 6 } });
 
-  // A class has one colour on the whole page.
+  // Each class has the same colour on the whole page.
   const classes = new Map();
   function stacked(chart, c) {
     for (const one of chart.models) if (!classes.has(one.name)) classes.set(one.name, classes.size);
@@ -74,7 +74,7 @@
     return made;
   }
 
-  // A measure in its own unit; conditions that are names are not joined by a line.
+  // A chart of a measure by condition, in the measure's own unit. Conditions that are names are not joined by a line.
   function conditions(chart, c) {
     const made = lines(chart.labels, [line(chart.name, chart.means, c.model, { pointRadius: 3.5, showLine: chart.joined })], c);
     made.options.scales.y = own(made.options.scales.y, c);
@@ -86,7 +86,7 @@
     return lines(chart.labels, sets, c);
   }
 
-  // Several models: a colour and a dash each, so that colour alone tells nothing apart.
+  // Each of several models has a colour and a dash pattern, so that they can be distinguished without colour.
   const DASHES = [[], [8, 3], [3, 3], [10, 3, 2, 3], [1, 4], [6, 6]];
   function several(chart, c) {
     const sets = chart.models.map((one, index) => line(one.name, one.rates, c.kinds[index % c.kinds.length], { borderDash: DASHES[index % DASHES.length], pointRadius: chart.labels.length > 30 ? 0 : 2.5 }));
@@ -103,12 +103,12 @@
     }
     const made = lines(chart.labels, sets, c);
     made.options.legend = true;
-    // About forty letters stand in a line of the legend, which must not take the room of the drawing.
+    // A line of the legend holds about forty letters. The legend's lines are added to the height, so that the drawing keeps its size.
     made.legendLines = Math.ceil(sets.reduce((sum, one) => sum + (one.label.includes("bound") ? 0 : one.label.length + 7), 0) / 40);
     return made;
   }
 
-  // Chart.js draws all lines of a legend solid.
+  // Chart.js would draw all lines of a legend solid.
   function dashed(chart) {
     const dash = (item) => chart.data.datasets[item.datasetIndex].borderDash || [];
     return Chart.defaults.plugins.legend.labels.generateLabels(chart).map((item) => Object.assign(item, { lineDash: dash(item), lineWidth: 2 }));
@@ -141,7 +141,7 @@
     return { type: isRadar ? "radar" : "bar", data: { labels: chart.labels, datasets: sets }, options: { scales: scales, legend: true } };
   }
 
-  // A label of several words takes several lines, so that the drawing keeps its room.
+  // A label of several words is broken into lines, so that the drawing keeps its size.
   function broken(label) {
     const words = label.split(" ");
     return words.length < 3 ? words : [words.slice(0, -1).join(" "), words[words.length - 1]];
@@ -151,7 +151,7 @@
     for (const chart of drawn.splice(0)) chart.destroy();
     const c = colours();
     for (const canvas of document.querySelectorAll("canvas[data-chart]")) {
-      // What is not in sight is drawn when it comes there: a page may have hundreds of charts.
+      // A chart is drawn when it comes into sight, because a page may have hundreds of them.
       if (!sharp && !inSight.has(canvas)) continue;
       const chart = data[Number(canvas.dataset.chart)];
       const settings = chart.kind === "curve" ? curve(chart, c) : chart.kind === "pair" ? pair(chart, c) : chart.kind === "conditions" ? conditions(chart, c) : chart.kind === "took" ? took(chart, c) : chart.kind === "stacked" ? stacked(chart, c) : chart.models ? several(chart, c) : profile(chart, c);
@@ -180,7 +180,7 @@
   }, { rootMargin: "300px" });
   document.querySelectorAll("canvas[data-chart]").forEach((canvas) => seen.observe(canvas));
   dark.addEventListener("change", draw);
-  // Paper is white, and finer than a screen.
+  // For paper, charts are drawn on white, and with a higher resolution than on a screen.
   window.addEventListener("beforeprint", () => { document.documentElement.dataset.print = ""; draw(true); });
   window.addEventListener("afterprint", () => { delete document.documentElement.dataset.print; draw(); });
 })();

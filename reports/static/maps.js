@@ -1,10 +1,10 @@
 "use strict";
-// The trials of a page, unpacked on first use, and arenas from above as drawings. Both the player and the tracks use them.
+// The trials of a page, unpacked on first use, and drawings of arenas from above. The player and the tracks use both.
 const trials = (function () {
   const unpacked = new Map();
   return {
     index: JSON.parse(document.getElementById("trial-index").textContent),
-    // The trials of cell `number`, with their observations.
+    // Return the trials of cell `number`, with their observations.
     unpack(number) {
       if (!unpacked.has(number)) {
         const packed = atob(document.getElementById("trials-" + number).textContent);
@@ -55,7 +55,7 @@ const maps = (function () {
     let points = "";
     for (let n = 0; n <= steps; n++) {
       const [x, y] = at.slice(3 * n), [px, py] = at.slice(Math.max(0, 3 * n - 3));
-      // Where the subject was put elsewhere, it left no track.
+      // If the subject was moved to another place, no line is drawn.
       const walked = n && Math.abs(x - px) < 2 && Math.abs(y - py) < 2;
       points += (walked ? "L" : "M") + (x + 0.5) + " " + (y + 0.5);
     }
@@ -75,14 +75,14 @@ const maps = (function () {
     for (const [x, y] of squares) add(svg, "rect", { x: x + 0.08, y: y + 0.08, width: 0.84, height: 0.84, rx: 0.2 }, "goal");
   }
 
-  // The goals of a trial at a step.
+  // Return the goals of a trial at a step.
   function goalsAt(trial, step) {
     let found = [];
     for (const [from, squares] of trial.goals) if (from <= step) found = squares;
     return found;
   }
 
-  // What the drawing of this arena is called.
+  // Return the caption for the drawing of an arena.
   const caption = (ground) => "From above" + (ground.marks.length ? ", landmark " + ground.marks[0][2] + " at the top" : "");
 
   return { caption, floor, path, dot, subject, goals, goalsAt };

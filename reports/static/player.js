@@ -1,19 +1,19 @@
 "use strict";
-// The trial player. Everything that a model or a protocol wrote is put on the page with textContent, never as markup.
+// The trial player. All texts of a model or a protocol are put on the page with textContent, never as markup.
 (function () {
   const WORDS = { F: "FORWARD", L: "ROTATE_LEFT", R: "ROTATE_RIGHT", S: "STAY", ".": "waited (the state is frozen)", "?": "answered" };
   const SIGNS = { F: "↑", L: "↺", R: "↻", S: "•", ".": "·", "?": "…" };
-  // A text picture of more columns than a map has is a view in perspective, whose letters must touch.
+  // A text picture with more columns than this is a view in perspective, whose letters must touch.
   const WIDE = 36;
   const cells = trials.index;
   const $ = (id) => document.getElementById(id);
   if (!cells.length) return;
 
   const player = $("player");
-  // Where we are: number of the cell, its trials (all, and those that can be picked), the trial and the step.
+  // The present position: number of the cell, its trials (all, and those that can be picked), the trial and the step.
   let cell = -1, shelf = null, pickable = [], trial = null, cost = 0, step = 0, timer = null;
 
-  // ---- small helpers
+  // -- small helpers
 
   function element(name, text, className) {
     const made = document.createElement(name);
@@ -43,7 +43,7 @@
     return parts.length === 3 ? [parts[0], element("span", parts[1], "agent"), parts[2]] : [text];
   }
 
-  // The longest line of any observation: the letters are as large as it allows.
+  // The longest line of any observation determines the size of the letters.
   function widest(observations) {
     let most = 12;
     for (const seen of observations) {
@@ -56,7 +56,7 @@
     return Math.max(12, ...observations.slice(0, 500).map((seen) => (typeof seen === "object" ? seen.text : seen).split("\n").length));
   }
 
-  // ---- choosing
+  // -- choosing
 
   async function open(wanted) {
     pause();
@@ -116,7 +116,7 @@
     show(at);
   }
 
-  // Below what a reward is remarkable: a cost that every tenth step has is nothing to point at.
+  // A reward below this is remarkable. A cost that a tenth of all steps have is not.
   function usualCost() {
     const rewards = [...trial.actions].map((letter, index) => trial.rewards[index + 1] || 0).sort((a, b) => a - b);
     return Math.min(0, rewards[Math.floor(rewards.length / 10)]);
@@ -155,7 +155,7 @@
     if (next) choose(next, 0);
   }
 
-  // ---- showing a step
+  // -- showing a step
 
   function show(wanted) {
     step = Math.min(Math.max(wanted, 0), trial.actions.length);
@@ -191,7 +191,7 @@
     remember();
   }
 
-  // The arena from above, in its own orientation, with the way so far.
+  // Draw the arena from above, in its own orientation, with the path so far.
   function above() {
     const ground = cells[cell].ground;
     $("above").hidden = !ground || !trial.at;
@@ -217,12 +217,12 @@
     $("observation").hidden = isPicture && !seen.text;
   }
 
-  // The call whose reply led to this step: the last one that was asked before it was executed.
+  // The call whose reply led to this step is the last one that was made before the step.
   function tell() {
     const calls = trial.calls || [];
     const decided = calls.filter((call) => call.step < Math.max(step, 1));
     const call = decided[decided.length - 1];
-    // Keys must go on working when what has the focus vanishes.
+    // If the element with the focus is hidden, the player gets the focus, so that keys still work.
     if (!call && $("call").contains(document.activeElement)) player.focus({ preventScroll: true });
     $("call").hidden = !call;
     $("no-call").hidden = Boolean(call);
@@ -235,7 +235,7 @@
     $("call-usage").textContent = call.usage || "";
   }
 
-  // ---- the address
+  // -- the address
 
   function address() {
     const parts = [cells[cell].link, trial.subject, trial.trial, step];
@@ -253,7 +253,7 @@
     }, 300);
   }
 
-  // Whether somebody has used the player: until then the address stays as it was.
+  // Whether somebody has used the player. Until then, the address of the page is not changed.
   let placed = false;
 
   function follow() {
@@ -272,7 +272,7 @@
     return true;
   }
 
-  // ---- moving
+  // -- moving
 
   function pause() {
     if (timer !== null) clearInterval(timer);
@@ -320,7 +320,7 @@
   player.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !trial || !shelf) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    // What has a meaning of its own for a key keeps it: lists, what space presses, what arrows scroll.
+    // Elements that handle a key themselves keep it: lists, elements that space presses, and texts that arrows scroll.
     if (!KEYS[key] || event.target.closest("select")) return;
     if (key === " " && event.target.closest("button, summary, a, input[type=checkbox]")) return;
     if (/^Arrow|Home|End/.test(key) && event.target.matches("pre.text, .screen") && event.target.scrollWidth > event.target.clientWidth) return;

@@ -1,9 +1,9 @@
 "use strict";
-// Tables that can be sorted by a click on a heading, and filtered. Without it they are whole, in the order of the run.
+// Makes tables that can be filtered, and sorted by a click on a heading. Without this script, they show all rows in the run's order.
 (function () {
   const text = (cell) => cell.textContent.trim().replace(/\s+/g, " ");
 
-  // A number where there is one, in a text such as "✔ 87 %" or "$0.12"; nothing sorts last.
+  // Return the number in a text such as "✔ 87 %" or "$0.12", or the text if it has no number. Empty cells come last.
   function key(cell) {
     const shown = text(cell);
     const found = shown.match(/-?\d+(\.\d+)?/);

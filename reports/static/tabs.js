@@ -1,5 +1,5 @@
 "use strict";
-// Parts of the page behind tabs. Without it, and on paper, all of them stand below one another.
+// Puts the parts of the page behind tabs. Without this script, and on paper, the parts are below one another.
 (function () {
   const panels = [...document.querySelectorAll("[data-tab]")];
   const nav = document.querySelector("header nav");
@@ -26,7 +26,7 @@
   nav.replaceWith(list);
 
   function choose(number, remembered) {
-    // The heads of other tabs are short, so that their pictures are in sight.
+    // On all tabs but the first, the head of the page is short, so that the pictures are in sight.
     document.documentElement.classList.toggle("short", number > 0);
     panels.forEach((panel, other) => {
       panel.hidden = other !== number;
@@ -46,7 +46,7 @@
     tabs[next].focus();
   });
 
-  // What is linked to, or asks to be seen, brings its tab along.
+  // Show the tab of an element that a link or another script leads to.
   const reveal = (element) => {
     const found = panels.findIndex((panel) => panel.contains(element));
     if (found >= 0) choose(found, false);

@@ -1,12 +1,12 @@
 "use strict";
 (function () {
   const $ = (id) => document.getElementById(id);
-  // Kept by the browser alone: where this person goes on.
+  // Only the browser stores the address at which this person continues.
   const place = "cheesebench" + location.pathname;
   let known = null;
   try { known = localStorage.getItem(place); } catch (error) { /* a browser that keeps nothing: the address of the page is enough */ }
   if (known && /^[A-Za-z0-9_-]{20,80}$/.test(known)) {
-    // A place that has passed to somebody else is not offered.
+    // The address is not offered if the place has been given to somebody else.
     fetch("participant/" + known + "/now").then((response) => {
       if (!response.ok) return;
       $("go-on").href = "participant/" + known + "/";

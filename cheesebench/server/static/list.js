@@ -64,7 +64,7 @@
       known.row.replaceWith(row);
       if (focus >= 0) row.querySelectorAll("a, input")[focus].focus();
     } else {
-      // The latest first; what cannot be read has no date and comes last.
+      // The latest run comes first. Runs that cannot be read have no date, and come last.
       const before = [...rows.values()].find((other) => other.line.created < line.created);
       byId("lines").insertBefore(row, before ? before.row : null);
     }

@@ -1,21 +1,21 @@
 "use strict";
-// One person's page. Nothing is decided here: a key goes to the server, and what it shows is drawn.
+// The page of one person. It decides nothing: it sends keys to the server, and draws what the server shows.
 (function () {
   const $ = (id) => document.getElementById(id);
   const KEYS = {
     arrowup: "FORWARD", w: "FORWARD", arrowleft: "ROTATE_LEFT", a: "ROTATE_LEFT",
     arrowright: "ROTATE_RIGHT", d: "ROTATE_RIGHT", arrowdown: "STAY", s: "STAY", " ": "STAY",
   };
-  // Milliseconds that a moment is shown which goes by whatever the person does; and how often a lost server is asked.
+  // In milliseconds: MOMENT for each step that passes by itself (at most LONGEST together), RETRY between calls of a lost server.
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const MOMENT = still ? 0 : 120, LONGEST = still ? 0 : 1500, RETRY = 1500;
-  // A text picture of more columns than a map has is a view in perspective, whose letters must touch.
+  // A text picture with more columns than this is a view in perspective, whose letters must touch.
   const WIDE = 36;
   let at = null, busy = true, waiting = [];
-  // Keys that were pressed while a step was on its way; as many as a hurried hand presses in a second.
+  // Maximum number of keys that are kept while the server handles a step: about as many as can be pressed in a second.
   const MOST = 5;
   let pressed = [];
-  // The task and the place (which trial of how many) that are shown; when this person could act; whether they pause.
+  // In this order: the task and the trial's number that are shown, the time from which the person could act, and pauses.
   let task = null, place = "", since = 0, paused = 0, over = false;
   const NAMES = { FORWARD: "Forward", ROTATE_LEFT: "Turned left", ROTATE_RIGHT: "Turned right", STAY: "Waited", waited: "Time passes" };
 
@@ -44,7 +44,7 @@
     }
   }
 
-  // The only arrow of a map from above is the person, in the accent colour.
+  // The only arrow of a map from above is the person. It has the accent colour.
   function marked(text) {
     const parts = text.split(/([↑→↓←↖↗↘↙])/u);
     if (parts.length !== 3) return [text];
@@ -70,7 +70,7 @@
     tell(one);
   }
 
-  // What a model is told, too, in words for people.
+  // The instructions that a model gets, too, in words for people.
   function tell(one) {
     const times = one.times > 1 ? " ×" + one.times : "";
     let text = one.action ? NAMES[one.action] + times + ": reward " + one.reward + (one.times > 1 ? " each" : "") : "A new trial begins";
@@ -97,7 +97,7 @@
     rest(false);
   }
 
-  // After a trial a person goes on when they want to; a key that was meant for the last one is not taken for the next.
+  // After a trial, the person starts the next one. Keys that were meant for the last trial do not count in it.
   function rest(between) {
     const other = between && !over && task !== at.split(".")[0];
     if (!between) task = at.split(".")[0];
@@ -156,7 +156,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey || $("world").hidden) return;
     const key = event.key.toLowerCase();
     if (!KEYS[key] || event.target.closest("summary")) return;
-    // Space presses the button that has the focus, and a button of the pad does what it says.
+    // If a button has the focus, the space bar presses that button.
     if (key === " " && event.target.closest("button")) return;
     event.preventDefault();
     if (!event.repeat) act(KEYS[key], performance.now());

@@ -45,14 +45,14 @@
       drawn.set(one.number, { row, text });
       if (open && open.number === one.number) show(one, false);
     });
-    // What is run now, what is decided, what has not begun.
+    // Order of the cells: those that are running, those that are decided, and those that have not begun.
     const rank = (one) => (one.decided ? 1 : one.done ? 0 : 2);
     const order = state.cells.slice().sort((a, b) => rank(a) - rank(b) || a.number - b.number).map((one) => drawn.get(one.number).row);
     const body = byId("cells");
     if (order.some((row, place) => body.children[place] !== row) && !body.contains(document.activeElement)) body.append(...order);
   }
 
-  // ---- the latest trial, as a film: the next one begins when it has ended
+  // -- the latest trial, as a film; when it ends, the film of the trial that is then the latest begins
 
   let latest = null, played = "", busy = false;
   const moving = byId("moving");
@@ -82,7 +82,7 @@
   }
   moving.addEventListener("change", follow);
 
-  // ---- the rate as trials come: of each cell that is run, since this page was opened
+  // -- the rate of each running cell, trial by trial since this page was opened
 
   const COLOURS = ["--model", "--control", "--kind-0", "--kind-2", "--kind-4", "--kind-9"];
   const rates = new Map();
@@ -193,13 +193,13 @@
     const most = state.left ? Math.round(state.seconds_left * state.most / state.left) : 0;
     const range = duration(state.seconds_left || 0) + (most > state.seconds_left ? " to " + duration(most) : "");
     say("eta", !running ? "–" : state.seconds_left === null ? "not known yet" : range);
-    // What has no price costs nothing that is known.
+    // Without a price and without a limit, no costs are known.
     const priced = state.cost > 0 || state.max_cost !== null;
     say("cost", !priced ? "–" : money(state.cost) + (state.max_cost === null ? "" : " of " + money(state.max_cost)));
     say("cost-left", !running || !priced ? "–" : state.cost_left === null ? "not known yet" : "about " + roughly(state.cost_left));
     say("calls", whole(state.calls));
     say("tokens", whole(state.tokens));
-    // Programs and people make no calls.
+    // Programs and people make no calls, so these fields are hidden for them.
     for (const id of ["cost", "cost-left", "calls", "tokens", "flight", "unreadable", "faults"]) byId(id).parentElement.hidden = state.calls === 0 && state.in_flight === null;
     say("flight", state.in_flight === null ? "–" : state.in_flight + " of " + state.limit);
     say("unreadable", state.asked ? percent(state.unreadable / state.asked) + " of " + whole(state.asked) : "–");
@@ -214,7 +214,7 @@
     curve(state);
     cells(state);
     replies(state);
-    // For tests and for whoever looks closely: the very numbers that are drawn.
+    // The numbers that are drawn are also kept in the page, for tests and for curious readers.
     document.body.dataset.state = JSON.stringify(state);
   }
 

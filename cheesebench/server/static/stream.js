@@ -1,5 +1,5 @@
 "use strict";
-// What the live pages share. Everything that a model or a protocol wrote is put on the page with textContent.
+// Functions that the live pages share. All texts of a model or a protocol are put on the page with textContent.
 const MARKS = { PASS: "✔", FAIL: "✘", INCONCLUSIVE: "?", ERROR: "!" };
 const byId = (id) => document.getElementById(id);
 
@@ -20,17 +20,17 @@ function pill(verdict, text) {
   return element("span", text || ((MARKS[verdict] || "") + " " + verdict).trim(), "verdict " + verdict.toLowerCase());
 }
 
-// Only what has changed is touched, so that a selection, the focus and a screen reader are left alone.
+// Only texts that have changed are replaced, so that selections, the focus and screen readers are not disturbed.
 function say(id, text) {
   const place = typeof id === "string" ? byId(id) : id;
   if (place.textContent !== text) place.textContent = text;
 }
 
-// As the terminal and the report say it: to the cent.
+// Amounts are shown to the cent, as in the terminal and in the report.
 const money = (value) => "$" + value.toLocaleString("en", {minimumFractionDigits: 2, maximumFractionDigits: 2});
 const roughly = (value) => value < 10 ? money(value) : "$" + Math.round(value).toLocaleString("en");
 const whole = (value) => value.toLocaleString("en");
-// As cheesebench/amounts.py writes it: halves away from zero, and no digit behind the twelfth.
+// Round as cheesebench/amounts.py does: halves away from zero, after rounding to twelve significant digits.
 const rounded = (value, decimals) => (Math.round(Number((10 ** decimals * value).toPrecision(12))) / 10 ** decimals).toFixed(decimals);
 const perHundred = (value) => rounded(100 * value, 1).replace(/\.0$/, "");
 const percent = (value) => (value === null ? "–" : perHundred(value) + " %");
@@ -41,7 +41,7 @@ function duration(seconds) {
   return rounded(seconds / 3600, 1) + " h";
 }
 
-// The browser connects again by itself; the page says so meanwhile.
+// The browser connects again by itself. Until then, the page says that there is no connection.
 function listen(path, handlers) {
   const source = new EventSource(path);
   source.onerror = () => say("connection", "no connection: is cheesebench view still running? Trying again…");
