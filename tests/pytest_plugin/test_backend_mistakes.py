@@ -81,7 +81,7 @@ def told(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Py
         (
             "COMPLETE",
             "raise ChatFaultError('authentication', f'Incorrect API key: {KEY}') from RuntimeError(KEY)",
-            "The model 'acme/any' does not answer: authentication: Incorrect API key: ?redacted? Check the environment *",
+            "The model 'acme/any' does not answer: authentication: Incorrect API key: ?redacted?. Check the environment *",
         ),
         (
             "COMPLETE",
