@@ -170,7 +170,7 @@ def test_what_could_not_be_run_is_an_error_and_says_why(
     result.stdout.fnmatch_lines(
         [
             "*ERROR at setup of east*",
-            "102 trials of 120 could not be run: stopped in trial 3: *the line is \\x1b[[]31mdead*",
+            "108 trials of 120 could not be run: stopped in trial 3: *the line is \\x1b[[]31mdead*",
             "This says nothing about the model. Fix the cause, then run the rest with --resume *",
             "*= 1 error in *",
         ]
