@@ -75,7 +75,7 @@ def test_the_example_of_a_view_works() -> None:
     )
     (failure,) = report.failures
     assert failure.rule == "cues, beneath"
-    assert failure.text.endswith("their absence: landmark SE, landmark SW")
+    assert "their absence: landmark SE, landmark SW. A subject hides" in failure.text
 
 
 def test_every_shipped_view_is_described() -> None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from cheesebench.amounts import number, rounded
+from cheesebench.canary import CANARY
 from cheesebench.commands.common import (
     PROTOCOL,
     add_output,
@@ -161,6 +162,7 @@ def markdown(specifications: Iterable[Specification]) -> str:
                 *rest,
                 "## How each was obtained",
                 *sections,
+                f"<!-- {CANARY} -->",
             ]
         )
         + "\n"

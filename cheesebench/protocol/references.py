@@ -339,6 +339,8 @@ class _Resolver:
         low, high = written.range or (0.0, math.inf)
         if written.measure == "success":
             low, high = 0.0, 1.0
+        if low >= high:  # reported as such (226)
+            return
         # Half of the animals at either end; the most is that of two animals.
         most = (high - low) / 2 * math.sqrt(1 + 1 / max(1, (n or 2) - 1))
         sem = (written.sem or 0.0) * math.sqrt(n or 1)

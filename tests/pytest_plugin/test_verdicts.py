@@ -180,7 +180,7 @@ def test_what_could_not_be_run_is_an_error_and_says_why(
     case = cases(project.path / "junit.xml")["east[ascii_2d-breaker]"]
     assert case.find("error") is not None
     assert case.find("failure") is None
-    assert properties(case)["cheesebench.missing"] == "102"
+    assert properties(case)["cheesebench.missing"] == "108"
 
 
 def test_junit_has_the_numbers(project: pytest.Pytester) -> None:

@@ -37,6 +37,7 @@ GRAMMAR = {
     "before",
     "from",
     "new",
+    "most",
     "none",
     "one",
     "the",
