@@ -338,7 +338,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
             for one in sets
             if one <= records[0].subject and one not in tallies
         }
-        entering = enter_estimand(plan.estimand, records)
+        entering = _entering(plan, records)
         tally.add_life(records, entering)
         whole = not any(record.missing for record in records)
         digests = (
@@ -349,7 +349,8 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
             copies.is_new(digests, whole=whole),
         )
         found.append(_count(plan, scale, records, entering, digest, new))
-    typical = max((one.entered for one in found), default=0) or _planned_trials(plan)
+    typical = max((one.entered for one in found), default=0)
+    typical = typical or _judged_trials(plan) or plan.trials
     # In a sequential cell, the set is the one with the last subject.
     last = found[-1].subject + 1 if found else 1
     planned = (
@@ -516,7 +517,19 @@ def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering
     )
 
 
-def _planned_trials(plan: CellPlan) -> int:
+def _entering(plan: CellPlan, records: SubjectRecords) -> SubjectRecords:
+    """Return the trials of one subject that enter the pass rate. In a cell that ends
+    before the judged block, missing trials enter, too: a breakdown is told.
+    """
+    entering = enter_estimand(plan.estimand, records)
+    if _judged_trials(plan):
+        return entering
+    judged = {record.trial for record in entering}
+    return tuple(r for r in records if r.missing or r.trial in judged)
+
+
+def _judged_trials(plan: CellPlan) -> int:
+    """Return how many of a subject's planned trials enter the pass rate."""
     kind, _, argument = plan.estimand.partition(":")
     if kind == "last":
         return min(plan.trials, int(argument))

@@ -315,6 +315,17 @@ def test_an_agent_that_breaks_down_is_lost_and_goes_on_once_it_is_mended(
     assert mended.trials().equals(whole.trials())
 
 
+def test_what_breaks_before_the_judged_block_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Breaks, "faults", {2: ValueError("my bug")})
+    options: dict[str, Any] = FEW | {"design": "smoke", "results": tmp_path}
+    run = cheesebench.run("breaks", "t_maze", plugins=[BREAKS], **options)
+    [cell] = run.summary.cells
+    assert (cell.verdict, cell.missing) == ("ERROR", cell.plan.subjects)
+    assert "my bug" in repr(run)
+
+
 def test_missing_trials_enter_where_the_reference_is_about_their_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
