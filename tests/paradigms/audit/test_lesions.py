@@ -98,7 +98,7 @@ def test_the_blind_guess_one_of_two_arms(plant: Plant) -> None:
 def test_a_leak_is_used(plant: Plant) -> None:
     paradigm = plant(*LEAK)
     assert bound(paradigm, "amnesia=choice+amnesia=hint") == 1
-    assert bound(paradigm, "amnesia=hint") is None  # half of the trials bypass it
+    assert bound(paradigm, "amnesia=hint") == 1  # half of the trials bypass it
     assert found(paradigm, "amnesia=choice+amnesia=hint").found.value == 1
     assert found(paradigm, "hide=arm+hide=text").found.value < 0.7
     assert found(paradigm, "hide=arm").found.value == 1
