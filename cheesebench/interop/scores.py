@@ -167,7 +167,9 @@ def read_scores(
     reading = _Reading(path, score, limits)
     try:
         rows, count = (
-            _rows(path, cluster, reading.found.lives) if is_path else _held(given),
+            _rows(path, cluster, reading.found.lives)
+            if is_path
+            else _held(given, score, cluster),
             0,
         )
         while block := [*islice(rows, AT_ONCE)]:
@@ -373,26 +375,43 @@ def _of_csv(path: Path) -> Iterator[Row]:
         )
 
 
-def _held(given: Any) -> Iterator[Row]:
+def _held(given: Any, score: str | None, cluster: str | None) -> Iterator[Row]:
     """Yield the scores of a data frame with the columns of a CSV file, or those of a
     list. Without columns for them, a row is an item, and an item a subject.
     """
-    is_frame = hasattr(given, "columns")
-    if is_frame and "score" not in given.columns:
+    name = score or "score"
+    if hasattr(given, "columns"):
+        columns = _columns(given, name, cluster)
+    elif cluster is not None:
         raise OptionError(
-            f"The data frame has no column 'score' (only {listed(map(str, given.columns))})."
+            f"--cluster {cluster}: there is no column in a list. Give a data frame."
         )
-    columns = {"score": given}
-    if is_frame:
-        names = ("task", "subject", "item", "score")
-        columns = {name: given[name] for name in names if name in given.columns}
+    else:
+        columns = {"score": given}
     scores = _without_na(columns["score"])
     numbers = range(len(scores))
     items = [*map(str, columns.get("item", numbers))]
     subjects = [*map(str, columns.get("subject", items))]
     tasks = [*map(str, columns.get("task", ["all items"] * len(scores)))]
     places = (("these scores", number) for number in numbers)
-    yield from zip(tasks, subjects, items, repeat("score"), scores, places)
+    yield from zip(tasks, subjects, items, repeat(name), scores, places)
+
+
+def _columns(frame: Any, score: str, cluster: str | None) -> dict[str, Any]:
+    """Return the columns of a data frame by what they hold. Raise OptionError for one
+    that is absent, or spelt with capitals.
+    """
+    names = {"score": score, "subject": cluster or "subject"}
+    names |= {name: name for name in ("task", "item")}
+    lower = {str(name).lower() for name in frame.columns}
+    for name in names.values():
+        if name in frame.columns:
+            continue
+        if name in (score, cluster) or name in lower:
+            raise OptionError(
+                f"The data frame has no column '{name}' (only {listed(map(str, frame.columns))})."
+            )
+    return {held: frame[name] for held, name in names.items() if name in frame.columns}
 
 
 def _without_na(column: Any) -> list[Any]:

@@ -128,7 +128,8 @@ def verdict(
         second: Another of these, with the same items.
         value: The number that the mean score is compared with instead.
         score: The score that is compared where items have several.
-        cluster: Field of the items' metadata: items that share it are one subject.
+        cluster: Field of the items' metadata, or column of a data frame: items that
+            share it are one subject.
         limits: The lowest and the highest score that an item can have.
         results: Where runs are looked up by their ids.
 

@@ -532,3 +532,14 @@ def test_scores_in_memory_are_those_of_a_file_in_the_units_of_the_limits(
         cheesebench.verdict([0.5] * 7 + [5], value=0.5)
     with pytest.raises(cheesebench.OptionError, match="no column 'score'"):
         cheesebench.verdict(frame[["item"]], value=0.5)
+
+
+def test_a_cluster_of_a_data_frame_is_a_subject_or_is_told() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"animal": [1] * 12 + [2] * 12, "score": [1] * 24})
+    [one] = cheesebench.verdict(frame, value=0.5, cluster="animal").tasks
+    assert (one.subjects, one.answer) == (2, "INCONCLUSIVE")
+    capital = frame.rename(columns={"animal": "Subject"})
+    for given, cluster in ((frame, "nope"), (capital, None), ([1, 0, 1], "animal")):
+        with pytest.raises(cheesebench.OptionError, match="no column"):
+            cheesebench.verdict(given, value=0.5, cluster=cluster)
