@@ -212,8 +212,9 @@ def success() -> Scorer:
             if one.scored
         ]
         ends = ", ".join(str(one.outcome) for one in records)
-        # Not 0: a subject without a trial that counts has not failed.
-        value = counted[0] if counted else float("nan")
+        # Inspect needs a number also of a subject without a trial that counts. The
+        # metrics PASS and FAIL judge by the records, which do not count it as failed.
+        value = counted[0] if counted else 0.0
         return Score(value=value, explanation=ends, metadata=life)
 
     return score
