@@ -689,10 +689,14 @@ def is_given_up(log: RunLog, plan: CellPlan) -> bool:
     """Return whether a cell was given up, because all recorded replies say together
     that none can be read. A recorded reply outside of any trial may be readable.
     """
-    if not plan.agent:
-        return False
+    return bool(plan.agent) and _against_reading(log, plan) is not None
+
+
+def _against_reading(log: RunLog, plan: CellPlan) -> Hope | None:
+    """Return the evidence for which a cell was given up, or None if it was not."""
     every = _evidence(log, plan, range(plan.subjects))
-    return every.enough and _outside_of_trials(log, plan) <= 0
+    is_lost = every.enough and _outside_of_trials(log, plan) <= 0
+    return every if is_lost else None
 
 
 def _outside_of_trials(log: RunLog, plan: CellPlan) -> int:
@@ -710,10 +714,9 @@ def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
     """Return the evidence in a log that a cell's replies can be read. Only finished
     subjects count, because the others are replayed, unless the cell was given up.
     """
-    if is_given_up(log, plan):
-        hope = _evidence(log, plan, range(plan.subjects))
-        hope.given_up = hope.noted = True
-        return hope
+    if (lost := _against_reading(log, plan)) is not None:
+        lost.given_up = lost.noted = True
+        return lost
     hope = _evidence(log, plan, log.completed_subjects(plan))
     hope.to_repeat = log.calls.to_repeat(plan)
     return hope

@@ -330,7 +330,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     sets = sets_until(plan.subjects) if plan.sequential else ()
     found: list[SubjectCount] = []
     tally, tallies = Tally(split=plan.split, by=plan.by), dict[int, Tally]()
-    scale = scale_of(plan)
+    scale, planned_trials = scale_of(plan), _judged_trials(plan)
     for records in trials:
         # A sequential cell is described by the subjects of the set that decided.
         tallies |= {
@@ -338,7 +338,9 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
             for one in sets
             if one <= records[0].subject and one not in tallies
         }
-        entering = _entering(plan, records)
+        entering = enter_estimand(plan.estimand, records)
+        if not planned_trials:  # The cell ends before the judged block.
+            entering = _with_missing(records, entering)
         tally.add_life(records, entering)
         whole = not any(record.missing for record in records)
         digests = (
@@ -350,7 +352,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
         )
         found.append(_count(plan, scale, records, entering, digest, new))
     typical = max((one.entered for one in found), default=0)
-    typical = typical or _judged_trials(plan) or plan.trials
+    typical = typical or planned_trials or plan.trials
     # In a sequential cell, the set is the one with the last subject.
     last = found[-1].subject + 1 if found else 1
     planned = (
@@ -517,13 +519,10 @@ def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering
     )
 
 
-def _entering(plan: CellPlan, records: SubjectRecords) -> SubjectRecords:
-    """Return the trials of one subject that enter the pass rate. In a cell that ends
-    before the judged block, missing trials enter, too: a breakdown is told.
-    """
-    entering = enter_estimand(plan.estimand, records)
-    if _judged_trials(plan):
-        return entering
+def _with_missing(
+    records: SubjectRecords, entering: SubjectRecords
+) -> tuple[TrialRecord, ...]:
+    """Return the trials that enter, and the missing ones: a breakdown is told."""
     judged = {record.trial for record in entering}
     return tuple(r for r in records if r.missing or r.trial in judged)
 
