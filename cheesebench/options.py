@@ -584,6 +584,11 @@ VARIABLES = (
         "if true, everything except a PASS becomes an annotation of the job; GitHub Actions sets it",
     ),
     EnvironmentVariable(
+        "CI",
+        "if true, the end of the report names the artifact of the job instead of a command that opens a file; every CI "
+        "service sets it",
+    ),
+    EnvironmentVariable(
         "GITHUB_SERVER_URL",
         "with the next two, the link to the job in a run's comment.md",
     ),

@@ -200,10 +200,10 @@ class _Resolver:
     ) -> None:
         animals = f"{found.n_animals} animals" if found.n_animals else "the animals"
         sentence = (
-            f"The mean of {animals} may be off by {off:.2g}, which the margin of {margin:g} does not cover: a model as "
+            f"The mean of {animals} may be off by {rounded(off, 3)}, which the margin of {margin:g} does not cover: a model as "
             f"good as they are never passes{', and none ever fails' if none_fails else ''}, however many subjects are run."
         )
-        wider = "" if none_fails else f", or set 'margin' above {off:.2g}"
+        wider = "" if none_fails else f", or set 'margin' above {rounded(off, 3)}"
         place = self._place("margin" if found.margin else "animals")
         self.diagnostics.warning(334, place, sentence, f"Add animals{wider}.")
 
@@ -349,8 +349,8 @@ class _Resolver:
         key, spread = max(spreads.items(), key=lambda one: one[1])
         if spread > most + ROUNDING:
             sentence = (
-                f"Values from {low:g} to {high:g} have a standard deviation of at most {most:.2g}, and '{key}' makes it "
-                f"{spread:.3g}."
+                f"Values from {low:g} to {high:g} have a standard deviation of at most {rounded(most, 3)}, and '{key}' makes it "
+                f"{rounded(spread, 3)}."
             )
             self.diagnostics.error(
                 217, self._place(key), sentence, "Write 0.06 for 6 % of the range."
