@@ -54,6 +54,7 @@ def _examine(text: str) -> Examination:
     for diagnostic in found:
         assert LINE.fullmatch(str(diagnostic)), str(diagnostic)
         assert len(str(diagnostic)) < 3000
+        assert diagnostic.remedy or diagnostic.severity == "info", str(diagnostic)
         line, column = diagnostic.position.line, diagnostic.position.column
         assert 1 <= line <= len(lines) + 1, str(diagnostic)
         assert 1 <= column <= (len(lines[line - 1]) if line <= len(lines) else 0) + 1, (

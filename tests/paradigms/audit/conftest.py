@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pytest
 
 from cheesebench.interfaces import AuditFinding, AuditSettings
+from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.beliefs import Node, World
 from tests.arenas import examine_text
 
 #: Delayed response: a lamp shows a side, goes out, and then that side must be entered.
@@ -59,6 +62,21 @@ def plant() -> Plant:
         return ArenaParadigm(specification)
 
     return plant
+
+
+@pytest.fixture
+def new(plant: Plant) -> Callable[..., Node]:
+    """Return a function that makes nodes without a life of their own."""
+    world = World(plant(), Lesion.parse("intact"))
+    origin = next(iter(next(iter(world.begin(world.prior()).values()))))[0].origin
+    numbers = itertools.count()
+
+    def node(kind: int = 0, lasting: int = 0, success: float = 0.0) -> Node:
+        node = Node(next(numbers), origin, 40, 0, kind)
+        node.lasting, node.success = lasting, success
+        return node
+
+    return node
 
 
 @pytest.fixture
