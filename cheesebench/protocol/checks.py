@@ -801,7 +801,8 @@ class _Checks:
                     308,
                     self.root.key_position("trial"),
                     f"A 'set' assigns the symbol '{symbol}', but nothing reads it.",
-                    did_you_mean(symbol, others).strip(),
+                    did_you_mean(symbol, others).strip()
+                    or "Read it in a condition or remove it.",
                 )
 
     def _nothing_reads(self, where: str, name: str, what: str) -> None:
