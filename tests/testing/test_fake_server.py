@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from cheesebench.testing.fake_server import Answer, FakeServer
+from cheesebench.testing.fake_server import SHAPES, Answer, Call, FakeServer, Reasoner
 
 
 def post(
@@ -46,6 +46,14 @@ def status(server: FakeServer, **changes: Any) -> int:
         post(server, **changes)
     with error.value:
         return error.value.code
+
+
+def read(server: FakeServer, path: str) -> Any:
+    url = server.base_url.removesuffix("/v1") + path
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(url, timeout=20) as response:
+        text = response.read()
+        return json.loads(text) if text else ""
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -206,3 +214,87 @@ def test_it_says_how_much_of_its_capacity_is_used() -> None:
         <= 2 * (after["clock"] - before["clock"])
     )
     assert after["cpu"] > 0
+
+
+def test_facts_are_said_at_their_paths_and_replace_the_list_of_models() -> None:
+    with FakeServer(models=["tiny", "huge"]) as server:
+        assert [one["id"] for one in read(server, "/v1/models")["data"]] == [
+            "tiny",
+            "huge",
+        ]
+        assert read(server, "/health") == ""
+        with pytest.raises(urllib.error.HTTPError, match="404") as error:
+            read(server, "/props")
+        error.value.close()
+    facts = {"/props": {"total_slots": 2}, "/v1/models": {"data": []}}
+    with FakeServer(facts=facts) as server:
+        assert {path: read(server, path) for path in facts} == facts
+        assert said(server) == "ACTIONS: STAY"
+
+
+def test_usage_is_estimated_from_the_texts_if_none_is_given() -> None:
+    with FakeServer(Answer(text="x" * 8, reasoning="y" * 4, model="other")) as server:
+        reply = post(server, "z" * 400)
+    assert reply["model"] == "other"
+    assert reply["usage"]["completion_tokens"] == 4
+    assert 100 < reply["usage"]["prompt_tokens"] < 125
+    assert reply["usage"]["total_tokens"] == 4 + reply["usage"]["prompt_tokens"]
+
+
+def test_an_error_has_its_status_message_and_headers() -> None:
+    refusal = Answer(
+        status=503, error={"message": "busy"}, headers={"Retry-After": "7"}
+    )
+    with FakeServer(refusal) as server:
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            post(server)
+        with caught.value as error:
+            assert error.code == 503
+            assert json.load(error) == {"error": {"message": "busy"}}
+            assert error.headers["Retry-After"] == "7"
+
+
+def asked(reasoner: Reasoner, **body: Any) -> Answer:
+    body = {"model": "deep", "messages": [], **body}
+    return reasoner(
+        Call(number=0, body=body, headers={}, arrived=0.0, path="/v1/chat/completions")
+    )
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_below_what_it_needs_a_reasoner_stops_in_its_thoughts(name: str) -> None:
+    reasoner = Reasoner(
+        shape=name, thoughts="left or right? " * 4, answer="LEFT.", needs=20
+    )
+    whole = asked(reasoner, max_tokens=20).body
+    assert whole["choices"][0]["finish_reason"] == "stop"
+    assert "LEFT." in json.dumps(whole)
+    assert whole["usage"]["completion_tokens"] == (60 + 5) // 4
+    assert whole["usage"]["completion_tokens_details"]["reasoning_tokens"] == 15
+    cut = asked(reasoner, max_completion_tokens=19).body
+    assert cut["choices"][0]["finish_reason"] == "length"
+    assert "LEFT." not in json.dumps(cut)
+    assert reasoner.thoughts not in json.dumps(cut)
+    assert cut["usage"]["completion_tokens"] == 19
+    if name != "hidden":
+        assert "left or right? " * 2 in json.dumps(cut)
+    content = cut["choices"][0]["message"]["content"]
+    if isinstance(content, str):
+        # No closing tag comes after the cut.
+        assert content in ("", content.partition("left")[0] + "left or right? " * 2)
+
+
+def test_a_strict_reasoner_refuses_what_the_servers_refuse() -> None:
+    strict = Reasoner(
+        shape="hidden", thoughts="hm", answer="LEFT", needs=9, strict=True
+    )
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"max_tokens": 99}, "Use 'max_completion_tokens' instead."),
+        ({"max_completion_tokens": 99, "temperature": 0.7}, "'temperature' does not"),
+        ({"max_completion_tokens": 8}, "model output limit was reached"),
+    ]
+    for body, told in refused:
+        answer = asked(strict, **body)
+        assert answer.status == 400
+        assert told in answer.error["message"]
+    assert asked(strict, max_completion_tokens=9).status == 200
