@@ -4,6 +4,7 @@ sentence and no leftovers.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -109,6 +110,31 @@ def test_parts_are_joined_once_in_their_order_and_checked_each_time(
     assert weights(asked) == path
     assert len(lines) == 1
     assert left(tmp_path / "cache") == [NAME]
+
+
+def test_while_one_process_joins_them_another_waits(tmp_path: Path) -> None:
+    def is_free() -> bool:
+        handle = os.open(tmp_path / "cache/cheesebench/weights", os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    install_parts(tmp_path)
+    free: list[bool] = []
+    entry = ModelEntry(name="tiny", backend="llamacpp", id=NAME)
+    asked = BackendContext(
+        entry=entry,
+        directory=tmp_path,
+        options=PINNED,
+        progress=lambda line: free.append(is_free()),
+    )
+    weights(asked)
+    assert free == [False]
+    assert is_free()
 
 
 @pytest.mark.parametrize("at", [0, SIZE // 2, SIZE - 1])
