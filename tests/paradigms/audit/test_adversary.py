@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
+from cheesebench.interfaces import FORWARD, ROTATE_LEFT, STAY
 from cheesebench.lesions import Lesion
 from cheesebench.paradigms.arena import ArenaParadigm
 from cheesebench.paradigms.arena.audit.adversary import (
+    UNLIKELY,
     Adversary,
+    Course,
     Errand,
     Lived,
     Manner,
     Planner,
+    Progress,
     Worth,
     _kinds,
     _nearest,
     certainty,
     ended,
 )
-from cheesebench.paradigms.arena.audit.beliefs import Node, Plan, World, cloud_of
+from cheesebench.paradigms.arena.audit.beliefs import (
+    Belief,
+    Node,
+    Plan,
+    Rest,
+    World,
+    cloud_of,
+)
 
 Plant = Callable[..., ArenaParadigm]
 NewNode = Callable[..., Node]
@@ -113,7 +126,7 @@ def test_a_life_has_its_trials_sessions_and_what_counts(plant: Plant) -> None:
 
 def test_what_is_measured_is_noted_if_the_verdict_is_about_it(plant: Plant) -> None:
     assert lives(plant(), "intact", 1)[0].measured is None
-    judged = "measure: latency, value: 9, sd: 1, n_animals: 8, better: lower, margin: 2, range: [0, 40]"
+    judged = "measure: latency, value: 9, better: lower, margin: 2, range: [0, 40]"
     measure = (
         "reference: [{measure: success, value: 0.9,",
         f"measures: {{latency: steps}}\nreference: [{{{judged},",
@@ -130,6 +143,180 @@ def test_who_cannot_follow_guesses_and_nobody_is_lost(plant: Plant) -> None:
     assert guessed == [one.success for one in lives(plant(), "amnesia=choice", 20)]
 
 
+#: The left arm is far, and the cue is over.
+UNEVEN = (
+    ("start: cue", "start: choice"),
+    (
+        "#########\n    #LL.B.RR#\n    #########",
+        "############\n    #LL....B.RR#\n    ############",
+    ),
+    ("face: random", "face: E"),
+)
+#: To turn left tells the side.
+TOLD = (
+    *UNEVEN,
+    (
+        "- {enter: arm, end: error}",
+        "- {enter: arm, end: error}\n        - {act: ROTATE_LEFT, if: side == left, reward: 0.1}",
+    ),
+)
+
+
+def at_choice(paradigm: ArenaParadigm, lesion: str = "intact") -> World:
+    return World(paradigm, Lesion.parse(lesion))
+
+
+def sides(world: World) -> dict[str, Node]:
+    """Return the hypotheses at the beginning by the side that is drawn."""
+    [belief] = world.begin(world.prior()).values()
+    return {
+        str(world.nodes.life(node, 0).values["side"]): node for node in cloud_of(belief)
+    }
+
+
+def begun(world: World, effort: float = 1.0) -> Planner:
+    planner = Planner(world, effort)
+    planner.begin_life()
+    planner.begin_trial()
+    return planner
+
+
+def test_the_manner_says_whether_likely_or_near_is_followed(plant: Plant) -> None:
+    world = at_choice(plant(*UNEVEN))
+    found, planner = sides(world), begun(world)
+    cloud = {found["left"]: 1.1, found["right"]: 0.9}
+    for manner, followed, worth in [
+        (Manner(1, 1), "right", 0.9),
+        (Manner(0, 1), "right", 0.9),
+        (Manner(1, 0), "left", 1.1),
+    ]:
+        before = world.work
+        leader, plan = planner.leader(cloud, 0, manner)
+        assert world.work - before == len(cloud)
+        assert leader is found[followed]
+        assert plan.success
+        # Whoever enters an arm learns the side.
+        assert planner.follow(cloud, 0, 2.0, manner) == Worth(worth, 2.0)
+        assert planner.play(cloud, 0, Course(manner=manner), 2.0) == Worth(worth, 2.0)
+        assert planner.base(cloud, 0, manner).leader is leader
+    # The best of the candidates is decided on, and the nearest is no base of it.
+    decision = planner.decide(cloud, 0, 5)
+    assert decision == planner.base(cloud, 0, Manner(1, 0))
+    assert decision != planner.base(cloud, 0)
+    assert planner.decide({found["right"]: 1.0}, 0, 5).leader is found["right"]
+
+
+def test_what_tells_rivals_apart_is_a_candidate(plant: Plant) -> None:
+    world = at_choice(plant(*TOLD))
+    found, planner = sides(world), begun(world)
+    cloud = {found["left"]: 0.5, found["right"]: 0.5}
+    [course] = planner._doubts(cloud, 0)
+    assert course == Course((ROTATE_LEFT,), leader=found["right"])
+    assert course in planner._candidates(cloud, 0, is_settled=False)
+    assert list(planner._candidates(cloud, 0, is_settled=True)) == [
+        Course(manner=Manner(1, 1)),
+        Course(manner=Manner(0, 1)),
+        Course(manner=Manner(1, 0)),
+    ]
+    assert planner.play(cloud, 0, course, 1.0) == Worth(1.0, 1.0)
+    # Without it, a guess is right in half.
+    assert planner.play(cloud, 0, Course(), 1.0) == Worth(0.5, 1.0)
+    assert planner.decide(cloud, 0, 5).actions != planner.base(cloud, 0).actions
+
+
+def test_in_vain_nothing_is_tried_more_than_three_times(plant: Plant) -> None:
+    world = at_choice(plant(("start: cue", "start: choice")), "blind")
+    [belief] = world.begin(world.prior()).values()
+    cloud, planner = cloud_of(belief), begun(world)
+    spent = []
+    for _ in range(5):
+        before = world.work
+        assert list(planner._doubts(cloud, 0)) == []
+        spent.append(world.work - before)
+    assert spent[0] == spent[1] == spent[2] > spent[3]
+    assert spent[3] == spent[4] == len(cloud)
+
+
+def test_before_it_forgets_a_subject_plans_nothing_ahead(plant: Plant) -> None:
+    adversary = Adversary(plant(*UNEVEN), Lesion.parse("intact"), 1.0)
+    adversary.planner.begin_life()
+    adversary.planner.begin_trial()
+    [belief] = begun_beliefs(adversary)
+    far = {
+        one: 1.1
+        if str(adversary.world.nodes.life(one[0], 0).values["side"]) == "left"
+        else 0.9
+        for one in belief
+    }
+    planner, cloud = adversary.planner, cloud_of(far)
+    assert adversary._decide(Progress(far), True) == planner.base(cloud, 0)
+    assert adversary._decide(Progress(far), False) == planner.decide(cloud, 0, 19)
+    assert planner.decide(cloud, 0, 19) != planner.base(cloud, 0)
+
+
+def begun_beliefs(adversary: Adversary) -> list[Belief]:
+    return list(adversary.world.begin(adversary.world.prior()).values())
+
+
+#: The arm that was not entered last is right. No cue tells it.
+ALTERNATING = (
+    (
+        "draw:\n  side: {of: {side: [left, right]}}\n",
+        "vars: {home: {init: none, per: subject}}\n",
+    ),
+    (', show: {side: "*"}', ""),
+    (
+        "{enter: side, reward: 1, end: correct}",
+        "{enter: arm, if: it != home, set: {home: it}, reward: 1, end: correct}",
+    ),
+    ("{enter: arm, end: error}", "{enter: arm, set: {home: it}, end: error}"),
+    ("checks: [{at: choice, hidden: side, chance: 0.5}]\n", ""),
+)
+
+
+def homes(adversary: Adversary, rest: Rest) -> dict[object, float]:
+    """Return the weights of the arms entered last."""
+    found: dict[object, float] = {}
+    for part in adversary.world.begin(rest).values():
+        for (node, _), weight in part.items():
+            home = adversary.world.nodes.life(node, 0).values["home"]
+            found[home] = found.get(home, 0.0) + weight
+    return found
+
+
+def test_a_trial_that_is_forgotten_ends_as_for_all_that_act_alike(plant: Plant) -> None:
+    adversary = Adversary(plant(*ALTERNATING), Lesion.parse("amnesia=trial"), 0.05)
+    world = adversary.world
+    ensemble = world.begin(world.prior())
+    # They all would enter the same arm.
+    [(home, weight)] = homes(adversary, adversary.carried(ensemble)).items()
+    assert home in ("left", "right")
+    assert weight == pytest.approx(1)
+    # On an errand all repeat the actions: two of eight faces look along the corridor.
+    actions = [STAY] * 3 + [FORWARD] * 2
+    repeated = adversary.carried(ensemble, actions, is_errand=True)
+    assert homes(adversary, repeated) == {"left": 0.125, "right": 0.125, None: 0.75}
+    # The true end stays possible, and comes last.
+    ends = adversary.carried(
+        ensemble, actions, {77: 1.0, next(iter(repeated)): 1.0}, is_errand=True
+    )
+    assert ends == {**repeated, 77: UNLIKELY}
+    assert [one.success for one in adversary.live(3, 1, 6)] == [True] * 6
+
+
+def test_who_forgets_within_the_trial_too_repeats_the_actions(plant: Plant) -> None:
+    lesion = Lesion.parse("amnesia=choice+amnesia=trial")
+    adversary = Adversary(plant(*ALTERNATING), lesion, 0.05)
+    ensemble = adversary.world.begin(adversary.world.prior())
+    actions = [STAY] * 3 + [FORWARD] * 2
+    assert homes(adversary, adversary.carried(ensemble, actions)) == {
+        "left": 0.125,
+        "right": 0.125,
+        None: 0.75,
+    }
+    assert not all(one.success for one in adversary.live(3, 1, 8))
+
+
 def test_beyond_its_effort_a_life_is_not_planned_ahead(plant: Plant) -> None:
     world = World(plant(("start: cue", "start: choice")), Lesion.parse("blind"))
     [belief] = world.begin(world.prior()).values()
@@ -137,9 +324,7 @@ def test_beyond_its_effort_a_life_is_not_planned_ahead(plant: Plant) -> None:
     assert len(cloud) > 1
 
     def planned(effort: float) -> int:
-        planner = Planner(world, effort)
-        planner.begin_life()
-        planner.begin_trial()
+        planner = begun(world, effort)
         before = world.work
         planner.decide(cloud, 0, 5)
         return world.work - before

@@ -4,7 +4,6 @@ sentence and no leftovers.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -23,6 +22,9 @@ from cheesebench.models import resolve_model
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.plugins.backends.weights import cache, check, weights
 from tests.model_hub import Hub, serving
+
+if sys.platform != "win32":
+    import fcntl
 
 ROOT = Path(__file__).parents[3]
 CONTENT = b"GGUF" + bytes(range(256)) * 4000
@@ -112,6 +114,7 @@ def test_parts_are_joined_once_in_their_order_and_checked_each_time(
     assert left(tmp_path / "cache") == [NAME]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks there")
 def test_while_one_process_joins_them_another_waits(tmp_path: Path) -> None:
     def is_free() -> bool:
         handle = os.open(tmp_path / "cache/cheesebench/weights", os.O_RDONLY)
