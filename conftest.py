@@ -89,10 +89,12 @@ def _the_same_seed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _a_path_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Restore ``sys.path`` after each test. If a script left the checkout there, its
-    egg-info would be a second distribution with our plugin.
+    """Take the checkout off ``sys.path``, and restore the path after each test. Scripts
+    that are imported put the checkout there, where its egg-info would be a second
+    distribution with our plugin.
     """
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    checkout = str(Path(__file__).parent)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one != checkout])
 
 
 @pytest.hookimpl(optionalhook=True)
