@@ -1,0 +1,258 @@
+"""How many lives an audit needs, which of their trials count, and how walkers walk."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+import pytest
+
+from cheesebench.interfaces import FORWARD, STAY
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit.policies import CYCLE, Policy
+from cheesebench.paradigms.arena.audit.runs import (
+    DARKNESS,
+    Order,
+    Runner,
+    Tally,
+    Walker,
+    events_of,
+    live,
+    lives_for,
+    subjects,
+    tour,
+    walk,
+    wanderer,
+)
+from cheesebench.paradigms.arena.life import ArenaSubject
+
+Plant = Callable[..., ArenaParadigm]
+
+#: Twenty trials that do not count, then four that do.
+LATE = (
+    "schedule: {main: {sessions: 2, trials: 10}}",
+    "schedule: {main: {sessions: 2, trials: 10}, test: {sessions: 2, trials: 2}}\nestimand: {block: test}",
+)
+
+
+class Always(Policy):
+    """Takes one action, and counts how often it is asked."""
+
+    def __init__(self, action: int = FORWARD) -> None:
+        self.action, self.asked, self.bumps = action, 0, 0
+        self.totals: list[float] = []
+
+    feels = True
+
+    def act(self, bumped: bool, reward: float) -> int:
+        self.asked += 1
+        self.bumps += bumped
+        return self.action
+
+    def end(self, total: float) -> None:
+        self.totals.append(total)
+
+
+def life(paradigm: ArenaParadigm, subject: int = 0) -> ArenaSubject:
+    return ArenaSubject(paradigm.program, DARKNESS, 0, subject)
+
+
+@pytest.mark.parametrize(
+    ("draw", "group"),
+    [
+        ("{of: {side: [left, right]}}", 8),
+        ("{order: balanced, of: {side: [left, right, left]}}", 9),
+        ("{order: balanced, of: {side: [left, right]}}", 8),
+        ("{order: shuffle, of: {side: [left, right, left]}}", 8),
+    ],
+)
+def test_subjects_make_whole_groups_of_what_is_balanced_over_them(
+    draw: str, group: int, plant: Plant
+) -> None:
+    paradigm = plant(("{of: {side: [left, right]}}", draw))
+    assert subjects(paradigm.specification) == group
+
+
+def test_there_are_as_many_lives_as_the_trials_need(plant: Plant) -> None:
+    one = plant().specification
+    assert list(lives_for(one, 100, 5)) == [(5, subject, 13) for subject in range(8)]
+    assert list(lives_for(one, 161, 5)) == [
+        (5 + number, subject, 20) for number in (0, 1) for subject in range(8)
+    ]
+    late = plant(LATE).specification
+    assert {trials for *_, trials in lives_for(late, 100, 0)} == {13}
+    # Of the trials that count, a life has four.
+    judged = list(lives_for(late, 100, 0, judged=True))
+    assert {trials for *_, trials in judged} == {4}
+    assert len(judged) == 8 * math.ceil(100 / 32)
+
+
+def test_a_policy_lives_until_enough_trials_count(plant: Plant) -> None:
+    paradigm = plant(LATE)
+    subject = Always(STAY)
+    trials = list(live(life(paradigm), subject, paradigm.specification, 3))
+    assert [trial.success for _, trial in trials] == [None] * 20 + [False] * 3
+    # While it is frozen, it is not asked, and takes no action.
+    assert subject.asked == 23 * (40 - 3)
+    whole = list(live(life(paradigm), Always(STAY), paradigm.specification))
+    assert len(whole) == 24
+    assert [trial.steps for _, trial in whole] == [40] * 24
+
+
+def test_rewards_are_added_up_and_a_blocked_step_is_felt(plant: Plant) -> None:
+    paid = (
+        ("cue: {freeze: true,", "cue: {freeze: true, each: {reward: 0.5},"),
+        ("face: random", "face: N"),
+    )
+    paradigm = plant(*paid)
+    subject = Always()
+    [(_, trial)] = islice(live(life(paradigm), subject, paradigm.specification), 1)
+    assert subject.bumps == subject.asked - 1 == 36
+    assert trial.reward == pytest.approx(1.0)
+    east = plant(("face: random", "face: E"))
+    subject = Always()
+    done = list(islice(live(life(east), subject, east.specification), 20))
+    assert subject.bumps == 0
+    successes = [bool(trial.success) for _, trial in done]
+    assert 0 < sum(successes) < 20
+    assert [trial.reward for _, trial in done[:-1]] == [1.0 * s for s in successes[:-1]]
+
+
+def test_a_tally_counts_what_is_judged_and_the_extremes(plant: Plant) -> None:
+    paradigm = plant(
+        ("face: random", "face: E"),
+        ("{enter: arm, end", "{enter: arm, reward: -1, end"),
+    )
+    tally = Tally("east")
+    trials = list(live(life(paradigm), Always(), paradigm.specification))
+    tally.add(trials)
+    passed = sum(bool(trial.success) for _, trial in trials)
+    assert 0 < passed < 20
+    assert tally.lives == [(passed, 20)]
+    assert tally.outcomes == {"correct": passed, "error": 20 - passed}
+    assert tally.reward == passed - (20 - passed)
+    assert (tally.best_success, tally.least_success, tally.best_failure) == (1, 1, -1)
+    assert tally.rate().value == passed / 20
+    unjudged = plant(LATE)
+    tally.add(list(live(life(unjudged), Always(STAY), unjudged.specification, 1)))
+    assert tally.lives[1] == (0, 1)
+    assert tally.best_failure == 0
+
+
+def test_orders_are_carried_out_in_turn_and_told(plant: Plant) -> None:
+    said: list[int] = []
+    orders = [Order(f"{CYCLE}F", 8, 0), Order(f"{CYCLE}S", 8, 0, limit=5)]
+    with Runner(plant()) as runner:
+        tallies = runner.run(orders, said.append)
+        lines: list[str] = []
+        told = runner.map(lambda _, number: number * 2, [1, 2, 3], lines.append, str)
+    assert said == [1, 2]
+    assert [one.name for one in tallies] == [order.name for order in orders]
+    # A limit replaces the protocol's.
+    assert [one.outcomes["timeout"] for one in tallies] == [7, 8]
+    assert told == [2, 4, 6]
+    assert lines == ["1 of 3: 2", "2 of 3: 4", "3 of 3: 6"]
+
+
+def walked(
+    paradigm: ArenaParadigm, choose: Callable[[Sequence[str]], str | None], **more: bool
+) -> Walker:
+    return Walker(paradigm.program, choose, **more)
+
+
+def test_a_walker_enters_what_it_chooses_by_the_shortest_way(plant: Plant) -> None:
+    paradigm = plant(("face: random", "face: N"))
+    met: list[Sequence[str]] = []
+
+    def left(places: Sequence[str]) -> str | None:
+        met.append(tuple(places))
+        return "left" if places else None
+
+    subject = life(paradigm)
+    trials = list(walk(subject, walked(paradigm, left), paradigm.specification, 20))
+    assert len(trials) == 20
+    # Nothing can be reached while it is frozen, and each arm after it.
+    assert set(met) == {(), ("left", "right")}
+    # Three steps of the cue, a quarter turn in eighths, and two steps.
+    quarter = paradigm.program.geometry.turns // 4
+    assert {trial.steps for _, trial in trials} == {3 + quarter + 2}
+    assert {result.outcome for result, _ in trials} == {"correct", "error"}
+
+
+def test_a_walker_that_chooses_nothing_stays(plant: Plant) -> None:
+    paradigm = plant()
+    trials = list(
+        walk(
+            life(paradigm), walked(paradigm, lambda _: None), paradigm.specification, 2
+        )
+    )
+    assert [trial.steps for _, trial in trials] == [40, 40]
+
+
+def test_of_every_block_the_first_trials_and_each_sessions_last(plant: Plant) -> None:
+    paradigm = plant(LATE)
+    walker = walked(paradigm, lambda _: None)
+    one = life(paradigm)
+    played = [
+        (result.block, one.session, one.trial)
+        for result, _ in walk(one, walker, paradigm.specification, 4, every_block=True)
+    ]
+    assert played == [
+        *(("main", session, trial) for session in (1, 2) for trial in (1, 2, 10)),
+        *(("test", session, trial) for session in (1, 2) for trial in (1, 2)),
+    ]
+
+
+def test_a_watcher_is_called_once_for_each_state(plant: Plant) -> None:
+    paradigm = plant()
+    states: list[str] = []
+    walker = walked(paradigm, lambda places: places[0] if places else None)
+    list(
+        walk(
+            life(paradigm),
+            walker,
+            paradigm.specification,
+            2,
+            lambda one, _: states.append(one.state),
+        )
+    )
+    assert states == ["cue", "choice"] * 2
+
+
+def test_choices_are_as_their_names_say() -> None:
+    visited = tour(random.Random(1))
+    places = [visited("abc") for _ in range(6)]
+    assert places[:3] == places[3:]
+    assert sorted(map(str, places[:3])) == ["a", "b", "c"]
+    assert visited("") is None
+    wandering = wanderer(random.Random(1))
+    assert {wandering("ab") for _ in range(50)} == {"a", "b", None}
+    assert wandering("") is None
+
+
+def test_a_way_around_an_event_is_taken_if_there_is_one(plant: Plant) -> None:
+    """The right arm is behind the middle, which ends the trial unless it is avoided."""
+    paradigm = plant(
+        (
+            "#########\n    #LL.B.RR#\n    #########",
+            "#########\n    #LLB.M.R#\n    ####...##\n    #########",
+        ),
+        ("B: box}", "B: box, M: middle}"),
+        (
+            "- {enter: arm, end: error}",
+            "- {enter: arm, end: error}\n        - {enter: middle, end: trap}",
+        ),
+        ("face: random", "face: E"),
+    )
+
+    def right(places: Sequence[str]) -> str | None:
+        return "right" if places else None
+
+    trials = list(
+        walk(life(paradigm), walked(paradigm, right), paradigm.specification, 9)
+    )
+    assert "trap" not in {result.outcome for result, _ in trials}
+    assert events_of(paradigm.program).of_state["choice"] == ("left", "right", "middle")
+    assert events_of(paradigm.program).of_state["cue"] == ()
