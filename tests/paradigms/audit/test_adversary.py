@@ -199,6 +199,10 @@ def test_the_manner_says_whether_likely_or_near_is_followed(plant: Plant) -> Non
         assert planner.follow(cloud, 0, 2.0, manner) == Worth(worth, 2.0)
         assert planner.play(cloud, 0, Course(manner=manner), 2.0) == Worth(worth, 2.0)
         assert planner.base(cloud, 0, manner).leader is leader
+    before = world.work
+    only = planner.leader({found["left"]: 1.0}, 0, Manner(0, 1))
+    assert only[0] is found["left"]
+    assert world.work == before
     # The best of the candidates is decided on, and the nearest is no base of it.
     decision = planner.decide(cloud, 0, 5)
     assert decision == planner.base(cloud, 0, Manner(1, 0))
@@ -302,6 +306,21 @@ def test_a_trial_that_is_forgotten_ends_as_for_all_that_act_alike(plant: Plant) 
     )
     assert ends == {**repeated, 77: UNLIKELY}
     assert [one.success for one in adversary.live(3, 1, 6)] == [True] * 6
+
+
+def test_a_subjects_number_is_known_where_it_is_read(plant: Plant) -> None:
+    numbered = (
+        *ALTERNATING,
+        ("if: it != home,", "if: (it == left) == (subject == 1),"),
+    )
+    adversary = Adversary(plant(*numbered), Lesion.parse("intact"), 0.05)
+    for subject in (1, 0, 2):
+        assert all(one.success for one in adversary.live(0, subject, 4))
+    # Elsewhere all subjects share what is known.
+    adversary = Adversary(plant(), Lesion.parse("intact"), 0.05)
+    world = adversary.world
+    adversary.live(0, 1, 2)
+    assert adversary.world is world
 
 
 def test_who_forgets_within_the_trial_too_repeats_the_actions(plant: Plant) -> None:
