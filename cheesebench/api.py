@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from cheesebench.records import CellPlan, Frame, TrialRecord
     from cheesebench.statistics import CellResult, RunSummary
 
-#: Pandas types that allow a missing value.
+#: Pandas type of each kind of column. All of them allow missing values.
 TYPES: Mapping[Kind, str] = {
     "text": "string",
     "integer": "Int64",
@@ -59,7 +59,7 @@ TYPES: Mapping[Kind, str] = {
     "truth": "boolean",
 }
 
-#: Columns of the journal, as of its entries.
+#: Columns of the journal with the kind of their values, ordered as in ``JournalEntry``.
 JOURNAL: Mapping[str, Kind] = {
     "time": "text", "kind": "text", "text": "text", "model": "text", "protocol": "text", "view": "text",
     "variant": "text", "subject": "integer",
@@ -101,21 +101,25 @@ def _verdict(cell: CellResult) -> list[Any]:
 
 
 def _calls(cell: CellResult) -> tuple[int | None, float | None]:
-    """Return the number of calls, and their cost; a total of 0 dollars has no price."""
+    """Return the number of calls and their cost in dollars, or Nones if no model was
+    called. The cost is also None if it is 0, because then no price is known.
+    """
     totals = None if cell.calls is None else cell.calls.totals
     return (None, None) if totals is None else (totals.calls, totals.cost or None)
 
 
 def _measure(cell: CellResult) -> list[Any]:
-    """Return the judged measure, with its mean and interval; Nones for a pass rate."""
+    """Return the name, mean and interval of the judged measure, or Nones if the verdict
+    is about a pass rate.
+    """
     measured, judged = cell.plan.measured, cell.judged
     low, high = (judged and judged.interval) or (None, None)
     return [measured and measured.name, judged and judged.mean, low, high]
 
 
 def _ability(cell: CellResult) -> list[float | None]:
-    """Return model, interval, animals and bar on the ability scale; Nones if no zero is
-    proved.
+    """Return the model's value, its interval, the animals' value and the PASS bar on
+    the ability scale, or Nones if the scale's zero is not proved.
     """
     found = cell.ability
     if found is None:
@@ -135,7 +139,7 @@ def table_frame(
     log: RunLog, plugins: PluginManager, name: str, observations: bool = False
 ) -> pandas.DataFrame:
     """Return a table of ``cheesebench export`` as a data frame. Raises UnknownNameError
-    for another name.
+    if there is no table ``name``.
     """
     if name not in TABLES:
         raise UnknownNameError("table", name, TABLES)
@@ -156,9 +160,10 @@ def _frame(rows: list[list[Any]], kinds: Mapping[str, Kind]) -> pandas.DataFrame
     )
 
 
-#: Height of the player in a notebook, in pixels, until its page has told its own.
+#: Height of the player in a notebook, in pixels, until the player reports its own.
 HEIGHT = 900
-#: Gives a frame the height that its page tells; the frame itself cannot be looked into.
+#: Gives a player's frame the height that the page in it reports, because a notebook
+#: cannot measure a sandboxed page.
 _FIT = """<script>addEventListener("message", ({source, data}) => {
   for (const frame of document.querySelectorAll("iframe.cheesebench-trial"))
     if (frame.contentWindow === source && data?.cheesebenchHeight > 0)
@@ -185,7 +190,9 @@ class TrialReporter(Protocol):
 def _unparsed(
     log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int
 ) -> list[bool | None]:
-    """Return of each call of a subject whether no action was found in its reply."""
+    """Return, for each call of a subject, whether the agent found no action in the
+    reply, or None if that is unknown.
+    """
     records = list(log.calls.of_life(plan, subject))
     if not records:
         return []
@@ -225,8 +232,8 @@ class PlayedTrial:
 
     @property
     def frames(self) -> Frames:
-        """The steps of the trial, each with action, observation and reward. The first
-        frame is the start.
+        """The frames of the trial: its start, then one for each step, with action,
+        observation and reward.
         """
         with RunLog.open_read_only(self._path) as log:
             family = self._plugins.family(
@@ -295,40 +302,44 @@ class Run:
 
     @cached_property
     def summary(self) -> RunSummary:
-        """All judged cells and summarised models, as in reports. Raises RunLogError for
-        a log whose rows are not those that were written.
+        """All judged cells and summarised models, as in reports. Raises RunLogError if
+        the log's rows were changed after the run wrote them.
         """
         with self._log() as log:
             log.verify()
             return summarise_log(log)
 
     def verdicts(self) -> pandas.DataFrame:
-        """Return one row for each cell. Rates, bounds and margins are proportions
-        (0 to 1), those of a measure in its unit; NA is what is unknown, or does not
-        apply. Raises OptionError where pandas is not installed.
+        """Return one row for each cell. Raises OptionError if pandas is not installed.
 
-        * ``model``, ``protocol``, ``view``, ``variant``, ``design``: the cell, and how
-          many subjects it has.
-        * ``verdict``; ``reason`` in a sentence; ``remarks``: doubts, and how the cell
-          was run.
-        * ``rate`` with ``low`` and ``high`` (95 %): mean over subjects of their share
-          of passed trials.
-        * ``reference`` with ``reference_low`` and ``reference_high`` (95 %): the
-          animals; ``chance``: moving at random; ``margin``.
-        * ``difference`` from the animals, with ``difference_low`` and
-          ``difference_high``: one-sided bounds of 5 % each, so 90 % together.
-        * ``p_value``: 1 / the larger evidence. ``evidence_pass``, ``evidence_fail``:
-          the largest growth of the wealth after any subject but the first, not that
-          after the last one.
-        * ``subjects`` that were run, or tried. ``planned``, ``valid``, ``passed`` and
-          ``missing``: trials that enter the verdict.
-        * ``calls`` to the model, and their ``cost`` in dollars where a price is known.
-        * ``measure`` that the verdict is about instead of the rate, its ``mean``, and
-          ``mean_low`` and ``mean_high`` (95 %).
-        * ``ability``, 0 without the ability and 1 of an ideal learner, with
-          ``ability_low`` and ``ability_high``; ``ability_rodent``; ``ability_bar``,
-          from which a PASS begins. Below 0 it is worse than without the ability: a
-          report says "< 0", and its mean counts 0.
+        Rates, bounds and margins are proportions from 0 to 1; for a verdict on a
+        measure they are in its unit. Values that are unknown or do not apply are NA.
+
+        * ``model``, ``protocol``, ``view``, ``variant``: the cell. ``design``: the rule
+          for its number of subjects.
+        * ``verdict``, and its ``reason`` in a sentence. ``remarks``: doubts, and how
+          the cell was run.
+        * ``rate`` with its 95 % interval, ``low`` to ``high``: each subject's share of
+          passed trials, averaged over subjects.
+        * ``reference``, ``reference_low``, ``reference_high``: the animals' rate with
+          its 95 % interval. ``chance``: the rate of random moves. ``margin``: how far
+          below the animals a model may be.
+        * ``difference``: the rate minus the animals' rate. ``difference_low`` and
+          ``difference_high`` are one-sided 95 % bounds, so together a 90 % interval.
+        * ``evidence_pass``, ``evidence_fail``: the evidence for each verdict at its
+          largest, from the second subject on; it may be smaller after the last one.
+          ``p_value``: 1 divided by the larger of the two.
+        * ``subjects``: how many have a trial on record, even a missing one.
+          ``planned``, ``valid``, ``passed`` and ``missing``: numbers of trials that
+          enter the verdict.
+        * ``calls``: how often the model was called. ``cost``: what the calls cost in
+          dollars, if a price is known.
+        * ``measure``: what the verdict is about instead of the rate. ``mean`` with its
+          95 % interval, ``mean_low`` to ``mean_high``: its mean over subjects.
+        * ``ability`` with its interval, ``ability_low`` to ``ability_high``: 0 is the
+          best that is possible without the ability, 1 is an ideal learner. Reports
+          print a negative value as "< 0", and a model's mean counts it as 0.
+          ``ability_rodent``: the animals. ``ability_bar``: where a PASS begins.
         """
         return frame_of(verdict_rows(self.summary))
 
@@ -337,17 +348,19 @@ class Run:
 
         * ``model``, ``protocol``, ``view``, ``variant``, ``subject`` (from 0),
           ``trial`` (from 1), ``block``, ``session`` (from 1).
-        * ``outcome``: how it ended. ``success``, NA where no verdict judges the trial;
-          ``recorded_success``, also there, for learning curves. ``judged``: whether it
-          enters the verdict.
-        * ``missing``: empty for a trial that was run, else why it was not
-          (``infrastructure``: a breakdown; ``budget``; ``not run``; ``run anew``: too
-          often, after stops). Then all below is NA.
-        * ``reward``: the sum; ``steps``; ``path_length``: steps that moved; ``bumps``
-          into walls; ``actions``: a letter for each step, ``F``, ``L``, ``R``, ``S``,
-          and ``.`` for a step in which the subject was held and not asked.
+        * ``outcome``: how the trial ended. ``judged``: whether it enters the verdict.
+          ``success`` is NA for trials that do not; ``recorded_success`` has their value
+          too, for learning curves.
+        * ``missing``: empty for a trial that was run, otherwise why its result is
+          missing: ``infrastructure`` (a breakdown), ``budget``, ``not run``, or
+          ``run anew`` (stops made the cell repeat too many trials). All columns below
+          are then NA.
+        * ``reward``: the sum of its rewards. ``steps``: their number. ``path_length``:
+          the number of steps that moved the subject. ``bumps``: how often it ran into
+          something. ``actions``: a letter for each step, ``F``, ``L``, ``R``, ``S``, or
+          ``.`` if the subject was held and not asked.
         * ``forward_share``, ``turn_share``, ``stay_share``, ``repeat_share`` and
-          ``action_entropy_bits``: of the agent's own actions, without ``.``.
+          ``action_entropy_bits``: statistics of the agent's own actions, without ``.``.
         """
         frame = self.table("trials")
         recorded = frame["success"].copy()
@@ -357,19 +370,21 @@ class Run:
         return frame
 
     def calls(self) -> pandas.DataFrame:
-        """Return one row for each call to a model; none where only agents were run.
+        """Return one row for each call to a model, or none if only agents were run.
 
         * ``model``, ``protocol``, ``view``, ``variant``, ``subject``, ``trial``,
           ``call``: trials and calls count from 1.
-        * ``asked``: the last message; ``reply``, ``reasoning``; ``finish``: why the
-          reply ended; ``fault``: of a call that was refused; ``served_by``: the model
-          that the server names.
-        * ``prompt_tokens``, of them ``cached_tokens`` and ``written_tokens``;
-          ``completion_tokens``, of them ``reasoning_tokens``.
-        * ``cost`` in dollars, NA without a price; ``seconds``; ``attempts``, of them
-          ``malformed``: answered, but with no reply; ``digest`` of the whole prompt.
-        * ``unparsed``: whether the agent found no action in the reply. The agent reads
-          it once more for this; NA where that is impossible, and in dialogues.
+        * ``asked``: the last message of the prompt. ``digest``: a digest of the whole
+          prompt. ``reply`` and ``reasoning``: the model's texts. ``finish``: why the
+          reply ended. ``fault``: why the call was refused, otherwise empty.
+          ``served_by``: the model that the server says it used.
+        * ``prompt_tokens``, which include ``cached_tokens`` and ``written_tokens``.
+          ``completion_tokens``, which include ``reasoning_tokens``.
+        * ``cost``: in dollars, NA without a price. ``seconds``: duration. ``attempts``:
+          how often the call was tried. ``malformed``: how many attempts were answered
+          with something that is no reply.
+        * ``unparsed``: whether the agent found no action in the reply, found out by
+          reading the reply again. NA if that is impossible, and in dialogues.
         """
         frame = self.table("calls")
         with self._log() as log:
@@ -384,8 +399,8 @@ class Run:
         return frame
 
     def journal(self) -> pandas.DataFrame:
-        """Return what happened, a row each: ``started``, ``error``, ``warning``, ...
-        and, of an agent or a plugin that raised, its ``traceback``.
+        """Return one row for each entry of the journal. Its ``kind`` is ``started``,
+        ``error``, ``warning``, ..., or ``traceback`` if an agent or a plugin raised.
         """
         with self._log() as log:
             entries = log.journal()
@@ -396,7 +411,7 @@ class Run:
         """Return a table of ``cheesebench export``: trials, values, steps, events or
         calls.
 
-        ``observations`` adds to each step the observation after it.
+        With ``observations``, each step has the observation that follows it.
         """
         with self._log() as log:
             return table_frame(log, self._plugins, name, observations)
@@ -412,7 +427,7 @@ class Run:
         view: str | None = None,
         variant: str | None = None,
     ) -> PlayedTrial:
-        """Return one trial, which plays itself in a notebook; subjects count from 0,
+        """Return one trial, which a notebook shows as a film. Subjects count from 0,
         trials from 1.
 
         ``protocol``, ``model``, ``view`` and ``variant`` name the cell; each is needed
@@ -449,7 +464,9 @@ class Run:
 
     @arguments.checked()
     def html(self, path: str | os.PathLike[str] | None = None) -> Path:
-        """Write the HTML report, with a player for every trial; return its path."""
+        """Write the HTML report, with a player for every trial, and return its path.
+        By default the file is ``report.html`` in the run's directory.
+        """
         target = inside(self.directory, "report.html") if path is None else Path(path)
         try:
             write_whole(target, self.report("html"))
@@ -490,7 +507,8 @@ def open_run(
 ) -> Run:
     """Open an existing run by its id in ``results``, its directory or its file.
 
-    It may still be running. Raises RunLogError, with a suggestion, if there is none.
+    The run may still be going on. Raises RunLogError, with a suggestion, if there is no
+    such run.
     """
     path = locate(Path(results or str(BY_KEY["results"].default)), os.fspath(run))
     RunLog.open_read_only(path).close()  # raises for a file that is no log
@@ -500,13 +518,15 @@ def open_run(
 def _why_none(
     plan: CellPlan, subject: int, trial: int, run: int, whole: bool, run_id: str
 ) -> str:
-    """Say why a subject, of which ``run`` trials were run, lacks a trial."""
+    """Return why a subject lacks a trial. ``run`` is how many of its trials were run,
+    ``whole`` whether these are all.
+    """
     if subject not in range(plan.subjects):
         return f"the cell has subjects 0 to {plan.subjects - 1}"
     if whole or trial not in range(1, plan.trials + 1):
         return f"its trials are 1 to {run if whole else plan.trials}"
     return (
-        f"it was not run. An unfinished run goes on with cheesebench.run(..., "
+        f"it was not run. To continue an unfinished run, call cheesebench.run(..., "
         f"resume='{run_id}')"
     )
 
@@ -541,11 +561,12 @@ def _matching(plans: list[CellPlan], wanted: Mapping[str, str]) -> list[CellPlan
 
 Names = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
-#: Options that only a pytest session has: failing tests, and reports at its end.
+#: Options that only a pytest session has, because they are about its exit code or what
+#: it reports at its end.
 FOR_TESTS = frozenset(
     {"compare", "compare_fail", "exit_zero", "film", "html", "inconclusive", "markdown"}
 )
-#: Options by argument name.
+#: All other options, by argument name.
 SETTINGS = {
     arguments.name_of(option.key): option
     for option in OPTIONS
@@ -570,13 +591,13 @@ def run(
     """Run models through protocols, wait until every cell is decided, and return the
     run.
 
-    It writes the same log as ``pytest --model``: the same seed gives the same records.
-    Ctrl-C (or the stop button of a notebook) ends it; ``cheesebench.run(...,
-    resume=ID)`` continues it, and no finished trial is lost. ``cheesebench.plan`` takes
-    the same options.
+    The run writes the same log as ``pytest --model``: the same seed gives the same
+    records. Ctrl-C (or the stop button of a notebook) stops it; finished trials are
+    kept, and ``cheesebench.run(..., resume=ID)`` continues it. ``cheesebench.plan``
+    takes the same options.
 
     Parameters:
-        models: One name or several, as ``--model`` takes them.
+        models: One name or several, as for ``--model``.
         protocols: Names, files or directories; by default the nine paradigms.
         design: How many subjects and trials (``--design``); by default what suits the
             model.
@@ -587,9 +608,8 @@ def run(
         results: Directory of the runs, ``results`` by default.
         plugins: Agents (``AgentSpec``), and modules or objects with hooks (backends,
             views, ...), in addition to what is installed.
-        progress: Whether to show progress, or a function that is called with each line
-            of it; by default it is shown
-            on a terminal and in a notebook.
+        progress: Whether to show progress, or a function that is called with each
+            progress line; by default a terminal and a notebook show progress.
         options: Any other option of a run by its name in Python: ``max_cost=5``,
             ``control="blind"``, ... (``models_file`` is ``--models``);
             ``help(cheesebench.run)`` ends with a list.
@@ -621,7 +641,7 @@ run.__doc__ = f"{run.__doc__}\n    Options:\n" + "\n".join(
 async def run_async(
     models: Names, protocols: Names | None = None, **options: Any
 ) -> Run:
-    """Do the same as ``run`` as a coroutine; cancelling it stops the run."""
+    """Do the same as ``run``, as a coroutine. Cancelling it stops the run."""
     work = _work(models, protocols, **options)
     task = asyncio.ensure_future(asyncio.to_thread(work.do))
     try:
@@ -668,7 +688,9 @@ class _Work:
         self.stopped = threading.Event()
 
     def _register(self, name: str, plugin: Any) -> None:
-        """Register a plugin, or an agent. Raises OptionError for what has no hook."""
+        """Register a plugin or an agent. Raises OptionError for an object without a
+        hook.
+        """
         if isinstance(plugin, AgentSpec):
             plugin = SimpleNamespace(cheesebench_agents=lambda agent=plugin: [agent])
         own = None if hasattr(plugin, "__name__") else name
@@ -792,7 +814,7 @@ def _typed_one(option: Option, value: Any) -> Any:
     found = arguments.read(name, kind, value)
     if option.choices and found not in option.choices:
         raise OptionError(
-            f"{arguments.name_of(option.key)}={value!r}: it is one of {', '.join(option.choices)}."
+            f"{arguments.name_of(option.key)}={value!r}: it must be one of {', '.join(option.choices)}."
         )
     return found
 

@@ -30,12 +30,12 @@ Part = str | bytes
 
 
 class Picture(str):
-    """An observation that is a picture: ``png`` is the image, the string itself is the
-    state's text.
+    """An observation that is a picture: ``png`` is the image, and the string itself is
+    the state's text.
 
-    It is a string so that code that only passes observations on need not handle
-    pictures. Pictures are equal if image and text are equal; a picture never equals a
-    plain string.
+    It is a string so that code that only passes observations on need not know about
+    pictures. Two pictures are equal if both image and text are; a picture never equals
+    a plain string.
     """
 
     __slots__ = ("png",)
@@ -92,8 +92,8 @@ class Message:
 
 
 def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Return the messages with the system's text before the first user's, for models
-    that know no system role.
+    """Return the messages with the system message's text moved to the beginning of the
+    first user message, for models without a system role.
     """
     if not messages or messages[0].role != "system":
         return messages
@@ -133,13 +133,12 @@ class AnswerForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """One call. ``form`` None: the reply is free text.
+    """One call. If ``form`` is None, the reply is free text.
 
-    ``conversation`` is the same for all calls of one subject, for load balancers with a
-    cache.
-
-    ``timeout`` is in seconds, for the whole call; ``extra`` holds the registry's served
-    settings for this model (JSON values that are added to the request body unchanged).
+    ``conversation`` is the same for all calls of one subject, so that a load balancer
+    can send them to the server that has their cache. ``timeout`` is the limit of the
+    whole call, in seconds. ``extra`` is added to the request body unchanged (JSON
+    values, from ``ModelEntry.served``).
     """
 
     model: str
@@ -154,11 +153,11 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Token counts reported by the server.
+    """Token counts that the server reports.
 
-    Cached tokens (read from a cache) and written tokens (stored in a cache, if that has
-    its own price) are disjoint parts of the prompt; reasoning tokens are part of the
-    reply.
+    Cached tokens were read from a cache. Written tokens were stored in a cache, and are
+    counted only if that has its own price. No prompt token is both. Reasoning tokens
+    are part of the completion.
     """
 
     prompt: int = 0
@@ -175,8 +174,8 @@ Finish = Literal["stop", "length", "unread", "other"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatReply:
-    """One reply: ``text``, and separately the reasoning, if the server (or a tag) marks
-    it as such.
+    """One reply: its ``text``, and separately its ``reasoning``, if the server (or a
+    tag) marks it.
     """
 
     text: str
@@ -186,7 +185,9 @@ class ChatReply:
     model: str = ""
     """Model name reported by the server."""
     doubt: str = ""
-    """Contradiction between the server's counts; reported once, and not recorded."""
+    """A contradiction between the server's counts, in words, or empty. It is reported
+    once, and not recorded.
+    """
 
 
 #: Kinds of failed calls. ``malformed`` is an answer that is not a reply; ``connection``
@@ -215,10 +216,9 @@ FATAL: frozenset[FaultKind] = frozenset({"authentication", "quota", "unknown_mod
 
 
 class ChatFaultError(CheeseBenchError):
-    """A call without a reply. ``retry_after`` is the pause that the server asks for, in
-    seconds from now.
+    """A call that failed, with its kind and a text.
 
-    The text is for people, such as the server's message, shortened. It must never
+    The text is for people; it may be the server's message, shortened. It must never
     contain a key or a whole response body.
     """
 
@@ -227,19 +227,19 @@ class ChatFaultError(CheeseBenchError):
     ) -> None:
         super().__init__(text)
         self.kind: FaultKind = kind
-        """Why it failed."""
+        """Why the call failed."""
         self.retry_after = retry_after
-        """Seconds from now, or None."""
+        """The pause that the server asks for, in seconds from now, or None."""
         self.refused = False
-        """Whether no connection was taken (with the kind ``connection``): a server that
-        is not up, or not yet.
+        """Whether, with the kind ``connection``, nothing accepted the connection: the
+        server does not run, or not yet.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """The abilities of a backend. Unsupported requests are refused before the run, or
-    dropped and recorded.
+    """What a backend supports. A setting that it does not support is refused before the
+    run, or left out, which is recorded.
     """
 
     temperature: bool = True
@@ -255,9 +255,9 @@ class Price:
     prompt: float
     completion: float
     cached: float | None = None
-    """Price of cached prompt tokens; None: as ``prompt``."""
+    """Price of cached prompt tokens (None: same as ``prompt``)."""
     written: float | None = None
-    """Price of prompt tokens that are written into a cache; None: as ``prompt``."""
+    """Price of prompt tokens that are written to a cache (None: same as ``prompt``)."""
     on: date
 
     def __post_init__(self) -> None:
@@ -293,8 +293,9 @@ class ModelEntry:
 
     ``served`` are parameters of the request body that this model needs; ``options`` are
     for its backend (``tensor_parallel_size: 8``). ``drops`` names parameters of
-    Sampling that this model refuses: they are left out, which is recorded. If it names
-    ``system``, the system message becomes the beginning of the first user message.
+    Sampling that this model refuses: they are left out, which is recorded. If
+    ``system`` is among them, the system message becomes the beginning of the first user
+    message.
     """
 
     name: str
@@ -308,15 +309,17 @@ class ModelEntry:
     images: bool = False
     reasoning: bool = False
     context: int | None = None
-    """Tokens of prompt and reply together."""
+    """Maximum number of tokens of prompt and reply together (None: unknown)."""
     max_tokens: int | None = None
-    """Maximum tokens of one reply; None: the agent's setting."""
+    """Maximum number of tokens of one reply (None: the agent's setting)."""
     served: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     drops: tuple[str, ...] = ()
     price: Price | None = None
     trained_on: tuple[str, ...] = ()
-    """Protocols in the model's training data, which every verdict on it mentions."""
+    """Protocols in the model's training data. Every verdict on the model mentions
+    them.
+    """
     licence: str = ""
     """Licence of the weights (SPDX), if they are open."""
     note: str = ""
@@ -326,11 +329,11 @@ class ModelEntry:
 class BackendContext:
     """Arguments for connecting to a backend.
 
-    ``directory`` is the run's, for log files; ``options`` are those of the entry and of
-    the command line (strings if from the command line: ``--backend-option
-    NAME=VALUE``); ``base_url`` is that of the command line or of the started server;
-    ``capacity`` is the maximum number of calls in flight there. ``progress`` is called
-    with lines to show while ``serve`` is working.
+    ``directory`` is the run's directory, for log files. ``options`` come from the entry
+    and from ``--backend-option NAME=VALUE`` (then they are strings). ``base_url`` comes
+    from the command line or from the started server. ``capacity`` is the maximum number
+    of calls in flight there. ``progress`` is called with lines to show while ``serve``
+    is working.
     """
 
     entry: ModelEntry
@@ -343,23 +346,26 @@ class BackendContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """Facts that a server reports about itself; None if it does not."""
+    """Facts that a server reports about itself, each None if it does not."""
 
     slots: int | None = None
     """Number of calls that it processes at once; it queues the others."""
     context: int | None = None
-    """Tokens of prompt and reply together."""
+    """Maximum number of tokens of prompt and reply together."""
 
 
 class Connection(Protocol):
     """An open backend: all calls of one model go through it, many at once, in one event
     loop.
 
-    A connection may also have ``async def facts(self) -> ServerFacts``: it is called
-    before the first call, limits the calls in flight, and warns of prompts that are too
-    long. It may have ``async def progress(self) -> object``: anything that changes
-    while the server works, and None where it does not say. A call is then given up when
-    nothing has changed for ``--cheese-timeout``, and not for being slow.
+    A connection may also have ``async def facts(self) -> ServerFacts``. The harness
+    calls it before the first call, to limit the calls in flight and to warn of prompts
+    that are too long.
+
+    It may also have ``async def progress(self) -> object``, which returns any value
+    that changes while the server works, or None if the server does not tell. A call is
+    then given up if this value has not changed for ``--cheese-timeout`` seconds, rather
+    than for being slow.
     """
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -376,12 +382,12 @@ class Connection(Protocol):
 
 
 class Server(Protocol):
-    """A server that a backend has started for the run; ``stop`` is called exactly once,
+    """A server that a backend has started for the run. ``stop`` is called exactly once,
     whatever happens.
 
     A server may also have ``facts`` about the model that it runs: JSON values by name,
-    which the run's manifest keeps. A run is resumed only with the same ``sha256``, that
-    of the weights.
+    which the run's manifest keeps. If ``sha256``, the digest of the weights, is among
+    them, a run is resumed only with the same weights.
     """
 
     base_url: str
@@ -396,14 +402,14 @@ class Server(Protocol):
 class BackendSpec:
     """A kind of model server (hook ``cheesebench_backends``).
 
-    ``connect`` opens a connection (called inside the event loop; import heavy libraries
-    there). ``serve`` starts a server and returns when it is healthy; it is called once
-    for a model, in the session's main process, if no ``base_url`` is given, and its
-    ``base_url`` is passed to every ``connect``. ``account`` identifies the rate limit
-    that calls share (default: backend and base URL). ``probe`` False: no test call can
-    be made in advance. ``check`` describes in words what is available for a model (a
-    file, a key), without starting or fetching anything. It raises OptionError or
-    PluginError if something is missing.
+    ``connect`` opens a connection. It is called inside the event loop; import heavy
+    libraries there. ``serve`` starts a server and returns when it is healthy. It is
+    called once per model, in the session's main process, if no ``base_url`` is given;
+    the server's ``base_url`` is passed to every ``connect``. ``account`` names the
+    account whose rate limit the calls share (default: backend and base URL). ``probe``
+    says whether a test call can be made in advance. ``check`` describes what is
+    available for a model (a file, a key), without starting or fetching anything, and
+    raises OptionError or PluginError if something is missing.
     """
 
     name: str
@@ -420,12 +426,12 @@ class BackendSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAgentContext:
-    """The knowledge of a new model agent, which is nothing about the paradigm.
+    """What a new model agent is told. It is told nothing about the paradigm.
 
-    ``settings`` are those of ``ModelAgentSpec.settings``, with the user's values;
-    ``seed`` is a 63-bit number for this subject; ``reading`` is the view's explanation
-    of its observations (may be empty); ``reasoning`` says whether the registry lists
-    the model as a reasoning model.
+    ``settings`` has the user's value, or the default, of each setting in
+    ``ModelAgentSpec.settings``. ``seed`` is a 63-bit number for this subject.
+    ``reading`` is the view's explanation of its observations, or empty. ``reasoning``
+    says whether the registry lists the model as a reasoning model.
     """
 
     seed: int
@@ -444,14 +450,14 @@ class ModelAgent(Protocol):
     """
 
     def begin_trial(self, observation: str) -> None:
-        """Start a new trial; ``observation`` is its first one (a Picture if the view
-        draws pictures).
+        """Start a new trial, whose first observation is ``observation`` (a Picture if
+        the view draws pictures).
         """
         ...
 
     def prompt(self) -> tuple[Message, ...]:
-        """Return the whole prompt of the next call, a function of the observations and
-        replies so far.
+        """Return the whole prompt of the next call. It depends only on the agent's seed
+        and settings, and on the observations and replies so far.
         """
         ...
 
@@ -470,16 +476,16 @@ class ModelAgent(Protocol):
         ...
 
     def tally(self) -> Mapping[str, int]:
-        """Return counts of the trial that has just ended, such as ``calls`` and
-        ``unparsed``, by name.
+        """Return counts of the trial that has just ended by name, such as ``calls`` and
+        ``unparsed``.
         """
         ...
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """Optional interface of a model agent that shows, for reports, its memory between
-    calls.
+    """Optional interface of a model agent whose memory between calls reports can
+    show.
     """
 
     @property
@@ -490,19 +496,19 @@ class Learner(Protocol):
 
 @runtime_checkable
 class Interruptible(Protocol):
-    """Optional interface of a model agent that is told when its plan is dropped and
-    when it can act again.
+    """Optional interface of a model agent that decides after an event whether to go on
+    with its plan, and is told when it can act again.
     """
 
     def interrupted(self) -> bool:
-        """Called after an event; return whether to drop the rest of the plan, so that
-        the model is asked again.
+        """Called after an event. Return whether to drop the rest of the plan and ask
+        the model again.
         """
         ...
 
     def freed(self, observation: str) -> None:
-        """Called when the subject can act again after being held or moved;
-        ``observation`` is the last one.
+        """Called when the subject can act again after being held or moved.
+        ``observation`` is the latest one.
         """
         ...
 
@@ -512,15 +518,17 @@ class ModelAgentSpec:
     """An agent between a model and a paradigm, named with ``--agent`` (hook
     ``cheesebench_model_agents``).
 
-    ``settings`` are its parameters with their defaults: all of them are recorded and
-    can be varied. ``check`` raises OptionError for invalid values. Settings given as
-    text are converted to the type of the default, or by their function in ``readers``
-    (which raises ValueError). ``instructions`` returns the text for a person in place
-    of the system prompt (``cheesebench people``), from the view's explanation of its
-    observations. ``form`` returns the form that replies must have under these settings,
-    ``remembers`` names the memory of a subject in words, ``reply_tokens`` is the
-    maximum number of tokens of a reply: the limit if neither the user nor the model's
-    entry has one (None: the setting ``max_tokens``).
+    ``settings`` are its parameters with their defaults. All of them are recorded and
+    can be varied. A setting given as text is converted to the type of its default, or
+    by its function in ``readers``, which may raise ValueError. ``check`` raises
+    OptionError for invalid values.
+
+    ``instructions`` takes the view's explanation of its observations, and returns what
+    a person reads in place of the system prompt (``cheesebench people``). The other
+    functions take the settings: ``form`` returns the form that replies must have,
+    ``remembers`` describes a subject's memory in words, and ``reply_tokens`` returns
+    the maximum number of tokens of a reply if neither the user nor the model's entry
+    sets it (None: the setting ``max_tokens``).
     """
 
     name: str
@@ -537,7 +545,7 @@ class ModelAgentSpec:
     kind: ClassVar[AgentKind] = "model agent"
 
 
-#: Parameters that an address may have; none of them is a key.
+#: Matches a parameter that an address may have, because it cannot be a key.
 _QUERY = re.compile(
     r"(api-version|api_version|version|deployment|region|model)=[\w.:-]{1,60}", re.ASCII
 )
@@ -547,14 +555,15 @@ def check_address(url: str, *, query: bool = False) -> None:
     """Raise OptionError unless ``url`` consists of scheme, host, port and path only,
     because addresses are recorded.
 
-    With ``query`` it may name a version, as Azure's do.
+    With ``query``, it may also have parameters that cannot be keys, such as Azure's
+    ``api-version``.
     """
     plain, _, asked = url.partition("?") if query else (url, "", "")
     harmless = not asked or all(map(_QUERY.fullmatch, asked.split("&")))
     if not {"@", "?", "#"}.isdisjoint(plain) or not harmless:
         raise OptionError(
-            "The base URL has a user, a query or a fragment ('@', '?' or '#'): it may be a key, and would be recorded. "
-            "Write scheme, host, port and path only (and ?api-version=..., if it must be); a key belongs in an "
+            "The base URL has a user, a query or a fragment ('@', '?' or '#'), which may be a key and would be recorded. "
+            "Write scheme, host, port and path only (and ?api-version=..., if the server needs it); a key belongs in an "
             "environment variable."
         )
     if not _is_address(url):

@@ -101,8 +101,8 @@ class PictureView(View, Protocol):
     """A view whose ``render`` returns a ``chat.Picture``, for agents that accept
     pictures only.
 
-    Test for it with ``isinstance(view, PictureView)``. Its texts are those of the
-    state; ``max_length`` and ``characters`` refer to them.
+    Test for it with ``isinstance(view, PictureView)``. The text of its pictures is the
+    state's text; ``max_length`` and ``characters`` refer to that text.
     """
 
     def picture_size(self, scene: Scene) -> tuple[int, int]:
@@ -124,12 +124,13 @@ class ReadableView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AgentContext:
-    """The knowledge of a new agent, which is nothing about the paradigm.
+    """What a new agent is told. It is told nothing about the paradigm.
 
     ``seed`` is a 63-bit number for this subject, from which all of the agent's random
-    numbers must come. It is a hash of the run's seed, and reveals nothing about a seed
-    that was drawn. A typed seed can be found by trial and error, and with it everything
-    that the environment draws; a report says whether the seed was drawn or typed.
+    numbers must come. It is a hash of the run's seed. An agent cannot infer a drawn
+    run seed from it, but could find a typed one by trial and error, and then foresee
+    everything that the environment draws. Reports say whether the run's seed was drawn
+    or typed.
     """
 
     seed: int
@@ -144,7 +145,7 @@ class Agent(Protocol):
     """
 
     def begin_trial(self, observation: str) -> None:
-        """Start a new trial; ``observation`` is its first one."""
+        """Start a new trial, whose first observation is ``observation``."""
         ...
 
     def act(self, observation: str) -> Sequence[int]:
@@ -164,7 +165,7 @@ class Agent(Protocol):
 
 #: An agent's memory between trials: nothing, or everything it has learnt.
 Memory = Literal["none", "life"]
-#: Message about an agent that declares something else.
+#: Error message for an agent that declares another memory.
 MEMORY_RULE = "it must be 'life', or 'none' for an agent that keeps nothing"
 
 
@@ -219,8 +220,8 @@ class CommandModule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TaskEvent:
-    """A rule that fired: step of the trial, state, the event that triggered it, and
-    ``file:line`` of the rule.
+    """A rule that fired: the step of the trial, the state, the event that triggered it,
+    and the ``file:line`` of the rule.
     """
 
     step: int
@@ -237,10 +238,10 @@ Value = float | int | str | bool | None | list[str]
 class TrialResult:
     """The result of one trial (language page, clause 18).
 
-    ``session`` counts from 1 over the subject's whole schedule, ``outcome`` is
-    ``"timeout"`` if the trial reached the limit, ``success`` is None if the protocol
-    declares no success. ``path_length`` counts steps to another cell, ``bumps``
-    FORWARDs that neither moved the subject nor pressed a solid.
+    ``session`` counts from 1 over the subject's whole schedule. ``outcome`` is
+    ``"timeout"`` if the trial reached the limit. ``success`` is None if the protocol
+    declares no success. ``path_length`` is the number of steps to another square, and
+    ``bumps`` the number of FORWARDs that neither moved the subject nor pressed a solid.
     """
 
     block: str
@@ -248,8 +249,8 @@ class TrialResult:
     outcome: str
     success: bool | None
     compared: bool
-    """Whether the reference's ``where`` holds (True without one): only such trials
-    enter the pass rate.
+    """Whether the trial enters the pass rate: the reference's ``where`` holds, or there
+    is none.
     """
     counters: Mapping[str, int]
     measures: Mapping[str, Value]
@@ -260,8 +261,8 @@ class TrialResult:
 
 
 class SubjectEnvironment(Protocol):
-    """The environment of one subject in one paradigm: the schedule, trial after trial,
-    from one seed.
+    """The environment of one subject in one paradigm. It runs the schedule, trial after
+    trial, from one seed.
     """
 
     waiting: bool
@@ -295,9 +296,9 @@ class BaseSpecification:
     """The attributes of protocols of every family. A specification is one paradigm in
     one edition.
 
-    ``text`` is the resolved protocol (ancestors merged) as canonical JSON; ``sha256``
-    is over the part of it that can change a life or a verdict (``documents`` keys other
-    than descriptions, tests and stated chance levels).
+    ``text`` is the resolved protocol (ancestors merged) as canonical JSON. ``sha256``
+    is a digest of the part that can change a subject's trials or a verdict: all keys
+    except descriptions, tests and stated chance levels.
     """
 
     paradigm: str
@@ -324,21 +325,21 @@ class BaseSpecification:
 
     @property
     def construct(self) -> Any:
-        """The claim of the protocol about its measurement, with the lesions that show
-        it, or None if there is no claim.
+        """What the protocol claims to measure, with the lesions that can show this, or
+        None if it claims nothing.
         """
         return None
 
     @property
     def judged_sessions(self) -> Mapping[int, int]:
-        """Trials of each session (from 1) that a verdict about an animal's rate counts,
-        or an empty mapping without such a rate.
+        """The number of trials in each session (from 1) that enter the pass rate, or an
+        empty mapping if the verdict uses no pass rate.
         """
         return {}
 
     def obstacle(self, lesion: Lesion) -> str:
-        """Return why its subjects cannot have a lesion, as in ``there are no
-        landmarks``, or "" if they can.
+        """Return why the protocol's subjects cannot have a lesion, such as ``there are
+        no landmarks``, or "" if they can.
         """
         return ""
 
@@ -365,22 +366,21 @@ class Situated(Protocol):
 
     @property
     def placed(self) -> bool:
-        """Whether the last step put the subject elsewhere."""
+        """Whether an outside event put the subject elsewhere in the last step."""
         ...
 
     def foreseen(self, action: int) -> str | None:
-        """Return the observation, in the subject's own view, if this action only moves
-        it, or None if unknown.
+        """Return what the subject will see, in its own view, if this action does no
+        more than move it, or None if that is unknown.
         """
         ...
 
 
 class Pose(NamedTuple):
-    """Where a subject is in its arena, however the picture is turned, and in which
-    state.
+    """A subject's place and heading in its arena, and the present state.
 
     ``x`` and ``y`` are a column and a row, from 0 in the north-west; ``heading`` is in
-    degrees clockwise from north.
+    degrees clockwise from north. They do not depend on how the picture is turned.
     """
 
     x: int
@@ -402,15 +402,15 @@ class Located(Protocol):
 
     @property
     def goals(self) -> frozenset[tuple[int, int]]:
-        """Columns and rows whose entry (or press) would bring the largest reward of the
-        present state.
+        """Squares, as ``(x, y)``, whose entry (or press) would bring the largest reward
+        of the present state.
         """
         ...
 
     @property
     def happenings(self) -> int:
-        """Number of rules that have fired in this trial: ``goals`` changes only with
-        it.
+        """Number of rules that have fired in this trial. ``goals`` can change only when
+        this number does.
         """
         ...
 
@@ -435,7 +435,8 @@ class Still:
 @dataclass(frozen=True, slots=True)
 class Ground:
     """An arena from above, in its own orientation: with its landmarks, but without
-    anything that a state shows. ``left`` and ``top`` are those of ``Still``.
+    anything that a state shows. ``left`` and ``top`` have the same meaning as in
+    ``Still``.
     """
 
     scene: Scene
@@ -446,7 +447,7 @@ class Ground:
 
     @property
     def holes(self) -> frozenset[tuple[int, int]]:
-        """Squares of the floor that are drawn unlike most of it: holes, cups."""
+        """Floor squares with another glyph than most of the floor: holes, cups."""
         floor = {
             (x + self.left, y + self.top): tile.glyph
             for y, row in enumerate(self.scene.tiles)
@@ -481,9 +482,9 @@ class ObservableSubject(Protocol):
     block: str
     """Name of the block of the schedule."""
     session: int
-    """Number in the block's repetition, from 1."""
+    """Number of the session in the block's repetition, from 1."""
     trial: int
-    """Number in the session, from 1."""
+    """Number of the trial in the session, from 1."""
     steps: int
     """Steps of this trial so far."""
     state: str
@@ -510,8 +511,8 @@ class AuditFinding:
     """The finding of one rule of the audit: ``text`` is a sentence with the numbers,
     ``numbers`` has them for programs.
 
-    The verdict ``note`` is for information that no rule judges; ``undecided``: more
-    ``effort`` or trials would tell.
+    The verdict is ``note`` for information that the rule does not judge, and
+    ``undecided`` if only more ``effort`` or trials could tell.
     """
 
     rule: str
@@ -525,11 +526,12 @@ class AuditSettings:
     """Settings of an audit. Equal settings give equal findings, for any number of
     ``processes``.
 
-    ``trials`` is the number of trials of a chance level; other parts use a fixed share
-    of it. ``parts`` names the requested parts (None: all). ``effort`` scales the
-    planning time for lesions. ``progress`` is called with the name of each part and the
-    verdict of each rule, as they come. ``kept`` is a directory in which finished
-    searches are kept, for audits of the same protocol by the same code.
+    ``trials`` is the number of trials from which a chance level is measured; other
+    parts use a fixed share of this number. ``parts`` names the requested parts (None:
+    all). ``effort`` scales the planning time for lesions. ``progress`` is called with
+    the name of each part and the verdict of each rule, as they come. ``kept`` is a
+    directory that keeps finished searches for later audits of the same protocol by the
+    same code; if it is empty, nothing is kept.
     """
 
     trials: int = 2000
@@ -542,18 +544,19 @@ class AuditSettings:
 
 
 class Paradigm:
-    """Base class of compiled protocols, which ``Family.compile`` returns. Override the
-    methods that the family supports; every other method raises UnsuitableError (a
-    protocol without tests of its own passes them). Every family that runs step by step
-    needs ``environment``.
+    """Base class of compiled protocols, which ``Family.compile`` returns.
+
+    Override the methods that the family supports. Most others raise UnsuitableError;
+    ``ground`` returns None, and ``own_tests`` returns no tests. Every family that runs
+    step by step needs ``environment``.
     """
 
     specification: Any
-    """The specification from which it was compiled."""
+    """The specification from which the protocol was compiled."""
 
     @property
     def is_stepwise(self) -> bool:
-        """Whether its subjects act step by step, in environments."""
+        """Whether subjects act step by step, in environments."""
         return type(self).environment is not Paradigm.environment
 
     def environment(self, view: View, seed: int, subject: int) -> SubjectEnvironment:
@@ -570,10 +573,8 @@ class Paradigm:
         state: str | None = None,
         trial: int = 1,
     ) -> Still:
-        """Return the start of a trial (from 1), drawn as in ``state`` (default: the
-        initial state).
-
-        In earlier trials the subject waits.
+        """Return the start of a trial (from 1), drawn as in ``state`` (None: the
+        initial state). The subject waits through all earlier trials.
         """
         raise self._lacks("cannot be drawn")
 
@@ -594,8 +595,8 @@ class Paradigm:
     def yoked_environment(
         self, view: View, seed: int, subject: int, trials: Sequence[Sequence[int]]
     ) -> SubjectEnvironment:
-        """Return an environment yoked to ``subject`` under ``seed``, whose actions are
-        in ``trials``.
+        """Return an environment yoked to a recorded ``subject`` under ``seed``;
+        ``trials`` has this subject's actions in each trial.
         """
         raise self._lacks("cannot be yoked")
 

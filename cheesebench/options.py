@@ -1,9 +1,9 @@
 """The options of a run, each declared once: data only, cheap to import.
 
-pytest registers all of them (``cheesebench.pytest_plugin``), commands add those that
-they need (``cheesebench.commands.common.add_options``), the manifest stores those that
-are ``recorded``, and the reference page lists them. To add an option, add an entry to
-``OPTIONS``, and a field to ``cheesebench.experiment.settings.OptionValues``.
+pytest registers all of them (``cheesebench.pytest_plugin``), a command adds the options
+that it needs (``cheesebench.commands.common.add_options``), a run's manifest stores the
+``recorded`` ones, and the reference page lists them all. To add an option, add an entry
+to ``OPTIONS``, and a field to ``cheesebench.experiment.settings.OptionValues``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-#: All options store under this prefix in pytest, so that two spellings of one option
-#: share one value.
+#: Beginning of the attribute in which pytest stores an option's value. The two
+#: spellings of an option share the attribute.
 PREFIX = "cheesebench_"
 #: Prefix of the long spelling of every option, which pytest always accepts.
 LONG = "--cheese-"
@@ -31,7 +31,7 @@ class Option:
     """Placeholder; by default NAME, or N for a whole number."""
     type: Callable[[str], Any] = str
     default: Any = None
-    """Value if none is given, neither here nor in the manifest of a resumed run."""
+    """The value if neither the user nor the manifest of a resumed run gives one."""
     default_text: str = ""
     """The default in words, if ``default`` itself is not readable."""
     example: str = ""
@@ -57,7 +57,7 @@ class Option:
     program or decides where calls and keys go.
     """
     setting: str = ""
-    """The setting of a model agent that this is."""
+    """Name of the model agent's setting that this option sets, if any."""
     models_only: bool = False
     """Whether the option needs a language model."""
     names_run: bool = False
@@ -76,8 +76,8 @@ class Option:
 
     @property
     def short(self) -> str:
-        """The usual spelling; in pytest it yields to another plugin's option of the
-        same name.
+        """The usual spelling. In pytest, another plugin's option of the same name takes
+        precedence.
         """
         return f"--{self.name}"
 
@@ -88,8 +88,8 @@ class Option:
 
     @property
     def value_name(self) -> str:
-        """Placeholder of the value in the help, or "" for flags, and if the help lists
-        the choices instead.
+        """Placeholder of the value in the help. It is empty for a flag, and if the help
+        lists the choices instead.
         """
         if self.metavar or self.flag or self.choices:
             return self.metavar
@@ -129,7 +129,7 @@ class Option:
 
 
 class _Reader:
-    """Reads an option's text for argparse, which names the type in its error."""
+    """Reads an option's text for argparse, whose error message has its ``__name__``."""
 
     def __init__(self, option: Option) -> None:
         self.__name__ = option.type.__name__
@@ -273,7 +273,7 @@ OPTIONS = (
     Option(
         name="prompt",
         help=(
-            "Wording of the system prompt: default, minimal, cot or few_shot; or a file with your own prompt (my.txt)."
+            "Wording of the system prompt: default, minimal, cot, few_shot, or a file with your own prompt (my.txt)."
         ),
         metavar="NAME|FILE",
         recorded=True,
@@ -479,8 +479,8 @@ OPTIONS = (
     ),
     Option(
         name="compare-fail",
-        help="Exit with 1 if the run is worse than the baseline, overall or on a protocol (worse), or if that cannot "
-        "be said of a protocol (undecided); worse,undecided stands for both.",
+        help="Exit with 1 if the run is worse than the baseline, overall or on a protocol (worse), or if the comparison "
+        "on a protocol is undecided (undecided); worse,undecided stands for both.",
         metavar="ANSWER",
         choices=("never", "worse", "undecided", "worse,undecided"),
         default_text="never",
@@ -503,7 +503,7 @@ OPTIONS = (
     ),
 )
 
-#: The same options by key.
+#: The options by key.
 BY_KEY = {option.key: option for option in OPTIONS}
 
 
@@ -522,13 +522,14 @@ INI = (
 
 
 class EnvironmentVariable(NamedTuple):
-    """One variable and its meaning."""
+    """One environment variable and its meaning."""
 
     name: str
     meaning: str
 
 
-#: Our own, then those of model servers, then third-party ones.
+#: CheeseBench's own variables, then those for model servers, then those of other
+#: programs.
 VARIABLES = (
     EnvironmentVariable(
         "CHEESEBENCH_PROTOCOLS",
@@ -544,7 +545,8 @@ VARIABLES = (
         "the key of a server that speaks the OpenAI protocol; the backend's option api_key_env renames it",
     ),
     EnvironmentVariable(
-        "OPENAI_BASE_URL", "address of that server, used if --base-url is not given"
+        "OPENAI_BASE_URL",
+        "the address of a server that speaks the OpenAI protocol, used if --base-url is not given",
     ),
     EnvironmentVariable(
         "VLLM_API_KEY",
@@ -590,7 +592,7 @@ VARIABLES = (
     ),
     EnvironmentVariable(
         "GITHUB_SERVER_URL",
-        "with the next two, the link to the job in a run's comment.md",
+        "with GITHUB_REPOSITORY and GITHUB_RUN_ID, the link to the job in a run's comment.md",
     ),
     EnvironmentVariable("GITHUB_REPOSITORY", "the repository of the job"),
     EnvironmentVariable("GITHUB_RUN_ID", "the number of the job's run"),
@@ -600,19 +602,20 @@ VARIABLES = (
     EnvironmentVariable("PYTEST_ADDOPTS", "more options of pytest"),
     EnvironmentVariable(
         "XDG_CACHE_HOME",
-        "directory of cheesebench/weights, in which parts of a model's weights are joined, and of cheesebench/audits, in "
-        "which an audit keeps what it has finished (default: ~/.cache)",
+        "the parent of two directories (default: ~/.cache): cheesebench/weights, where the parts of a model's weights "
+        "are joined, and cheesebench/audits, where an audit saves its progress",
     ),
     EnvironmentVariable(
         "XDG_STATE_HOME",
-        "directory of cheesebench/key, which shows that a run was made by you on this machine (default: "
-        "~/.local/state)",
+        "the directory that holds the file cheesebench/key, which shows that a run was made by you on this machine "
+        "(default: ~/.local/state)",
     ),
     EnvironmentVariable(
         "TERM",
         "if dumb: no progress line, and 'cheesebench play' draws without moving the cursor",
     ),
     EnvironmentVariable(
-        "PATH", "directories searched for a vllm command, after that of this Python"
+        "PATH",
+        "directories searched for a vllm command, after the directory of this Python",
     ),
 )

@@ -28,7 +28,7 @@ from cheesebench.files import read_bytes
 if TYPE_CHECKING:
     from yaml.nodes import Node as YamlNode
 
-#: Begins the remedy that is about the line above the one where the parser stopped.
+#: Beginning of a remedy for the line above the line where the parser stopped.
 _ABOVE = "The line above is"
 _BLOCK = re.compile(r"( *)(?:- +)?([\w-]+): +[|>][-+]? *(?:#.*)?")
 
@@ -42,7 +42,7 @@ def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str
     if "\t" in line[: len(line) - len(written)] or line[column : column + 1] == "\t":
         return "Indent with spaces, not tabs."
     if re.match(r"-[^-\s\d]", written):
-        return "A list entry begins with a dash and a space."
+        return "Begin a list entry with a dash and a space."
     if (block := block_cut_short(lines, row)) is not None:
         return block
     if (opened := _odd_quote(lines, row)) is not None:
@@ -79,7 +79,9 @@ def _between_levels(lines: Sequence[str], row: int) -> str | None:
 
 
 def _nearest(levels: Collection[int], indent: int, below: Collection[int]) -> int:
-    """Return the nearest of the levels; of two, that of the line below."""
+    """Return the level nearest to ``indent``; of two, the one that the line below
+    has.
+    """
     return min(levels, key=lambda at: (abs(at - indent), at not in below, at))
 
 
@@ -90,9 +92,7 @@ def _with_content(lines: Sequence[str]) -> list[str]:
 
 
 def _open_levels(above: Sequence[str], lowest: int) -> Iterator[int]:
-    """Yield the indentations, below ``lowest``, at which a further
-    line may continue.
-    """
+    """Yield the indentations below ``lowest`` that a further line may have."""
     for line in reversed(above):
         if (level := _indent(line)) < lowest:
             lowest = level
@@ -112,8 +112,8 @@ def _opened(line: str) -> int:
 
 
 def block_cut_short(lines: Sequence[str], row: int) -> str | None:
-    """Return the remedy for a block whose first row is indented more than this row,
-    which therefore ends the block.
+    """Return the remedy for a block that ends at ``row`` because its first row is
+    indented more, or None if there is no such block.
     """
     top = next(
         (
@@ -141,24 +141,26 @@ def block_cut_short(lines: Sequence[str], row: int) -> str | None:
 
 
 def _odd_quote(lines: Sequence[str], row: int) -> int | None:
-    """Return the first line up to this one with an odd number of double quotes."""
+    """Return the index of the first line, up to ``row``, with an odd number of double
+    quotes, or None.
+    """
     texts = [re.sub(r"(^|\s)#.*", "", line) for line in lines[: row + 1]]
     return next(
         (number for number, text in enumerate(texts) if text.count('"') % 2), None
     )
 
 
-#: Maximum bytes of a protocol file.
+#: Maximum size of a protocol file, in bytes.
 MAX_BYTES = 256 * 1024
 #: Code of the error for a duplicate key.
 DUPLICATE_KEY = 105
-#: Maximum nesting of mappings and lists.
+#: Maximum depth to which mappings and lists may be nested.
 MAX_DEPTH = 40
-#: Maximum digits of a number, because converting more could take long.
+#: A number must be below ten to this power.
 MAX_DIGITS = 15
 
-# Characters that YAML does not count as printable (escapes in quotes can still produce
-# them).
+# Matches a character that YAML does not count as printable. Escapes in quotes can still
+# produce such characters.
 _NOT_TEXT = re.compile(
     "[^\\t\\n\\r\\x20-\\x7e\\x85\\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 )
@@ -176,8 +178,8 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Kind of file, for error messages: its name, a description of its content, and its
-    first line.
+    """A kind of file, for error messages: its name, what its content is, and its first
+    line.
     """
 
     noun: str = "protocol"
@@ -204,8 +206,8 @@ class Node:
     text_at: Position | None = None
 
     def inside(self, offset: int) -> Position:
-        """Return the position of the character at ``offset`` of a text, otherwise that
-        of the node.
+        """Return the position of the character at ``offset`` in a text, or the position
+        of the node if the file does not contain the text unchanged.
         """
         if self.text_at is None or not isinstance(self.value, str):
             return self.position
@@ -244,7 +246,9 @@ class Node:
         return node
 
     def key_position(self, key: str) -> Position:
-        """Return the position of a key, otherwise that of this node."""
+        """Return the position of a key, or the position of this node if the key is
+        missing.
+        """
         return self.keys.get(key, self.position)
 
 
@@ -323,7 +327,7 @@ _Loader = _loader_class()
 
 
 def real_path(path: Path) -> Path:
-    """Return a path with links resolved as far as possible; circular links are not an
+    """Return a path with all links resolved that can be; a circle of links is no
     error.
     """
     return Path(os.path.realpath(path))
@@ -367,7 +371,7 @@ def read_file(
 def read_text(
     text: str, file: str, diagnostics: Diagnostics, kind: Kind = PROTOCOL
 ) -> Node | None:
-    """Read YAML text whose top level is a mapping; on any problem add a diagnostic and
+    """Read YAML text whose top level is a mapping. On a problem, add a diagnostic and
     return None.
     """
     start = Position(file, 1, 1)
@@ -425,7 +429,8 @@ def _report_syntax(
 ) -> None:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if "nesting depth" in str(error):
-        # libyaml has a limit of its own, and reads ahead of the composer.
+        # libyaml reads ahead of the composer, so deep nesting may reach libyaml's own
+        # limit before ours.
         place = _position(mark, file) if mark else Position(file, 1, 1)
         diagnostics.error(
             108,
@@ -435,7 +440,7 @@ def _report_syntax(
         )
         return
     if "could not find expected ':'" in str(error):
-        # The parser notices this only in the next line.
+        # The parser notices a missing colon only in the next line.
         mark = getattr(error, "context_mark", None) or mark
     place = _position(mark, file) if mark else Position(file, 1, 1)
     if "but found another document" in str(error):
@@ -453,7 +458,7 @@ def _report_syntax(
     )
     remedy = remedy_for(problem, lines, place.line - 1, place.column - 1)
     if remedy.startswith(_ABOVE):
-        # The parser notices this only in the next line.
+        # The parser notices a wrong indentation only in the next line.
         above = max(n for n in range(place.line - 1) if _with_content([lines[n]]))
         place = Position(file, above + 1, _indent(lines[above]) + 1)
         remedy = remedy.replace(_ABOVE, "This line is", 1)
@@ -465,7 +470,7 @@ def _position(mark: yaml.Mark, file: str) -> Position:
 
 
 class _Converter:
-    """Turns composed YAML into nodes; an invalid value does not affect the others."""
+    """Turns composed YAML into nodes. An invalid value does not affect the others."""
 
     def __init__(
         self, file: str, lines: Sequence[str], diagnostics: Diagnostics
@@ -558,7 +563,7 @@ class _Converter:
             )
             if first is None or line + first >= len(self.lines):
                 return None
-            # The block's indentation: the extra blanks of its first line.
+            # The block's indentation is what the file's line has more than the text's.
             column = len(self.lines[line + first]) - len(
                 self.lines[line + first].lstrip(" ")
             )
@@ -575,8 +580,8 @@ class _Converter:
 
 
 def scalar(text: str, position: Position, diagnostics: Diagnostics) -> Scalar:
-    """Return a plain scalar as YAML 1.2's core schema reads it; a number out of range
-    is an error (and 0).
+    """Return a plain scalar as YAML 1.2's core schema reads it. A number that is out of
+    range is reported and becomes 0.
     """
     if text in _CONSTANTS:
         return _CONSTANTS[text]

@@ -407,7 +407,7 @@ def test_a_file_that_is_no_log_is_refused_when_it_is_opened(
         ({"subjects": 2.5}, "subjects=2.5: expected a whole number"),
         ({"subjects": 0}, "subjects=0: "),
         ({"exit_zero": True}, "exit_zero= is only for pytest"),
-        ({"ahead": "always"}, "it is one of auto, never"),
+        ({"ahead": "always"}, "it must be one of auto, never"),
         ({"model": "x"}, "model"),
         ({"resume": "nothing"}, "There is no run 'nothing'"),
         ({"design": "cohrt"}, "Did you mean 'cohort'"),

@@ -32,9 +32,9 @@ def remedies(text: str) -> list[str]:
         (PLUS, "Its first row begins with blanks: write 'map: |3' to keep them."),
         (
             "rules:\n  -{enter: a, end: b}",
-            "A list entry begins with a dash and a space.",
+            "Begin a list entry with a dash and a space.",
         ),
-        ("rules:\n  - a\n  -b: c", "A list entry begins with a dash and a space."),
+        ("rules:\n  - a\n  -b: c", "Begin a list entry with a dash and a space."),
         ('title: "open\nversion: 1\nnotes: "x"\n', "Is the quote in line 1 closed?"),
         ("title: Delay: discounting", "Quote a text that contains a colon."),
         ("show: {floor: *}", "Put glyphs such as '*', '&' and '@' in quotes."),
