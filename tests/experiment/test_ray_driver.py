@@ -33,7 +33,12 @@ class Pipe(io.BytesIO):
 
 
 def driver(pipe: Pipe | None = None, slots: int = 1) -> Driver:
-    options = {"path": [], "processes": None, "num_cpus": 1.0, "num_gpus": 0.0}
+    options: dict[str, Any] = {
+        "path": [],
+        "processes": None,
+        "num_cpus": 1.0,
+        "num_gpus": 0.0,
+    }
     one = Driver(pipe or Pipe(), options)
     one._slots = slots
     return one

@@ -207,6 +207,9 @@ def test_the_manner_says_whether_likely_or_near_is_followed(plant: Plant) -> Non
     decision = planner.decide(cloud, 0, 5)
     assert decision == planner.base(cloud, 0, Manner(1, 0))
     assert decision != planner.base(cloud, 0)
+    # An alternative must be better by more than the sampling error.
+    even = {found["left"]: 0.501, found["right"]: 0.499}
+    assert planner.decide(even, 0, 5) == planner.base(even, 0)
     assert planner.decide({found["right"]: 1.0}, 0, 5).leader is found["right"]
 
 
@@ -217,6 +220,9 @@ def test_what_tells_rivals_apart_is_a_candidate(plant: Plant) -> None:
     [course] = planner._doubts(cloud, 0)
     assert course == Course((ROTATE_LEFT,), leader=found["right"])
     assert course in planner._candidates(cloud, 0, is_settled=False)
+    for node in cloud:
+        plan = Course(planner.base({node: 1.0}, 0).actions)
+        assert plan in planner._candidates(cloud, 0, is_settled=False)
     assert list(planner._candidates(cloud, 0, is_settled=True)) == [
         Course(manner=Manner(1, 1)),
         Course(manner=Manner(0, 1)),
@@ -306,6 +312,14 @@ def test_a_trial_that_is_forgotten_ends_as_for_all_that_act_alike(plant: Plant) 
     )
     assert ends == {**repeated, 77: UNLIKELY}
     assert [one.success for one in adversary.live(3, 1, 6)] == [True] * 6
+
+
+def test_where_nothing_hangs_on_behaviour_every_end_is_possible(plant: Plant) -> None:
+    adversary = Adversary(plant(), Lesion.parse("amnesia=trial"), 0.05)
+    ensemble = adversary.world.begin(adversary.world.prior())
+    carried = adversary.carried(ensemble)
+    assert sum(carried.values()) == pytest.approx(1)
+    assert None not in adversary.world.begin(carried)
 
 
 def test_a_subjects_number_is_known_where_it_is_read(plant: Plant) -> None:
