@@ -1,8 +1,8 @@
-"""The ability scale: 0 is the rate of the best subject without the ability, 1 that of
-an ideal learner.
+"""The ability scale: 0 is the best possible rate without the ability, and 1 is the rate
+of an ideal learner.
 
-The protocol's audit proves the rate at 0: it is the highest rate without the ability,
-and not merely that of one failing behaviour, such as random moves.
+The protocol's audit proves the rate at 0. No behaviour without the ability exceeds it,
+whereas the rate of one failing behaviour, such as random moves, may be lower.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from cheesebench.records import AbilityScale, CellPlan
 from cheesebench.statistics.question import thresholds
 
-#: Decimals to which an index is rounded, as are the bounds in the proofs.
+#: Number of decimals to which an index is rounded. The bounds in the proofs have as
+#: many.
 DECIMALS = 9
 
 
@@ -21,8 +22,8 @@ DECIMALS = 9
 class Ability:
     """Model, animals and bar of a cell on its ability scale.
 
-    Numbers are not clipped: a value below 0 is worse than the best subject without the
-    ability, and one above 1 was lucky.
+    Numbers are not clipped: a model below 0 is worse than the best subject without the
+    ability, and a model above 1 was lucky.
     """
 
     model: float | None = None
@@ -31,8 +32,8 @@ class Ability:
     """The rate's 95 % interval on the same scale."""
     rodent: float | None = None
     bar: float | None = None
-    """The index from which enough subjects pass: the animals' less the margin, and more
-    by what the mean of sampled animals may be off.
+    """The index above which enough subjects give a PASS: the animals' index less the
+    margin, raised by the uncertainty of their mean if the animals are a sample.
     """
 
 
@@ -40,13 +41,13 @@ class Ability:
 class MeanAbility:
     """Mean index over protocols. Each index is clipped to the range from 0 to 1.
 
-    Protocols with the same animals have together the weight of one protocol.
+    Protocols with the same animals together have the weight of one protocol.
     """
 
     mean: float
     rodent: float | None
-    """Mean of the animals over the same protocols; None unless each of these has an
-    animals' number.
+    """Mean of the animals over the same protocols; None if one of these protocols has
+    no reference.
     """
     bar: float | None
     protocols: tuple[str, ...]
@@ -115,8 +116,8 @@ def mean_ability(
 
 
 def grouped_mean(groups: Iterable[Sequence[str]], values: Mapping[str, float]) -> float:
-    """Return the mean over groups of the mean over each group's members. Each value is
-    clipped to the range from 0 to 1.
+    """Return the mean of the groups' means. Each value is clipped to the range from 0
+    to 1.
     """
     means = [
         sum(min(1.0, max(0.0, values[name])) for name in names) / len(names)

@@ -1,5 +1,5 @@
-"""Compares a run with the published numbers of a model under the same rules
-(``--against``). The comparison affects no verdict.
+"""Compares a run with a published model's numbers under the same rules (``--against``).
+The comparison affects no verdict.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from cheesebench.statistics.summary import PublishedContrast
 def against_published(
     name: str | None, cells: Iterable[tuple[CellPlan, bytes]]
 ) -> tuple[PublishedContrast, ...]:
-    """Return every cell with the published number of a model, or an empty tuple if
-    there is no name, or if nothing was published.
+    """Return a comparison of each cell with the published number of the model ``name``.
+    The tuple is empty if ``name`` is None or nothing was published.
 
     ``cells`` pairs each plan with the results of its scored trials, 1 or 0, in order.
     """
@@ -50,8 +50,8 @@ def _contrast(
 def difference_limits(
     rate: float, trials: int, other: float, others: int
 ) -> tuple[float, float]:
-    """Return the 95 % limits of a difference of two proportions of independent trials
-    (Newcombe 1998, method 10).
+    """Return the 95 % limits of ``rate - other``, two proportions over independent
+    trials (Newcombe 1998, method 10).
     """
     (low, high), (other_low, other_high) = (
         map(float, wilson(one, count, quantile(0.025, None)))

@@ -1,15 +1,17 @@
-"""The verdict by betting: a wealth that grows while subjects do better than a bar, and
-a mirrored game for doing worse.
+"""Reaches a verdict by betting. The wealth of a game grows while subjects do better
+than a bar. A mirrored game bets that they do worse.
 
 Several bets share the wealth (``STAKES``). Each bet stakes the same part of its own
-wealth on every subject, in numerical order. A subject with the score x, from 0 to 1,
-multiplies a bet's wealth by ``1 - stake + stake * x / bar``. If the model's mean is at
-most the bar, no bet gains on average. So the probability that the wealth ever grows
-``GOAL``-fold is at most ``1 / GOAL``, for any distribution of subjects and any stopping
-rule (Ville 1939; Waudby-Smith and Ramdas 2024, J R Stat Soc B 86:1).
+wealth on every subject, in the order of the subjects' numbers. A subject with the score
+x, from 0 to 1, multiplies a bet's wealth by ``1 - stake + stake * x / bar``. If the
+model's mean is at most the bar, no bet gains on average. So the probability that the
+wealth ever grows ``GOAL``-fold is at most ``1 / GOAL``, for any distribution of
+subjects and any stopping rule (Ville 1939; Waudby-Smith and Ramdas 2024, J R Stat Soc B
+86:1).
 
-PASS means that the wealth against reference - margin has reached the goal. FAIL is the
-mirror image: failures, 1 - x, against 1 - bar. Reports call this growth the evidence.
+PASS means that the wealth against reference - margin has reached the goal. The FAIL
+game is its mirror image: it plays failures (1 - x) against 1 - bar. Reports call this
+growth the evidence.
 
 ``scores`` have the shape ``[..., subjects]``; leading axes are independent runs, so
 that ``cheesebench plan`` simulates with the code that judges. numpy is imported on
@@ -31,9 +33,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-#: Key: the stake of a bet on every subject, as a share of its own wealth. Value: its
-#: share of the initial wealth. Small stakes detect small differences, after many
-#: subjects.
+#: The bets of a game. Key: the share of its wealth that the bet stakes on each subject.
+#: Value: the bet's share of the initial wealth. Small stakes detect small differences,
+#: after many subjects.
 STAKES = {
     0.25: 0.2475,
     0.5: 0.2475,
@@ -45,50 +47,53 @@ STAKES = {
     0.015: 0.002,
     0.007: 0.002,
 }
-#: The growth of wealth that excludes a mean from the 95 % interval. Each side may be
-#: wrong in 1 of 40 cases.
+#: The growth of wealth that excludes a mean from the 95 % interval. Each limit of the
+#: interval may be wrong in 1 of 40 cases.
 LIMIT = 40.0
-#: Minimum number of subjects, because a single one is no evidence about a model.
+#: Minimum number of subjects for a verdict. A single subject is no evidence about a
+#: model.
 LEAST_SUBJECTS = 2
-#: A sequential design stops after a set of at least so many subjects if no bet has ever
-#: grown by the factor ``DOUBLED``.
+#: Number of subjects from which a sequential cell can be stale. A stale cell stops at
+#: the end of a set, because no bet has ever grown by the factor ``DOUBLED``.
 STALE_FROM = 50
-#: Growth that at least one bet must have reached at some time for the cell to continue.
+#: Factor by which at least one bet must have grown at some time. Otherwise the cell is
+#: stale.
 DOUBLED = 2.0
 #: Up to this number of subjects, a bar that depends on the mean is tested after each
-#: subject; beyond, whenever the number has grown by 2 %.
+#: subject. Beyond it, the bar is tested whenever the number has grown by 2 %.
 EVERY = 200
-#: Precision of the limits. For fewer than ``_MANY`` subjects, several bars are tried at
-#: a time.
+#: ``PRECISION``: width at which the search for a limit ends. ``_MANY``: number of
+#: subjects from which the search tries one bar at a time instead of seven.
 PRECISION = 1e-6
 _MANY = 10_000
 _MOST_LOG = 700.0
-#: Bets for a number of subjects that is known beforehand. Each has a factor on the
-#: stake that suits scores of 0 and 1, and its share of the wealth. Larger factors suit
-#: scores that vary less.
+#: Bets for a number of subjects that is known beforehand. Each bet has a factor for its
+#: stake and a share of the wealth. The factor 1 suits scores of 0 and 1, and larger
+#: factors suit scores that vary less.
 TUNED = ((1.0, 0.8), (3.0, 0.1), (9.0, 0.1))
 
 
 class Scores(NamedTuple):
-    """The subjects of a cell in the order of their numbers, as the games take them."""
+    """The scores of a cell's subjects, in the order of the subjects' numbers."""
 
     low: Floats
     """Mean score of each subject if its missing trials had failed."""
     high: Floats
     """Mean score of each subject if its missing trials had passed."""
     distinct: Floats
-    """Share of distinct subjects among the first n."""
+    """The share of distinct subjects among the first n, for each n."""
 
 
 def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats:
     """Return the wealth of each bet after each subject, as a multiple of its initial
     wealth: shape ``[stakes, ..., subjects]``.
 
-    ``bar`` is a number, or has the shape ``[..., 1]``, or that of ``scores``: then the
-    wealth after n subjects belongs to a game against the n-th bar from the beginning.
-    ``distinct`` is the share of distinct subjects among the first n: wealth is raised
-    to this power, because copies are no evidence. A bar of 0 or less is always
-    exceeded, and one of 1 or more never.
+    ``bar`` is a number, or an array with the shape ``[..., 1]`` or ``[..., subjects]``.
+    With one bar per subject, the wealth after n subjects comes from a game that is
+    played against the n-th bar from the first subject on. ``distinct`` is the share of
+    distinct subjects among the first n. The wealth is raised to this power, because
+    copies are no evidence. Against a bar below 0 the wealth is infinite, and against a
+    bar of 1 or more it never grows.
     """
     import numpy as np
 
@@ -124,7 +129,8 @@ def _times(count: int) -> list[int]:
 
 def wealth(each: Floats) -> Floats:
     """Return the wealth of all bets together after each subject, as a multiple of the
-    initial wealth. It is 0 before ``LEAST_SUBJECTS``, when nothing can be decided.
+    initial wealth. It is 0 for fewer than ``LEAST_SUBJECTS`` subjects, which decide
+    nothing.
     """
     import numpy as np
 
@@ -140,10 +146,10 @@ def limits(
     reached ``goal``. If the mean of the scores lies outside, the range is extended to
     it.
 
-    ``low`` and ``high`` are the scores of one run with its missing trials failed and
-    passed. The interval holds after all numbers of subjects together with a probability
-    of ``1 - 2 / goal``. If subjects get worse or better during the run, their mean may
-    leave the range that earlier subjects left possible.
+    ``low`` and ``high`` are the scores of one run if its missing trials had failed, and
+    if they had passed. With a probability of ``1 - 2 / goal``, the interval holds at
+    every number of subjects. If subjects get worse or better during the run, their mean
+    may leave the range that earlier subjects left possible.
     """
     import numpy as np
 
@@ -172,8 +178,8 @@ def final_wealth(scores: ArrayLike, bar: float) -> float:
     """Return the logarithm of the final wealth of bets on "the mean is above ``bar``",
     for a fixed number of subjects in any order.
 
-    It exceeds log(goal) with a probability of at most 1 / goal if the mean is at most
-    the bar (Markov). It falls as the bar rises.
+    If the mean is at most the bar, the result exceeds log(goal) with a probability of
+    at most 1 / goal (Markov). The result falls as the bar rises.
     """
     return _final(*_counted(scores), bar)
 
@@ -217,15 +223,15 @@ def final_limits(low: ArrayLike, high: ArrayLike) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Games:
-    """Both games of many runs; each array has the shape ``[...]``."""
+    """The results of both games in many runs. Each array has the shape ``[...]``."""
 
     passing: Floats
     """Largest wealth against the PASS bar, over the subjects that count."""
     failing: Floats
     """Largest wealth against the FAIL bar, over the subjects that count."""
     passing_at_stop: Floats
-    """The PASS wealth after the deciding subject, or the last one. This is an e-value;
-    the largest wealth is not.
+    """Wealth against the PASS bar after the deciding subject, or after the last subject
+    if none decides. It is an e-value, which the largest wealth is not.
     """
     failing_at_stop: Floats
     passed: NDArray[np.bool_]
@@ -233,12 +239,12 @@ class Games:
     stale: NDArray[np.bool_]
     """Whether a sequential run stopped because no bet had ever doubled."""
     decided: NDArray[np.int64]
-    """The number of subjects after which the cell was decided; otherwise all
-    subjects.
+    """Number of subjects after which the run was decided or stale, or else the number
+    of all subjects.
     """
     counted: NDArray[np.int64]
-    """Number of subjects that count: all of the set that decided (or was stale), or all
-    of the run.
+    """Number of subjects that count: all up to the end of the set that decided the run
+    (or made it stale), or else all of the run.
     """
 
 
@@ -250,13 +256,13 @@ def play(
     most: int | None = None,
     distinct: ArrayLike = 1.0,
 ) -> Games:
-    """Play both games. ``winning`` has the scores and bars of PASS; ``losing`` has the
-    failures (1 - score) and bars of FAIL.
+    """Play both games. ``winning`` has the scores and bars of the claims for PASS, and
+    ``losing`` the failures (1 - score) and bars of the claims for FAIL.
 
     If PASS makes several claims, all must hold, and its wealth is the minimum over
     them. If FAIL makes several claims, one suffices, and its wealth is the mean over
-    them. ``most`` is the planned number of subjects of a sequential run, or None if all
-    are run whatever the results.
+    them. ``most`` is the planned number of subjects of a sequential run, or None if the
+    number of subjects is fixed.
     """
     import numpy as np
 

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: A remark is made if the p value is at most ``LEVEL`` and the gap at least
+#: A remark is made if the p value is at most ``LEVEL`` and the gap is at least
 #: ``LEAST_GAP``.
 LEVEL, LEAST_GAP = 0.01, 0.25
-#: For a remark, ``FEWEST`` is the minimum number of subjects, ``FEWEST_OF_LEVEL`` that
-#: of subjects of each level.
+#: ``FEWEST``: minimum number of subjects for a remark. ``FEWEST_OF_LEVEL``: minimum
+#: number of subjects with each answer.
 FEWEST, FEWEST_OF_LEVEL = 6, 2
-#: Up to this number, all reassignments are counted. If there are more, ``MOST - 1`` of
-#: them are drawn at random.
+#: Up to this number of reassignments, all of them are counted. Beyond it, ``MOST - 1``
+#: of them are drawn at random.
 MOST = 10_000
-#: Gaps that differ by less are equal.
+#: Gaps that differ by no more than this count as equal.
 ROUNDING = 1e-12
 
 
@@ -51,7 +51,7 @@ class ByAnswer:
     rates: tuple[AnswerRate, ...]
     """The groups, ordered by the value of the answer."""
     gap: float
-    """Largest minus smallest mean of a group."""
+    """Largest mean of a group minus the smallest."""
     p_value: float | None = None
     """Share of reassignments with a gap at least as large; None if there are too few
     subjects.
@@ -70,11 +70,12 @@ class ByAnswer:
 def by_answer(
     answer: str, subjects: Sequence[tuple[Value, float]], seed: object
 ) -> ByAnswer | None:
-    """Group ``subjects``, given by answer and score, by their answer. Return None if
-    there are fewer than two different answers.
+    """Group subjects by their answer. ``subjects`` has each subject's answer and score.
+    Return None if there are fewer than two different answers.
 
     The p value is exact for any stopping rule that depends on scores only. ``seed`` is
-    the run's seed. It decides which reassignments are drawn if there are too many.
+    the run's seed. It decides which reassignments are drawn if there are more than
+    ``MOST``.
     """
     levels = sorted(
         {value for value, _ in subjects}, key=lambda one: (str(type(one)), one)
@@ -103,7 +104,7 @@ def by_answer(
 
 
 def p_value(scores: Sequence[float], sizes: Sequence[int], seed: str) -> float:
-    """Return the share of reassignments whose gap is at least the given one.
+    """Return the share of reassignments whose gap is at least as large as the real gap.
 
     ``scores`` has the subjects of the first level, then those of the second, and so on.
     """
@@ -122,7 +123,7 @@ def p_value(scores: Sequence[float], sizes: Sequence[int], seed: str) -> float:
 
 
 def relabelings(sizes: Sequence[int]) -> int:
-    """Return the number of ways to assign levels of these sizes to subjects."""
+    """Return the number of ways to divide subjects into groups of these sizes."""
     ways, rest = 1, sum(sizes)
     for size in sizes:
         ways *= math.comb(rest, size)

@@ -4,9 +4,10 @@ worse, no loss of D, or undecided.
 The difference of a pair is the first run's score minus the second's, from -1 to 1. A
 run is better or worse if a sign-flip test rejects "no change", corrected over the
 compared protocols (Holm 1979). The test is exact, because the members of a pair are
-exchangeable under that hypothesis. A loss of ``LOSS`` is excluded if the wealth of bets
-on "no such loss" grew 20-fold (``betting``). Both tests need a number of pairs that was
-fixed beforehand, because a run that stopped because of its results is lucky or unlucky.
+exchangeable under that hypothesis. A loss of ``LOSS`` is excluded if the evidence
+against it reached 20 to 1: the wealth of bets on "no such loss" grew 20-fold
+(``betting``). Both tests need a number of pairs that was fixed beforehand, because a
+run that stopped because of its results is lucky or unlucky.
 """
 
 from __future__ import annotations
@@ -43,18 +44,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Answer = Literal["better", "worse", "no loss", "undecided"]
-#: Protocol, view and variant: two models can be compared if they share these.
+#: The protocol, view and variant that two cells must share to be compared.
 Place = tuple[str, str, str]
 
 #: What a run is called in its own reports.
 THIS_RUN = "this run"
 #: Two-sided error probability.
 ALPHA = 0.05
-#: Maximum number of sign flips. Up to 13 pairs, all of them are tried; beyond, a sample
-#: of this size is drawn.
+#: Maximum number of sign flips. Up to 13 pairs, all flips are tried. For more pairs,
+#: this number of flips is drawn.
 MOST_FLIPS = 9999
-#: Number of the largest differences whose signs are drawn at random. The sum of the
-#: other differences is approximated by a normal draw.
+#: Signs are drawn at random for the largest differences, up to this number of them. A
+#: normal draw approximates the sum of the others.
 FLIPPED = 1000
 #: ``NO_AGENT`` stands for the agent if a program acts by itself. ``SETTING`` is the
 #: prefix of the name of an agent's setting.
@@ -173,12 +174,12 @@ def count_cell(
     calls: CellCalls | None = None,
     causes: Sequence[str] = (),
 ) -> CellCounts:
-    """Return the counts of a cell. ``trials`` yields its subjects in ascending order,
-    and none of them is kept in memory.
+    """Return the counts of a cell. ``trials`` yields the trials of each subject, in
+    ascending order of the subjects. They are not kept in memory.
 
-    ``calls`` are the totals of its calls to a model, if it made any; ``causes`` explain
-    trials that could not be run. A model that never acted has not been tested, so it
-    has no subjects to compare.
+    ``calls`` are the totals of the cell's calls to a model, or None if it made none.
+    ``causes`` explain why trials could not be run. A model that never acted has not
+    been tested, so it has no subjects to compare.
     """
     sample, measured = draw_sample(plan, trials), plan.measured
     counts = calls.counts if calls and calls.counts else sample.tally.agent_counts()
@@ -342,8 +343,8 @@ def _tail_of_flips(sizes: NDArray[np.float64], reached: float, seed: int) -> flo
 
 
 def loss_evidence(differences: Sequence[float], loss: float) -> float:
-    """Return the growth of the wealth of bets on "the mean difference is above -loss".
-    Missing trials count as failed.
+    """Return the evidence for "the mean difference is above -loss": the largest growth
+    of the wealth of bets on it.
     """
     import numpy as np
 
@@ -423,7 +424,8 @@ class CellComparison(tables.Brief):
     ``undecided``; None for other answers, and without a pair.
     """
     doubts: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """Doubts about the numbers of the first run, and about those of the second."""
+    """Doubts about the numbers of the first run, and about the numbers of the second.
+    """
     identical: bool
     """Whether the trials of every paired subject are exactly the same in both runs."""
 
@@ -452,7 +454,7 @@ class CellComparison(tables.Brief):
 
     @property
     def why(self) -> str:
-        """The reason of the answer. If it is undecided, the rule is added."""
+        """The reason for the answer. If the answer is undecided, the rule is added."""
         return f"{self.reason} {self.rule}." if self.rule else self.reason
 
     @property
@@ -474,8 +476,8 @@ class CellComparison(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelComparison(tables.Brief):
-    """A model of the first run against one of the second, in one view (and variant),
-    over all shared protocols.
+    """The comparison of a model of the first run with a model of the second, in one
+    view (and variant), over all shared protocols.
     """
 
     first_model: str
@@ -525,7 +527,8 @@ class ModelComparison(tables.Brief):
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for each protocol, and one for the mean over all protocols with a
         pass rate. ``low`` and ``high`` are the 95 % interval of the ``difference``;
-        ``p_holm`` decides, which is ``p`` after Holm's correction.
+        ``p_holm`` decides: it is the largest p value that missing trials could have
+        given, after Holm's correction.
         """
         found = [
             (one.protocol, one.said, one.rates, one.paired, one.adjusted_p, one.reason)
@@ -593,7 +596,7 @@ class RunComparison(tables.Tabular):
     """
     gate: str = ""
     """What the session's gate says: GREEN, RED, INTERRUPTED or COULD NOT RUN; empty
-    without one.
+    without a gate.
     """
     remedy: str = ""
     """The remedy, in a sentence or two, with its commands in backticks; empty if none
@@ -786,8 +789,9 @@ def match_runs(
     models: tuple[str | None, str | None] = (None, None),
     protocols: Sequence[str] = (),
 ) -> tuple[list[tuple[CellCounts, CellCounts]], list[tuple[str, int]]]:
-    """Return the cells that two runs share, and those that only one run has, with the
-    number of that run. Raises the errors of ``compare_runs``.
+    """Return the pairs of cells that two runs share, and the names of the parts that
+    only one run has, each with the number of that run (0 or 1). Raises the errors of
+    ``compare_runs``.
 
     The function uses no subjects, so it accepts a run that has not begun.
     """
@@ -927,8 +931,8 @@ def _compare_models(
 
 
 def _one_reason(comparisons: Sequence[PairedComparison]) -> PairedComparison | None:
-    """Return the comparison over all protocols if none has a pair: the reason is the
-    one that all of them share. Return None if there is no such reason.
+    """If no protocol has a pair, return an overall comparison with the reason that all
+    protocols share. Return None if a protocol has a pair, or the reasons differ.
     """
     reasons = {one.reason for one in comparisons}
     if any(one.pairs for one in comparisons):
@@ -992,8 +996,8 @@ def _unpaired(cells: tuple[CellCounts, CellCounts], runs: tuple[str, str]) -> st
 def _nearer(
     answer: Answer, b: CellCounts, first: float | None, second: float | None
 ) -> Answer:
-    """Return the answer for a measure of which the mean nearer to the animals' is the
-    better one.
+    """Return the answer for a measure whose better mean is the mean nearer to the
+    animals'.
     """
     if answer == "undecided" or first is None or second is None:
         return answer
@@ -1055,8 +1059,8 @@ def _overall(
     """Compare over all protocols: test the mean of their mean differences by flipping
     the signs of all pairs.
 
-    The protocols are fixed, so the squared distances to their limits add up. Protocols
-    compared by a measure are left out, because their units differ.
+    The protocols are fixed, so the squared distances from their means to the limits add
+    up. Protocols compared by a measure are left out, because their units differ.
     """
     possible = [
         one
@@ -1074,8 +1078,8 @@ def _overall(
 
 def _scenarios(cells: Sequence[Sequence[Sequence[float]]]) -> list[list[float]]:
     """Return the weighted differences of all cells over the recorded trials. If trials
-    are missing, also return those with all missing trials in favour of the first run,
-    and of the second.
+    are missing, also return the differences with all missing trials counted in favour
+    of the first run, and then of the second run.
     """
     most = max((len(cell) for cell in cells), default=1)
     return [
@@ -1154,7 +1158,7 @@ def _facts(run: CountedRun, cells: Iterable[CellCounts]) -> dict[str, str]:
     return {name: str(value) for name, value in facts.items()}
 
 
-#: Number of random sign vectors for the quantile.
+#: Number of random sign vectors from which a leaderboard takes the quantile ``LEVEL``.
 FLIPS = 4000
 LEVEL = 0.95
 #: Mean score of each subject if its missing trials count as failed, as passed, and not
@@ -1166,8 +1170,8 @@ def rank_models(cells: Iterable[tuple[CellPlan, Sample]]) -> tuple[Leaderboard, 
     """Return a ranking for every view and variant in which at least two models ran the
     same protocols.
 
-    Cells without any result are left out, measures with ``better: alike``, and
-    protocols of which some model has no result of the common subjects.
+    Left out are cells without any result, cells judged by a measure with ``better:
+    alike``, and protocols on which some model has no result from the common subjects.
     """
     places: dict[tuple[str, str], dict[str, dict[str, Ratings]]] = {}
     doubted = set[str]()
@@ -1198,8 +1202,8 @@ def _boards(
 
 
 def _shared(models: Sequence[dict[str, Ratings]]) -> list[str]:
-    """Return the protocols of which every model has a score among the subjects that all
-    of them have.
+    """Return the protocols on which every model has a score from at least one of the
+    subjects that all models have.
     """
     found = []
     for name in sorted(set.intersection(*map(set, models))):
@@ -1234,8 +1238,8 @@ def _rank(view: str, variant: str, models: dict[str, list[Ratings]]) -> Leaderbo
         sorted(set.intersection(*(set(own[at]) for own in models.values())))
         for at in range(protocols)
     ]
-    # The axes are protocols; missing trials as failed, passed, or left out; models;
-    # subjects.
+    # One array per protocol, with three axes: missing trials (counted as failed, as
+    # passed, or not at all), models, and subjects.
     scores = [
         np.array([[own[at][s] for s in common[at]] for own in models.values()])
         .reshape(len(names), len(common[at]), 3)
@@ -1245,8 +1249,8 @@ def _rank(view: str, variant: str, models: dict[str, list[Ratings]]) -> Leaderbo
     random, rows = np.random.default_rng(0), 2 * len(pairs)
     means, squares, flipped = np.zeros(rows), np.zeros(rows), np.zeros((rows, FLIPS))
     for failed, passed, _ in scores:
-        # Missing trials count against the first model and for the other; then the other
-        # way round.
+        # Missing trials count against the first model and for the other model, and then
+        # the other way round.
         differences = np.concatenate(
             [failed[one] - passed[other], passed[one] - failed[other]]
         )
@@ -1261,13 +1265,13 @@ def _rank(view: str, variant: str, models: dict[str, list[Ratings]]) -> Leaderbo
     largest = (np.abs(flipped) / np.where(errors > 0, errors, np.inf)[:, None]).max(
         axis=0
     )
-    # Equal differences show no spread, so one more subject that differs entirely is
-    # allowed for.
+    # Equal differences show no spread: allow for one more subject that differs
+    # entirely.
     unseen = 1 / protocols / min(map(len, common))
     wanted = max(quantile((1 - LEVEL) / 2, None), float(np.quantile(largest, LEVEL)))
     half = wanted * np.sqrt(squares + unseen**2) + unseen
     low, high = (means - half)[: len(pairs)], (means + half)[len(pairs) :]
-    # An entry of 1 says that the first model is certainly better than the second.
+    # An entry of 1 says that the row's model is certainly better than the column's.
     better = np.zeros((len(names), len(names)), dtype=int)
     better[one, other], better[other, one] = low > 0, high < 0
     rates = np.mean([np.nanmean(own[2], axis=1) for own in scores], axis=0)

@@ -117,8 +117,8 @@ def _gain(gains: Sequence[float], most: float = 1.0) -> Gain | None:
 
 
 def _compare(plan: CellPlan, plain: Sample, control: Sample) -> PairedComparison:
-    """Compare the two as two runs with the same seeds are compared, in words that suit
-    a control.
+    """Compare a plain cell with its control, like two runs with the same seeds, in
+    words that suit a control.
     """
     differences = paired_differences(plain.by_number(), control.by_number())
     scale = scale_of(plan)
@@ -215,9 +215,9 @@ def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
 def lesion_sentence(
     cell: CellResult, comparison: PairedComparison | None = None
 ) -> str:
-    """Return a sentence on what a lesioned control says about the construct. It is
-    empty without a lesion, a construct or a result, and if the lesion spares the
-    ability and nothing has changed.
+    """Return a sentence on what a lesioned control says about the construct. The
+    sentence is empty without a lesion, a construct or a result, and if the lesion
+    spares the ability and nothing has changed.
 
     ``comparison`` compares the plain cell (first) with the control.
     """

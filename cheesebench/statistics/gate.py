@@ -1,4 +1,4 @@
-"""The sentence on a comparison that decides an exit code."""
+"""Words the sentence that explains an exit code, which a comparison may decide."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def sentence(status: int, gates: bool, parts: Iterable[str]) -> str:
 
 
 def other_settings(compared: RunComparison) -> list[str]:
-    """Return a part of the sentence if the runs have other settings, which the answer
-    is then about, too.
+    """Return the part of the sentence that names the settings in which the two runs
+    differ, because the answer is then about the settings, too. The list is empty if
+    none differs.
     """
     found = [
         f"{name} {here}, not {there}" for name, here, there in compared.other_settings

@@ -49,7 +49,7 @@ def clustering(passed: Sequence[float], trials: Sequence[float]) -> tuple[float,
 
 def quantile(tail: float, degrees: int | None) -> float:
     """Return the upper ``tail`` quantile of the t distribution with ``degrees`` degrees
-    of freedom; with None, that of the normal distribution.
+    of freedom, or of the normal distribution if ``degrees`` is None.
     """
     from scipy.special import ndtri, stdtrit
 
@@ -57,12 +57,12 @@ def quantile(tail: float, degrees: int | None) -> float:
 
 
 def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
-    """Return Wilson's limits for a rate over ``n`` trials (possibly a fraction) with
-    the quantile ``z``.
+    """Return Wilson's limits for a rate over ``n`` trials with the quantile ``z``.
+    ``n`` may be a fraction.
 
     Wilson (1927), J Am Stat Assoc 22:209. It is implemented here because scipy accepts
-    whole numbers only, and statsmodels takes 110 MB when imported. A test compares the
-    two.
+    whole numbers only, and statsmodels takes 110 MB when imported. A test compares it
+    with statsmodels.
     """
     import numpy as np
 
@@ -93,11 +93,12 @@ def t_interval(
     values: Sequence[float], most: float = 1.0, imagined: float = 0.0
 ) -> tuple[float, float] | None:
     """Return the two-sided 95 % t interval of the mean of differences, which lie
-    between -most and most. Return None for fewer than two.
+    between -most and most. Return None for fewer than two differences.
 
-    Equal differences show no spread: a share of 1 - (1 / 40)^(1 / n) of all pairs may
-    differ from them, in either direction (binomial). ``imagined`` is the size of one
-    more pair that is added on either side.
+    If all n differences are equal, they show no spread. The interval then allows that a
+    share of 1 - (1 / 40)^(1 / n) of all pairs differs from them, in either direction
+    (binomial). ``imagined`` is the size of one more difference, which is added on
+    either side.
     """
     import numpy as np
 
@@ -120,13 +121,14 @@ def t_interval(
 def mean_limits(
     estimates: Sequence[tuple[float, float, float]],
 ) -> tuple[float, float]:
-    """Return the 95 % limits of the mean of independent estimates, each given with its
-    lower and upper limit.
+    """Return the 95 % limits of the mean of independent estimates. Each estimate comes
+    with its lower and its upper limit.
 
-    The squared distances from estimate to limit add up (MOVER: Zou and Donner 2008,
-    Stat Med 27:1693). Of each estimate the larger distance counts on both sides: a rate
-    of 1 has none above, and with those on the side itself, many rates near 1 have too
-    high a mean too often. No limit is further than the mean of the estimates' own.
+    The squared distances from the estimates to their limits add up (MOVER: Zou and
+    Donner 2008, Stat Med 27:1693). An estimate's larger distance counts on both sides.
+    With a distance of its own on each side, the interval of many rates near 1 would
+    miss the mean too often, because a rate of 1 has no distance above. Neither limit is
+    further away than the mean of the estimates' limits.
     """
     count = len(estimates)
     mean, low, high = (math.fsum(side) / count for side in zip(*estimates, strict=True))
@@ -139,8 +141,8 @@ def imagined_pair(differences: Sequence[float]) -> float:
     """Return the size of the pair that is added against an answer about the mean.
 
     Many small gains may hide a rare total failure that no pair has shown yet, so one
-    such pair is imagined. If every difference is -1, 0 or 1, sign flips are exact
-    without it.
+    such pair is imagined. The size is 0 if every difference is -1, 0 or 1, because sign
+    flips are then exact without it.
     """
     import numpy as np
 

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 #: Tolerance for rounding: .8 - .1 is slightly more than .7 in binary.
 ROUNDING = 1e-9
-#: An observed ICC of at least this, with a p value below CONTRADICTING_P, contradicts
-#: an agent without memory.
+#: An observed intraclass correlation of at least this, with a p value below
+#: ``CONTRADICTING_P``, contradicts an agent that declares no memory.
 CONTRADICTING_ICC = 0.1
 #: Significance level of the F test that subjects differ.
 CONTRADICTING_P = 0.001
@@ -67,8 +67,8 @@ def judge(plan: CellPlan, trials: Iterable[TrialRecord]) -> CellResult:
 def judge_sample(plan: CellPlan, sample: Sample) -> CellResult:
     """Judge one cell from its sample, as ``draw_sample`` returns it.
 
-    A sequential cell is described by the sets up to the one that decided. Later
-    subjects do not count.
+    A sequential cell is described by its subjects up to the end of the set that
+    decided. Later subjects do not count.
     """
     question, scale = question_of(plan), scale_of(plan)
     game = None if question is None else play(plan, question, sample)
@@ -214,8 +214,8 @@ def _without_value(described: CellResult) -> CellResult:
 
 
 def _unless_broken(judged: CellResult) -> CellResult:
-    """If trials were lost to technical faults and the cell is undecided, return an
-    ERROR. A verdict that missing trials cannot change remains.
+    """Return an ERROR if the cell is undecided and trials were lost to technical
+    faults. A verdict that missing trials cannot change remains.
     """
     broken = wording.broken_down(judged.outcomes)
     if not broken or judged.verdict is not Verdict.INCONCLUSIVE:
@@ -230,7 +230,7 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
     icc, p_value = clustering(
         [one.total for one in counted], [one.scored for one in counted]
     )
-    # Too strong a clustering of subjects for an agent without memory.
+    # The trials of one subject are more alike than an agent without memory explains.
     clustered = icc >= CONTRADICTING_ICC and p_value < CONTRADICTING_P
     distinct = sum(one.distinct for one in counted) or 1
     low, high = _limits(sample, scores, LIMIT, PASS_RATE)
@@ -282,7 +282,7 @@ def _limits(
 def _measure(
     estimated: CellResult, sample: Sample, scale: Scale, scores: Scores
 ) -> CellResult:
-    """Return the result with the mean of the judged measure, in its own unit."""
+    """Return the result with the mean of the judged measure, in the measure's unit."""
     assert scale.measured is not None
     own = [one.rate() for one in sample.judged() if one.scored]
     alone = sum(one.distinct for one in sample.judged() if one.scored) <= 1
@@ -311,8 +311,8 @@ def _compare(
     scores: Scores,
     scale: Scale,
 ) -> CellResult:
-    """Return the result with the comparison with the reference (or with chance) and the
-    verdict.
+    """Return the result with the verdict, and with the difference from the reference
+    (or from chance).
     """
     plan, game, reference = estimated.plan, estimated.game, question.reference
     assert game is not None

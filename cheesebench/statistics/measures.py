@@ -17,8 +17,8 @@ from cheesebench.statistics import summary
 
 T = TypeVar("T")
 M = TypeVar("M", summary.Measure, summary.ClassShares)
-#: Maximum number of values of a variable for a curve of a measure, because more would
-#: be unreadable. Tables have all of them.
+#: Maximum number of values of a variable against which a measure is plotted. A longer
+#: curve would be unreadable. Tables show every value.
 MOST_POINTS = 50
 
 
@@ -84,8 +84,8 @@ def by_condition(
 
 
 def _in_order(found: Mapping[str | Condition, T]) -> dict[str | Condition, T]:
-    """Return the findings by measure. Each is followed by the findings under its
-    conditions: variable by variable, values in increasing order.
+    """Sort findings by measure. After each measure come the findings under its
+    conditions: variable by variable, with values in increasing order.
     """
     first = {key: number for number, key in enumerate(found) if isinstance(key, str)}
     variables = {key.variable: None for key in found if isinstance(key, Condition)}
@@ -100,9 +100,7 @@ def _in_order(found: Mapping[str | Condition, T]) -> dict[str | Condition, T]:
 
 
 class Tally:
-    """Outcomes and measures of trials. They are counted trial by trial, and no trial is
-    kept.
-    """
+    """Counts outcomes and measures trial by trial, and keeps no trial."""
 
     def __init__(
         self,
@@ -120,7 +118,8 @@ class Tally:
             name: {} for name in split
         }
         self._by = tuple(by)
-        #: Blocks of trials counted here, and the tally of each other block.
+        #: ``_blocks``: the blocks of the trials that are counted here. ``_others``: the
+        #: tallies of trials that are not judged, by block.
         self._blocks: set[str] = set()
         self._others: dict[str, Tally] = {}
         self._agent: Counter[str] = Counter()
@@ -172,8 +171,9 @@ class Tally:
                 self._strategy.setdefault(name, Moments()).add(number)
 
     def taxonomy(self, not_run: int) -> dict[str, int]:
-        """Return trial counts by ``TAXONOMY``. An unknown cause of missing trials is
-        added under its own name.
+        """Return the number of trials by outcome. Outcomes that are not in
+        ``TAXONOMY``, which are unknown causes of missing trials, follow under their own
+        names.
         """
         counts = dict.fromkeys(summary.TAXONOMY, 0) | {"not run": not_run}
         for name, count in self._classes.items():
@@ -190,14 +190,14 @@ class Tally:
         return dict(self._agent)
 
     def own_measures(self) -> tuple[summary.Measure, ...]:
-        """Return the protocol's numeric and yes/no measures, in the protocol's order;
-        then the same measures in blocks without a judged trial, such as a probe.
+        """Return the protocol's numeric and yes/no measures, in the protocol's order.
+        The same measures in blocks without a judged trial, such as a probe, follow.
         """
         return (*_measures(_in_order(self._own)), *self._elsewhere(Tally.own_measures))
 
     def condition_curves(self) -> tuple[summary.ConditionCurve, ...]:
-        """Return the curves of measures that are reported by a variable, if the
-        variable has at least two and at most ``MOST_POINTS`` values.
+        """Return a curve for each measure that is reported ``by`` a variable, if the
+        variable took from two to ``MOST_POINTS`` values.
         """
         found: dict[tuple[str, str], list[tuple[Value, summary.Measure]]] = {}
         for key, moments in _in_order(self._own).items():
@@ -232,8 +232,8 @@ class Tally:
         )
 
     def strategy_measures(self) -> tuple[summary.Measure, ...]:
-        """Return measures of the agent's movement. Steps in which the subject only
-        waited do not count.
+        """Return measures of the agent's movement. Shares and the entropy leave out
+        steps in which the subject only waited.
         """
         return _measures(
             {name: self._strategy[name] for name in STRATEGY if name in self._strategy}
@@ -301,8 +301,9 @@ def _repeats(record: TrialRecord) -> float | None:
     return sum(map(str.__eq__, chosen, chosen[1:])) / (len(chosen) - 1)
 
 
-#: Name of a measure -> function that returns its value in one trial, or None if the
-#: trial has none. Shares refer to the agent's own actions.
+#: Measures of movement: the name -> a function that returns the value in one trial, or
+#: None if the trial has no value. Shares are shares of the actions that the agent
+#: chose.
 STRATEGY: dict[str, Callable[[TrialRecord], float | None]] = {
     "action_entropy_bits": _entropy,
     "forward_share": _share_of("F"),

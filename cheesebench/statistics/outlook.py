@@ -19,19 +19,22 @@ if TYPE_CHECKING:
 POWER = 0.8
 #: Largest number of subjects that is recommended. The search ends there.
 MOST_NEEDED = 1000
-#: Number of possible future means that are tried. All are equally probable.
+#: Number of possible future means, all equally probable, over which a forecast is
+#: averaged.
 _FUTURES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """The smallest number of subjects with which a decision has a probability of at
-    least ``POWER``, or ``MOST_NEEDED`` if no number has.
+    least ``POWER``, or ``MOST_NEEDED`` if there is no such number.
     """
 
     subjects: int
     chance: float
-    """Probability of a decision with so many subjects, given those seen so far."""
+    """Probability of a decision with this number of subjects, given the subjects seen
+    so far.
+    """
 
     @property
     def decides(self) -> bool:
@@ -39,8 +42,9 @@ class Outlook:
 
 
 def outlook(question: Question, scores: Scores, goal: float) -> Outlook | None:
-    """Return the effect of more subjects. Return None if there are fewer than
-    ``LEAST_SUBJECTS`` or at least ``MOST_NEEDED`` so far, or none of them is distinct.
+    """Forecast what more subjects would do. Return None if fewer than
+    ``LEAST_SUBJECTS`` or at least ``MOST_NEEDED`` subjects have been seen, or none of
+    them is distinct.
     """
     numbers = [one for one in sets_until(MOST_NEEDED) if one > len(scores.low)]
     if len(scores.low) < LEAST_SUBJECTS or not numbers or not scores.distinct[-1]:
@@ -54,11 +58,11 @@ def outlook(question: Question, scores: Scores, goal: float) -> Outlook | None:
 
 
 def _chance(question: Question, scores: Scores, number: int, goal: float) -> float:
-    """Return how often ``number`` subjects would decide, if the new ones are like those
-    seen.
+    """Return the probability that ``number`` subjects decide, if new subjects are like
+    the subjects seen.
 
     The future mean over all subjects is assumed to be normally distributed about the
-    mean so far, and the scores are moved to it.
+    mean so far, and the scores are moved to each such mean.
     """
     import numpy as np
 
@@ -81,18 +85,17 @@ def _chance(question: Question, scores: Scores, number: int, goal: float) -> flo
 
 
 def _moved(scores: Floats, growth: float) -> Floats:
-    """Return a copy of the scores for each future, scaled to its mean. To raise the
-    mean, failures shrink; to lower it, successes do.
+    """Return a copy of the scores for each possible future, scaled to the future mean.
+    Failures shrink to raise the mean, and successes shrink to lower it.
     """
     import numpy as np
     from scipy.special import ndtri
 
     mean = float(scores.mean())
-    # Equal scores show no spread, so one more subject that differs entirely is allowed
-    # for.
+    # Equal scores show no spread: allow for one more subject that differs entirely.
     spread = max(float(scores.var()), max(mean, 1 - mean) ** 2 / (len(scores) + 1))
     deviates = ndtri((np.arange(_FUTURES) + 0.5) / _FUTURES)
     means = np.clip(mean + deviates * (spread * growth) ** 0.5, 0, 1)[:, None]
-    # If a divisor would be 0, the result is not used.
+    # A quotient whose divisor was 0 is not used.
     fewer, more = scores / (mean or 1), (1 - scores) / (1 - mean or 1)
     return np.asarray(np.where(means <= mean, fewer * means, 1 - more * (1 - means)))

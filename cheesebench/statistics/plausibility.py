@@ -10,8 +10,8 @@ from cheesebench.amounts import percent
 from cheesebench.statistics.sample import Sample, scores_of
 from cheesebench.statistics.summary import CellResult
 
-#: Minimum number of subjects for a remark on a drift, and two-sided normal quantile of
-#: its test: one false remark in a thousand cells.
+#: ``FEWEST``: minimum number of subjects for a remark on drift. ``DRIFT``: two-sided
+#: normal quantile of the test, which allows one false remark in a thousand cells.
 FEWEST, DRIFT = 20, 3.3
 #: Probability of a false remark about results above the audit's ceiling.
 LEVEL = 1e-4
@@ -19,7 +19,7 @@ LEVEL = 1e-4
 
 def implausible(cell: CellResult, sample: Sample) -> Iterator[str]:
     """Yield a sentence for each count of successes that exceeds the audit's ceiling by
-    more than chance.
+    more than chance explains.
     """
     ceilings = cell.plan.ceilings
     if ceilings is None or cell.plan.control:
@@ -31,8 +31,8 @@ def implausible(cell: CellResult, sample: Sample) -> Iterator[str]:
     ):
         if most is not None and valid and tail(passed, valid, most) < LEVEL:
             yield (
-                f"{name}, {passed} of {valid} succeed; by the audit of the protocol at most "
-                f"{percent(most)} can. Does the model know the seed, or a published run?"
+                f"{name}, {passed} of {valid} succeed, but by the protocol's audit at most "
+                f"{percent(most)} can. Does the model know the seed or a published run?"
             )
 
 
@@ -46,8 +46,8 @@ def tail(passed: int, valid: int, rate: float) -> float:
 
 
 def drifting(sample: Sample) -> Iterator[str]:
-    """Yield a sentence if scores rise or fall with the subject's number, because a
-    verdict assumes that they do not.
+    """Yield a sentence if scores rise or fall with the subject's number. A verdict
+    assumes that they do neither.
 
     If subjects do not change, the correlation of their scores with their order, times
     the root of n - 1, is nearly normal.

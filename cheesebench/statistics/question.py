@@ -72,12 +72,12 @@ class Scale:
         return self.unit * score
 
     def range_of(self, limits: tuple[float, float]) -> tuple[float, float]:
-        """Return limits of a score as limits of the measure, the lower one first."""
+        """Convert limits from scores to the measure's unit, the lower one first."""
         return _ordered(self.value(limits[0]), self.value(limits[1]))
 
     def differences(self, limits: tuple[float, float]) -> tuple[float, float]:
-        """Return limits of a difference of scores as limits of a difference of the
-        measure, the lower one first.
+        """Convert limits of a difference from scores to the measure's unit, the lower
+        one first.
         """
         return _ordered(self.difference(limits[0]), self.difference(limits[1]))
 
@@ -126,12 +126,13 @@ if TYPE_CHECKING:
 
 #: Tail probability on each side of the 95 % interval of a reference.
 PUBLISHED_TAIL = 0.025
-#: Tail probability of the limit of the animals' mean in the PASS game, if the animals
-#: are a sample.
+#: Tail probability beyond the limit that the PASS game sets to the animals' mean, if
+#: the animals are a sample.
 PASS_TAIL = 0.04
-#: The same probability in the FAIL game. Both were chosen by simulations, so that
-#: errors stay at 5 %, including those from sampling the animals. Animals' rates are
-#: skewed downwards, so a t interval is wrong more often on this side.
+#: The same probability in the FAIL game. Simulations chose both values, so that at most
+#: 5 % of verdicts are wrong even though the animals are a sample. This value is
+#: smaller, because animals' rates are skewed downwards, so a t interval is wrong more
+#: often on this side.
 FAIL_TAIL = 0.01
 
 
@@ -161,11 +162,11 @@ def reference_limits(
 ) -> tuple[float, float]:
     """Return the limits of the animals' mean, each with the tail probability ``tail``.
 
-    A published 95 % interval is rescaled from the normal quantile of 2.5 % to that of
-    ``tail``. With the standard deviation between ``n_animals`` animals, the limits are
-    those of the group mean: t with n - 1 degrees of freedom. If the standard deviation
-    is 0, Wilson's interval over the animals is used. Without an interval and a standard
-    deviation, both limits are the value.
+    A published 95 % interval is rescaled from the normal quantile of 2.5 % to the
+    normal quantile of ``tail``. With the standard deviation between ``n_animals``
+    animals, the limits are t limits of the group's mean, with n - 1 degrees of freedom.
+    If the standard deviation is 0, Wilson's interval over the animals is used. Without
+    an interval or a standard deviation, both limits equal the value.
     """
     value = reference.value
     low, high = (0.0, 1.0) if reference.measured is None else reference.measured.range
@@ -192,11 +193,12 @@ def reference_limits(
 
 
 def thresholds(reference: records.ReferenceValue, margin: float) -> tuple[float, float]:
-    """Return the value beyond which enough subjects give a PASS, and that beyond which
-    they give a FAIL, in the reference's unit.
+    """Return two values in the reference's unit: enough subjects with a mean beyond the
+    first give a PASS, and beyond the second a FAIL.
 
-    Both are the animals' value less the margin, moved apart by what the mean of sampled
-    animals may be off: in between, no number of subjects decides.
+    Both are the animals' value less the margin. If the animals are a sample, the
+    uncertainty of their mean moves the two values apart, and between them no number of
+    subjects decides.
     """
     measured, value = reference.measured, reference.value
     is_higher = measured is None or measured.better == "higher"
@@ -297,7 +299,7 @@ class Question:
     def difference_limits(
         self, rate: float, limits: tuple[float, float]
     ) -> tuple[float, float]:
-        """Return the limits of model - reference, given the limits of the model."""
+        """Return the limits of model - reference, given the limits of the model's mean."""
         value = self.reference.value
         above, below = (
             reference_limits(self.reference, PASS_TAIL)[1],

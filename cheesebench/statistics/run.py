@@ -40,7 +40,7 @@ from cheesebench.statistics.summary import (
 )
 from cheesebench.statistics.wording import not_started, plural
 
-#: Results (1 or 0) of one half of the subjects (or of the trials), and those of the
+#: Results (1 or 0) of one half of the subjects (or of the trials), and results of the
 #: other half.
 Halves = tuple[Sequence[int], Sequence[int]]
 
@@ -68,8 +68,7 @@ class _Kept:
         self.against = against
         self.halves: dict[CellKey, Halves] = {}
         self.samples: dict[CellKey, Sample] = {}
-        """Samples of controls and of cells that have one, and of twins and their
-        originals.
+        """Samples of controls and their plain cells, and of twins and their originals.
         """
         self.ranked: list[tuple[CellPlan, Sample]] = []
         self.beside: list[tuple[CellPlan, bytes]] = []
@@ -104,7 +103,7 @@ def summarise_subjects(
 
     ``trials_of`` yields the trials of each subject of a cell, in the order of the
     subjects' numbers. It is read once. ``calls`` has the totals of each cell's calls to
-    its model, and ``causes`` the reasons why its trials could not be run.
+    the model, and ``causes`` the reasons why trials of a cell could not be run.
     ``remarks_of`` returns remarks on how a cell was run.
     """
     kept, cells = _Kept(plans, _against(manifest)), list[CellResult]()
@@ -159,7 +158,7 @@ def _against(manifest: Mapping[str, object]) -> str | None:
 
 def by_answers(cell: CellResult, sample: Sample, seed: object) -> Iterator[ByAnswer]:
     """For each answer that a subject keeps for life, yield the judged subjects, grouped
-    by it.
+    by that answer.
     """
     if cell.game is not None and cell.plan.sequential:
         sample = sample.up_to(cell.game.subjects)
@@ -190,8 +189,8 @@ def with_causes(cell: CellResult, causes: tuple[str, ...]) -> CellResult:
 
 
 def _with_contradictions(cell: CellResult, cells: Iterable[CellResult]) -> CellResult:
-    """Return a plain cell with the contradictions between its lesions and the
-    construct.
+    """Return a plain cell with the contradictions that its lesions found. Other cells
+    are returned as they are.
     """
     if cell.plan.control or cell.plan.construct is None:
         return cell
@@ -207,8 +206,8 @@ def _with_contradictions(cell: CellResult, cells: Iterable[CellResult]) -> CellR
 def _with_gap(
     cell: CellResult, cells: Iterable[CellResult], samples: Mapping[CellKey, Sample]
 ) -> CellResult:
-    """Return a twin's cell with a remark on how much lower its rate is than that of the
-    published protocol.
+    """Return a twin's cell with a remark on how much lower its rate is than the
+    published protocol's.
     """
     plan = cell.plan
     if not plan.twin_of:
@@ -287,12 +286,12 @@ def _profile(cells: Sequence[CellResult]) -> dict[str, Average]:
 
 def e_bh(evidence: Mapping[str, float]) -> tuple[str, ...]:
     """Return the longest list of names of which at most 5 % are wrong on average. The
-    names keep their order.
+    list keeps the order of the names.
 
     The list has the k largest e-values, if each of them is at least ``GOAL`` times the
     number of all e-values divided by k (Wang and Ramdas 2022, J R Stat Soc B 84:822).
-    E-values may depend on one another. They must be those at the stop: the largest
-    values ever reached are no e-values.
+    E-values may depend on one another. They must be taken at the stop, because the
+    largest values ever reached are no e-values.
     """
     largest = sorted(evidence.values(), reverse=True)
     long = max(
@@ -326,8 +325,8 @@ def average(cells: Sequence[CellResult]) -> Average | None:
     """Return the unweighted mean of the cells' rates. Cells judged by a measure are
     left out. Return None if there is no rate.
 
-    The protocols are fixed and their subjects independent. The interval of one protocol
-    is its cell's.
+    The protocols are fixed and their subjects independent. For a single protocol, the
+    interval is the cell's.
     """
     estimates = [
         (cell.rate, *cell.interval)
@@ -346,8 +345,8 @@ def average(cells: Sequence[CellResult]) -> Average | None:
 
 
 def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, str]:
-    """Return the overall verdict on these cells and its reason. It is FAIL or ERROR if
-    any cell is.
+    """Return the overall verdict on these cells and its reason. It is FAIL if any cell
+    fails, or else ERROR if any cell is an ERROR.
     """
     count = {
         verdict: sum(cell.verdict is verdict for cell in cells) for verdict in Verdict
@@ -379,8 +378,8 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
 
 
 def _corrected(failed: Sequence[str], listed: Sequence[str] | None, total: str) -> str:
-    """Return a phrase on which FAILs are corrected for several protocols: those of the
-    list, or all of them if ``listed`` is None.
+    """Return a phrase that says which FAILs are corrected for several protocols: the
+    FAILs in ``listed``, or all if ``listed`` is None.
     """
     if listed is None:
         return f"corrected for {total} (--familywise): all"
@@ -451,8 +450,8 @@ def _choice(
 
 
 def halve(sample: Sample) -> tuple[bytes, bytes]:
-    """Return the results of every other subject, and those of the rest. If there is
-    only one subject, halve its trials in this way.
+    """Return the results of every other subject, and the results of the rest. If there
+    is only one subject, split its trials in the same way.
     """
     results = [one.results for one in sample.per_subject if one.results]
     if len(results) == 1:
@@ -464,8 +463,8 @@ def cross_fit(halves: Sequence[Halves]) -> float | None:
     """Choose the view on one half and score it on the other half. Return the rate,
     averaged over both directions.
 
-    ``halves`` has one pair per view. If several views are equally good in one half,
-    their scores are averaged. Return None if a half is empty.
+    ``halves`` has one pair per view. If several views are best in one half, their
+    scores on the other half are averaged. Return None if a half is empty.
     """
     if not all(first and second for first, second in halves):
         return None

@@ -1,5 +1,5 @@
-"""The sample of a cell: the trials that enter the estimand (the rate that the verdict
-is about), missing trials, and exact copies of subjects.
+"""Condenses a cell's trials to its sample: the trials that enter the estimand (the
+quantity that the verdict is about), missing trials, and exact copies of subjects.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ CURVE_PARTS = 5
 
 
 class Numbered(NamedTuple):
-    """One subject on the learning curve. For each scored trial there is the number of
-    its point, and 1 or 0 for its success, and for whether it enters the estimand.
+    """One subject on the learning curve. Each field has one number per scored trial:
+    the number of the trial's point, whether the trial passed (1 or 0), and whether it
+    enters the estimand (1 or 0).
     """
 
     points: Sequence[int]
@@ -41,8 +42,8 @@ def learning_curve(
     """Return the unit of the learning curve and its points. A point is a session or, if
     the schedule has only one, a group of trials.
 
-    All scored trials that the reference covers are in the curve, whatever the estimand.
-    Those of the ``idle`` sessions are left out.
+    The curve has all scored trials that the reference covers, whatever the estimand,
+    except those in the ``idle`` sessions.
     """
     name, numbered = points_of(subjects, idle)
     counts: dict[int, list[tuple[int, int]]] = {}
@@ -62,7 +63,7 @@ def points_of(
     subjects: Iterable[SubjectCount], idle: Collection[int]
 ) -> tuple[str, list[Numbered]]:
     """Return the unit of the curve and, for each subject, the points of its scored
-    trials. Sessions in which nothing can succeed are left out.
+    trials. The ``idle`` sessions, in which nothing can succeed, are left out.
     """
     scored = [Numbered(one.sessions, one.passes, one.enters) for one in subjects]
     longest = max((len(one.passes) for one in scored), default=0)
@@ -85,8 +86,8 @@ def _without(idle: Collection[int], one: Numbered) -> Numbered:
 
 
 def passes_by_point(one: Numbered) -> dict[int, list[int]]:
-    """Return the results (1 or 0) of a subject's scored trials, by the number of the
-    point.
+    """Return the results (1 or 0) of a subject's scored trials, keyed by the number of
+    the point on the curve.
     """
     found: dict[int, list[int]] = {}
     for number, success in zip(one.points, one.passes, strict=True):
@@ -97,8 +98,8 @@ def passes_by_point(one: Numbered) -> dict[int, list[int]]:
 def _point(
     number: int, subjects: Sequence[tuple[int, int]], judged: bool
 ) -> CurvePoint:
-    """Return a point of the curve. ``subjects`` has the numbers of passed and of all
-    trials of each subject in it.
+    """Return a point of the curve. ``subjects`` has, for each subject, the number of
+    passed trials and of all trials in this point.
     """
     passed, sizes = zip(*subjects, strict=True)
     low, high = rate_limits(passed, sizes)
@@ -125,8 +126,8 @@ class _Entering(Protocol):
 
 Entering = TypeVar("Entering", bound=_Entering)
 
-#: Maximum number of trials of a cell for which all digests are kept. They serve to
-#: recognise copies among unfinished lives.
+#: Maximum number of a cell's planned trials for which the digest after each trial is
+#: kept. These digests show whether an unfinished life is a copy.
 MOST_KEPT = 10_000
 
 
@@ -142,7 +143,7 @@ class SubjectScore(NamedTuple):
     scored: int
     missing: int = 0
     digest: str = ""
-    """As in ``SubjectCount``."""
+    """See ``SubjectCount.digest``."""
     distinct: bool = True
     """False for an exact copy of another subject."""
 
@@ -158,8 +159,8 @@ class SubjectScore(NamedTuple):
 
 
 def scores_of(subjects: Iterable[SubjectScore]) -> Scores:
-    """Return the scores of all subjects that have a trial that counts, whether it was
-    run or is missing.
+    """Return the scores of all subjects with at least one trial that counts. The trial
+    may be missing.
     """
     import numpy as np
 
@@ -186,14 +187,14 @@ class SubjectCount:
     interrupted before its first action.
     """
     digest: str
-    """Hash of the subject's trials, which is equal for exact copies; empty for an idle
-    subject (``has_acted``).
+    """Hash of the subject's trials, which is equal for exact copies. It is empty for an
+    idle subject, which acted in no trial (``has_acted``).
     """
     entered: int
     """Number of trials that enter the estimand, including missing ones."""
     missing: int
     results: bytes
-    """1 or 0 for every trial that enters the estimand and has a success."""
+    """Success (1 or 0) of every scored trial that enters the estimand."""
     sessions: tuple[int, ...]
     """Session of every scored trial that is comparable with the reference, whatever the
     estimand.
@@ -207,9 +208,11 @@ class SubjectCount:
     concerns a measure.
     """
     outside: int = 0
-    """Number of scores beyond the range that the protocol declares."""
+    """Number of measured values beyond the range that the protocol declares."""
     first: bool | None = None
-    """Success in the first trial of the life, if the reference concerns this trial."""
+    """Success in the first trial of the life; None if that trial was not scored, or the
+    reference does not cover it.
+    """
     answers: tuple[Value, ...] = ()
     """The subject's value for each of the plan's ``answers``."""
     begun: bool = True
@@ -218,21 +221,21 @@ class SubjectCount:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The trials of one cell, condensed: subjects in numerical order."""
+    """The condensed trials of one cell."""
 
     per_subject: tuple[SubjectCount, ...]
-    """Every subject with a record, copies included."""
+    """Every subject with a record, in numerical order, copies included."""
     tally: Tally
     """Counts over all trials that enter the estimand."""
     absent: int
-    """Subjects of the plan without any record."""
+    """Number of planned subjects without any record."""
     absent_trials: int
     """Upper bound of the number of trials that each absent subject would have added to
     the estimand.
     """
     tallies: Mapping[int, Tally] = field(default_factory=dict)
-    """Number of subjects in a set of a sequential cell -> the tally over these
-    subjects.
+    """For each set of a sequential cell but the last: the number of subjects up to its
+    end -> the tally over these subjects.
     """
     measured: bool = False
     """Whether the verdict is about a measure."""
@@ -244,7 +247,7 @@ class Sample:
 
     @property
     def begun(self) -> int:
-        """Number of subjects of which a trial was run or tried, copies included."""
+        """Number of subjects with a trial that was run or tried, copies included."""
         return sum(one.begun for one in self.per_subject)
 
     @property
@@ -261,8 +264,8 @@ class Sample:
 
     @property
     def missing(self) -> int:
-        """Number of missing trials among those that enter the estimand. Absent subjects
-        do not count.
+        """Number of missing trials that enter the estimand, without the trials of
+        absent subjects.
         """
         return sum(one.missing for one in self.per_subject)
 
@@ -301,9 +304,7 @@ class Sample:
 
     @property
     def not_run(self) -> int:
-        """Number of trials of subjects that never began. These trials are missing,
-        too.
-        """
+        """Number of trials of absent subjects. These trials are missing, too."""
         return self.absent * self.absent_trials
 
     def up_to(self, number: int) -> Sample:
@@ -353,7 +354,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
         found.append(_count(plan, scale, records, entering, digest, new))
     typical = max((one.entered for one in found), default=0)
     typical = typical or planned_trials or plan.trials
-    # In a sequential cell, the set is the one with the last subject.
+    # A sequential cell is planned up to the end of the set with its last subject.
     last = found[-1].subject + 1 if found else 1
     planned = (
         next(one for one in (*sets, plan.subjects, last) if one >= last)
@@ -420,12 +421,12 @@ def trials_by_subject(
 
 
 def signature(records: SubjectRecords) -> str:
-    """Return a digest of draws, actions and outcomes of all trials, which is equal for
-    exact copies, or "" if the subject is idle.
+    """Return a digest of the draws, actions and outcomes of all trials, or "" if the
+    subject is idle. The digest is equal for exact copies.
 
     Draws and outcomes are included, because the same actions in another world, or with
-    other results, are independent data. Copies occur for deterministic agents if
-    nothing is drawn.
+    other results, are independent data. A deterministic agent makes copies if nothing
+    is drawn.
     """
     if not any(map(has_acted, records)):
         return ""
@@ -436,8 +437,9 @@ def signature(records: SubjectRecords) -> str:
 
 
 def prefixes(records: SubjectRecords) -> list[str]:
-    """Return the digest of all trials so far, after each trial that was run. The list
-    begins with the trial of the first action.
+    """Return the digests after each trial, over all trials up to it. The list begins
+    with the first trial in which the subject acted, and ends before the first missing
+    trial.
     """
     digest = hashlib.blake2b(digest_size=10)
     found: list[str] = []
@@ -463,7 +465,8 @@ class Copies:
         """Return whether a subject with these digests (``prefixes``) is further
         evidence, and no copy of an earlier subject.
 
-        A complete idle subject is evidence. An unfinished one might have become a copy.
+        An idle subject is evidence only if it is complete: an unfinished one might have
+        become a copy.
         """
         if not digests:
             return whole
@@ -477,8 +480,8 @@ class Copies:
 def has_acted(record: TrialRecord) -> bool:
     """Return whether a subject acted in a trial, or succeeded by doing nothing.
 
-    Subjects that only stay and fail (those of a model that never names an action) are
-    no copies of one another, because the start of a trial may be drawn, and is not
+    Subjects that only stay and fail (because the model never names an action) are no
+    copies of one another: the start of a trial may have been drawn, and is not
     recorded.
     """
     return bool(record.actions.strip("S.")) or (
@@ -496,8 +499,8 @@ def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering
     """Return the trials of one subject that enter the pass rate.
 
     Only trials that the reference is about (``compared``) enter. ``last:K`` takes the
-    last K of *these*. A missing trial enters unless it is known to belong to another
-    block.
+    last K compared trials. A missing trial enters unless it is known to belong to
+    another block.
 
     Raises:
         ValueError: If ``estimand`` is not ``all``, ``last:K`` or ``block:NAME`` (or
@@ -522,7 +525,9 @@ def enter_estimand(estimand: str, records: Sequence[Entering]) -> tuple[Entering
 def _with_missing(
     records: SubjectRecords, entering: SubjectRecords
 ) -> tuple[TrialRecord, ...]:
-    """Return the trials that enter, and the missing ones: a breakdown is told."""
+    """Return the trials that enter, and all missing trials, so that a breakdown is
+    reported.
+    """
     judged = {record.trial for record in entering}
     return tuple(r for r in records if r.missing or r.trial in judged)
 

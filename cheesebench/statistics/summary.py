@@ -1,5 +1,4 @@
-"""Results of the statistics. They are plain data, from which reports have nothing left
-to compute.
+"""Results of the statistics, as plain data. Reports only have to show them.
 
 Rates, differences, bounds and margins are proportions (0 to 1), never percentages. If a
 verdict is about a measure, they are in the measure's unit. ``to_plain`` converts every
@@ -45,12 +44,12 @@ class Verdict(StrEnum):
     """
 
     PASS = "PASS"
-    """The model is not worse than the animals by the margin: the wealth of bets on this
-    claim has grown 20-fold.
+    """The model is not worse than the animals by the margin: the evidence for this
+    claim, which is the growth of the wealth of bets on it, is at least 20 to 1.
     """
     FAIL = "FAIL"
-    """The model is worse by more than the margin: the wealth of bets on this claim has
-    grown 20-fold.
+    """The model is worse by more than the margin: the evidence for this claim is at
+    least 20 to 1.
     """
     INCONCLUSIVE = "INCONCLUSIVE"
     """The data do not decide, or no claim is made."""
@@ -65,7 +64,7 @@ class CurvePoint:
     """One point of the learning curve: pass rate in a session, with its two-sided 95 %
     interval.
 
-    ``session`` counts from 1. If ``CellResult.curve_unit`` is not ``session``, this is
+    ``session`` counts from 1. If ``CellResult.curve_unit`` is not ``session``, it is
     the number of a group of trials.
     """
 
@@ -114,8 +113,8 @@ class SplitRate:
 
 @dataclass(frozen=True, slots=True)
 class ConditionCurve:
-    """A measure by the values of a variable, in rising order. Each value has mean,
-    standard deviation and number of trials.
+    """A measure under each value of a variable: its mean, standard deviation and number
+    of trials. The values are in rising order.
     """
 
     measure: str
@@ -169,8 +168,8 @@ class JudgedMean:
     better: Literal["higher", "lower", "alike"]
     mean: float
     interval: tuple[float, float] | None
-    """Two-sided interval of at least 95 %; None for one subject, and if missing trials
-    could have had any value.
+    """Two-sided interval of at least 95 %, whatever values missing trials would have
+    had; None for one subject.
     """
     sd: float | None
     """Standard deviation between subjects; None for one subject."""
@@ -200,12 +199,12 @@ class Game:
     verdict: Verdict | None = None
     """PASS or FAIL; None if neither game has reached the goal."""
     decided: int | None = None
-    """Number of subjects after which a game reached the goal."""
+    """Number of subjects after which a game reached the goal; None if neither did."""
     stale: bool = False
     """Whether a sequential cell stopped because no bet had ever doubled its wealth."""
     subjects: int
-    """Number of subjects that count: in a sequential cell, those of all sets so far, or
-    up to the set that decided.
+    """Number of subjects that count: in a sequential cell, all subjects up to the end
+    of the set that decided, or else of the last set so far.
     """
     most: int
     """Planned number of subjects."""
@@ -213,7 +212,7 @@ class Game:
     outlook: Outlook | None = None
     """Forecast for more subjects; None if the cell is decided or stale."""
     beyond: int = 0
-    """Number of subjects that were begun in addition to those that count."""
+    """Number of further subjects that have begun, but do not count."""
 
     @property
     def over(self) -> bool:
@@ -232,22 +231,22 @@ class Game:
 class CellResult(tables.Brief):
     """A judged cell: a model on a protocol in a view.
 
-    Counts are of trials that enter the estimand. Exact copies of subjects are included,
-    but narrow no interval.
+    Counts of trials cover the trials that enter the estimand. Exact copies of subjects
+    are included, but narrow no interval.
     """
 
     plan: CellPlan
     verdict: Verdict
     reason: str
-    """The reason of the verdict: one or two plain sentences for readers who see a
-    verdict for the first time.
+    """The reason for the verdict: plain sentences for readers who see a verdict for the
+    first time.
     """
     n_text: str
     """Sample size in words: ``10 subjects x 20 trials (200/200 valid)``."""
     subjects: int = 0
-    """Number of subjects seen, copies included."""
+    """Number of subjects with a trial that was run or tried, copies included."""
     planned: int = 0
-    """Number of trials planned for the estimand: valid + missing."""
+    """Number of trials that should enter the estimand: valid + missing."""
     valid: int = 0
     passed: int = 0
     missing: int = 0
@@ -289,14 +288,14 @@ class CellResult(tables.Brief):
     animals are only a sample; empty if the reference is a constant.
     """
     subjects_needed: int | None = None
-    """Number of subjects with which an INCONCLUSIVE cell would be decided in 4 of 5
-    cases; None if more than 1,000 are needed.
+    """Number of subjects that would decide an INCONCLUSIVE cell in 4 of 5 cases; None
+    if the cell is decided, has a single subject, or would need more than 1,000.
     """
     game: Game | None = None
     """State of the betting games; None if the cell makes no claim."""
     ability: Ability | None = None
     """Model, animals and bar on the ability scale, from 0 (without the ability) to 1
-    (ideal); None if no zero is proved.
+    (ideal); None if no zero of the scale is proved.
     """
     answers: tuple[ByAnswer, ...] = ()
     """Subjects grouped by the answer that each was given for life."""
@@ -309,7 +308,7 @@ class CellResult(tables.Brief):
     add up to ``planned``.
     """
     raw_outcomes: Mapping[str, int] = field(default_factory=dict)
-    """Number of trials by the protocol's own name of the outcome. The most frequent
+    """Number of trials by outcome, under the protocol's own names. The most frequent
     comes first.
     """
     measures: tuple[Measure, ...] = ()
@@ -357,7 +356,7 @@ class CellResult(tables.Brief):
 @dataclass(frozen=True, slots=True)
 class Average:
     """Mean pass rate over ``protocols`` fixed protocols. Its two-sided 95 % interval
-    combines those of the cells.
+    combines the cells' intervals.
     """
 
     mean: float
@@ -388,8 +387,8 @@ class ModelSummary(tables.Brief):
     """
     gate_reason: str
     failed: tuple[str, ...]
-    """The cells in a list of FAILs of which, on average, at most 5 % are wrong (e-BH:
-    Wang and Ramdas 2022).
+    """Protocols that the model fails: a list of which, on average, at most 5 % are
+    wrong (e-BH: Wang and Ramdas 2022).
     """
 
 
@@ -402,7 +401,9 @@ class ViewChoice:
     """View -> pass rate."""
     best: float
     cross_fitted: float | None
-    """None if there are too few trials to halve."""
+    """Rate of the view that is best on one half of the subjects, scored on the other
+    half; None if there are too few trials to halve.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -416,16 +417,17 @@ class BestOfViews(tables.Brief):
     best: float
     """Mean over protocols of the best view's rate, which is biased upward."""
     cross_fitted: float | None
-    """Rate of the view chosen on one half of the subjects (or trials), scored on the
-    other half.
+    """Mean over protocols of the rates of views chosen on one half of the subjects (or
+    trials) and scored on the other half; None if a protocol has too few trials to
+    halve.
     """
     protocols: tuple[ViewChoice, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PairedComparison(tables.Brief):
-    """Two runs with the same seeds: the difference first - second over the paired
-    subjects.
+    """A comparison of two runs with the same seeds: the difference (first - second)
+    over the paired subjects.
     """
 
     answer: Literal["better", "worse", "no loss", "undecided"] = "undecided"
@@ -438,7 +440,7 @@ class PairedComparison(tables.Brief):
     interval: tuple[float, float] | None = None
     """Two-sided 95 % t interval of the difference; None with fewer than two pairs."""
     p_value: float | None = None
-    """Two-sided."""
+    """Two-sided p value; None without a pair."""
     p_worst: float | None = None
     """The largest p value that missing trials could have given; 1 if even the sign of
     the difference depends on them.
@@ -497,7 +499,7 @@ class ControlResult(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedContrast:
-    """A cell, and the published number of a model under the same rules.
+    """A cell beside a published model's number under the same rules.
 
     ``low`` and ``high`` are 95 % limits of the difference, as if all trials were
     independent.
@@ -557,8 +559,8 @@ class Leaderboard(tables.Brief):
     differences: tuple[ModelDifference, ...]
     not_validated: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
-    """Models on protocols, as a list of PASSes of which, on average, at most 5 % are
-    wrong (e-BH).
+    """Cells that pass, as ``MODEL on PROTOCOL``: a list of which, on average, at most 5
+    % are wrong (e-BH).
     """
     failed: tuple[str, ...] = ()
 

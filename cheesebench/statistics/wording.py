@@ -26,7 +26,7 @@ NO_SUCCESS_DECLARED = (
 
 
 def no_value(plan: CellPlan) -> str:
-    """Return the reason if no trial that was run could support a verdict."""
+    """Return the reason for a cell without any value that a verdict could be about."""
     if plan.measured is None:
         return NO_SUCCESS_DECLARED
     return f"The verdict is about '{plan.measured.name}', which has no value in any trial that counts."
@@ -91,8 +91,8 @@ def on_scale(index: float | None) -> str:
 
 
 def abilities(cell: CellResult) -> str:
-    """Return ``ability 0.95 (rodent 0.40; PASS from 0.24)``, or "" if there is no
-    scale.
+    """Return a cell's ability in words, such as ``ability 0.95 (rodent 0.40; PASS from
+    0.24)``, or "" if there is no scale.
     """
     found = cell.ability
     if found is None:
@@ -103,8 +103,8 @@ def abilities(cell: CellResult) -> str:
 
 
 def bar(plan: CellPlan) -> float:
-    """Return the difference from the animals at which PASS ends: minus the margin (plus
-    if less is better).
+    """Return the difference from the animals beyond which PASS begins: minus the
+    margin, or plus the margin if less is better.
     """
     return (
         plan.margin
@@ -187,15 +187,15 @@ def not_started(cell: CellResult) -> bool:
 
 
 def broken_down(outcomes: Mapping[str, int]) -> int:
-    """Return the number of trials lost to breakdowns, those run anew too often
-    included.
+    """Return the number of trials lost to breakdowns, including trials that were run
+    anew too often.
     """
     return outcomes["infrastructure"] + outcomes.get("run anew", 0)
 
 
 def breakdown(cell: CellResult, broken: int) -> str:
-    """Return the reason of an ERROR although some trials were run. ``cell`` is judged
-    by these trials.
+    """Return the reason for an ERROR of a cell in which some trials were run. ``cell``
+    is judged by the trials that were run.
     """
     ran = plural(cell.valid, "trial")
     anew = cell.outcomes.get("run anew")
@@ -207,7 +207,9 @@ def breakdown(cell: CellResult, broken: int) -> str:
 
 
 def nothing_entered(cell: CellResult) -> str:
-    """Return the reason if trials were run, but none of them enters the pass rate."""
+    """Return the reason for a cell in which trials were run, but none of them enters
+    the pass rate.
+    """
     kind, _, names = cell.plan.estimand.partition(":")
     blocks = [f"'{name}'" for name in names.split(",")]
     what = "none counts for the reference or the estimand"
@@ -225,9 +227,7 @@ def nothing_entered(cell: CellResult) -> str:
 def no_claim(cell: CellResult) -> str:
     """Return why a cell with a rate gets no verdict."""
     if cell.plan.control:
-        return (
-            "A control makes no claim: compare its curve with that of the plain cell."
-        )
+        return "A control makes no claim: compare its curve with the plain cell's."
     if not cell.plan.claims:
         return f"Design '{cell.plan.design}' only checks that everything is connected; it never claims PASS or FAIL."
     return (
@@ -256,8 +256,8 @@ def verdict(cell: CellResult) -> str:
 
 
 def _animals(reference: ReferenceValue) -> str:
-    """Return the species that the number is of, in few words: ``mouse``, or ``mouse in
-    the paper, declared``.
+    """Return the reference's species in a few words: ``mouse``, or ``mouse, declared``
+    if the reference is used as a constant.
     """
     named = re.split("[,;:]", reference.species)[0].strip() or "rodent"
     return f"{named}, declared" if animals_interval(reference) is None else named
@@ -353,8 +353,8 @@ def _outlook(cell: CellResult) -> str:
 
 
 def undecidable(cell: CellResult) -> str:
-    """Return the range in which no number of subjects decides, as in ``41 % to 59.5
-    %``, or "" if the reference is a constant, or the cell makes no claim.
+    """Return the range in which no number of subjects decides, such as ``41 % to 59.5
+    %``, or "" if the reference is a constant or the cell makes no claim.
     """
     zones = [
         " to ".join(amount(cell.plan, end) for end in zone) for zone in cell.open_zones
@@ -385,12 +385,12 @@ def _caveats(cell: CellResult) -> list[str]:
         )
     if cell.judged is not None and cell.judged.without:
         found.append(
-            f"{plural(cell.judged.without, _one(cell))} without any value of it cannot be in the mean."
+            f"{plural(cell.judged.without, _one(cell))} without any value of it cannot be part of the mean."
         )
     if flags.analogy:
         what = "this success" if cell.judged is None else "this measure"
         found.append(
-            f"The animals' number is an analogy: it is that of a different event than {what}."
+            f"The animals' number is an analogy: it counts a different event than {what}."
         )
     if flags.memory_contradicted:
         found.append("The agent declares no memory, but its subjects differ.")
@@ -461,7 +461,7 @@ def doubts(
         shares.append(
             f"{percent(malformed / (calls + malformed))} of answers malformed or refused"
         )
-    if 0 < missing < planned:  # of a cell without any trial there are no numbers
+    if 0 < missing < planned:  # a cell without any trial has no numbers
         shares.append(f"{percent(missing / planned)} of trials missing")
     return tuple(shares)
 
@@ -475,8 +475,8 @@ def _of_replies(kinds: Mapping[str, int], calls: int) -> list[str]:
 
 
 def with_doubts(cell: CellResult) -> str:
-    """Return the reason of a verdict with any doubts about its numbers."""
-    if not cell.warnings or cell.verdict is Verdict.ERROR:  # it has no numbers
+    """Return the reason for a verdict, with any doubts about the cell's numbers."""
+    if not cell.warnings or cell.verdict is Verdict.ERROR:  # an ERROR has no numbers
         return cell.reason
     return f"{cell.reason} Doubtful: {'; '.join(cell.warnings)}."
 
@@ -484,8 +484,8 @@ def with_doubts(cell: CellResult) -> str:
 def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
     """Return a cell with the totals of its calls, which may make its numbers doubtful.
 
-    The agent's counters then cover all recorded trials. The result of a model that
-    never acted becomes one that was not tested.
+    The agent's counters then cover all recorded trials. If the model never acted, the
+    verdict becomes ERROR, because the model has not been tested.
     """
     own = [text for text in cell.warnings if text not in warnings(cell)]
     cell = replace(
@@ -500,8 +500,8 @@ def with_calls(cell: CellResult, calls: CellCalls | None) -> CellResult:
 
 
 def untested(counts: Mapping[str, int], calls: CellCalls | None) -> str:
-    """Return a sentence that the model has not been tested if there were replies but
-    none named an action; otherwise an empty string.
+    """Return a sentence that says that the model has not been tested, if there were
+    replies but none named an action. Otherwise return "".
     """
     asked = to_act(counts)
     if not 0 < asked <= counts.get("unparsed", 0):
@@ -521,13 +521,13 @@ def to_act(counts: Mapping[str, int]) -> int:
 NEVER_CALLED = (
     "not one call to the model (a replay of a run, or the log of another model)"
 )
-#: Reason of a cell in which every reply was unreadable.
+#: Start of the reason for a cell in which every reply was unreadable.
 NEVER_ACTED = "No reply named an action"
 
 
 def with_causes(cell: CellResult) -> str:
-    """Return the reason of a cell that could not be measured, or whose budget was
-    spent, with the causes.
+    """Return the reason for a cell's verdict. If the cell could not be measured, or its
+    budget was spent, the reason names the cause.
     """
     spent = next((cause for cause in cell.causes if "--max-" in cause), "")
     if spent and cell.verdict is Verdict.INCONCLUSIVE:
