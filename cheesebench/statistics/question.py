@@ -299,7 +299,7 @@ class Question:
     def difference_limits(
         self, rate: float, limits: tuple[float, float]
     ) -> tuple[float, float]:
-        """Return the limits of model - reference, given the limits of the model's mean."""
+        """Return the limits of model - reference, given the model's limits."""
         value = self.reference.value
         above, below = (
             reference_limits(self.reference, PASS_TAIL)[1],
