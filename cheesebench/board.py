@@ -1,6 +1,6 @@
 """The board: models on one frozen set, ranked by rules that are checked.
 
-Each rule has a name, which a refusal mentions, and a section in docs/leaderboard.md.
+Each rule has a name, which a refusal states, and a section in docs/leaderboard.md.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ from cheesebench.statistics.wording import plural
 from cheesebench.summaries import summarise_log, summarise_logs
 from cheesebench.verification import verify
 
-#: File beside the log with the declarations of an entry.
+#: Name of the file with the declarations of an entry. It is beside the run's log.
 ENTRY = "entry.yaml"
-#: The only design allowed on a board, which has the same number of subjects for each
-#: model.
+#: The only design allowed on a board. It gives every model the same number of subjects.
 DESIGN = "leaderboard"
 SUBJECTS = find_design(DESIGN).subjects
 
 
 class FailedRun(DocumentModel):
-    """An earlier run of the model on the set."""
+    """Another run of the model on the set."""
 
     run: str
     why: str = Field(min_length=1)
@@ -82,12 +81,13 @@ class BoardRefusedError(CheeseBenchError):
 def board(logs: Sequence[RunLog]) -> str:
     """Return the board of several runs in Markdown.
 
-    A run of twins alone belongs to the entry of its model. Raises BoardRefusedError.
+    A run that has only twins belongs to its model's entry. Raises BoardRefusedError if
+    a run breaks a rule.
     """
     entries: dict[Path, Entry] = {}
     held_out = [log for log in logs if _only_twins(log)]
     public = [log for log in logs if log not in held_out]
-    # Trials are replayed only if nothing else is wrong, because it takes minutes.
+    # Replaying trials takes minutes, so it comes last.
     refusals = (
         list(_by_reading(public, held_out, entries))
         or list(_together(public))
@@ -126,7 +126,7 @@ def _name(log: RunLog) -> str:
 def _refusals(
     log: RunLog, logs: Sequence[RunLog], entries: dict[Path, Entry]
 ) -> Iterator[Refusal]:
-    """Yield the faults of one run, without replaying its trials."""
+    """Yield the rules that one run breaks, as far as its rows show."""
     yield from _broken(log, "set", _other_than_set(log))
     yield from _lived_otherwise(log)
     yield from _broken(log, "told", _untold(log, entries))
@@ -144,8 +144,8 @@ def _broken(log: RunLog, rule: str, found: Iterable[str]) -> Iterator[Refusal]:
 
 
 def _refused_twins(log: RunLog, public: Sequence[RunLog]) -> Iterator[Refusal]:
-    """Yield the faults of a run of twins alone, which the board's operator adds to an
-    entry.
+    """Yield the rules that a run of only twins breaks. The board's operator adds such a
+    run to an entry.
     """
     entry = next((one for one in public if _models(one) >= _models(log)), None)
     found = _standing(entry) if entry else None
@@ -214,8 +214,8 @@ def _untold(log: RunLog, entries: dict[Path, Entry]) -> Iterator[str]:
 def _hidden_runs(
     log: RunLog, logs: Sequence[RunLog], entries: Mapping[Path, Entry]
 ) -> Iterator[str]:
-    """Yield the undisclosed runs in the same folder: of the same model on the same set,
-    but neither on the board nor declared.
+    """Yield the runs in the same folder that have the same model on the same set, but
+    are neither on the board nor declared.
     """
     entry = entries.get(log.path)
     told = {one.run for one in entry.failed_runs} if entry else set()
@@ -229,7 +229,7 @@ def _hidden_runs(
         try:
             ran = own and _ran(path, models, own.frozen.name)
         except CheeseBenchError:
-            # An unreadable run may be the one that was left out.
+            # An unreadable run may be one of the same model.
             yield f"{name} stands beside it, cannot be read, and is not in its failed_runs"
         else:
             if ran:
@@ -237,7 +237,9 @@ def _hidden_runs(
 
 
 def _ran(path: Path, models: set[str], name: str) -> bool:
-    """Return whether a log has one of the models on the set. Raises RunLogError."""
+    """Return whether a log has one of the models on the set ``name``. Raises
+    RunLogError if it cannot be read.
+    """
     with RunLog.open_read_only(path) as log:
         found, own = _standing(log), _models(log)
     return found is not None and str(found) == name and bool(models & own)
@@ -251,7 +253,7 @@ def _not_as_lived(log: RunLog) -> Iterator[str]:
 
 
 def _together(logs: Sequence[RunLog]) -> Iterator[Refusal]:
-    """Yield the faults that these runs have only in combination."""
+    """Yield the rules that the runs break only together."""
     seen: dict[str, str] = {}
     sets = [str(_standing(log)) for log in logs]
     first = sets[0]
@@ -269,13 +271,13 @@ def _together(logs: Sequence[RunLog]) -> Iterator[Refusal]:
 
 
 def _weights(log: RunLog, model: str) -> str:
-    """Return the digest of the file that a server of ours ran, else the model's name:
-    of other servers, nothing else is known.
+    """Return the digest of the model's weights if CheeseBench started its server, or
+    the model's name, because nothing is known of other servers.
     """
     return str(log.manifest.get("servers", {}).get(model, {}).get("sha256") or model)
 
 
-#: Headers of the table.
+#: Headings of the table.
 HEADERS = (
     "rank",
     "model",
@@ -353,8 +355,8 @@ def _row(
 
 
 def gap(cells: Iterable[CellResult]) -> str:
-    """Return the points by which the public protocols exceed their twins; a dash
-    without twins.
+    """Return by how many points the rates on the public protocols exceed those on their
+    twins, or a dash if there are no twins.
     """
     cells = list(cells)
     rates = {cell.plan.protocol: cell.rate for cell in cells if cell.rate is not None}
@@ -367,6 +369,6 @@ def gap(cells: Iterable[CellResult]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a stranger's words, made safe for a cell of a table."""
+    """Return a stranger's words, made safe for a Markdown table."""
     kept = "".join(one if one.isprintable() else " " for one in text)
     return " ".join(kept.replace("|", "/").replace("<", "(").replace(">", ")").split())

@@ -1,4 +1,4 @@
-"""A run for other programs: tables as CSV or Parquet."""
+"""Exports a run for other programs, as tables in CSV or Parquet."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
 
-#: Characters that start a formula in a spreadsheet (also after blanks), as listed by
-#: OWASP; the last four are full-width forms.
+#: Characters that start a formula in a spreadsheet (also after blanks), from OWASP's
+#: list. The last four are full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 #: Separates the members of a set.
 SEPARATOR = "|"
 
 
 def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterator[str]:
-    """Yield a table as CSV, row by row: line feeds, full float precision,
-    ``true``/``false``, empty cells for None.
+    """Yield a table as CSV, row by row. Lines end with a line feed, floats have full
+    precision, truth values are ``true`` and ``false``, and None is empty.
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -52,7 +52,7 @@ def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterato
 
 
 def cell(value: Value) -> str:
-    """Return a value as the text of a cell; text that a spreadsheet would run as a
+    """Return a value as text for a CSV file. Text that a spreadsheet would run as a
     formula gets a leading ``'``.
     """
     if isinstance(value, str):
@@ -82,8 +82,8 @@ KEY: Mapping[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: the meaning of a row, its columns (after KEY) with their types, and
-    the rows of a subject.
+    """One table: what a row is, the columns after KEY with their types, and a function
+    that yields a subject's rows.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Table:
 
 @dataclass(slots=True)
 class Source:
-    """A run to export. ``observations``: steps include the observation after them."""
+    """A run to export. With ``observations``, a step has the observation after it."""
 
     log: RunLog
     plugins: PluginManager
@@ -121,14 +121,14 @@ class Source:
         return int(self.log.manifest["options"]["seed"])
 
     def rows(self, table: Table) -> Iterator[list[Row]]:
-        """Yield the rows of every subject; one subject is in memory at a time."""
+        """Yield each subject's rows. Only one subject is in memory at a time."""
         for plan in self.log.plans():
             for records in self.log.trials_by_subject(plan):
                 yield list(table.rows(self, plan, records))
 
 
 def _key(record: TrialRecord) -> Row:
-    # The log counts trials from 0, but people read these, so they count from 1.
+    # The log counts trials from 0, but tables are for people and count from 1.
     return [
         *(getattr(record, name) for name in KEY if name != "trial"),
         record.trial + 1,
@@ -148,7 +148,7 @@ def _trials(
             "judged": record.trial in judged,
             "missing": record.missing,
         }
-        if record.missing:  # a planned place, if it is known
+        if record.missing:  # the planned block and session, if they are known
             known |= {"block": record.block or None, "session": record.session or None}
         fields = [
             known.get(name, None if record.missing else getattr(record, name, None))
@@ -177,7 +177,7 @@ def _values(
 
 
 def _text(value: Value) -> str | None:
-    """Return a value other than a number as text; sets as JSON lists."""
+    """Return a value as text (a set as a JSON list), or None if it is a number."""
     if value is None or isinstance(value, (int, float)):
         return None
     return (
@@ -208,7 +208,9 @@ def _steps(
 
 
 def _action(letter: str) -> str | None:
-    """Return the name of an action; frozen steps count as STAY."""
+    """Return the name of an action, or None for the start. A frozen step counts as
+    STAY.
+    """
     return ACTIONS[ACTION_OF_LETTER[letter]] if letter else None
 
 
@@ -288,17 +290,17 @@ TABLES = {
 }  # fmt: skip
 
 
-#: A row group of a Parquet file is written when it has this many rows, or this many
-#: characters of text: large enough to compress well, and small enough for the memory of
-#: any machine (pyarrow holds two copies, Python one).
+#: A row group of a Parquet file is written when it has ``GROUP`` rows or ``GROUP_TEXT``
+#: characters of text. This is enough to compress well, and fits into any machine's
+#: memory (pyarrow holds two copies, Python one).
 GROUP, GROUP_TEXT = 50_000, 8_000_000
 
 
 def write_csv(
     path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]
 ) -> int:
-    """Write a table as CSV; return the number of rows. Spreadsheet formulas are
-    escaped.
+    """Write a table as CSV, with spreadsheet formulas escaped, and return the number of
+    rows.
     """
     written = 0
     with written_whole(path, newline="") as file:
@@ -313,7 +315,7 @@ def write_csv(
 def write_parquet(
     path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]
 ) -> int:
-    """Write a table as Parquet; return the number of rows. Raises OptionError if
+    """Write a table as Parquet, and return the number of rows. Raises OptionError if
     pyarrow is not installed.
     """
     arrow, parquet = _pyarrow()

@@ -1,9 +1,8 @@
 """The interface between the core and a family (a kind of paradigm).
 
-A family owns everything about its protocols: how a document is read and compiled, which
-cells it has, how a subject is run, and how a trial is shown and explained. The core
-calls only the methods of ``Family`` and of the ``Paradigm`` that it compiles a protocol
-to.
+A family decides everything about its protocols: how a document is read and compiled,
+which cells it has, how a subject is run, and how a trial is shown and explained. The
+core calls only the methods of ``Family``, and of ``Paradigm``, its compiled protocols.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ class Plugins(Protocol):
         ...
 
     def agent(self, name: str, protocol: str = "") -> AgentSpec:
-        """Return an agent without a language model; for a protocol of an edition, the
-        one that is registered as ``NAME@EDITION``, if there is one.
+        """Return an agent without a language model. For a protocol of an edition,
+        ``NAME@EDITION`` takes precedence, if there is such an agent.
         """
         ...
 
@@ -126,7 +125,7 @@ class RecordedRun(Protocol):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The programs, protocols and options that the run was started with."""
+        """The programs, protocols and options with which the run was started."""
         ...
 
     def plans(self) -> list[CellPlan]:
@@ -136,8 +135,8 @@ class RecordedRun(Protocol):
     def trials(
         self, plan: CellPlan | None = None, subject: int | None = None
     ) -> list[TrialRecord]:
-        """Return the records (of one cell, of one of its subjects) in the order of
-        their keys.
+        """Return the records of trials in the order of their keys: all, those of one
+        cell, or those of one of its subjects.
         """
         ...
 
@@ -157,10 +156,10 @@ class LanguageModel:
     settings.
 
     ``settings`` (JSON values) has every parameter of agent and model that can affect a
-    reply, and ``dropped``, the parameters that are not sent because the model or its
-    backend does not accept them. They are stored in, and read from, the plan of each
-    cell. ``base_url`` is its server; None where the backend starts one or knows its
-    own.
+    reply. Its key ``dropped`` lists the parameters that are not sent because the model
+    or its backend does not accept them. The plan of each cell stores the settings, and
+    a resumed run reads them from there. ``base_url`` is the address of the model's
+    server (None if the backend starts a server or knows its address).
     """
 
     entry: ModelEntry
@@ -175,10 +174,11 @@ class LanguageModel:
 class Design:
     """How a cell is run.
 
-    ``trials`` limits the trials of each subject (None: the protocol's schedule);
-    ``views`` are the default views; ``claims`` is False if too little is run for a PASS
-    or a FAIL. ``settings`` are defaults for model agents that have these settings.
-    ``sequential``: cells are judged at looks, and ``subjects`` is the maximum.
+    ``trials`` limits the trials of each subject (None: the protocol's schedule).
+    ``views`` are the default views. ``claims`` is False if too little is run for a PASS
+    or a FAIL. ``settings`` are defaults for model agents that have these settings. If
+    the design is ``sequential``, a cell is judged after each set of subjects until it
+    is decided, and ``subjects`` is the maximum.
     """
 
     name: str
@@ -193,12 +193,12 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The variation of a study.
+    """A study: which settings of a model agent it varies, and how it is run.
 
-    ``axes`` are settings of the agent that asks a model, with their levels; every
-    combination is a variant. ``views`` and ``models`` apply if the command line names
-    none. ``trials`` are run by one subject of each cell, unless the command line asks
-    for another design.
+    ``axes`` has the levels of each varied setting; every combination of levels is a
+    variant. ``views`` and ``models`` apply if the command line names none. ``trials``
+    is the number of trials of each cell's only subject, unless the command line names a
+    design.
     """
 
     name: str
@@ -211,23 +211,24 @@ class Study:
 
     @property
     def design(self) -> str:
-        """Name of its own design."""
+        """Name of the study's own design."""
         return f"flat-{self.trials}"
 
     def variants(self) -> Iterator[dict[str, Any]]:
-        """Yield every combination of levels; a single empty one without axes."""
+        """Yield every combination of levels. Without axes, this is one empty dict."""
         for levels in itertools.product(*self.axes.values()):
             yield dict(zip(self.axes, levels, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellRequest:
-    """A session's request for the cells of one model on one protocol; a family uses the
+    """A session's request for the cells of one model on one protocol. A family uses the
     parts that apply to it.
 
-    ``language`` is None for an agent or a baseline. ``views`` are names, ``controls``
-    as for ``--control``. ``subjects``, ``temperatures`` and ``against`` are the options
-    of that name; ``design`` already has the number of subjects.
+    ``language`` is None for an agent or a baseline. ``views`` are names; ``controls``
+    are written as for ``--control``. ``temperatures``, ``subjects`` and ``against``
+    come from ``--temperature``, ``--subjects`` and ``--against``; ``design`` already
+    has the number of subjects.
     """
 
     model: str
@@ -244,8 +245,8 @@ class CellRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectContext:
-    """The inputs for running one subject of one cell: ``subject`` counts from 0,
-    ``seed`` is the run's.
+    """The inputs for running one subject of one cell. ``subject`` counts from 0;
+    ``seed`` is the run's seed.
     """
 
     plugins: Plugins
@@ -256,11 +257,10 @@ class SubjectContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A protocol in ``cheesebench list``: JSON values, and the cells of its table row
-    by heading.
+    """A protocol's entry in ``cheesebench list``: ``values`` for ``--json``, and its
+    ``row`` in the table, by heading, beginning with the name.
 
-    ``row`` begins with the name. ``by_folder``: also show the folder that it is run
-    with.
+    ``by_folder`` says whether the list also shows the folder to run the protocol with.
     """
 
     values: Mapping[str, Any]
@@ -272,8 +272,8 @@ class Listing:
 class WatchedTrial:
     """A replayed trial: its frames (the first has no action), and its calls.
 
-    ``note`` is the reason why calls are not shown, or empty; ``differs``: the reason is
-    that the calls do not lead to this trial.
+    ``note`` says why calls are not shown, or is empty. ``differs`` is true if the
+    reason is that the calls do not lead to this trial.
     """
 
     record: TrialRecord
@@ -284,8 +284,8 @@ class WatchedTrial:
 
 
 class Asker(Protocol):
-    """Source of a language model's replies: a server during a run, afterwards the run's
-    log.
+    """Source of a language model's replies: a server during a run, and the run's log
+    afterwards.
     """
 
     plan: CellPlan
@@ -299,10 +299,10 @@ class Asker(Protocol):
     def read_as(
         self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
     ) -> None:
-        """Report the actions parsed from the reply (none: ask again); ``tally`` returns
-        the agent's counts by now.
+        """Take note of the actions that the agent read from the reply (none: it asks
+        again). ``tally`` returns the agent's counts so far.
 
-        Families without actions never call it. By default nothing is done.
+        A family without actions never calls this method. The default does nothing.
         """
         return
 
@@ -312,28 +312,28 @@ Trial = tuple["TrialRecord", Sequence["TaskEvent"]]
 
 
 class Family(ABC, Generic[S, P]):
-    """Base class of a kind of paradigm (hook ``cheesebench_families``); ``S``:
-    specification, ``P``: compiled paradigm.
+    """Base class of a kind of paradigm (hook ``cheesebench_families``). ``S`` is its
+    specification, ``P`` its compiled paradigm.
 
-    Families are tried on a document in reverse order of registration, so those of
-    plugins come before the built-in ones; the arena is the last and accepts every
-    document. ``StepwiseFamily`` has the methods that run and show subjects of paradigms
-    that run step by step.
+    Families are tried on a document in reverse order of registration, so a plugin's
+    family comes before the built-in ones. The arena comes last and accepts every
+    document. For paradigms that run step by step, ``StepwiseFamily`` has the methods
+    that run and show subjects.
     """
 
     name: str
-    """As in ``BaseSpecification.family`` and in messages."""
+    """Name in ``BaseSpecification.family`` and in messages."""
     plural: str
-    """Key of its protocols in ``cheesebench list --json``."""
+    """Key of the family's protocols in ``cheesebench list --json``."""
     recognised_by: ClassVar[Mapping[str, Any]] = {}
-    """A JSON Schema equivalent of ``matches``, with which editors choose the schema of
-    a file.
+    """A JSON Schema that accepts the same files as ``matches``. It lets editors choose
+    the schema for a file.
     """
 
     @property
     @abstractmethod
     def document(self) -> type[BaseModel]:
-        """The pydantic model of its files."""
+        """The pydantic model of the family's files."""
 
     @abstractmethod
     def matches(self, tree: Node) -> bool:
@@ -345,8 +345,8 @@ class Family(ABC, Generic[S, P]):
     def load(
         self, tree: Node, path: Path, ancestors: Sequence[str], diagnostics: Diagnostics
     ) -> S | None:
-        """Return the checked specification, or None if there are errors, which are in
-        ``diagnostics``.
+        """Return the checked specification. If there are errors, add them to
+        ``diagnostics`` and return None.
         """
 
     @abstractmethod
@@ -360,21 +360,21 @@ class Family(ABC, Generic[S, P]):
         """
 
     def as_planned(self, specification: S, plan: CellPlan) -> CellPlan:
-        """Return a recorded plan in which everything that a verdict depends on comes
-        from the protocol. When a log is verified, this plan is compared with the run's.
-        A family that does not override this method trusts its logs.
+        """Return a recorded plan with everything that a verdict depends on taken from
+        the protocol again. ``cheesebench report --verify`` compares this plan with the
+        recorded one. A family that does not override this method trusts its logs.
         """
         return plan
 
     @abstractmethod
     def live(self, paradigm: P, context: SubjectContext) -> Iterator[Trial]:
-        """Run a subject without a language model; yield each finished trial."""
+        """Run a subject without a language model, and yield each finished trial."""
 
     @abstractmethod
     def converse(
         self, paradigm: P, context: SubjectContext, asker: Asker
     ) -> AsyncGenerator[Trial, None]:
-        """Run a subject that uses a language model, yielding in the same way."""
+        """Run a subject that uses a language model, and yield each finished trial."""
 
     @abstractmethod
     def watch(
@@ -384,8 +384,8 @@ class Family(ABC, Generic[S, P]):
         plan: CellPlan,
         wanted: Mapping[int, set[int]],
     ) -> Iterator[WatchedTrial]:
-        """Replay recorded trials; ``wanted`` has the trials (from 0) of each subject,
-        none of them missing.
+        """Replay recorded trials. ``wanted`` has the numbers of trials (from 0) for
+        each subject; none of these trials is missing.
 
         Raises CheeseBenchError if they cannot be shown.
         """
@@ -394,7 +394,7 @@ class Family(ABC, Generic[S, P]):
     def explain(
         self, log: RecordedRun, plugins: Plugins, specification: S, record: TrialRecord
     ) -> str:
-        """Return a description of one failed trial, to explain why a test failed."""
+        """Describe one failed trial, to explain why a test failed."""
 
     def listing(self, specification: S) -> Listing:
         """Return the protocol's entry in ``cheesebench list``."""
@@ -404,10 +404,11 @@ class Family(ABC, Generic[S, P]):
 
 
 class Words:
-    """A view that draws nothing: the environment's own text is the observation.
+    """A view that draws nothing; the environment's own text is the observation.
 
-    It is always available (``Plugins.view("words")``), for families without an arena.
-    ``--view`` does not offer it, because in an arena it would show nothing.
+    It is for families without an arena, and always available
+    (``Plugins.view("words")``). ``--view`` does not offer it, because it would show
+    nothing of an arena.
     """
 
     name = "words"

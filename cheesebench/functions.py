@@ -72,10 +72,11 @@ def compare(
     """Compare two runs of the same protocols and seed, subject by subject. The answers
     are about the first run.
 
-    Runs are given as such or by id, directory or file; a baseline can take the place of
-    one. ``models`` selects a model in either. The compared trials of a run are
-    replayed, and ``tell`` receives their number. Raises ComparisonError for runs that
-    do not pair, and RunLogError for a trial whose replay differs from its log.
+    Each is a ``Run``, or the id, directory or file of a run or a baseline. ``models``
+    names the model to compare in each (None: its only one). The compared trials of a
+    run are replayed, and ``tell`` is called with a sentence about this. Raises
+    ComparisonError for runs that do not pair, and RunLogError for a trial whose replay
+    differs from its log.
     """
     paths = [
         locate_counted(Path(results), os.fspath(one), Path(baselines))
@@ -90,7 +91,7 @@ def compare(
 
 
 def _unheard(line: str) -> None:
-    """Tell nobody."""
+    """Ignore the line."""
 
 
 #: The page with all figures and their captions.
@@ -98,8 +99,8 @@ PAGE = "figures.md"
 
 
 class Figures(dict[str, bytes]):
-    """Files by name. A notebook shows each picture once with its caption, in the format
-    that browsers draw best; ``figures["forest"]`` are the files of one figure.
+    """Contents of files by name. A notebook shows each figure once, with its caption;
+    an SVG takes precedence. ``figures["forest"]`` has the files of one figure.
     """
 
     def __missing__(self, name: str) -> Figures:
@@ -145,7 +146,7 @@ class Figures(dict[str, bytes]):
         return "".join(shown.values())
 
     def _captions(self) -> dict[str, str]:
-        """Return the captions of the pictures, by name without suffix."""
+        """Return the captions of the figures, by file name without suffix."""
         page = self.get(PAGE, b"").decode()
         found = re.findall(r"^!\[(.*)\]\((.*)\.\w+\)$", page, re.MULTILINE)
         return {
@@ -196,13 +197,14 @@ def figures(
     dpi: int = 150,
     tell: Callable[[str], None] | None = None,
 ) -> Figures:
-    """Return the figures and tables of runs: file name -> content. Figures without data
-    are left out. In a notebook they show themselves.
+    """Return the figures and tables of runs, as contents by file name. Figures without
+    data are left out. A notebook shows the result; ``figures(run).save("figures")``
+    writes the files.
 
-    ``formats``: svg, png or pdf; ``width`` of every figure in inches (None: its own).
-    ``tell`` receives a sentence on each log. Needs the extra ``figures``. Raises
-    OptionError for runs that have different protocols of the same name.
-    ``figures(run).save("figures")`` writes the files.
+    ``formats`` are svg, png and pdf. ``width`` is the width of every figure in inches
+    (None: each has its own), ``dpi`` the resolution of a png. ``tell`` is called with a
+    sentence about each log. Needs the extra ``figures``. Raises OptionError if runs
+    have different protocols of the same name.
     """
     plugins = installed_plugins()
     reporter = plugins.reporter("figures")
@@ -261,7 +263,7 @@ def check_same_protocols(summaries: Sequence[RunSummary]) -> None:
 
 
 class Runs:
-    """The models of several runs, as if they were of one."""
+    """The models of several runs, summarised like those of one run."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         """``paths`` are the files of the logs."""
@@ -279,7 +281,9 @@ class Runs:
 
     @arguments.checked()
     def html(self, path: str | os.PathLike[str] = "board.html") -> Path:
-        """Write the page, with a player for the trials of all runs; return its path."""
+        """Write the HTML page, with a player for the trials of all runs, and return its
+        path.
+        """
         reporter = self._plugins.reporter("html")
         if not isinstance(reporter, RunsReporter):
             raise OptionError(
@@ -309,10 +313,10 @@ class Runs:
 @arguments.checked()
 def report(runs: api.Names, *, results: str | os.PathLike[str] = "results") -> Runs:
     """Return several runs of different models as one table, for a notebook, a data
-    frame or a page: what ``cheesebench report RUN RUN --html`` makes.
+    frame or a page (like ``cheesebench report RUN RUN --html``).
 
-    Raises OptionError unless all cells are whole, the rules are equal, and every model
-    is in one run only.
+    Raises OptionError unless all cells are finished, all runs have the same rules, and
+    every model is in one run only.
     """
     return Runs([locate(Path(results), name) for name in api.names_of(runs)])
 
@@ -330,7 +334,9 @@ def lint(files: api.Names) -> Findings:
 
 
 def protocol_files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]:
-    """Yield the named files, each once."""
+    """Yield the files of protocols that are named or in a named directory, each
+    once.
+    """
     seen: set[Path] = set()
     for name in names:
         directory = Path(name)
@@ -350,10 +356,10 @@ def protocol_files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]
 
 
 class Installed(tables.Tabular, list[dict[str, object]]):
-    """What is installed: a row for each, with its kind, name and description."""
+    """What is installed: a row for each thing, with its kind, name and description."""
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each: ``kind``, ``name``, ``about``."""
+        """Return the rows, with ``kind``, ``name`` and ``about``."""
         return list(self)
 
 
@@ -425,21 +431,21 @@ def audit(
     processes: int = 1,
     progress: Callable[[str], None] | None = None,
 ) -> AuditReport:
-    """Audit a protocol by name, file or specification: chance, leaks, draws, lesions,
-    and whether it can be solved.
+    """Audit a protocol: its chance level, leaks, draws and lesions, and whether it can
+    be solved.
 
-    Finished searches are kept in the user's cache: a stopped audit, and one with
-    another reference, continues from them.
+    Finished searches are kept in the user's cache. An audit that was stopped continues
+    from them, and so does one of the same protocol with another reference.
 
     Parameters:
         protocol: A name, a file, or a specification in which ``lint`` has found no
             error.
-        views: In these views only.
-        trials: Trials for each chance level.
+        views: The views to audit; by default all that fit.
+        trials: Number of trials for each chance level.
         seed: Seed of the audit.
-        effort: How long to search for ways to succeed under lesions, as a multiple.
-        parts: These parts only, such as ``"lesions"``.
-        processes: Worker processes. Their number changes no finding.
+        effort: Factor on the time spent searching for ways to succeed under lesions.
+        parts: The parts to run, such as ``"lesions"``; by default all.
+        processes: Number of worker processes. It changes no finding.
         progress: Called with the name of each part, and each verdict.
     """
     _check_positive(trials=trials, effort=effort, processes=processes)
@@ -473,13 +479,14 @@ def plan(
     **options: Any,
 ) -> Forecast:
     """Forecast the subjects, calls, tokens and dollars of a run, and how often each
-    verdict comes.
+    verdict comes. Three simulated players take the model's place: one that moves at
+    random, one as good as the animals, and one with a given pass rate.
 
-    ``models`` may be a run, whose models, protocols and views are then used. ``icc``:
-    intraclass correlation of a subject's trials; ``rate``: pass rate of the third
-    player, such as that of a pilot; ``ask``: put the first questions to the model;
-    ``options`` as for ``run``. How many subjects are needed is found by trying several
-    ``subjects``.
+    ``models`` may be a run, whose models, protocols and views are then used. ``icc`` is
+    the intraclass correlation of a subject's trials, and ``rate`` the pass rate of the
+    third player (for example, what a pilot run showed). With ``ask``, the model
+    answers the first questions now. The ``options`` are those of ``run``. To find how
+    many subjects are needed, try several values of ``subjects``.
     """
     _check_shares(icc=icc, rate=rate)
     if isinstance(models, api.Run):

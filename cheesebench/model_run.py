@@ -1,5 +1,5 @@
-"""One run of models through protocols, from its settings to its log: the same for
-pytest and for Python.
+"""One run of models through protocols, from its settings to its log. pytest and the
+Python interface share this code.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellCalls, TrialRecord
 
-#: Seconds between two checks of the keyboard (and two redraws) while a cell is awaited.
+#: Seconds between checks for Ctrl-C (and redraws) while a cell is awaited.
 POLL_SECONDS = 0.2
-#: Seconds without any reply after which a line reports it, and until the next such
-#: line.
+#: A line reports the silence if no reply has come for ``SILENT_SECONDS``, and again
+#: every ``SILENT_AGAIN_SECONDS``.
 SILENT_SECONDS, SILENT_AGAIN_SECONDS = 60.0, 240.0
 
 Cell = tuple[CellPlan, BaseSpecification]
 
 
 class ModelRun:
-    """One run: ``open``, ``start``, ``wait`` for every cell, ``close``.
+    """One run. Call ``open``, ``session``, ``wait`` for every cell, and ``close``.
 
-    ``tell`` is called with lines for people; ``tell_at_once`` also while a cell is
-    awaited. ``shared`` is the log of a run that another process has opened. That
-    process also reports and compares, and this one runs some of the cells.
+    ``tell`` is called with lines for people, and ``tell_at_once`` with those that
+    appear while a cell is awaited. ``shared`` is the log of a run that another process
+    has opened. That process reports and compares; this one runs only some of the cells.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class ModelRun:
         self.source = earlier.source
         self.catalogue = Catalogue(plugins.protocol_directories, plugins.families)
         self.log: RunLog | None = None
-        #: The language models of the session; None before the start, and without any.
+        #: The language models of the session; None if there are none, or not yet.
         self.language: language_models.LanguageModels | None = None
-        #: With ``--shard``: the cells of all shards.
+        #: The cells of all shards, if ``--shard`` is given.
         self.whole: Sequence[Cell] = []
         self._tell = tell
         self._tell_at_once = tell_at_once or tell
@@ -84,14 +84,14 @@ class ModelRun:
         self._lock: sqlite3.Connection | None = None
         self._runner: RunSession | None = None
         self._servers: dict[str, Server] = {}
-        #: Seconds of silence at the last line about it.
+        #: How long the silence was, in seconds, when it was last reported.
         self._silence_said = 0.0
         #: Base URLs of started servers, by model.
         self._base_urls: dict[str, str] = dict(servers or {})
 
     @property
     def is_worker(self) -> bool:
-        """Whether another process has opened the run, and reports it."""
+        """Whether another process has opened the run and reports it."""
         return self._shared is not None
 
     def of_shard(self, cells: Sequence[Cell]) -> list[Cell]:
@@ -106,7 +106,7 @@ class ModelRun:
         ]
 
     def open(self, cells: Sequence[Cell]) -> None:
-        """Open the log, new or resumed, and reach the models."""
+        """Open a new log or the resumed one, and make a test call to every model."""
         cells = self._with_goals(cells)
         self._check_controls([plan for plan, _ in self.whole or cells])
         for plan, _ in cells:
@@ -117,7 +117,7 @@ class ModelRun:
             try:
                 check_resumable(self.log, cells, self.settings.seed)
             except CheeseBenchError:
-                self.close()  # nothing was run, so the old run is not reported again
+                self.close()  # Nothing was run, so the old run is not reported again.
                 raise
         if self.source is not None:
             check_resumable(self.source, cells, self.settings.seed, "replayed")
@@ -134,8 +134,8 @@ class ModelRun:
                 )
 
     def _with_goals(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells with the evidence required for each verdict
-        (``--familywise`` requires more, for all cells of a model together).
+        """Return the cells with the evidence that each verdict needs. It is more with
+        ``--familywise``, and then depends on the number of a model's cells.
         """
         if not self.settings.familywise:
             return list(cells)
@@ -164,8 +164,7 @@ class ModelRun:
             self.settings.run_id or new_run_id(),
             cells,
             options=self.settings.recorded,
-            # A replay makes no calls, and its manifest must not vouch for text from
-            # elsewhere.
+            # A replay makes no calls, so its manifest must not vouch for the replies.
             signed=bool(self.settings.language) and self.source is None,
             plugins=self.plugins.strangers(),
         )
@@ -173,7 +172,7 @@ class ModelRun:
         return log
 
     def _describe_shard(self, log: RunLog) -> None:
-        """Record, in a new run of a shard, the cells of all shards."""
+        """Record the cells of all shards in the manifest of a shard's new run."""
         if self.settings.shard is None or not self.whole or self._existing is not None:
             return
         shard = describe_shard(self.settings.shard, [plan for plan, _ in self.whole])
@@ -203,7 +202,7 @@ class ModelRun:
             name: server.base_url for name, server in self._servers.items()
         }
         if language_models.budget_of(self.log, settings.calls).is_spent:
-            return  # The budget does not allow the first question.
+            return  # The budget does not allow even a test call.
         contexts = language_models.probe(
             language_models.connected(models, self._base_urls),
             self.log.directory,
@@ -231,8 +230,8 @@ class ModelRun:
         models: Mapping[str, LanguageModel],
         contexts: Mapping[str, int],
     ) -> None:
-        """Warn, in one line each, about models whose longest prompt exceeds their
-        server's context.
+        """Write a warning for every model whose longest prompt exceeds its server's
+        context.
         """
         for name, context in contexts.items():
             found = [
@@ -246,8 +245,8 @@ class ModelRun:
 
     @contextmanager
     def nothing_left_behind(self) -> Iterator[None]:
-        """Close everything if a run cannot begin. Remove its directory if it is new and
-        holds no log.
+        """Close everything if a run cannot begin, and remove its directory if the
+        directory is new and has no log files of servers.
         """
         try:
             yield
@@ -287,13 +286,13 @@ class ModelRun:
         return self._runner
 
     def start_all(self) -> None:
-        """Start all cells; those that have started are ignored."""
+        """Start all cells that have not started."""
         assert self._runner is not None
         self._runner.start()
 
     def as_logged(self, plan: CellPlan) -> CellPlan:
-        """Return the recorded plan of a cell, because a resumed run is judged by its
-        original plan.
+        """Return the recorded plan of a cell, or ``plan`` if there is none. A resumed
+        run is judged by its original plan.
         """
         assert self.log is not None
         return next(
@@ -312,7 +311,7 @@ class ModelRun:
         assert self._runner is not None
         try:
             return self._runner.wait(plan, 0)
-        except Exception:  # the error is reported where the cell is awaited
+        except Exception:  # The error is reported where the cell is awaited.
             return True
 
     def progress(self, plan: CellPlan) -> Progress:
@@ -320,8 +319,8 @@ class ModelRun:
         return self._runner.progress(plan)
 
     def wait(self, plan: CellPlan, waiting: Callable[[Progress], None]) -> None:
-        """Wait until a cell is finished; ``waiting`` is called every POLL_SECONDS until
-        then.
+        """Wait until a cell is finished. ``waiting`` is called with its progress every
+        POLL_SECONDS.
         """
         assert self._runner is not None
         try:
@@ -334,20 +333,18 @@ class ModelRun:
             raise
 
     def stop_sending(self) -> None:
-        """Make no further calls, because the session is ending, and unsent calls cost
-        nothing.
-        """
+        """Make no further calls, because the session is ending."""
         if self._runner is not None:
             self._runner.stop_sending()
 
     def pause(self) -> None:
-        """Let the cells continue for a moment."""
+        """Write pending messages, and wait POLL_SECONDS. The cells keep running."""
         self.mention_silence()
         time.sleep(POLL_SECONDS)
 
     def mention_silence(self) -> None:
-        """Write a line when no reply has come for a minute, and repeat it while that
-        lasts.
+        """Write a line if no reply has come for SILENT_SECONDS, and repeat it while the
+        silence lasts. Also write what ``mention_news`` has.
         """
         self.mention_news()
         assert self._runner is not None
@@ -361,7 +358,7 @@ class ModelRun:
             said = f" ({fault})" if fault else ""
             self._tell_at_once(
                 f"cheesebench: no reply from '{model}' for {rounded(seconds, 0)} s{said}; waiting up to "
-                f"{self.settings.calls.patience.request:g} s for each, or as long as a server says that it writes "
+                f"{self.settings.calls.patience.request:g} s for each, or as long as a server reports progress "
                 "(--cheese-timeout; --reply-tokens makes replies shorter)."
             )
 

@@ -1,5 +1,5 @@
-"""The plugin manager: built-in plugins, entry points and those of a pytest session,
-with look-ups by name.
+"""The plugin manager: it holds the built-in plugins, the installed ones (entry points)
+and those of a pytest session, and finds by name what they supply.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ BUILT_INS = (
     "cheesebench.reports",
 )
 
-#: Built-in modules that may contribute commands: few and light, because the help of
-#: ``cheesebench`` loads them.
+#: Built-in modules that may contribute commands. They must be few and light, because
+#: the help of ``cheesebench`` loads them.
 WITH_COMMANDS = ("cheesebench.paradigms",)
 
-#: Attribute with the hook version that a plugin is written for.
+#: Name of a plugin's attribute with the hook version that it is written for.
 _API = "cheesebench_api"
 #: Names of all hooks.
 _HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("cheesebench_"))
@@ -86,11 +86,11 @@ T = TypeVar("T")
 
 
 class PluginManager(pluggy.PluginManager):
-    """A pluggy manager that records the source of each plugin, and why one could not be
-    loaded.
+    """A pluggy manager that records where each plugin comes from, and why a plugin
+    could not be loaded.
 
-    Without ``entry_points`` only the built-ins are loaded: all of them, or those in
-    ``built_ins``.
+    It loads the modules ``built_ins`` and, with ``entry_points``, the installed
+    plugins.
     """
 
     def __init__(
@@ -100,10 +100,10 @@ class PluginManager(pluggy.PluginManager):
         self.add_hookspecs(hookspecs)
         #: Entry points that failed to load: name -> the reason.
         self.failures: dict[str, str] = {}
-        #: Loaded entry points; of two with the same name only one is loaded.
+        #: Loaded entry points by name. Of two with the same name, one is loaded.
         self._loaded: dict[str, importlib.metadata.EntryPoint] = {}
-        #: Names of plugins that a worker process can load again by itself (built-ins
-        #: and entry points).
+        #: Names of the plugins that a worker process can load by itself (built-ins and
+        #: entry points).
         self.reloadable: set[str] = set()
         for module in built_ins:
             self.register(importlib.import_module(module), name=module)
@@ -132,15 +132,15 @@ class PluginManager(pluggy.PluginManager):
                 self.failures[entry_point.name] = text
 
     def register(self, plugin: Any, name: str | None = None) -> str | None:
-        """Register a plugin. Raises PluginError if it needs an unsupported version of
-        the hooks.
+        """Register a plugin. Raises PluginError if it is written for a version of the
+        hooks that is not supported.
         """
         _check_api(plugin, name or str(getattr(plugin, "__name__", plugin)))
         return super().register(plugin, name)
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> HookimplOpts | None:
-        """Accept functions by name without a marker, for conftest.py. Raises
-        PluginError for a misspelt hook.
+        """Accept a function with the name of a hook even without a marker, for
+        conftest.py. Raises PluginError for a misspelt hook.
         """
         options = super().parse_hookimpl_opts(plugin, name)
         if (
@@ -165,23 +165,23 @@ class PluginManager(pluggy.PluginManager):
         return options
 
     def supplied(self, hook: pluggy.HookCaller) -> list[Any]:
-        """Return the items that all plugins supply, later plugins last, so that theirs
-        wins in a dict.
+        """Return the items that all plugins supply. Those of later plugins come last,
+        so that they win in a dict.
 
-        Raises PluginError, with the plugin's name, for a hook that raises or returns
+        Raises PluginError, with the plugin's name, if a hook raises or returns
         something else.
         """
         found: list[Any] = []
-        for one in hook.get_hookimpls():  # The order is the reverse of pluggy's.
-            if one.plugin_name in BUILT_INS:  # a test checks built-in plugins instead
+        for one in hook.get_hookimpls():  # Calling the hook would go in reverse order.
+            if one.plugin_name in BUILT_INS:  # Tests check what these return.
                 found += one.function()  # type: ignore[arg-type]
             else:
                 found += supplied_by(one.function, hook.name, one.plugin_name)
         return found
 
     def strangers(self) -> dict[str, str]:
-        """Return the third-party plugins by name, each with the version of its
-        distribution, or its file.
+        """Return the third-party plugins by name, each with its distribution and
+        version, or its file.
         """
         ours = (*BUILT_INS, *WITH_COMMANDS)
         others = {
@@ -195,8 +195,8 @@ class PluginManager(pluggy.PluginManager):
         }
 
     def not_loaded(self, name: str) -> str:
-        """Return a sentence on the plugins that could not be loaded, one of which may
-        supply this name, or "" if there are none.
+        """Return sentences on the plugins that could not be loaded, because one of them
+        may supply ``name``, or "" if there are none.
         """
         # A plugin's name may differ from the names that it supplies.
         failed = [name] if name in self.failures else sorted(self.failures)
@@ -207,17 +207,15 @@ class PluginManager(pluggy.PluginManager):
         return f"{'. '.join(said)}; see 'cheesebench plugins'." if said else ""
 
     def remedy_for(self, name: str) -> str:
-        """Return a remark on a name that no plugin supplies, because a plugin that
-        failed to load may supply it.
-        """
+        """Return the remedy for a name that no loaded plugin supplies."""
         return (
             self.not_loaded(name)
             or "A plugin of yours? 'cheesebench plugins' shows what is installed."
         )
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:
-        """Return the agents of a kind by name. Kinds added by plugins are returned by
-        ``cheesebench_agents``.
+        """Return the agents of a kind by name. A kind that a plugin has added comes
+        from the hook ``cheesebench_agents``.
         """
         supplied = self.supplied(getattr(self.hook, _hook_of(kind)))
         return {
@@ -278,8 +276,8 @@ class PluginManager(pluggy.PluginManager):
 
     @property
     def commands(self) -> dict[str, CommandSpec]:
-        """Commands that plugins contribute, by name; those of a plugin that fails are
-        left out.
+        """Commands that plugins contribute, by name. If a plugin fails, its commands
+        are left out.
         """
         found: dict[str, CommandSpec] = {}
         for implementation in self.hook.cheesebench_commands.get_hookimpls():
@@ -350,8 +348,8 @@ class PluginManager(pluggy.PluginManager):
             return returned(family.compile(specification), Paradigm, who)
 
     def family(self, specification: BaseSpecification) -> Family[Any, Any]:
-        """Return the family of a protocol; PluginError, with the known families, if
-        there is none.
+        """Return the family of a protocol. Raises PluginError, with the known families,
+        if there is none.
         """
         families, name = self.families, specification.family
         if name not in families:
@@ -363,8 +361,8 @@ class PluginManager(pluggy.PluginManager):
 
 
 def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any]:
-    """Return the list of items from a plugin's hook; PluginError if it raises or
-    returns another type.
+    """Return the items that a plugin's hook returns. Raises PluginError if the hook
+    raises or returns another type.
     """
     try:
         return items_of(function, hook)
@@ -374,9 +372,7 @@ def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any
 
 
 def items_of(function: Callable[[], Any], hook: str) -> list[Any]:
-    """Return the list of items from a hook; PluginError without the plugin's name,
-    otherwise as in ``supplied_by``.
-    """
+    """Do the same as ``supplied_by``, but without the plugin's name in the error."""
     wanted = (
         "paths of directories"
         if hook == "cheesebench_protocols"
@@ -384,7 +380,7 @@ def items_of(function: Callable[[], Any], hook: str) -> list[Any]:
     )
     try:
         items = _list_of(function(), wanted)
-        for item in items:  # attributes of a third-party object may raise, too
+        for item in items:  # An attribute of a third-party object may raise, too.
             _check_item(item, hook)
     except CheeseBenchError:
         raise
@@ -425,7 +421,7 @@ def _fault(item: object, hook: str) -> str:
         if hook != (right := _hook_of(kind)):
             return f"{shown(item)}. Return it from {right}."
         if kind not in _KINDS and hasattr(item, "name"):
-            return ""  # Families define their own kinds of agents.
+            return ""  # The kind belongs to a family, which defines its agents.
     return misfit(item, SUPPLIED[hook])
 
 
@@ -436,8 +432,8 @@ def _origin(plugin: object, point: importlib.metadata.EntryPoint | None) -> str:
 
 
 def _check_api(plugin: Any, name: str) -> None:
-    # Read statically, because a module may have a __getattr__ that looks names up among
-    # the plugins.
+    # A normal look-up could call a module's __getattr__, which may itself ask the
+    # plugins.
     version: Any = inspect.getattr_static(plugin, _API, hookspecs.API_VERSION)
     if not isinstance(version, int) or isinstance(version, bool):
         raise PluginError(
@@ -459,7 +455,7 @@ def _hook_of(kind: AgentKind) -> str:
 
 @lru_cache(maxsize=1)
 def installed_plugins() -> PluginManager:
-    """Return the process-wide manager of built-ins and entry points (pytest sessions
-    create their own).
+    """Return this process's manager of built-in and installed plugins. A pytest session
+    creates its own.
     """
     return PluginManager()

@@ -1,6 +1,6 @@
 """The records of a run: the only input of statistics and reports.
 
-They are plain data, stored in the run log; ``FORMAT`` is their version.
+They are plain data, stored in the run log. ``FORMAT`` is the version of both.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _CONTROL = "control="
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Deliberate changes of a cell; the log, ids and reports use its text (``str``).
+    """What is deliberately different in a cell. The log, ids and reports use its text
+    (``str``).
 
-    ``settings`` are the levels of a study by name (``history=1``), ``control`` is the
-    name of a control, without ``control=``. ``condition`` names the question, for
-    protocols without views that ask several: their cells differ by condition, not by
-    view.
+    ``settings`` are the levels of a study by name (``history=1``). ``control`` is the
+    name of a control, without ``control=``. ``condition`` names the question if a
+    protocol has no views and asks several questions, each in a cell of its own.
     """
 
     settings: tuple[tuple[str, str], ...] = ()
@@ -50,7 +50,7 @@ class Variant:
 
     @classmethod
     def parse(cls, text: str) -> Variant:
-        """Parse a variant; a comma without a name after it is part of a level."""
+        """Parse a variant. A comma that no ``NAME=`` follows is part of a level."""
         rest, found, control = f",{text}".partition(f",{_CONTROL}")
         condition, settings = "", list[tuple[str, str]]()
         for part in rest[1:].split(",") if rest[1:] else ():
@@ -67,7 +67,7 @@ class Variant:
 #: The variant of an unchanged cell.
 PLAIN = Variant()
 
-#: Largest measurement; fourth powers of such numbers, and their sums, are finite.
+#: Largest measurement. Sums of fourth powers of such numbers are finite.
 LARGEST = 1e30
 
 
@@ -76,19 +76,19 @@ def is_measurement(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and -LARGEST <= value <= LARGEST
 
 
-#: Factor by which wealth must grow for a verdict, so that at most one run in 20 is
-#: wrong.
+#: Evidence that a verdict needs: a bet against its opposite must have multiplied its
+#: stake by this number (``statistics.betting``). At most one run in 20 is then wrong.
 GOAL = 20.0
 #: Maximum number of subjects of a sequential cell, unless ``--subjects`` says
 #: otherwise.
 MOST_SUBJECTS = 120
-#: Total numbers of subjects at which a sequential cell is judged; beyond 30, every 10.
+#: Numbers of subjects after which a sequential cell is judged; beyond 30, every 10.
 FIRST_SETS = (6, 10, 14, 18, 24, 30)
 
 
 def sets_until(most: int) -> tuple[int, ...]:
-    """Return the sets of a sequential cell with at most ``most`` subjects. The last set
-    has all subjects.
+    """Return the numbers of subjects after which a sequential cell is judged. The last
+    one is ``most``, its maximum.
     """
     return (
         *(
@@ -101,10 +101,12 @@ def sets_until(most: int) -> tuple[int, ...]:
 
 
 class SetResult(NamedTuple):
-    """Result of a sequential cell at the end of a set."""
+    """Result of a sequential cell when a set of subjects has ended."""
 
     subjects: int
-    """Subjects of the deciding set, or of the last one that has begun."""
+    """Number of subjects up to the deciding set, or up to the last one that has
+    begun.
+    """
     decided: bool
     """Whether no more subjects are needed."""
     futile: bool
@@ -112,9 +114,9 @@ class SetResult(NamedTuple):
     nothing could be run.
     """
     needed: int
-    """Expected number of subjects with which the cell is decided."""
+    """Expected number of subjects after which the cell is decided."""
     text: str
-    """Entry in the journal."""
+    """Text for the journal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -123,9 +125,10 @@ class TrialRecord(tables.Brief):
 
     ``trial`` counts from 0 and ``session`` from 1, over the subject's whole schedule.
     ``actions`` has one letter per step (``FLRS``; ``.`` is a frozen step, for which the
-    agent was not asked). ``tally`` holds the agent's counters (``calls``, ``unparsed``,
-    ...). A trial that could not be run has ``outcome`` and ``success`` None, and its
-    cause in ``missing``: ``"infrastructure"`` or ``"budget"``.
+    agent was not asked). ``compared`` says whether the trial may enter the pass rate.
+    ``tally`` holds the agent's counts (``calls``, ``unparsed``, ...). If a trial could
+    not be run, ``missing`` has the cause, ``"infrastructure"`` or ``"budget"``, and
+    ``outcome`` and ``success`` are None.
     """
 
     model: str
@@ -172,13 +175,14 @@ class Summable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallTotals(Summable):
-    """Totals of calls to a model: numbers of calls, tokens, dollars (of calls with a
-    known price), seconds.
+    """Totals over calls to a model.
 
-    Cached and written tokens are included in ``prompt``, reasoning tokens in
-    ``completion``. ``attempts`` includes retries, ``malformed`` counts retries after an
-    answer that was no reply (wrong shape, a tool call, or refused); ``seconds`` is the
-    total time of the successful attempts.
+    ``prompt`` and ``completion`` are numbers of tokens; ``cached`` and ``written``
+    tokens are included in ``prompt``, ``reasoning`` tokens in ``completion``.
+    ``attempts`` includes retries. ``malformed`` is the number of retries after an
+    answer that was no reply (wrong shape, a tool call, or refused). ``cost`` is in
+    dollars, over the calls with a known price. ``seconds`` is the total time of the
+    successful attempts.
     """
 
     calls: int = 0
@@ -205,9 +209,9 @@ class CallTotals(Summable):
 class CellCalls(tables.Brief):
     """The calls of one cell: totals, and the model names that the server reported.
 
-    ``counts`` has the agent's counters (``calls``, ``unparsed``, ...) over all recorded
-    trials, judged or not. ``answered`` is the number of calls with a reply; ``unread``
-    quotes the first reply that could not be read, with its place.
+    ``counts`` has the agent's counts (``calls``, ``unparsed``, ...) over all recorded
+    trials, judged or not. ``answered`` is the number of calls with a reply. ``unread``
+    quotes the first reply that could not be read, and says where it is.
     """
 
     totals: CallTotals = field(default_factory=CallTotals)
@@ -233,19 +237,21 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ReferenceValue(tables.Brief):
-    """The animals' value that a cell is compared with, as declared by the protocol.
+    """The animals' value that a cell is compared with, as the protocol declares it.
 
-    It is a pass rate, or the mean of the measure that ``measured`` names: then value,
-    spread and the plan's ``margin`` are in that measure's unit. Otherwise ``value`` and
-    ``interval`` (two-sided 95 %) are proportions. ``curve`` is the pass rate by
-    session, from session 1, and ``curve_sd`` its standard deviation between animals.
-    ``sd`` is the standard deviation between animals of each animal's own rate over the
-    sessions ``over``: with ``n_animals``, two groups of subjects are compared. Without
-    it and without an interval the value is used as a constant. ``kind`` is
-    ``"analogy"`` if the source measured a different event from ``success``, and
-    ``"invented"`` if no animal was observed.
-    ``training``: trials before the judged part and in it, of an animal and of a
-    subject.
+    It is a pass rate (a proportion), or the mean of the measure that ``measured``
+    names; the plan's ``margin`` and everything here are then in the measure's unit.
+
+    * ``interval``: two-sided 95 %.
+    * ``sd``: standard deviation between animals, each with its own rate over the
+      sessions ``over``. With ``n_animals``, the comparison is between two groups of
+      subjects. Without ``sd`` and ``interval``, the value counts as a constant.
+    * ``curve``: the pass rate in each session, from session 1. ``curve_sd``: its
+      standard deviation between animals.
+    * ``kind``: ``"analogy"`` if the source measured another event than ``success``,
+      ``"invented"`` if no animal was observed.
+    * ``training``: how many trials an animal and a subject have before the judged part
+      and in it, in words.
     """
 
     value: float
@@ -265,16 +271,18 @@ class ReferenceValue(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Construct(tables.Brief):
-    """The claim of a protocol about what it measures. ``abolished_by`` has the names of
-    lesions, each with the highest pass rate allowed under it.
+    """What a protocol claims to measure. ``abolished_by`` has the lesions that must
+    abolish it, by name, each with the highest pass rate allowed under it.
 
-    ``status`` is ``"validated"`` if an audit of this exact protocol has proved these
-    lesions, ``"searched"`` if the audit has neither proved nor refuted them,
-    ``"failed"`` if it has refuted them, and ``"declared"`` without an audit. ``doubt``:
-    the reason why no audit could validate it. ``leaves``: the unnamed lesion with the
-    highest remaining rate, and the rate that the audit proved it not to exceed
-    (``leaves_at_most``), or else found. ``passed_by``: the subject
-    with least memory that the audit found to pass, in words, and its rate.
+    * ``status``: what an audit of this exact protocol says about these limits:
+      ``"validated"`` if it proved them, ``"failed"`` if it refuted one, ``"searched"``
+      if it did neither, ``"declared"`` if there is no audit.
+    * ``doubt``: why no audit could validate the claim, or empty.
+    * ``leaves``: of the lesions not in ``abolished_by``, the one with the highest
+      remaining pass rate, and this rate. With ``leaves_at_most``, the audit proved that
+      the rate is not exceeded; otherwise it only found the rate.
+    * ``passed_by``: the subject with least memory that the audit found to pass, in
+      words, and its rate.
     """
 
     name: str
@@ -288,11 +296,11 @@ class Construct(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LesionClaim:
-    """The prediction of a protocol's construct for the lesion of a control cell.
+    """What a protocol's construct predicts for the lesion of a control cell.
 
-    ``words`` names the channel that its subjects lack (``without landmarks``),
-    ``at_most`` the highest pass rate allowed, or None without a prediction; ``spared``:
-    the lesion must not matter.
+    ``words`` names what the subjects lack (``without landmarks``). ``at_most`` is the
+    highest pass rate allowed, or None if there is no prediction. ``spared`` says
+    whether the prediction is that the lesion does not matter.
     """
 
     words: str
@@ -302,8 +310,8 @@ class LesionClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceilings:
-    """Highest pass rates that an audit of the protocol found: of a first trial, and of
-    all judged trials.
+    """The highest pass rates that an audit of the protocol found: in the first trial,
+    and over all judged trials. None if the audit found none.
     """
 
     first: float | None = None
@@ -312,11 +320,11 @@ class Ceilings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbilityScale:
-    """The two ends of a protocol's ability scale, as pass rates. They come from a
-    stored audit.
+    """The two ends of a protocol's ability scale, as pass rates from a stored audit.
 
-    ``without`` is proved: under any of the lesions that abolish the ability, no subject
-    does better. ``ideal`` is the intact adversary's rate over the judged trials.
+    ``without`` is 0 on the scale: it is proved that no subject does better under any of
+    the lesions that abolish the ability. ``ideal`` is 1: the rate over the judged
+    trials that the audit's search reached without a lesion.
     """
 
     without: float
@@ -327,25 +335,32 @@ class AbilityScale:
 class CellPlan(tables.Brief):
     """One planned cell of a run: a model on a protocol in a view.
 
-    ``trials`` is the number planned per subject (an upper bound if a block has
-    ``until``), ``estimand`` is ``"all"``, ``"last:K"`` or ``"block:NAME"``, ``chance``
-    the random agent's pass rate declared by the protocol, ``claims`` False for designs
-    that never give a PASS or FAIL (``smoke``). ``variant`` has the deliberate changes
-    of this cell (``history=1``, ``control=reward-shuffled``; empty for the plain cell).
-    For a language model, ``agent`` is the agent that prompts it, and ``settings`` (JSON
-    values) has every parameter that can affect a reply. ``against``: the verdict is
-    about being as good as the reference, or better than chance. ``construct`` is the
-    protocol's claim (None: not validated), ``lesion`` its prediction for the lesion of
-    a control cell. ``sequential``: sets of subjects are run until there is a verdict,
-    and ``subjects`` is the maximum number. ``goal`` is the factor by which wealth must
-    grow for a verdict. ``twin_of`` is the protocol of which this one is a twin.
-    ``items``: trials are independent questions, from which nothing is learned, and a
-    subject is one generation of answers to all of them. ``ability`` has the ends of the
-    scale on which the pass rate is an ability (None: nothing is proved). ``idle`` are
-    sessions in which nothing can succeed, by the audit: probes, and conditioning.
-    ``answers`` are draws that give each subject its right answer for life. ``blocks``
-    is the schedule, as if no criterion ended a block early: name, sessions, trials
-    of a session, and whether they may be compared (empty: unknown).
+    * ``subjects``: their number; the maximum if the cell is ``sequential``, which means
+      that sets of subjects are run until there is a verdict.
+    * ``trials``: the number of trials per subject; the maximum if a block has
+      ``until``.
+    * ``estimand``: which trials the pass rate is about: ``"all"``, ``"last:K"`` or
+      ``"block:NAME"``.
+    * ``chance``: the random agent's pass rate that the protocol declares.
+    * ``claims``: False if the design never gives a PASS or FAIL (``smoke``).
+    * ``variant``: what is deliberately different (``history=1``,
+      ``control=reward-shuffled``); empty for the plain cell.
+    * ``agent``, ``settings``: for a language model, the agent that prompts it, and
+      every parameter that can affect a reply (JSON values).
+    * ``against``: whether a PASS means "as good as the reference" or "better than
+      chance".
+    * ``construct``: what the protocol claims to measure (None: nothing). ``lesion``:
+      what it predicts for the lesion of a control cell.
+    * ``goal``: the evidence that a verdict needs (``GOAL``).
+    * ``twin_of``: the protocol that this one is a twin of, or empty.
+    * ``items``: whether trials are independent questions from which nothing is learned.
+      A subject is then one generation of answers to all of them.
+    * ``ability``: the ends of the ability scale (None: nothing is proved).
+    * ``idle``: sessions without any possible success according to the audit, such as
+      probes and conditioning.
+    * ``answers``: the draws that fix a subject's right answer for all of its trials.
+    * ``blocks``: the schedule if no criterion ends a block early: name, number of
+      sessions, trials per session, and whether they may be compared (empty: unknown).
     """
 
     model: str
@@ -384,8 +399,8 @@ class CellPlan(tables.Brief):
     blocks: tuple[tuple[str, int, int, bool], ...] = ()
 
     def place_of(self, trial: int) -> tuple[str, int, bool]:
-        """Return block and session of a trial (from 0) by the schedule, and whether it
-        is compared with the reference; ``("", 0, True)`` if unknown.
+        """Return the block and session of a trial (from 0) in the schedule, and whether
+        it is compared with the reference, or ``("", 0, True)`` if unknown.
         """
         before = 0
         for name, sessions, trials, compared in self.blocks:
@@ -410,8 +425,8 @@ class CellPlan(tables.Brief):
 
     @property
     def label(self) -> str:
-        """Name of the cell among those of its model: the protocol, and the condition if
-        it has several.
+        """Name of the cell among its model's cells: the protocol, and the condition if
+        the protocol has several.
         """
         return (
             f"{self.protocol}[{self.variant}]"
@@ -421,8 +436,8 @@ class CellPlan(tables.Brief):
 
     @property
     def series(self) -> str:
-        """Variant (or temperature) shared by cells of one model and view that are
-        summarised together.
+        """The variant (or temperature) of the cells that are summarised together,
+        within one model and view.
         """
         if not self.variant.condition:
             return str(self.variant)
@@ -436,8 +451,8 @@ class CellPlan(tables.Brief):
 
     @property
     def plain_key(self) -> CellKey:
-        """Key of the cell that a control is compared with (for any other cell: its own
-        key).
+        """Key of the plain cell that a control is compared with, or the cell's own key
+        if it is no control.
         """
         return (
             self.model,
@@ -448,7 +463,7 @@ class CellPlan(tables.Brief):
 
     @property
     def public_key(self) -> CellKey:
-        """Key of the cell of the published protocol whose twin this is."""
+        """Key of the cell on the published protocol that this one is a twin of."""
         return (self.model, self.twin_of, self.view, str(self.variant))
 
     @property
@@ -459,15 +474,16 @@ class CellPlan(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CallRecord(tables.Brief):
-    """One call of one subject: ``call`` counts from 0 in its trial.
+    """One call of one subject. ``trial`` and ``call`` count from 0, ``call`` within the
+    trial.
 
-    ``digest`` covers the whole prompt and every parameter; ``system`` and ``asked`` are
-    its system message and its last message as text (the messages in between repeat
-    earlier calls). If a call was refused because of its content, ``fault`` is set, and
-    the text of ``reply`` is the server's message. ``cost`` is in dollars, None if the
-    price is unknown; ``seconds`` is the time of the successful attempt; ``attempts``
-    includes retries, and ``malformed`` counts the attempts whose answer was not a
-    reply, or was a refusal of the content after which the call was made again.
+    ``digest`` covers the whole prompt and every parameter. ``system`` and ``asked`` are
+    the texts of the prompt's system message and last message; the messages in between
+    repeat earlier calls. If a call was refused because of its content, ``fault`` is
+    set, and the text of ``reply`` is the server's message. ``cost`` is in dollars (None
+    if the price is unknown). ``seconds`` is the time of the successful attempt.
+    ``attempts`` includes retries. ``malformed`` is the number of attempts answered with
+    something that is no reply, or with a refusal after which the call was made again.
     """
 
     trial: int
@@ -502,11 +518,12 @@ class CallRecord(tables.Brief):
 @dataclass(frozen=True, slots=True, repr=False)
 class Frame(tables.Brief):
     """One frame of a film: the letter of the action that led to it ("" for the first),
-    the observation, the reward.
+    the observation and the reward.
 
-    ``placed``: the step put the subject elsewhere; ``foreseen``: it showed what the
-    movement alone would have shown. In an arena, ``at`` is where the subject is and
-    ``goals`` are the squares on which it would be rewarded now.
+    ``placed`` says whether an outside event put the subject elsewhere, and ``foreseen``
+    whether the observation is the one that the movement alone would have given. In an
+    arena, ``at`` is where the subject is, and ``goals`` are the squares that would
+    reward it now.
     """
 
     action: str
@@ -520,10 +537,10 @@ class Frame(tables.Brief):
 
 @dataclass(frozen=True, slots=True)
 class ReplayedCall:
-    """A call with ``step``, the number of steps executed before it.
+    """A call, with ``step``, the number of steps executed before it.
 
-    ``learnings`` is the text that the agent kept from the reply ("" for an agent that
-    does not expose it).
+    ``learnings`` is what the agent kept from the reply, as text ("" if the agent does
+    not show this).
     """
 
     record: CallRecord
