@@ -330,7 +330,7 @@ if __name__ == "__main__":
         nargs="*",
         default=[],
         metavar="N",
-        help="also cells of so many subjects",
+        help="also cells with N subjects",
     )
     parser.add_argument(
         "--directory",

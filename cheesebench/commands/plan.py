@@ -319,8 +319,8 @@ def _more_subjects(cells: Sequence[CellForecast]) -> Iterator[str]:
             said.append(f"{_name(cell, cells)} {number}")
     if said:
         yield (
-            f"About so many subjects give 80 % 'animals ✔': {', '.join(said)}. --design sequential runs as many as a "
-            "verdict takes, up to 120."
+            f"'animals ✔' reaches 80 % with about this many subjects: {', '.join(said)}. --design sequential runs as many "
+            "as a verdict takes, up to 120."
         )
     if never:
         yield (

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "Serves pages on this machine alone, until Ctrl-C: all runs; each run live, with cost, time left, the latest "
         "replies, and a player for every trial; comparisons of two runs; trends. The pages change nothing. The "
-        "address holds a secret: anyone who has it can read the runs.",
+        "address holds a secret: whoever has the address can read the runs.",
         "",
         "--results results --port 8765",
     )

@@ -762,7 +762,7 @@ class RunLog(recorder.LogWriter):
         )
         if self.distrusts(plan, redrawn):
             return (
-                f"{said}: so many that their subjects count as lost from there on.",
+                f"{said}: too many, so their subjects count as lost from these trials on.",
             )
         return (f"{said}.",)
 

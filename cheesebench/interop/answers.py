@@ -34,8 +34,8 @@ class TaskVerdict:
     adjusted_p: float | None = None
     """P value for two models after Holm's correction over tasks, which decides."""
     detectable: float | None = None
-    """The difference of two models that so many pairs would detect with a power of 80
-    %.
+    """The difference of two models that this number of pairs would detect with a power
+    of 80 %; None against a value or the animals.
     """
     model: str | None = None
     """The model of a run; None for other logs."""

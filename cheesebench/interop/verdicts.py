@@ -309,7 +309,7 @@ class _Pairs:
         )
         seen = self._detectable(tasks)
         if answer == "undecided":
-            reason += f" So many pairs show a difference of {units.gap_said(seen, signed=False)} in 4 of 5 cases."
+            reason += f" This many pairs detect a difference of {units.gap_said(seen, signed=False)} in 4 of 5 cases."
             if found.p_value is not None and found.p_value < ALPHA:
                 reason += " Missing scores, or the number of tasks, leave it open."
         return answers.TaskVerdict(

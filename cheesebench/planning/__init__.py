@@ -180,8 +180,8 @@ class Outlook(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CellForecast(tables.Brief):
-    """One planned cell. ``outlooks`` are by player; a cell without a claim has one
-    player, which runs all subjects.
+    """One planned cell. ``outlooks`` has an entry for each player. A cell without a
+    claim has one player, which runs all subjects.
     """
 
     plan: CellPlan
@@ -225,7 +225,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Forecast(tables.Tabular):
-    """A whole run; ``needs`` are by player."""
+    """A whole run. ``needs`` has an entry for each player."""
 
     units: ClassVar[Mapping[str, Callable[[float], str]]] = {
         **dict.fromkeys(("passes", "fails", "disagree"), amounts.percent),
@@ -366,7 +366,9 @@ def _at_rate(cells: Iterable[CellForecast], rate: float) -> tuple[CellForecast, 
 
 
 def _renamed(players: Mapping[str, T], rate: float) -> dict[str, T]:
-    """Return values by player, the last of whom is named by its rate."""
+    """Return the values of players (the keys) with the last player renamed to its rate,
+    such as ``60 % right``.
+    """
     last, named = list(PLAYERS)[-1], f"{amounts.percent(rate)} right"
     return {named if name == last else name: one for name, one in players.items()}
 
@@ -376,7 +378,7 @@ def _renamed(players: Mapping[str, T], rate: float) -> dict[str, T]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SubjectCost:
-    """Cost of one subject of a cell by player, with its source."""
+    """Cost of one subject of a cell for each player, with its source."""
 
     each: Mapping[str, Spent]
     measured: bool = False
@@ -448,8 +450,8 @@ def _resembles_players(manner: Manner, plan: CellPlan) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verdicts:
-    """Simulated verdicts of a cell by player; ``counted`` has the number of subjects of
-    each run.
+    """Simulated verdicts of a cell for each player. ``counted`` has the number of
+    subjects of each run.
 
     Without a claim there is one player, and nothing is simulated.
     """

@@ -54,7 +54,7 @@ def life(name: str, subject: int) -> gymnasium.Env[Any, Any]:
 
 
 def train(name: str, steps: int, seed: int) -> PPO:
-    """Return a model that has made so many steps."""
+    """Return a model that was trained for ``steps`` steps."""
     torch.set_num_threads(1)
     environments = DummyVecEnv(
         [partial(life, name, subject) for subject in range(SUBJECTS)]

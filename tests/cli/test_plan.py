@@ -31,7 +31,11 @@ def test_it_says_how_many_subjects_a_model_as_good_as_the_animals_needs(
     text = (here / "little.protocol.yaml").read_text(encoding="utf-8")
     given = ("plan", "--model", "random", "--subjects", "3", "--protocols")
     for sd, margin, said in (
-        (0.05, 0.2, r"About so many subjects give 80 % 'animals ✔': little \d+\."),
+        (
+            0.05,
+            0.2,
+            r"'animals ✔' reaches 80 % with about this many subjects: little \d+\.",
+        ),
         (0.05, 0.01, r"No number of subjects .* PASS in little: .* too uncertain"),
     ):
         animals = f"{{measure: success, value: 0.7, sd: {sd}, n_animals: 8, status: x}}"

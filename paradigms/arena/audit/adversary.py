@@ -50,8 +50,7 @@ STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)
 #: hypothesis would fail. For each rival, the shortest action sequence to an observation
 #: that distinguishes the two is a candidate.
 RIVALS = 3
-#: After so many failed attempts to distinguish two kinds in a state, no further attempt
-#: is made.
+#: Maximum number of failed attempts to distinguish two kinds in a state.
 IN_VAIN = 3
 #: A course of at least this value counts as certain to succeed.
 CERTAIN = 0.999

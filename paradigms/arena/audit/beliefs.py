@@ -40,8 +40,7 @@ EFFORT, POLISH = 3000, 600
 #: ``PER_EXPANSION`` for expanding a node, and ``KEEPING_ON`` for an attempt to repeat
 #: one action throughout a trial.
 PER_STEP, PER_EXPANSION, KEEPING_ON = 4, 8, 5
-#: After so many failed searches in a stage in which no success is known, the stage is
-#: not searched again.
+#: Maximum number of failed searches in a stage without a known success.
 IN_VAIN = 4
 #: Lists of moves that are tried before a search: at most ``LISTS`` from similar
 #: circumstances and ``GENERAL`` from the same state. ``MOST_PLANS``: maximum number of

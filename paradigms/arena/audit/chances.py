@@ -29,12 +29,12 @@ SEMIFINAL, FINAL = 8, 3
 #: Minimum number of fixed cycles to try, however short the audit.
 FEWEST_CYCLES = 40
 #: The search for a fixed string of actions. ``PER_BEGINNING`` and ``PER_GENERATION``:
-#: one starting string, and one generation, for so many trials of the audit (at least
-#: one of both). ``PARENTS``: strings that survive a generation. ``OFFSPRING``: strings
-#: made from them.
+#: number of the audit's trials per starting string, and per generation (there is at
+#: least one of each). ``PARENTS``: strings that survive a generation. ``OFFSPRING``:
+#: strings made from them.
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
-#: A rate below the limit passes although its interval exceeds the limit if at least so
-#: many trials were judged.
+#: Minimum number of judged trials with which a rate below the limit passes although its
+#: interval exceeds the limit.
 FEWEST_JUDGED = 100
 BLIND = Lesion.parse("blind")
 #: Beginning of a finding without judged trials.

@@ -448,7 +448,7 @@ def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
 INTACT_AT_LAST = 0.99
 #: Minimum pass rate under a lesion that spares the construct.
 SPARED = 0.95
-#: An errand without any gain is given up after so many lives.
+#: Number of lives after which an errand without any gain is given up.
 ERRANDS = 2
 #: Minimum share of followed subjects that counts as all of them.
 WHOLE = 0.999

@@ -666,9 +666,9 @@ def walk(
 ) -> Iterator[tuple[TrialResult, Trial]]:
     """Run a walker until ``trials`` trials are judged. Yield each trial.
 
-    With ``every_block``, so many trials of each block are played, spread over its
-    sessions and repetitions: the first ones of each session, and its last one. The
-    other trials are begun and skipped.
+    With ``every_block``, ``trials`` trials of each block are played instead, spread
+    over its sessions and repetitions: the first trials of each session, and the last
+    one. The other trials are begun and skipped.
     """
     blocks = {block.name: block for block in specification.schedule}
     judged = 0

@@ -354,8 +354,8 @@ _EFFORT, _POLISH = 6_000, 1_000
 
 #: Limit of the solver, in steps, for a trial that is not judged but has to be played.
 UNJUDGED = 4_000
-#: If `p` decides rewards, two ways to play a trial are compared on so many random
-#: streams.
+#: Number of random streams on which two ways to play a trial are compared, if `p`
+#: decides rewards.
 STREAMS = 300
 #: In a trial, ``PAIRS`` is the maximum number of pairs of places that are visited
 #: alternately, ``RANDOM_PLANS`` the number of random plans.
