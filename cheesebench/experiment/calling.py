@@ -1,4 +1,4 @@
-"""One call to a model: budget, limits, retries."""
+"""Makes the calls to models, within budgets and limits, and with retries."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.records import CellPlan
 
-#: Initial limit of calls in flight.
+#: Initial limit on the number of calls in flight.
 START = 16
-#: Seconds after the limit was halved in which further rejections are attributed to the
-#: same load, and ignored.
+#: For this many seconds after the limit was halved, further rejections do not halve it
+#: again, because they come from the same load.
 GRACE = 1.0
 
 
 class Limiter:
-    """Limits the calls in flight of one event loop. The waiting call with the most
-    remaining work goes first. ``most`` is the maximum number in flight.
+    """Limits how many calls of one event loop are in flight. The waiting call with the
+    most remaining work goes first. ``most`` is the highest limit.
     """
 
     def __init__(self, most: int, start: int = START) -> None:
@@ -62,7 +62,9 @@ class Limiter:
         self._limit = float(min(start, most))
         self.in_flight = 0
         self.throttled = 0
-        """Number of rejections by the server."""
+        """Number of calls that the server rejected, or let time out, because of its
+        load.
+        """
         self._doubling = True
         self._halved_at = float("-inf")
         self._paused_until = 0.0
@@ -94,8 +96,7 @@ class Limiter:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                # The call was cancelled in the moment when it was admitted, so its slot
-                # is released.
+                # The call was cancelled just after it was admitted: release its slot.
                 self.in_flight -= 1
                 self._admit()
             raise
@@ -132,8 +133,8 @@ class Limiter:
             )
 
     def objected(self, retry_after: float | None) -> None:
-        """Record that the server rejected a call because of its load. Halve the limit,
-        and pause for as long as the server asks.
+        """Record that the server is overloaded: it rejected a call, or let one time
+        out. Halve the limit, and pause for ``retry_after`` seconds, if given.
         """
         now = time.monotonic()
         self.throttled += 1
@@ -145,12 +146,13 @@ class Limiter:
             self._paused_until = max(self._paused_until, now + retry_after)
 
 
-#: The spending of other processes is polled every ``INTERVAL`` seconds or, if that is
-#: longer, every ``POLL_SHARE`` times the duration of a poll.
+#: Time between polls of what other processes have spent: at least ``INTERVAL`` seconds,
+#: and at least ``POLL_SHARE`` times the duration of the last poll.
 INTERVAL, POLL_SHARE = 0.02, 20.0
-#: Assumptions before the first reply. ``DENSITY``: tokens per character of the prompt
-#: (mazes are dense). ``REPLY``: tokens of a reply without a limit. ``PICTURE``:
-#: characters for which a picture counts.
+#: Estimates of the size of a call. ``DENSITY``: tokens per character of the prompt
+#: (mazes are dense), until a reply gives the actual number. ``REPLY``: tokens of a
+#: reply, until one is known, if the request sets no limit. ``PICTURE``: number of
+#: characters that a picture counts as.
 DENSITY, REPLY, PICTURE = 0.6, 1024, 4000
 
 
@@ -171,8 +173,8 @@ class BudgetSpentError(UnansweredError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of a whole run: dollars, tokens (of prompts and replies), and minutes of
-    this session. None means unlimited.
+    """Limits on the dollars and the tokens (prompts plus replies) of a whole run, and
+    on the minutes of this session. None means unlimited.
     """
 
     cost: float | None = None
@@ -187,8 +189,8 @@ class Limits:
 
 @dataclass(slots=True)
 class CallSizes:
-    """Expected size of a model's calls, from the densest prompt and the longest reply
-    so far.
+    """Predicts the size of a model's calls from the densest prompt and the longest
+    reply so far.
     """
 
     _density: float = 0.0
@@ -222,9 +224,9 @@ class Budget:
 
     ``began`` is the start of the session (UNIX time). ``recorded`` returns the spending
     recorded in the run log, and is called once. If several ``processes`` share the
-    budget, it is called again from time to time, and whenever no room seems left. In
-    between, each other process is assumed to spend, and to have in flight, four times
-    as much as this one.
+    budget, it is called again from time to time, and whenever the budget seems to have
+    no room. In between, each other process is assumed to spend, and to have in flight,
+    four times as much as this one.
     """
 
     def __init__(
@@ -254,8 +256,8 @@ class Budget:
         return self._limits.counts_tokens
 
     def share_of(self, spent: CallTotals) -> float:
-        """Return which share of the dollar limit or of the token limit is spent,
-        whichever is larger; 0.0 without such limits.
+        """Return the share of the dollar limit or of the token limit that is spent,
+        whichever is larger, or 0.0 if there is neither.
         """
         limits = self._limits
         dollars = spent.cost / limits.cost if limits.cost else 0.0
@@ -277,13 +279,13 @@ class Budget:
 
     @asynccontextmanager
     async def room(self, expected: CallTotals) -> AsyncIterator[None]:
-        """Wait until the budget has room for one more call besides those in flight, and
-        reserve it.
+        """Wait until the budget has room for one more call besides the calls in flight,
+        and reserve it.
 
         A call is admitted while the spending plus the expected cost of the calls in
         flight is below the limits. So a limit is exceeded by at most one call if the
-        expectations hold. Raises the errors of ``check``. The actual cost of a call
-        must be counted (``add``) before control returns to the event loop.
+        expectations hold. Raises BudgetSpentError, as ``check`` does. The actual cost
+        of a call must be counted (``add``) before control returns to the event loop.
         """
         if self._polls and not self._in_flight:
             self._look()
@@ -357,8 +359,8 @@ class Budget:
         self.check_time()
 
     def check_time(self) -> None:
-        """Raise BudgetSpentError if the time limit has passed. It applies to agents
-        that make no calls, too.
+        """Raise BudgetSpentError if the time limit has passed. The limit also applies
+        to agents that make no calls.
         """
         most, minutes = self._limits.minutes, (time.time() - self._began) / 60
         if most is not None and minutes >= most:
@@ -367,17 +369,17 @@ class Budget:
             )
 
 
-#: Function that receives a line about a call that is retried.
+#: A function that receives a line of text about a call that is retried.
 Notify = Callable[[str], None]
-#: Faults that come from an overloaded server, not from the call.
+#: Faults whose cause is an overloaded server, not the call.
 THROTTLES: frozenset[FaultKind] = frozenset({"rate_limit", "overload"})
-#: A pause of at least ``NOTICED`` seconds is reported. The next report comes at least
-#: ``HUSH`` seconds later.
+#: ``NOTICED``: a retry is reported if its pause is at least this long. ``HUSH``:
+#: minimum time between reports. Both are in seconds.
 NOTICED, HUSH = 1.5, 60.0
 
 
 def is_private(url: str) -> bool:
-    """Return whether the host of a URL is this machine or in a private network."""
+    """Return whether a URL's host is this machine, or is in a private network."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_private
@@ -385,30 +387,30 @@ def is_private(url: str) -> bool:
         return host == "localhost" or host.endswith((".localhost", ".local"))
 
 
-#: Seconds before the first retry. The pause doubles with each retry, up to
-#: LONGEST_PAUSE.
+#: Longest pause before the first retry, in seconds. It doubles with each retry, up to
+#: LONGEST_PAUSE. The actual pause is drawn between half of it and all of it.
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-#: Maximum duration of a call, in seconds, with all its attempts and pauses (at least
-#: two full attempts fit). Time spent waiting for a slot does not count. A throttling
-#: server is not awaited longer either.
+#: Maximum duration of a call, in seconds, including all its attempts and pauses, but
+#: not the wait for a slot. It is longer if two full attempts would not fit. It also
+#: applies if the server throttles.
 PATIENCE = 900.0
-#: Seconds for which a server that refuses connections is awaited. A local one may still
-#: be loading its model.
+#: Refused connections use up no retry until a call has paused for this many seconds in
+#: all, because a local server may still be loading its model.
 LOADING = 300.0
-#: If a server was silent for PATIENCE, and this many subjects have given up without a
-#: reply in between, the server counts as gone. One subject alone may have sent a
-#: request that crashes any server.
+#: A server counts as gone if it has been silent for PATIENCE while at least this many
+#: subjects gave up. One subject is not enough, because its request may be one that
+#: crashes any server.
 MIN_FAILED_SUBJECTS = 2
-#: If a run ends by its time limit, and no reply came for this many seconds, the message
+#: If the budget runs out when no reply has come for this many seconds, the message
 #: names the server as the cause.
 SILENCE = 60.0
-#: Maximum number of consecutive replies without a token count, if a budget needs the
-#: counts.
+#: If a budget needs token counts, calls stop after this many consecutive replies
+#: without one.
 UNCOUNTED = 10
 UNCOUNTABLE = "the server does not report the tokens of its replies, so no limit can be kept. Use --max-minutes instead"
-#: Maximum number of server names to remember. A server that gives a new name with every
-#: reply must not fill the journal.
+#: Maximum number of names to remember that a server gives a model. A server with a new
+#: name in every reply must not fill the journal.
 MOST_NAMES = 8
 
 
@@ -440,8 +442,8 @@ class Patience:
 async def in_time(
     connection: Connection, request: ChatRequest, patience: float, most: float
 ) -> ChatReply:
-    """Return the reply. The backend has ``patience`` seconds, after which it reports a
-    fault; five seconds later TimeoutError is raised.
+    """Return the reply. The backend must report a fault after ``patience`` seconds. If
+    it has not done so five seconds later, TimeoutError is raised.
 
     A server that reports its activity may take longer while it is active: the backend
     has up to ``most`` seconds.
@@ -473,14 +475,15 @@ async def _end_idle(
         seen = now
 
 
-#: A cell is given up after this many replies to this many subjects, if none of the
-#: replies could be read. More replies would change nothing.
+#: A cell is given up after ``HOPELESS_REPLIES`` replies to at least
+#: ``HOPELESS_SUBJECTS`` subjects if none of them could be read. More replies would
+#: change nothing.
 HOPELESS_REPLIES, HOPELESS_SUBJECTS = 12, 2
 
 
 @dataclass(slots=True)
 class Hope:
-    """Whether any reply of a cell could be read."""
+    """The evidence on whether a cell's replies can be read."""
 
     unread: int = 0
     subjects: set[int] = field(default_factory=set)
@@ -520,7 +523,7 @@ class Hope:
 class ModelChannel:
     """The connection to one model, and whether its server still answers.
 
-    ``replaying`` says that only recorded replies are used. ``tell`` receives a line
+    ``replaying`` is true if only recorded replies are used. ``tell`` receives a line
     when a call is retried.
     """
 
@@ -531,35 +534,36 @@ class ModelChannel:
     patience: Patience = Patience()
     replaying: bool = False
     retry_errors: bool = False
-    #: The reason why no call to this model can succeed; empty until that is known.
+    #: Why no call to this model can succeed. It is empty while calls may succeed.
     stop_reason: str = ""
-    #: Whether any reply has come. After one, a refusal may be a temporary fault of a
-    #: proxy.
+    #: Whether any reply has come. If so, a fault of the account may be a temporary
+    #: fault of a proxy.
     has_replied: bool = False
     served_by: set[str] = field(default_factory=set)
     #: Whether contradictory token counts have been reported.
     doubted: bool = False
-    #: Number of replies that were searched for actions, and number of those without any
-    #: action.
+    #: Number of replies that were searched for actions.
     read: int = 0
+    #: Number of replies without any action.
     unreadable: int = 0
     hopes: dict[CellKey, Hope] = field(default_factory=dict)
     sizes: CallSizes = field(default_factory=CallSizes)
-    #: Whether sending has stopped because the session is ending; and the number of
-    #: calls in flight.
+    #: Whether no more calls are sent because the session is ending.
     closing: bool = False
+    #: Number of calls in flight.
     in_flight: int = 0
-    #: Number of subjects that wait for a reply, and the time since which no reply has
-    #: come.
+    #: Number of calls that wait for a reply, retries and pauses included.
     _asking: int = 0
+    #: Time (monotonic) since which calls have waited without any reply.
     _waiting_since: float = 0.0
     #: Number of consecutive replies without a token count.
     _uncounted: int = 0
-    #: Time of the first fault since the last reply, and number of subjects stopped by
-    #: such faults.
+    #: Time (monotonic) of the first fault since the last reply, or None if there was
+    #: none.
     _silent_since: float | None = None
     #: Text of the last fault.
     _last_fault: str = ""
+    #: Number of subjects that have given up since the last reply.
     _given_up: int = 0
     #: No further retry is reported until this (monotonic) time.
     _hushed_until: float = 0.0
@@ -573,14 +577,12 @@ class ModelChannel:
         )
 
     def doubts(self, reply: ChatReply) -> list[str]:
-        """Return doubts about a reply, as lines for the journal. Each doubt is reported
-        once.
-        """
+        """Return new doubts about a reply, as lines for the journal."""
         found = []
         if reply.doubt and not self.doubted:
             self.doubted = True
             found.append(
-                f"the server's count of tokens contradicts itself: {reply.doubt}"
+                f"the server's token counts contradict one another: {reply.doubt}"
             )
         known = self.served_by
         if reply.model and reply.model not in known and len(known) < MOST_NAMES:
@@ -590,16 +592,16 @@ class ModelChannel:
         return found
 
     def count(self, tokens: int) -> None:
-        """Stop if the server does not report token counts, because a budget needs
-        them.
+        """Note how many ``tokens`` a reply reports. Stop all calls if too many replies
+        in a row report none, because a budget needs the counts.
         """
         self._uncounted = 0 if tokens else self._uncounted + 1
         if self._uncounted >= UNCOUNTED:
             self.stop(UNCOUNTABLE)
 
     def failed(self, text: str) -> bool:
-        """Record a failed call. Return whether no reply has come for longer than any
-        call waits.
+        """Record a failed call. Return whether no reply has come for longer than
+        PATIENCE.
         """
         now, self._last_fault = time.monotonic(), text
         self._silent_since = now if self._silent_since is None else self._silent_since
@@ -607,7 +609,7 @@ class ModelChannel:
 
     @contextmanager
     def asks(self) -> Iterator[None]:
-        """Count a call as waiting while it is in the block."""
+        """Count a call as waiting for the duration of the block."""
         if not self._asking:
             self._waiting_since = time.monotonic()
         self._asking += 1
@@ -618,8 +620,8 @@ class ModelChannel:
 
     @property
     def waited(self) -> tuple[float, str]:
-        """Seconds since the last reply to any waiting call, and the text of the last
-        fault (may be empty).
+        """Seconds for which calls have waited without any reply (0.0 if none waits),
+        and the text of the last fault (may be empty).
         """
         return (
             time.monotonic() - self._waiting_since if self._asking else 0.0
@@ -627,8 +629,8 @@ class ModelChannel:
 
     @property
     def silence(self) -> str:
-        """Return the text of the last fault if this session has had no reply at all, or
-        none for ``SILENCE`` seconds; otherwise an empty string.
+        """The text of the last fault if there have been faults, and this session has
+        had no reply at all, or none for ``SILENCE`` seconds. Otherwise it is empty.
         """
         since = self._silent_since
         if since is None or (self.has_replied and time.monotonic() - since < SILENCE):
@@ -637,8 +639,8 @@ class ModelChannel:
 
     @property
     def trouble(self) -> str:
-        """Return a remark for the message on a spent budget: that the server did not
-        answer. It is empty if the server answers.
+        """A remark for the message on a spent budget, which says that the server did
+        not answer. It is empty if the server answers.
         """
         return (
             ""
@@ -686,21 +688,24 @@ _DECIDED = "the cell is decided"
 
 
 def is_given_up(log: RunLog, plan: CellPlan) -> bool:
-    """Return whether a cell was given up, because all recorded replies say together
-    that none can be read. A recorded reply outside of any trial may be readable.
+    """Return whether a cell was given up, because none of its recorded replies could be
+    read. A recorded reply that belongs to no recorded trial may be readable, so the
+    cell is not given up before that is known.
     """
     return bool(plan.agent) and _against_reading(log, plan) is not None
 
 
 def _against_reading(log: RunLog, plan: CellPlan) -> Hope | None:
-    """Return the evidence for which a cell was given up, or None if it was not."""
+    """Return the evidence on which a cell was given up, or None if it was not."""
     every = _evidence(log, plan, range(plan.subjects))
     is_lost = every.enough and _outside_of_trials(log, plan) <= 0
     return every if is_lost else None
 
 
 def _outside_of_trials(log: RunLog, plan: CellPlan) -> int:
-    """Return the number of replies that will be replayed, but are not in a record."""
+    """Return the number of replies that will be replayed, but belong to no recorded
+    trial.
+    """
     finished = log.completed_subjects(plan)
     return log.calls.to_repeat(plan) - sum(
         record.tally.get("calls", 0)
@@ -711,8 +716,9 @@ def _outside_of_trials(log: RunLog, plan: CellPlan) -> int:
 
 
 def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
-    """Return the evidence in a log that a cell's replies can be read. Only finished
-    subjects count, because the others are replayed, unless the cell was given up.
+    """Return the evidence in a log on whether a cell's replies can be read. Unless the
+    cell was given up, only finished subjects count, because the others will be
+    replayed.
     """
     if (lost := _against_reading(log, plan)) is not None:
         lost.given_up = lost.noted = True
@@ -723,8 +729,8 @@ def _hope_of(log: RunLog, plan: CellPlan) -> Hope:
 
 
 def _evidence(log: RunLog, plan: CellPlan, counted: Container[int]) -> Hope:
-    """Return the evidence of a cell's trials, up to a reply that was read; unreadable
-    replies are counted for the ``counted`` subjects.
+    """Return the evidence of a cell's trials, up to the first trial with a reply that
+    could be read. Unreadable replies count only for the ``counted`` subjects.
     """
     hope = Hope()
     for record in itertools.chain.from_iterable(log.recorded_subjects(plan)):
@@ -742,8 +748,8 @@ def _evidence(log: RunLog, plan: CellPlan, counted: Container[int]) -> Hope:
 
 @dataclass(slots=True)
 class Caller:
-    """Makes the calls of one subject, and writes them into ``log``. Calls that
-    ``source`` has are not made again.
+    """Makes the calls of one subject, and writes them into ``log``. Calls that are in
+    ``source`` are not made again.
     """
 
     channel: ModelChannel
@@ -755,7 +761,7 @@ class Caller:
     work: float = 0.0
     #: Number of recorded calls. The log is read only if there are any.
     recorded: int = 0
-    #: Whether calls have stopped, because nothing depends on this subject any more.
+    #: Whether no more calls are made, because nothing depends on this subject any more.
     stopped: bool = False
     _trial: int = -1
     _call: int = 0
@@ -770,8 +776,8 @@ class Caller:
     def read_as(
         self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
     ) -> None:
-        """Count a reply for the progress line; see ``Asker``. The actions are already
-        in the log.
+        """Count a reply, for the progress line and for giving the cell up; see
+        ``Asker``. The actions are already in the log.
         """
         counts = tally()
         unparsed, notes = counts.get("unparsed", 0), counts.get("notes", 0)
@@ -868,8 +874,9 @@ class Caller:
         return kind(f"{where} is not in the replayed run")
 
     def _find(self, trial: int, call: int, request_digest: str) -> CallRecord | None:
-        """Return the recorded call, or None if the call has not been made. A record
-        with a refusal may have to be asked again.
+        """Return the recorded call, or None if the call has not been made. A recorded
+        refusal is returned only if it is to be asked again; otherwise
+        SubjectStoppedError is raised.
         """
         known = (
             self.source.calls.find(self.plan, self.subject, trial, call)
@@ -898,11 +905,11 @@ class Caller:
     async def _answered(
         self, request: ChatRequest, trial: int, call: int, request_digest: str
     ) -> tuple[ChatReply, dict[str, Any]]:
-        """Return the reply, the seconds of the successful attempt, and the numbers of
-        attempts and malformed answers.
+        """Return the reply and, as fields of its record, the duration of the successful
+        attempt and the numbers of attempts and malformed answers.
         """
-        # The pauses depend on the subject. All first calls are equal if calls have no
-        # seeds, and would otherwise be retried at the same moment.
+        # The pauses depend on the subject. Without seeds the first calls of all
+        # subjects are equal, and would otherwise be retried at the same moment.
         attempts = Attempts(self.channel, f"{request_digest}|{self.subject}")
         before = self._seconds_in_flight
         while True:
@@ -969,7 +976,7 @@ class Caller:
             )
         timeout = min(channel.patience.request, left)
         if channel.closing:
-            # The session is ending, and will cancel this task. Until then it waits.
+            # The session is ending, and will cancel this task: wait for that.
             await asyncio.get_running_loop().create_future()
         assert channel.connection is not None
         began = time.monotonic()
@@ -991,11 +998,13 @@ class Caller:
 
     def _slow_down(self, fault: ChatFaultError) -> None:
         limiter = self.channel.limiter
-        # An overloaded server may queue calls instead of refusing them.
+        # A timeout counts as overload, because a server may queue calls instead of
+        # refusing them.
         if fault.kind == "timeout":
             limiter.objected(None)
         elif fault.kind in THROTTLES:
-            # No call waits longer than PATIENCE, so no pause may be longer.
+            # No call waits longer than PATIENCE, so the wish for a longer pause is
+            # ignored.
             wish = fault.retry_after or 0.0
             limiter.objected(
                 min(wish, self.budget.seconds_left) if wish <= PATIENCE else None
@@ -1028,8 +1037,8 @@ class Caller:
     def _stopped(
         self, fault: ChatFaultError, attempts: Attempts, refusal: CallRecord | None
     ) -> SubjectStoppedError:
-        """Return the error with the reason why the subject stops. A fault of the
-        account stops all subjects.
+        """Return the error that says why the subject stops. Record a refusal. A fault
+        of the account stops all subjects.
         """
         tried = f" (tried {attempts.number} times)" if attempts.number > 1 else ""
         text = f"{said(fault)}{tried}"
@@ -1081,8 +1090,8 @@ def _record_of(
 
 
 def _thoughts_apart(reply: ChatReply, plan: CellPlan) -> ChatReply:
-    """Return the reply without the text of its reasoning. Nothing is left of a reply
-    that was cut off before the tag or field that ends the reasoning.
+    """Return the reply. If it was cut off before its reasoning ended, its text is moved
+    into the reasoning, so that no text is left.
     """
     thinking = plan.settings.get("reasoning") and not reply.reasoning
     if thinking and reply.finish == "length":
@@ -1099,12 +1108,13 @@ class Attempts:
     channel: ModelChannel
     seed: str
     number: int = 0
-    #: Number of faults that used up a retry, number of malformed answers, and duration
-    #: of all pauses in seconds.
+    #: Number of faults that used up a retry.
     faults: int = 0
+    #: Number of malformed answers.
     malformed: int = 0
+    #: Duration of all pauses, in seconds.
     paused: float = 0.0
-    #: Whether the model has answered no call for longer than the timeout of any call.
+    #: Whether the model has answered no call for longer than PATIENCE.
     silent: bool = False
     _jitter: random.Random | None = None
 
@@ -1151,7 +1161,7 @@ class Attempts:
 
 
 _LISTED = "List the model in a file of models (--models) with 'drops: [{}]'"
-#: Patterns of refused requests, each with an option that helps.
+#: Patterns in a server's reasons for refusing a request, each with a remedy.
 _REMEDIES = tuple(
     (re.compile(pattern, re.IGNORECASE), remedy)
     for pattern, remedy in (
@@ -1166,7 +1176,7 @@ _REMEDIES = tuple(
         ),
         (
             r"response_format|json_schema|guided|structured output",
-            "Try --agent llm, which asks for no form.",
+            "Try --agent llm, which asks for no output format.",
         ),
         (r"temperature", "Try --temperature none, which leaves it to the server."),
         (
@@ -1185,7 +1195,7 @@ _REMEDIES = tuple(
 
 
 def said(fault: ChatFaultError) -> str:
-    """Return the kind and text of a fault. For a refused parameter, add the remedy."""
+    """Return the kind and text of a fault, with a remedy if one is known."""
     text = f"{fault.kind.replace('_', ' ')}: {fault}"
     if fault.kind == "context_too_long":
         return advised(
@@ -1200,7 +1210,9 @@ def said(fault: ChatFaultError) -> str:
 
 
 def advised(text: str, remedy: str) -> str:
-    """Return a server's words, which may lack a full stop, with a remedy, if any."""
+    """Return a server's words, followed by a remedy, if there is one. Add the full stop
+    that the words may lack.
+    """
     stop = "" if not remedy or text.endswith((".", "!", "?")) else "."
     return f"{text}{stop} {remedy}".rstrip()
 

@@ -1,4 +1,6 @@
-"""The cells of a run: its models, designs, studies and protocols."""
+"""Plans the cells of a run from its models, designs, studies and protocols. A cell is
+one model on one protocol in one view.
+"""
 
 from __future__ import annotations
 
@@ -51,11 +53,12 @@ if TYPE_CHECKING:
     from cheesebench.protocol import Specification
 
 
-#: Default limit of a reply of a reasoning model in tokens, reasoning included. It
-#: applies if the model's entry has no limit.
+#: Default limit on a reasoning model's reply, in tokens, reasoning included. It applies
+#: if the model's entry has no limit.
 REASONING_TOKENS = 8192
-#: Texts of tokens that end a turn. A model whose server does not know its end-of-turn
-#: token would otherwise go on writing. Every server accepts these four.
+#: Texts of end-of-turn tokens, which are sent as stop sequences. A model whose server
+#: does not know its end-of-turn token would otherwise go on writing. Every server
+#: accepts four stop sequences.
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|endoftext|>")
 
 
@@ -74,11 +77,11 @@ def language_model(
 ) -> LanguageModel:
     """Return a model with its agent.
 
-    ``settings`` are those that the user gives (a string is converted to the type of the
-    default). ``served`` adds to the request parameters of the entry. ``base_url`` is
-    the model's server; if it is not given, the backend's option of that name counts.
-    Raises OptionError for settings that the agent, the model or its backend does not
-    have.
+    ``settings`` are the agent's settings that the user gives (a string is converted to
+    the type of the default). ``served`` are request parameters besides the entry's.
+    ``base_url`` is the address of the model's server; if it is None, the backend's
+    option ``base_url`` is used. Raises OptionError for settings that the agent, the
+    model or its backend does not have.
     """
     backend, asker = plugins.backend(entry.backend), plugins.model_agent(agent)
     wanted = dict(settings)
@@ -116,8 +119,8 @@ def language_model(
 def _reply_tokens(
     entry: ModelEntry, asker: ModelAgentSpec, values: Mapping[str, Any]
 ) -> dict[str, int]:
-    """Return the default limit of a reply, as a setting; none if the agent has its
-    own.
+    """Return the default limit on a reply, as a setting: the model's own or, if it has
+    none, the agent's. Return no setting if neither has one.
     """
     if entry.max_tokens or entry.reasoning:
         return {"max_tokens": entry.max_tokens or REASONING_TOKENS}
@@ -127,7 +130,7 @@ def _reply_tokens(
 
 def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
     """Return the tokens that end a reply. They are sent only to a user's own server,
-    because others refuse tokens that they do not know.
+    because other servers refuse tokens that they do not know.
     """
     takes = backend.serve is not None and backend.capabilities.stop
     return list(TURN_ENDS) if takes and "stop" not in entry.drops else []
@@ -136,8 +139,8 @@ def _stop(entry: ModelEntry, backend: BackendSpec) -> list[str]:
 def _dropped(
     entry: ModelEntry, backend: BackendSpec, wanted: Mapping[str, Any]
 ) -> list[str]:
-    """Return the parameters that are not sent. Raise OptionError if the user asks for
-    one of them.
+    """Return the names of the parameters that are not sent. Raise OptionError if the
+    user gives a temperature to a model that does not support it.
     """
     able = {
         "temperature": backend.capabilities.temperature,
@@ -171,22 +174,22 @@ def _check_known(backend: BackendSpec, given: Mapping[str, Any]) -> None:
 
 
 def one_address(given: object) -> str | None:
-    """Return the address of a model's server, or None if none is given. Logs of earlier
-    versions may have a list. Raises OptionError for several addresses.
+    """Return the address of a model's server, or None if none is given. In logs of
+    earlier versions, ``given`` may be a list. Raises OptionError for several addresses.
     """
     texts = given if isinstance(given, list) else [] if given is None else [given]
     found = [one for text in texts for one in str(text).split(",") if one.strip()]
     if len(found) > 1:
         raise OptionError(
-            f"There are {len(found)} base URLs, and a model has one. Give that of a load balancer in front of the "
-            "servers (docs/servers.md has an example), or of one of them."
+            f"There are {len(found)} base URLs, but a model can have only one. Give the address of a load balancer in front of "
+            "the servers (docs/servers.md has an example), or of one server."
         )
     return found[0].strip() if found else None
 
 
 def varied(model: LanguageModel, changes: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the settings of a model's agent with these ``changes``. Raise OptionError
-    for a change that makes no sense.
+    for a change that the agent or the model does not support.
     """
     agent = model.agent
     values = {name: model.settings[name] for name in agent.settings}
@@ -279,7 +282,7 @@ def _no_server(context: BackendContext) -> Connection:
     raise PluginError(f"A replay has no server for '{context.entry.name}'.")
 
 
-#: The backend that takes the place of a model's own when recorded replies are replayed.
+#: The backend that replaces a model's own when recorded replies are replayed.
 REPLAY = BackendSpec(
     name="replay",
     connect=_no_server,
@@ -289,10 +292,11 @@ REPLAY = BackendSpec(
 
 
 #: Settings of the CheeseBench paper: the prompt has exactly five past pairs of
-#: observation and action, and plans are carried out completely, to the end of every
-#: trial.
+#: observation and action, plans are carried out completely, and every trial goes on to
+#: its end.
 _PAPER = {"history": 5, "patience": 0, "interrupt": "never"}
-#: Number of subjects of the designs whose number is fixed.
+#: Number of subjects of the design ``cohort``, which also replaces a sequential design
+#: where no verdict could stop the cell.
 COHORT = 20
 #: Designs for ``--design``, by name.
 DESIGNS = {
@@ -341,8 +345,8 @@ def usual_design(asks_model: bool, compares: bool = False) -> str:
 
 
 def find_design(name: str, subjects: int | None = None) -> Design:
-    """Return the design of that name, with ``subjects`` as its number of subjects if
-    given.
+    """Return the design of that name. If ``subjects`` is given, it is the design's
+    number of subjects.
 
     Raises UnknownNameError for another name, and OptionError for fewer than one
     subject.
@@ -424,8 +428,8 @@ def plan_cell(
         variant=variant,
         construct=_construct(specification),
         ceilings=validation.audited_ceilings(specification),
-        # The audit used whole schedules, so it says nothing about trials of a shortened
-        # life.
+        # The audit used whole schedules, so it says nothing about the trials of a
+        # shortened one.
         ability=validation.ability_scale(specification)
         if design.trials is None or design.trials >= trials
         else None,
@@ -481,8 +485,8 @@ def _construct(specification: Specification) -> Construct | None:
 
 
 def reference_value(specification: Specification) -> ReferenceValue | None:
-    """Return the animals' value with which the verdict compares: a pass rate, or the
-    mean of a measure.
+    """Return the animals' value that the verdict compares with: a pass rate, or the
+    mean of a measure. It is None if the protocol has no reference.
     """
     reference = specification.judged
     if reference is None:
@@ -542,8 +546,8 @@ def check_study(
 
 
 def variant_of(changes: Mapping[str, Any]) -> Variant:
-    """Return the variant of a cell, such as ``history=1``. The settings are in the
-    study's order.
+    """Return the variant of a cell with these changed settings, such as ``history=1``.
+    They keep the study's order.
     """
     return Variant(
         settings=tuple((name, str(value)) for name, value in changes.items())
@@ -599,22 +603,25 @@ Selected = BaseSpecification | Broken
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The choice of a run's protocols."""
+    """Which protocols a run has."""
 
     names: tuple[str, ...]
     """Names, files or directories, as given; empty for the edition's own protocols."""
     edition: str
     named_edition: str | None
-    """The edition that was given. Without one, a directory gives all its editions."""
+    """The edition that the user gave. If it is None, a directory gives all its
+    editions.
+    """
     directory: Path
-    """Directory that relative paths start from."""
+    """The directory that relative paths start from."""
 
 
 def selected_protocols(
     catalogue: Catalogue, selection: Selection, names: Sequence[str] = ()
 ) -> list[Selected]:
-    """Return the protocols of a run; if the selection names none, those of ``names``.
-    Raises CheeseBenchError if one does not exist.
+    """Return the protocols of a run: the ones that the selection names or, if it names
+    none, the ones in ``names``. Without any name, return the edition's built-in
+    protocols. Raises CheeseBenchError if a protocol does not exist.
     """
     if names := selection.names or names:
         return named_protocols(
@@ -625,14 +632,15 @@ def selected_protocols(
 
 def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
     """Return the built-in protocols of an edition. A file of the same name in a later
-    directory comes first.
+    directory replaces a built-in one.
 
-    If no file has that edition, ``edition`` is the name of a folder, such as ``paper``.
+    If no file in the main directory has that edition, its folders, such as ``paper``,
+    are searched.
     """
     built_in = Catalogue(catalogue.directories[:1]).files
     files = {stem: path for stem, path in catalogue.files.items() if stem in built_in}
-    # The names of our files contain the edition. To load files of other editions would
-    # take a tenth of the time of a short run.
+    # The names of built-in files contain the edition. Loading the files of other
+    # editions would take a tenth of the time of a short run.
     others = [
         path
         for stem, path in files.items()
@@ -657,7 +665,7 @@ def named_protocols(
     directory gives all its editions, and a name the default one.
     """
     # Commas separate names, as they do for models. A comma in the name of an existing
-    # file does not count.
+    # file separates nothing.
     single = (
         part
         for name in names
@@ -708,7 +716,7 @@ def _in_directory(
     if not chosen:
         known = sorted(_editions(found))
         raise OptionError(
-            f"--protocols {name}: none of its protocols is of edition '{edition}'; there is {', '.join(known)}. "
+            f"--protocols {name}: none of its protocols has the edition '{edition}' (there: {', '.join(known)}). "
             "Change --edition, or leave it out."
         )
     return chosen

@@ -1,9 +1,9 @@
-"""Controls: cells of any protocol in which one source of learning is removed.
+"""Controls: cells, of any protocol, that remove one source of learning.
 
 A control cell has the plan of its plain cell except for the variant (``control=NAME``).
-So its subjects have the same seeds and draws, and their curves can be paired. It makes
-no claim of its own. Controls are applied in one place: ``controlled`` wraps the
-paradigm that is compiled for a plan.
+So its subjects have the same seeds and draws as the plain cell's, and their curves can
+be paired. It makes no claim of its own. Controls are applied in one place:
+``controlled`` wraps the paradigm that is compiled for a plan.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ YOKED = "yoked"
 #: prompts.
 NO_MEMORY = "no-memory"
 FORGETS = {"history": 0, "learnings": 0}
-#: Function that returns the master of a subject, given by its number.
+#: Maps a subject's number to the subject of another run that it is yoked to.
 Yokes = Callable[[int], Yoke]
 CUE_CONTROLS: tuple[CueControl, ...] = ("cue-off", "cue-shuffled", "labels-swapped")
-#: The controls by name. Each has a phrase on what it removes.
+#: The controls by name, each with a phrase that says what it removes.
 CONTROLS = {
     REWARD_SHUFFLED: "each trial gets the rewards of another trial, so reward does not depend on behaviour",
     "cue-off": "landmarks, shown glyphs and texts are removed",
@@ -120,11 +120,12 @@ def has_control(specification: BaseSpecification, name: str) -> bool:
 def controlled(
     paradigm: Paradigm, plan: CellPlan, seed: int, yokes: Yokes | None = None
 ) -> Paradigm:
-    """Return the paradigm of a cell's subjects: the compiled one, or the control of it.
+    """Return the paradigm of a cell's subjects: the compiled one, or its control
+    version.
 
-    ``seed`` is the run's; ``yokes`` is the result of ``yokes_of`` for the cell. Raises
-    UnsuitableError if the protocol's family has no such control, and UnknownNameError
-    if no family has.
+    ``seed`` is the run's seed. ``yokes`` is the result of ``yokes_of`` for the cell.
+    Raises UnsuitableError if the protocol's family does not have this control, and
+    UnknownNameError if no family has it.
     """
     name = plan.control
     if name in ("", NO_MEMORY):
@@ -144,10 +145,10 @@ def controlled(
 def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     """Return the yokes of a cell's subjects, or None if the cell is not yoked.
 
-    ``results`` is the directory of the runs. Raises RunLogError if the master run
-    cannot be used. The returned function raises RunLogError if that run has not
-    finished the subject. A subject is yoked to the next subject of that run, not to the
-    one of the same number: an agent with the same seed and the same events would act
+    ``results`` is the directory of the runs. Raises RunLogError if the other run cannot
+    be used. The returned function raises RunLogError if that run has not finished the
+    subject. A subject is yoked to the next subject of the other run, not to the subject
+    with the same number: an agent with the same seed and the same events would act
     identically, and so would cause the events itself.
     """
     if not plan.control.startswith(YOKED):
@@ -159,7 +160,7 @@ def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
 
     def yoke(subject: int) -> Yoke:
         with RunLog.open_read_only(log) as run:
-            # A sequential cell has only as many subjects as its verdict needed.
+            # A sequential cell has run only as many subjects as its verdict needed.
             numbers = (
                 sorted(run.completed_subjects(master))
                 if master.sequential
@@ -190,14 +191,16 @@ _WITHOUT = {
 
 
 def lesion_of(plan: CellPlan) -> Lesion:
-    """Return the lesion of a cell's subjects; INTACT for plain cells and other
-    controls.
+    """Return the lesion of a cell's subjects. It is INTACT for plain cells and for
+    other controls.
     """
     return INTACT if plan.lesion is None else Lesion.parse(plan.control)
 
 
 def parse_control(name: str) -> Lesion | None:
-    """Return the lesion that ``--control`` names, or None for another control."""
+    """Return the lesion that ``--control`` names, or None if the control is not a
+    lesion.
+    """
     try:
         lesion = Lesion.parse(name)
     except CheeseBenchError:
@@ -285,15 +288,15 @@ def claimed(specification: BaseSpecification, lesion: Lesion) -> LesionClaim:
 
 
 class LesionedParadigm(Paradigm):
-    """A paradigm whose subjects lack a channel of perception. Amnesia concerns the
-    agent instead (``LesionedAgent``).
+    """A paradigm whose subjects do not get part of the input (the picture or the
+    reward). Amnesia concerns the agent instead (``LesionedAgent``).
     """
 
     def __init__(self, paradigm: Paradigm, lesion: Lesion) -> None:
         self.specification = paradigm.specification
         if why := self.specification.obstacle(lesion):
             raise OptionError(
-                f"--control {lesion}: {self.specification.name} has none: {why}."
+                f"--control {lesion}: it is impossible in {self.specification.name}: {why}."
             )
         self._paradigm, self._lesion = paradigm, lesion
 
@@ -377,11 +380,12 @@ class ShuffledRewards(UnrewardedSubject):
 
     def __init__(self, life: SubjectEnvironment, key: str) -> None:
         super().__init__(life)
-        # Random hashes a string seed by SHA-512, so it is the same in every process.
+        # ``Random`` hashes a string seed with SHA-512, so the draws are the same in
+        # every process.
         self._random = random.Random(key)
-        #: Earnings of each finished trial, earnings of this trial so far, and the
-        #: reward still to be paid.
+        #: Earnings of each finished trial.
         self._earned: list[float] = []
+        #: Earnings of this trial so far, and the reward still to be paid in it.
         self._sum = self._due = 0.0
 
     @property
@@ -409,7 +413,9 @@ class ShuffledRewards(UnrewardedSubject):
 
 
 class _Yoked(Paradigm):
-    """Every subject is yoked to a subject of another run."""
+    """A paradigm whose subjects each get the rewards and events of a subject of another
+    run.
+    """
 
     def __init__(self, paradigm: Paradigm, yokes: Yokes) -> None:
         self._paradigm = paradigm

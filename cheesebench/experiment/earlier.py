@@ -25,13 +25,13 @@ class Earlier:
     """
 
     existing: Path | None = None
-    """The log that is continued."""
+    """The log of the resumed run, or None if no run is resumed."""
     source: RunLog | None = None
-    """The run whose recorded replies replace calls."""
+    """The run whose recorded replies replace calls, or None if no run is replayed."""
     recorded: Mapping[str, Any] | None = None
-    """Options of the earlier run."""
+    """Options of the earlier run, or None if there is none."""
     replayed: Mapping[str, LanguageModel] | None = None
-    """Language models of the earlier run."""
+    """Language models of the replayed run, or None if no run is replayed."""
     made_here: bool = True
     """Whether this user made the earlier run on this machine."""
 
@@ -39,8 +39,8 @@ class Earlier:
 def read_earlier(
     plugins: PluginManager, results: Path, resume: str | None, models: Sequence[str]
 ) -> Earlier:
-    """Read the earlier run in ``results``. It is the run to ``resume``, or the one that
-    ``replay:RUN`` names among the models.
+    """Read the earlier run in ``results``. It is the run to ``resume``, or the run that
+    a model ``replay:RUN`` names.
     """
     if resume is not None:
         existing = locate(results, resume)
@@ -63,7 +63,7 @@ def read_earlier(
 
 
 def _replayed(models: Sequence[str]) -> str | None:
-    """Return the run that ``--model replay:RUN`` names, or None without such a
+    """Return the run that ``--model replay:RUN`` names, or None if there is no such
     model.
     """
     runs = [name.partition(":")[2] for name in models if name.startswith("replay:")]

@@ -66,8 +66,8 @@ class Workplace:
 class Workplaces:
     """The workplaces of the cells of a session, created on first use.
 
-    ``processes`` (None: one for each processor), ``executor`` and its ``options`` are
-    the session's; ``ahead`` lets subjects of free models run ahead.
+    ``executor``, its ``options`` and ``processes`` (None means one per processor) are
+    the session's. If ``ahead`` is true, subjects of free models run ahead.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ def is_process_safe(
         agents - {""} or {""},
         {_origin(hooks.cheesebench_families, specification.family)},
     ]
-    # Families without an arena have no such views.
+    # Families without an arena have views that no plugin supplies.
     if plan.view in plugins.views:
         needed.append({_origin(hooks.cheesebench_views, plan.view)})
     return all(origins <= plugins.reloadable for origins in needed)
@@ -220,7 +220,8 @@ def _origin(hook: HookCaller, name: str) -> str:
     """Return the name of the plugin that supplies ``name`` through a hook, or "" if
     none does.
     """
-    # The plugin registered last counts, as in the plugin manager.
+    # If several plugins supply the name, the last one registered counts, as in the
+    # plugin manager.
     for implementation in reversed(hook.get_hookimpls()):
         supplied: Any = implementation.function()
         if any(item.name == name for item in supplied or ()):

@@ -141,8 +141,8 @@ class CheckedConnection:
         )
 
     async def facts(self) -> ServerFacts:
-        """Return what the server reports about itself; empty facts if the backend does
-        not ask it.
+        """Return what the server reports about itself. The facts are empty if the
+        backend does not ask the server.
         """
         ask = getattr(self._connection, "facts", None)
         if ask is None:
@@ -189,8 +189,8 @@ def _wrong_usage(usage: object) -> str:
         count: object = getattr(usage, name)
         if not is_count(count):
             return f"usage.{name}={_shown(count)}, but a number of tokens is expected"
-    # These tokens are parts of the prompt. If there were more of them than of the
-    # prompt, a call would have a negative cost.
+    # Cached and written tokens are parts of the prompt. If there were more of them than
+    # prompt tokens, a call could have a negative cost.
     if usage.cached + usage.written > usage.prompt:
         parts = f"usage.cached={usage.cached} and usage.written={usage.written}"
         return f"{parts}, but they are parts of usage.prompt={usage.prompt}"
@@ -228,8 +228,8 @@ def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
         return thread.submit(asyncio.run, coroutine).result()
 
 
-#: ``INTERVAL``: seconds between two writes of a progress file. ``STALE``: age in
-#: seconds at which a file counts as left behind by a killed process.
+#: ``INTERVAL``: seconds between writes of a progress file. ``STALE``: age in seconds at
+#: which a file counts as left behind by a killed process.
 INTERVAL, STALE = 0.5, 5.0
 _PREFIX, _SUFFIX = "calls-", ".json"
 #: Maximum size of a progress file in bytes.
@@ -237,8 +237,8 @@ _LONGEST = 4096
 
 
 class Flight(NamedTuple):
-    """Calls in flight, the present maximum, and the budget of the whole run in dollars,
-    if it has one.
+    """The number of calls in flight, the present limit on it, and the budget of the
+    whole run in dollars (None if it has none).
     """
 
     calls: int
@@ -250,8 +250,8 @@ class ProgressFile:
     """Writes the number of calls in flight to a small file beside the run log, from
     ``start`` until ``stop``.
 
-    The log cannot have this number, because it holds answered calls only. The file also
-    has the budget, which belongs to the session.
+    The log cannot contain this number, because it holds only answered calls. The file
+    also contains the budget, which each session sets.
     """
 
     def __init__(self, directory: Path, flight: Callable[[], Flight]) -> None:
@@ -277,15 +277,16 @@ class ProgressFile:
 
     async def _keep_writing(self) -> None:
         while True:
-            # The file only informs people. A full disk is reported where data is lost.
+            # Errors are ignored, because the file only informs people. A full disk is
+            # reported where data is lost.
             with contextlib.suppress(OSError):
                 write_whole(self._file, json.dumps(self._flight()._asdict()))
             await asyncio.sleep(INTERVAL)
 
 
 def read_flight(directory: Path) -> Flight | None:
-    """Return the calls in flight of all processes of a run, or None if no process
-    reports any.
+    """Return the calls in flight, summed over all processes of a run, or None if no
+    process reports them.
     """
     flights = [
         flight
@@ -328,15 +329,15 @@ def _read(path: Path) -> Flight | None:
 #: The question that is asked once before the run, if the run's own first question
 #: cannot be used.
 PROBE_SYSTEM, PROBE = "You answer in one word.", "Reply with the word READY."
-#: After a fault that took this many seconds, the call is not repeated.
+#: A test call whose fault took more than this many seconds is not repeated.
 SLOW_FAULT = 10.0
 #: Faults that show that the server works: it is busy, or refuses this prompt.
 ANSWERED = calling.THROTTLES | {"content_filter"}
 PROBE_ATTEMPTS = 3
-#: Subjects that run ahead have a priority that is lower by this much (in calls), so
-#: that subjects of the current set precede them.
+#: The priority of subjects that run ahead is lower by this much (in calls), so that
+#: subjects of the current set go first.
 OVERSUBSCRIPTION = 1e12
-#: Seconds between two checks whether the last replies have arrived.
+#: Seconds between checks on whether the last replies have arrived.
 LANDING = 0.05
 #: Maximum number of seconds for closing a connection.
 CLOSE_PATIENCE = 1.5
@@ -344,7 +345,7 @@ CLOSE_PATIENCE = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOptions:
-    """Options of calls.
+    """How a session makes its calls.
 
     ``concurrency`` is the maximum number of calls in flight for an account. ``began``
     is the start of the session (UNIX time). ``processes`` is the number of processes
@@ -369,7 +370,7 @@ def start_servers(
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Server]:
     """Start the servers that the models need, unless they are running. On any error,
-    stop those already started.
+    stop the servers that were already started.
 
     ``progress`` receives lines to show, because loading a large model takes minutes.
     """
@@ -475,11 +476,12 @@ def probe(
     """Ask every model its questions, which are the next requests of the run. A model
     without such questions is asked a plain one.
 
-    ``timeout`` (seconds) limits all questions together. Every answer is passed to
-    ``keep``. Returns, by model, the context of its server in tokens, if the server
-    reports it. With ``counts``, a server that does not report token counts is an
-    OptionError. Raises UnreachableModelError for the first model that does not answer,
-    and PluginError for an error in a backend. The messages contain no secrets.
+    ``timeout`` (seconds) limits all questions to a model together. Every answer is
+    passed to ``keep``. Returns, by model, the context length in tokens that its server
+    reports. Models whose servers do not report it are left out. Raises
+    UnreachableModelError for the first model that does not answer, PluginError for an
+    error in a backend and, with ``counts``, OptionError for a server that does not
+    report token counts. The messages contain no secrets.
     """
     asked = questions or {}
 
@@ -517,16 +519,14 @@ def record_answer(
 
 
 def budget_of(log: RunLog, options: CallOptions) -> calling.Budget:
-    """Return the budget of a run. It starts with what was spent according to the
-    log.
-    """
+    """Return the budget of a run. It starts from the spending that the log records."""
     return calling.Budget(
         options.limits, log.calls.totals, options.began, options.processes
     )
 
 
 def plain_question(model: LanguageModel) -> ChatRequest:
-    """Return a question that is like a request of the run, except for its words."""
+    """Return a question that differs from a request of the run only in its words."""
     settings = model.settings
     messages = (Message("system", (PROBE_SYSTEM,)), Message("user", (PROBE,)))
     return ChatRequest(
@@ -547,12 +547,12 @@ def plain_question(model: LanguageModel) -> ChatRequest:
 
 #: Remedy if a server is not running, or not yet ready.
 _WAIT = (
-    "Check that a server runs at this address (--base-url) and can be reached from here. One that is still loading "
-    "its model takes minutes: wait until it answers, and run this again."
+    "Check that a server runs at this address (--base-url) and can be reached from here. A server that is still loading "
+    "its model may take minutes: wait until it answers, and run this again."
 )
-#: Remedy if a server is there, and breaks down.
+#: Remedy if a server responds, but fails.
 _MEND = (
-    "Look at the server's log, and mend it; then run this again. If its log has no such call, check the address "
+    "Find the cause in the server's log, repair it, and run this again. If the log does not have this call, check the address "
     "(--base-url)."
 )
 #: Remedy if a model does not answer, by the kind of fault.
@@ -575,7 +575,9 @@ def _unreachable(name: str, fault: ChatFaultError) -> UnreachableModelError:
 
 
 async def _probe(prober: _Prober, questions: Sequence[Question]) -> int | None:
-    """Ask one model; return its server's context."""
+    """Ask one model its questions. Return the context length in tokens that its server
+    reports, or None.
+    """
     if not prober.model.backend.probe:
         return None
     try:
@@ -666,8 +668,9 @@ def context_of(model: LanguageModel, directory: Path, capacity: int) -> BackendC
 class LanguageModels:
     """All language models of a session.
 
-    All methods except the constructor and ``state`` must be called in the event loop.
-    ``source`` is the run whose recorded replies replace calls (``replay:RUN``).
+    Methods must be called in the event loop, except for the constructor and for
+    ``state``, ``news``, ``unreadable``, ``silence`` and ``stop_sending``. ``source`` is
+    the run whose recorded replies replace calls (``replay:RUN``).
     """
 
     def __init__(
@@ -688,8 +691,8 @@ class LanguageModels:
         self.budget = budget_of(log, self.options)
 
     async def connect(self, names: Iterable[str]) -> None:
-        """Open the connections of models in advance, so that errors show early, and ask
-        servers for their slots.
+        """Open the connections of models in advance, so that errors show early. Ask the
+        servers how many calls they can answer at once (their slots).
 
         If a server gets more calls than it has slots, some wait there and time out. The
         processes of a run share the slots.
@@ -735,8 +738,8 @@ class LanguageModels:
             self._log.note("retry", line)
 
     def news(self) -> list[str]:
-        """Return the lines about retries since the last call of this method. Any thread
-        may call it.
+        """Return the lines about retries that came since this method was last called.
+        Any thread may call it.
         """
         lines = []
         while self._news:
@@ -745,7 +748,7 @@ class LanguageModels:
 
     def caller(self, job: Job, work: float) -> calling.Caller:
         """Return the caller of a subject. ``work`` is the priority of its calls among
-        waiting ones.
+        all waiting calls.
         """
         plan, subject = job.plan, job.subject
         log = self._log
@@ -770,7 +773,9 @@ class LanguageModels:
         return model.base_url is not None and calling.is_private(model.base_url)
 
     def state(self) -> str:
-        """Return calls in flight, their limit and tokens, for the progress line."""
+        """Return a phrase with the calls in flight, their limit and the tokens used,
+        for the progress line.
+        """
         if not self._limiters:
             return ""
         spent = self.budget.spent
@@ -787,8 +792,8 @@ class LanguageModels:
 
     @property
     def unreadable(self) -> tuple[int, int]:
-        """Return the number of replies in this session without an action, and of all
-        replies read.
+        """The number of this session's replies without any action, and the number of
+        all its replies that were searched for actions.
         """
         channels = list(self._channels.values())
         return sum(one.unreadable for one in channels), sum(
@@ -797,7 +802,7 @@ class LanguageModels:
 
     def silence(self) -> tuple[str, float, str] | None:
         """Return the model that has been silent for longest, its seconds of silence,
-        and the text of its last fault.
+        and the text of its last fault. Return None if no model has been connected.
         """
         waits = [
             (name, *channel.waited) for name, channel in list(self._channels.items())
@@ -805,7 +810,7 @@ class LanguageModels:
         return max(waits, key=lambda one: one[1], default=None)
 
     def stop_sending(self) -> None:
-        """Stop sending calls. Those in flight may still be answered. Any thread may
+        """Stop sending calls. Calls in flight may still be answered. Any thread may
         call this method.
         """
         for channel in list(self._channels.values()):
@@ -832,7 +837,9 @@ class LanguageModels:
 
 
 def _account(model: LanguageModel, context: BackendContext) -> str:
-    """Return a key for the account whose rate limit calls share."""
+    """Return a key for the account that pays for a model's calls. The calls of an
+    account share a rate limit.
+    """
     named = model.backend.account
     with backend_errors_explained(model.backend.name, "connecting"):
         return named(context) if named else f"{model.backend.name} {context.base_url}"
@@ -899,8 +906,8 @@ class ModelWorker:
 def connected(
     models: Mapping[str, LanguageModel], started: Mapping[str, str]
 ) -> dict[str, LanguageModel]:
-    """Return the models. Those for which servers were started get the servers' base
-    URLs.
+    """Return the models with the base URLs of the servers that were ``started`` for
+    them.
     """
     return {
         name: replace(model, base_url=started[name]) if name in started else model

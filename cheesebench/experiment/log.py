@@ -81,22 +81,22 @@ def readable(message: Message) -> str:
 
 
 class CallLog:
-    """The calls in a run log, by life."""
+    """The calls in a run log. Each belongs to a trial of a subject in a cell."""
 
     def __init__(self, log: RunLog) -> None:
         self._log = log
         #: System messages in the log, each with its digest and its stored form. They
-        #: are cached because every call has the same long one.
+        #: are cached because all calls of a cell have the same long message.
         self._known_texts: dict[str, tuple[str, str]] = {}
         self._redacted = redactor()
-        #: Calls to be written in this iteration of the event loop. Each has the future
-        #: that waits for it.
+        #: Calls to be written together, each with the future that its task awaits.
         self._waiting: list[
             tuple[tuple[CellPlan, int, CallRecord], asyncio.Future[None]]
         ] = []
-        #: Futures of the calls that are written, or could not be written.
+        #: Futures of the calls that have been written, each with the error if it could
+        #: not be written.
         self._written: deque[tuple[asyncio.Future[None], Exception | None]] = deque()
-        #: The event loop of all these futures.
+        #: The event loop that these futures belong to.
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def count(self, plan: CellPlan, subject: int) -> int:
@@ -440,7 +440,7 @@ AT_ONCE = 500
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalEntry:
     """A journal entry with its time (UTC, ISO 8601). Its ``kind`` is ``created``,
-    ``error`` or another of the table's.
+    ``error`` or another kind of the table ``journal``.
     """
 
     time: str
@@ -453,18 +453,19 @@ class JournalEntry:
     subject: int | None = None
 
 
-#: Matches the journal's note of the trial (from 1) in which a subject was stopped.
+#: Matches a journal entry that says in which trial (from 1) a subject was stopped.
 _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
-#: ``MOST_REDRAWN`` is the share of a cell's trials that may be run again after a stop,
-#: ``MOST_OF_SUBJECT`` the number of trials of one subject. If one of them is exceeded,
-#: the trials of these subjects count as lost from the first trial that was run again.
+#: Limits on the stops after which trials were run again. ``MOST_REDRAWN``: number of
+#: these stops as a share of a cell's trials. ``MOST_OF_SUBJECT``: number of these stops
+#: of one subject. If either is exceeded, the trials of all stopped subjects count as
+#: lost from the first trial that was run again.
 MOST_REDRAWN, MOST_OF_SUBJECT = 0.05, 2
-#: Cause of missing trials of such subjects.
+#: Cause of the missing trials of these subjects.
 RUN_ANEW = "run anew"
 
 
 def _until(plan: CellPlan, life: list[TrialRecord], lost: int) -> list[TrialRecord]:
-    """Return a life whose trials from this one on are missing."""
+    """Return the life with its trials from number ``lost`` on as missing."""
     return [
         recorder.missing_trial(plan, one.subject, one.trial, one.missing or RUN_ANEW)
         if one.trial >= lost
@@ -476,7 +477,7 @@ def _until(plan: CellPlan, life: list[TrialRecord], lost: int) -> list[TrialReco
 class RunLog(recorder.LogWriter):
     """One run: its manifest, its cells, and every finished trial.
 
-    Create an instance by ``create``, ``open`` or ``open_read_only``. Any number of
+    Create an instance with ``create``, ``open`` or ``open_read_only``. Any number of
     processes may have the same log open and write to it, and several threads may use
     one instance. Every method raises RunLogError, with a remedy, if the file cannot be
     read or written.
@@ -622,8 +623,8 @@ class RunLog(recorder.LogWriter):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Program, protocols and options with which the run was started; see
-        ``manifest.describe_run``.
+        """The program, protocols and options that the run was started with; see
+        ``provenance.describe_run``.
         """
         found = self.select("SELECT key, value FROM manifest")
         with log_file.damage_explained(self.path):
@@ -640,8 +641,8 @@ class RunLog(recorder.LogWriter):
     def trials(
         self, plan: CellPlan | None = None, subject: int | None = None
     ) -> list[TrialRecord]:
-        """Return all records, or those of one cell, or of one subject of a cell, in the
-        order of their keys.
+        """Return the records of trials in the order of their keys: all of them, or the
+        records of one cell or of one subject in it.
         """
         where, values = _selection(plan, subject)
         order = "ORDER BY model, protocol, view, variant, subject, trial"
@@ -670,7 +671,8 @@ class RunLog(recorder.LogWriter):
         reached, because an interrupted subject has not finished early. Verdicts are
         based on these records. In a sequential cell, subjects that have not begun are
         left out, because it may never need them. If too many trials were run anew
-        (``distrusts``), their subjects are lost from there on.
+        (``distrusts``), the trials of these subjects are missing from the first one
+        that was run anew.
         """
         redrawn, lost = self.redrawn(plan), dict[int, int]()
         if self.distrusts(plan, redrawn):
@@ -693,8 +695,8 @@ class RunLog(recorder.LogWriter):
                 yield _until(plan, life, lost[subject]) if subject in lost else life
 
     def redrawn(self, plan: CellPlan) -> dict[tuple[int, int], int]:
-        """Return the trials (subject, trial) that were run anew after a stop, and the
-        number of stops of each.
+        """Return the trials (subject, trial) that were run anew after a stop, and how
+        often each was stopped.
 
         A language model's trial continues from its recorded replies, so it counts only
         if a refused call was asked again; a trial cut off by a budget does not count.
@@ -730,8 +732,8 @@ class RunLog(recorder.LogWriter):
 
     def distrusts(self, plan: CellPlan, redrawn: Mapping[tuple[int, int], int]) -> bool:
         """Return whether too many trials were run anew: a subject may have been stopped
-        whenever it was wrong. An exception stops a subject once without doubt, because
-        its cause is found and removed.
+        whenever it was wrong. One stop of a subject is not counted if an exception
+        caused it, because its cause is found and removed.
         """
         if not redrawn:
             return False
@@ -750,8 +752,8 @@ class RunLog(recorder.LogWriter):
         )
 
     def remarks(self, plan: CellPlan) -> tuple[str, ...]:
-        """Return remarks that a reader of the verdict must know on how the cell was
-        run. Usually there are none.
+        """Return remarks on how the cell was run that a reader of the verdict must
+        know. Usually there are none.
         """
         if not (redrawn := self.redrawn(plan)):
             return ()
@@ -770,9 +772,10 @@ class RunLog(recorder.LogWriter):
         """Record which of the wanted subjects were in a trial when an earlier run of
         the cell was killed.
 
-        A run that ends in any other way notes in its journal that it was closed.
-        Requests to a language model are in the log in any case. The interrupted trial
-        of a subject is the first one that was not written.
+        A run that ends in any other way notes in its journal that it was closed. For
+        language models nothing is recorded here, because their calls are in the log in
+        any case. The interrupted trial of a subject is the first one that was not
+        written.
         """
         where, values = _selection(plan, None)
         query = f"SELECT max(id) FROM journal{where} AND kind = 'started'"
@@ -803,8 +806,8 @@ class RunLog(recorder.LogWriter):
         life: Sequence[TrialRecord],
         complete: int | None,
     ) -> None:
-        """Raise RunLogError if trials are lost, before a recorded one or at the end of
-        a complete life.
+        """Raise RunLogError if trials are missing from the log: before a recorded
+        trial, or at the end of a complete life.
         """
         if [record.trial for record in life] == list(range(len(life))) and complete in (
             None,
@@ -831,7 +834,7 @@ class RunLog(recorder.LogWriter):
 
     def trial_counts(self) -> dict[CellKey, dict[int, tuple[int, int]]]:
         """Return, by cell and subject, the number of trials that were run, and the
-        number of those that are missing.
+        number of missing trials.
         """
         query = "SELECT model, protocol, view, variant, subject, sum(missing = ''), sum(missing != '') FROM trials"
         found: dict[CellKey, dict[int, tuple[int, int]]] = {}
@@ -875,10 +878,10 @@ class RunLog(recorder.LogWriter):
 
     def causes(self, plan: CellPlan | None = None) -> dict[CellKey, tuple[str, ...]]:
         """Return the reasons why trials of each cell could not be run since the cell
-        was last started. The most frequent reason comes first. A reason that stops
-        several trials is one.
+        was last started. The most frequent reason comes first. A reason that stopped
+        several trials is listed once.
         """
-        #: The notes of a cell, by their cause without the trial.
+        #: The notes of each cell, by cause. The cause is the note without the trial.
         found: dict[CellKey, dict[str, list[str]]] = {}
         where, values = _selection(plan, None)
         where = (
@@ -917,7 +920,7 @@ class RunLog(recorder.LogWriter):
             yield log_file.dump_line(record, self.events(record))
 
     def check_pages(self) -> None:
-        """Raise RunLogError if the file is damaged. This takes seconds for each
+        """Raise RunLogError if the file is damaged. This takes a few seconds per
         gigabyte.
         """
         with self._lock, log_file.errors_explained(self.path):
@@ -935,7 +938,7 @@ class RunLog(recorder.LogWriter):
                 for row in self.stream(f"SELECT {', '.join(columns)} FROM {table}"):
                     rows, total = rows + 1, total + log_file.row_digest(table, row)
             if total % recorder.DIGESTS != int(recorded, 16):
-                raise ValueError("its rows are not those that were written")
+                raise ValueError("its rows differ from the rows that were written")
         return rows
 
     def select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:

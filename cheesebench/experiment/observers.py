@@ -1,5 +1,5 @@
-"""The plugins that watch a run. They are told about finished trials, and cannot disturb
-the run.
+"""Calls the plugins that watch a run. They hear of finished trials, and their errors
+cannot disturb the run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Observers:
     and not called again.
     """
 
-    #: Beginning of every sentence about a failed observer.
+    #: The beginning of every sentence about a failed observer.
     FAILED = "the observer "
 
     def __init__(self, hook: HookCaller) -> None:
@@ -41,7 +41,7 @@ class Observers:
                 one.function(*(what[name] for name in one.argnames))
             except (Exception, SystemExit) as error:  # A plugin may raise anything.
                 self._failed.add(one.plugin_name)
-                yield f"{_name(one)}: {type(error).__name__}: {quoted(str(error))}; it is not called any more"
+                yield f"{_name(one)}: {type(error).__name__}: {quoted(str(error))}; it is not called again"
 
 
 def _name(one: HookImpl) -> str:

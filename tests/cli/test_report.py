@@ -81,7 +81,7 @@ def test_a_log_is_verified_before_it_is_reported(results: Path, run: Run) -> Non
     for more in ((), ("--verify",)):
         found = run("report", RUN, *more)
         assert found.code == 2
-        assert "damaged: its rows are not those that were written" in found.err
+        assert "damaged: its rows differ from the rows that were written" in found.err
 
 
 def test_what_no_run_has_written_is_a_line_and_no_traceback(

@@ -260,7 +260,7 @@ def test_an_observer_that_raises_does_not_stop_the_run(
         assert len(log.completed_subjects(plan)) == 3
         assert [entry.text for entry in log.journal(plan, "warning")] == [
             "the observer 'conftest' failed in cheesebench_trial_finished: ZeroDivisionError: oh; "
-            "it is not called any more"
+            "it is not called again"
         ]
         assert seen == log.trials(plan), "others go on"
 

@@ -67,7 +67,10 @@ def test_a_server_that_dies_and_the_run_that_goes_on_with_another(
             "The base URL has a user, a query or a fragment *",
         ),
         ("nonsense", "The base URL 'nonsense' is not valid. *"),
-        ("http://x/v1, http://y/v1", "There are 2 base URLs, and a model has one. *"),
+        (
+            "http://x/v1, http://y/v1",
+            "There are 2 base URLs, but a model can have only one. *",
+        ),
     ],
 )
 def test_an_address_that_cannot_be_meant(
