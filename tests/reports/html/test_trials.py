@@ -21,6 +21,7 @@ from cheesebench.experiment.replay import film, recorded_protocol
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import with_arena
 from cheesebench.records import CallRecord, CellPlan
+from cheesebench.reports.html import entry
 from cheesebench.reports.player import (
     Shelf,
     Sketch,
@@ -48,6 +49,21 @@ def packed(run: Run, room: int) -> list[Shelf]:
 def unpacked(packed: str) -> dict[str, Any]:
     contents: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(packed)))
     return contents
+
+
+def test_why_a_step_has_no_reply_depends_on_who_acts(run: Run) -> None:
+    plan = run[0].plans()[0]
+
+    def silence(note: str = "", **changes: str) -> object:
+        shelf = Shelf(dataclasses.replace(plan, **changes), note=note)  # type: ignore[arg-type]
+        return entry(shelf, "#")["silence"]
+
+    model = {"model": "gpt", "agent": "llm"}
+    assert silence(**model) == "No call was made for this step."
+    program = "This agent is a program: it gives no replies."
+    assert silence(model="random", agent="") == program
+    assert "A person pressed a key" in str(silence(model="human", agent=""))
+    assert silence("They are lost.", **model) == "They are lost."
 
 
 def test_every_trial_is_there_as_it_was_lived(run: Run) -> None:
