@@ -13,7 +13,9 @@ from cheesebench.paradigms.arena.audit.automata import (
     _paid,
     simplicity,
 )
-from tests.paradigms.audit.test_memory import chamber
+from cheesebench.paradigms.arena.audit.climbing import Search
+from cheesebench.paradigms.arena.audit.memory import classes
+from tests.paradigms.audit.test_memory import TIPS, chamber, paradigm
 
 NOTHING, ANY = Memory("nothing"), Memory("any", 2)
 
@@ -82,10 +84,45 @@ def test_what_is_paid_is_between_minus_one_and_one() -> None:
     assert [_paid(reward) for reward in (0, 1, 3, -1)] == [0, 0.5, 0.75, -0.5]
 
 
+SHORT = ("schedule: {main: {trials: 20}}", "schedule: {main: {trials: 2}}")
+
+
+def small() -> Experience:
+    return Experience(chamber(SHORT), 3, 40, counts=False)
+
+
 @pytest.fixture(scope="module")
 def world() -> Experience:
-    short = ("schedule: {main: {trials: 20}}", "schedule: {main: {trials: 2}}")
-    return Experience(chamber(short), 3, 40, counts=False)
+    return small()
+
+
+def test_a_search_ends_with_its_effort_and_finds_what_the_class_can_do() -> None:
+    """In two trials, who stays where it was paid is right in three of four."""
+    world, effort = small(), 8_000
+    for memory, share in [
+        (NOTHING, 0.55),
+        (Memory("outcome", 2), 0.75),
+        (ANY, 0.75),
+        (Memory("any", 2, "trial"), 0.55),
+    ]:
+        before = world.spent
+        score, automaton = Search(world, memory, 0, effort).find()
+        assert effort < world.spent - before < 1.4 * effort
+        assert automaton.memory == memory
+        assert score == pytest.approx(share, abs=0.001)
+
+
+def test_larger_memory_of_places_is_searched_where_there_are_more_than_two() -> None:
+    levers = classes(small())
+    windows = classes(Experience(paradigm(TIPS.replace(*SHORT)), 3, 40, counts=False))
+    assert [one for one in windows if one not in levers] == [Memory("place", 4)]
+    assert levers == [
+        NOTHING,
+        Memory("outcome", 2),
+        Memory("place", 2),
+        ANY,
+        Memory("any", 4),
+    ]
 
 
 def test_a_sight_that_was_never_met_is_the_first_of_its_kind(world: Experience) -> None:
