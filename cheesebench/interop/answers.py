@@ -1,4 +1,4 @@
-"""The verdict on one task, and how a cell becomes one."""
+"""The verdict on one task, which may be a judged cell."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ from cheesebench.statistics import CellResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskVerdict:
-    """The answer on one task; scores are proportions, or in the units of ``limits``.
-    ``rate`` is the mean of the subjects' means.
+    """The answer on one task. Scores are proportions, or in the unit of ``verdict``'s
+    ``limits``. ``rate`` is the mean of the subjects' means.
     """
 
     task: str
     answer: str
-    """``better``, ``worse``, ``no loss of ...`` or ``undecided`` of two models; a
-    verdict (``PASS``, ...) against a value or the animals.
+    """Two models are ``better``, ``worse``, ``no loss of ...`` or ``undecided``.
+    Against a value or the animals, the answer is a verdict (``PASS``, ...).
     """
     reason: str
     subjects: int
     rate: float | None
     against: float | None
-    """What the rate is compared with: the other model's mean, the given value, or the
-    animals' value.
+    """The number that the rate is compared with: the other model's mean, the given
+    value, or the animals' value.
     """
     interval: tuple[float, float] | None
     """95 % interval: of the difference if there are two models, otherwise of the
     mean.
     """
     p_value: float | None = None
-    """P value of this task alone; against a value or the animals, 1 / evidence."""
+    """P value of this task alone. Against a value or the animals it is 1 / evidence."""
     adjusted_p: float | None = None
-    """P value for two models after Holm's correction over tasks, which decides."""
+    """P value for two models after Holm's correction over tasks, which decides;
+    otherwise None.
+    """
     detectable: float | None = None
     """The difference of two models that this number of pairs would detect with a power
     of 80 %; None against a value or the animals.

@@ -1,5 +1,6 @@
-"""A guard for an ASGI application that has none. It checks hosts and origins as for our
-pages, limits bodies, and keeps any client from holding all sessions.
+"""Guards an ASGI application that has no guard of its own. Hosts and origins are
+checked as for CheeseBench's pages, bodies have a limit, and no client can hold all
+sessions.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Application = Callable[[Any, Receive, Send], Awaitable[None]]
 
 #: Maximum size of a body or of a message, in bytes. A model's reply is shorter.
 LARGEST = 1_000_000
-#: Seconds in which a body must arrive.
+#: Timeout of a request's body, in seconds.
 PATIENCE = 15.0
 _GARBAGE = "The body is not a JSON object, or has an invalid number or character."
 
@@ -35,7 +36,7 @@ class RefusedError(Exception):
 
 @dataclass
 class AsgiGuard:
-    """An application behind its guard.
+    """An application behind a guard.
 
     ``door`` knows the hosts under which the application may be requested. A client (an
     address) may have at most ``each`` WebSockets at once.
@@ -123,7 +124,7 @@ async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
     except TimeoutError:
         raise RefusedError(408, "The request is incomplete.") from None
     if not fits:
-        raise RefusedError(413, f"A request has at most {LARGEST:,} bytes.")
+        raise RefusedError(413, f"A request may have at most {LARGEST:,} bytes.")
     return bytes(body)
 
 
@@ -146,7 +147,7 @@ def _check_json(text: str | bytes) -> None:
 
 def _readable(receive: Receive, send: Send) -> Receive:
     """Return ``receive`` without messages that are not JSON objects. The client gets an
-    error for each of these.
+    error for each such message.
     """
 
     async def next_message() -> Message:

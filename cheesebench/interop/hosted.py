@@ -1,8 +1,8 @@
 """Subjects whose replies come from another program, call by call: an OpenEnv client, or
 a model of Inspect.
 
-Agent, trial loop and records are those of a run, so equal seeds and replies give equal
-records.
+Agent, trial loop and records are the same as in a run, so equal seeds and replies give
+equal records.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Hosted:
     def converse(
         self, seed: int, subject: int, asker: Asker
     ) -> AsyncGenerator[Trial, None]:
-        """Run one subject, yielding each finished trial; ``asker``
-        returns its replies.
+        """Run one subject, and yield each finished trial. ``asker`` returns the model's
+        replies.
         """
         context = SubjectContext(
             plugins=self.plugins, plan=self.plan, seed=seed, subject=subject
@@ -63,8 +63,8 @@ def hosted(
     subjects: int | None = None,
     trials: int | None = None,
 ) -> list[Hosted]:
-    """Return the cells of ``model`` on protocols (names, files or folders; by default
-    the nine), as a run has them.
+    """Return the cells that a run of ``model`` would have on ``protocols``, which are
+    names, files or folders (default: the nine).
 
     Raises CheeseBenchError for an unknown name, or an impossible setting or view.
     """
@@ -121,7 +121,9 @@ def life_from_json(life: Mapping[str, Any]) -> tuple[CellPlan, list[TrialRecord]
 
 
 def judge_lives(lives: Iterable[Mapping[str, Any]]) -> list[CellResult]:
-    """Judge the cells of such lives. Subjects without a life count as missing."""
+    """Judge the cells of these lives (``life_to_json``). Subjects without a life count
+    as missing.
+    """
     found: dict[CellPlan, list[TrialRecord]] = {}
     for plan, records in map(life_from_json, lives):
         found.setdefault(plan, []).extend(records)
@@ -134,8 +136,8 @@ def _handed_over(request: ChatRequest) -> Generator[ChatRequest, ChatReply, Chat
 
 
 class Turns(Asker):
-    """One subject, turn by turn, without an event loop: ``request`` is its pending
-    call, and ``reply`` continues after it.
+    """Runs one subject turn by turn, without an event loop. ``request`` is the pending
+    call, and ``reply`` answers it.
     """
 
     def __init__(self, cell: Hosted, seed: int, subject: int) -> None:

@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 
 def write_inspect(path: Path, log: RunLog, plan: CellPlan) -> int:
-    """Write one cell; return the number of samples."""
+    """Write one cell, and return the number of samples."""
     spec, step = (
         _spec(log, plan),
         {"solver": plan.agent or plan.model, "params": dict(plan.settings)},
@@ -216,8 +216,8 @@ def _event(name: str, kind: str, number: int, created: str, seconds: float) -> J
 def _calls(
     name: str, plan: CellPlan, calls: Sequence[CallRecord], created: str
 ) -> Iterator[Json]:
-    """Yield an event for each call. The events follow each other from the beginning of
-    the run, because the log has no times of calls.
+    """Yield an event for each call. The events follow one another from the start of the
+    run, because the log does not record when calls were made.
     """
     seconds = 0.0
     for number, call in enumerate(calls):

@@ -1,10 +1,10 @@
-"""Every protocol as a task of Inspect AI: ``inspect eval cheesebench/t_maze --model
-openai/gpt-4o``.
+"""Offers every protocol as a task of Inspect AI: ``inspect eval cheesebench/t_maze
+--model openai/gpt-4o``.
 
 A sample is one subject with all its trials, or one conversation. Its score is the
-proportion of its judged trials that succeeded or, if a measure is judged, the mean of
-that measure. The metrics ``PASS`` and ``FAIL`` are the proportions of cells with these
-verdicts.
+proportion of its judged trials that succeeded or, if a measure is judged, the measure's
+mean, placed on its range from the worse end (0) to the better one (1). The metrics
+``PASS`` and ``FAIL`` are the proportions of cells with these verdicts.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def protocol(
     edition: str | None = None,
     settings: dict[str, Any] | None = None,
 ) -> Task:
-    """Return the task of a protocol, given by its name or its file. ``settings`` are
-    those of the agent.
+    """Return the task for a protocol. ``protocol`` is a name or a file, and
+    ``settings`` are settings of the agent.
     """
     cells = hosted(
         [protocol], edition=edition, model=str(model.get_model()), agent=agent, settings=settings, view=view,
@@ -88,7 +88,7 @@ def protocol(
 
 
 class _Asker(Asker):
-    """The model of an evaluation, asked for one subject. The last prompt and reply
+    """Asks the evaluation's model on behalf of one subject. The last prompt and reply
     become the sample's conversation.
     """
 
@@ -187,7 +187,7 @@ def _share_of(verdict: Verdict) -> Metric:
 
 @metric  # type: ignore[untyped-decorator]
 def PASS() -> Metric:  # noqa: N802 - what people see
-    """Return the share of cells with the verdict PASS; most tasks have one cell."""
+    """Return the share of cells with the verdict PASS. Most tasks have one cell."""
     return _share_of(Verdict.PASS)
 
 
@@ -212,7 +212,7 @@ def success() -> Scorer:
             if one.scored
         ]
         ends = ", ".join(str(one.outcome) for one in records)
-        # Inspect needs a number also of a subject without a trial that counts. The
+        # Inspect needs a number even for a subject without a trial that counts. The
         # metrics PASS and FAIL judge by the records, which do not count it as failed.
         value = counted[0] if counted else 0.0
         return Score(value=value, explanation=ends, metadata=life)
@@ -220,7 +220,8 @@ def success() -> Scorer:
     return score
 
 
-# Inspect puts a function's package before the task's name. A partial function has none.
+# Inspect puts a function's package before the task's name. A partial function has no
+# package, so the name stays as it is.
 task(name="cheesebench/protocol")(partial(protocol))
 for _stem in Catalogue(installed_plugins().protocol_directories).files:
     if "." not in _stem:  # Editions are selected by a parameter.

@@ -1,5 +1,5 @@
-"""Protocols as an OpenEnv environment: an episode is a trial or a whole life of one
-subject, for which a client answers.
+"""Serves protocols as an OpenEnv environment. An episode is a trial or the whole life
+of one subject, for which a client answers.
 
 The client gets the prompts of the same agent as in a run, and replies in text or with
 the agent's tool.
@@ -57,7 +57,9 @@ class Reply(Action):  # type: ignore[misc]
 
 
 class Prompt(Observation):  # type: ignore[misc]
-    """The model's prompt as a whole, and its last message, which has the new part."""
+    """The model's whole prompt (``messages``), and its last message, which has the new
+    part (``prompt``).
+    """
 
     messages: list[dict[str, str]] = Field(default_factory=list)
     prompt: str = ""
@@ -68,8 +70,8 @@ class Prompt(Observation):  # type: ignore[misc]
 
 
 class LifeState(State):  # type: ignore[misc]
-    """Which life is led. With the split ``test`` it is a life of ``pytest --seed
-    SEED``.
+    """The life that a session runs. In the split ``test`` it is a life of ``pytest
+    --seed SEED``.
     """
 
     protocol: str = ""
@@ -80,8 +82,8 @@ class LifeState(State):  # type: ignore[misc]
 
 
 class Served:
-    """State shared by all sessions of a server. Lives are numbered over all of them,
-    and cycle through the protocols.
+    """State shared by all sessions of a server. Lives are numbered across sessions, and
+    cycle through the protocols.
     """
 
     def __init__(
@@ -120,8 +122,8 @@ async def _mistake(request: Any, error: CheeseBenchError) -> Any:
 
 
 def forgiving(app: Any) -> Any:
-    """Return ``app`` wrapped so that a client that leaves in the middle of a life
-    prints no traceback (of 60 lines).
+    """Return ``app`` wrapped so that no traceback (of 60 lines) is printed when a
+    client leaves in the middle of a life.
 
     The traceback comes from OpenEnv, which tells the client about the failed connection
     over this very connection.
@@ -179,10 +181,11 @@ class CheeseBench(Environment):  # type: ignore[misc]
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **options: Any
     ) -> Prompt:
-        """Begin an episode. Without options, it is the next trial of this life if
-        episodes are trials; otherwise the next life.
+        """Begin an episode. Without options, it is the next life or, if episodes are
+        trials, the next trial of the present life.
 
-        ``split`` is train or test; ``seed``, ``subject`` and ``protocol`` name a life.
+        ``split`` is ``train`` or ``test``. ``seed``, ``subject`` and ``protocol``
+        choose a life.
         """
         if (
             not options

@@ -1,5 +1,5 @@
-"""Verdicts on CheeseBench's own runs, in the form of verdicts on scores of other
-programs.
+"""Verdicts on CheeseBench's own runs, in the same form as verdicts on other programs'
+scores.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def judge_runs(
     value: float | None,
     results: Path,
 ) -> tuple[list[answers.TaskVerdict], list[str]] | None:
-    """Return the verdicts on a run of CheeseBench, alone or against another one, and
+    """Return the verdicts on a run of CheeseBench, alone or against another run, and
     sentences on replayed trials. Return None if ``first`` is not such a run.
 
     A run is given as an object, by its id in ``results``, or by its directory or file.
     Raises RunLogError for a missing run, and OptionError if a run is to be compared
-    with something that is not one.
+    with something else.
     """
     given = [one for one in (first, second) if one is not None]
     logs = [_log(one, results) for one in given]
@@ -64,7 +64,9 @@ def _shown(given: object) -> str:
 
 
 def _log(given: str | PathLike[str] | Iterable[Any], results: Path) -> Path | None:
-    """Return the log of a run; None for anything else that is there."""
+    """Return the log file of a run, or None for anything else that exists. Raises
+    RunLogError if nothing has that name.
+    """
     if not isinstance(given, str | PathLike):
         return None
     path, name = Path(given), log_file.FILE_NAME

@@ -48,8 +48,8 @@ MOST_NAMES = 10_000
 #: Maximum number of objects and lists, and of values, in one piece of JSON. In memory,
 #: each takes up to 60 times its size in the file.
 MOST_OBJECTS, MOST_VALUES = 500_000, 2_000_000
-#: The same limits, and a maximum size in bytes, for all lines of a log together. So
-#: much takes some ten seconds to read.
+#: The same limits, and a maximum size in bytes, for all lines of a log together. A log
+#: of this size takes about ten seconds to read.
 ALL_OBJECTS, ALL_VALUES, ALL_BYTES = 20_000_000, 100_000_000, 2**30
 #: The scores that lm-eval may have written into old files, which do not list their
 #: scores.
@@ -57,10 +57,10 @@ _METRICS = ("acc", "acc_norm", "exact_match")
 _decode = json.JSONDecoder().decode
 # RuntimeError is raised if the file is encrypted.
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
-#: Compressions that Inspect uses: none, Deflate, Zstandard. Python unpacks others as a
-#: whole, whatever size is asked for.
+#: Compressions that Inspect uses: none, Deflate, Zstandard. Python unpacks other
+#: formats as a whole, whatever size is asked for.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93)
-#: Inspect's grades.
+#: Inspect's grades -> scores.
 GRADES = {
     "C": 1.0,
     "I": 0.0,
@@ -74,8 +74,8 @@ GRADES = {
 FORMATS = "an Inspect log (.eval), samples_*.jsonl of lm-eval, a *_samples.jsonl of Every Eval Ever, or a CSV file"
 
 
-#: One score: task; paired unit (the item, or its cluster); item; name of the score;
-#: value; and place in the file (file, and perhaps line and column).
+#: One score: its task, its subject (the item, or its cluster), its item, its name, its
+#: value, and its place (file, and perhaps line and column).
 Row = tuple[str, str, str, str, object, tuple[object, ...]]
 
 
@@ -87,7 +87,7 @@ def _numbering() -> defaultdict[tuple[str, str], int]:
 
 @dataclass(slots=True)
 class Items:
-    """The scores of one task, in any order; an item has one for each repeat."""
+    """The scores of one task, in any order. An item has one score per repeat."""
 
     index: dict[tuple[str, str], int] = field(default_factory=_numbering)
     """(subject, item) -> its number, in the log's order."""
@@ -101,7 +101,7 @@ class Items:
 
     def sums(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return, for each item, the sum of its scores, their number, and the number of
-        missing ones.
+        missing scores.
         """
         import numpy as np
 
@@ -115,7 +115,7 @@ class Items:
 
     @property
     def missing(self) -> int:
-        """Number of scores that are empty, or no number."""
+        """Number of missing scores."""
         return sum(map(math.isnan, self._scores))
 
 
@@ -143,8 +143,8 @@ class Scores:
     path: str
     tasks: dict[str, Items] = field(default_factory=dict)
     lives: list[Mapping[str, Any]] = field(default_factory=list)
-    """Subjects of our own tasks of Inspect, with their
-    plans; see ``interop.hosted``.
+    """Subjects of CheeseBench's own Inspect tasks, with their plans
+    (``interop.hosted``).
     """
 
 
@@ -155,12 +155,12 @@ def read_scores(
     cluster: str | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
 ) -> Scores:
-    """Return the scores in a log, a file, or a directory of them, each scaled from
-    ``limits`` to 0 to 1; or those of a data frame or a list.
+    """Return the scores in a log, a directory of logs, a data frame or a list. They are
+    scaled from ``limits`` to the range from 0 to 1.
 
-    ``score`` names one of several scores, ``cluster`` the field of an item's metadata
-    by which items are clustered. Raises OptionError for anything that is not such a
-    log, and for a score beyond the limits.
+    ``score`` names one of several scores. ``cluster`` names the field of the items'
+    metadata, or the column of a data frame, by which items are clustered. Raises
+    OptionError for anything that is not such a log, and for a score beyond the limits.
     """
     is_path = isinstance(given, str | PathLike)
     path = Path(given) if isinstance(given, str | PathLike) else Path("these scores")
@@ -208,7 +208,7 @@ class _TooLargeError(Exception):
 
 
 class _Reading:
-    """A log as far as it has been read."""
+    """The part of a log that has been read so far."""
 
     def __init__(
         self, path: Path, score: str | None, limits: tuple[float, float]
@@ -294,9 +294,9 @@ class Numbers(dict[object, float]):
         try:
             return self[value]
         except OverflowError as error:
-            ends = f"{self._low:g} to {self._high:g}"
+            ends = f"{self._low:g} and {self._high:g}"
             raise OptionError(
-                f"{where}: the score {error.args[0]:g} is not from {ends}. Give --range."
+                f"{where}: the score {error.args[0]:g} is not between {ends}. Give --range."
             ) from None
         except (TypeError, ValueError):
             raise OptionError(
@@ -350,7 +350,7 @@ def _rows(
             yield from _of_lines(path, lines, cluster)
     else:
         raise ValueError(
-            "its name does not say what it is"
+            "its name has an unknown ending"
             if path.exists()
             else "there is no such file"
         )
@@ -367,7 +367,9 @@ def _of_csv(path: Path) -> Iterator[Row]:
         for name in ("subject", "item"):
             if "" in own[name]:
                 line, column = lines[own[name].index("")], header.index(name) + 1
-                raise TableError(line, column, f"The cell of '{name}' is empty.")
+                raise TableError(
+                    line, column, f"The column '{name}' is empty in this line."
+                )
         tasks = (one or "all items" for one in own.get("task", repeat("", len(lines))))
         places = zip(repeat(path), lines, repeat(header.index("score") + 1))
         yield from zip(
@@ -376,15 +378,16 @@ def _of_csv(path: Path) -> Iterator[Row]:
 
 
 def _held(given: Any, score: str | None, cluster: str | None) -> Iterator[Row]:
-    """Yield the scores of a data frame with the columns of a CSV file, or those of a
-    list. Without columns for them, a row is an item, and an item a subject.
+    """Yield the scores of a data frame with the same columns as a CSV file, or of a
+    list. Without a column for items, each row is an item. Without a column for
+    subjects, each item is a subject.
     """
     name = score or "score"
     if hasattr(given, "columns"):
         columns = _columns(given, name, cluster)
     elif cluster is not None:
         raise OptionError(
-            f"--cluster {cluster}: there is no column in a list. Give a data frame."
+            f"--cluster {cluster}: a list has no columns. Give a data frame."
         )
     else:
         columns = {"score": given}
@@ -398,8 +401,8 @@ def _held(given: Any, score: str | None, cluster: str | None) -> Iterator[Row]:
 
 
 def _columns(frame: Any, score: str, cluster: str | None) -> dict[str, Any]:
-    """Return the columns of a data frame by what they hold. Raise OptionError for one
-    that is absent, or spelt with capitals.
+    """Return the columns of a data frame by what they hold. Raise OptionError for a
+    column that is absent, or spelt with capitals.
     """
     names = {"score": score, "subject": cluster or "subject"}
     names |= {name: name for name in ("task", "item")}
@@ -433,8 +436,8 @@ def _check_names(header: Sequence[str]) -> None:
 
 
 def _regular(path: Path) -> IO[bytes]:
-    """Open a file if it is a regular one. Reading from any other could block, or never
-    end.
+    """Open a regular file. Raise OSError for any other file, because reading it could
+    block, or never end.
     """
     read_bytes(path, 0)
     return path.open("rb")
@@ -451,11 +454,11 @@ def _loads(content: bytes) -> Any:
                 f"one piece of its JSON has more than {MOST_OBJECTS:,} objects and lists, or {MOST_VALUES:,} values"
             )
     try:
-        # This parser takes half of the time of the other one.
+        # This parser takes half as long as the standard library's.
         return from_json(content, cache_strings="keys")
     except ValueError:
-        # Text that the fast parser rejects may still be JSON: lone surrogates, or deep
-        # nesting.
+        # Text that the fast parser rejects may still be JSON: it may have lone
+        # surrogates, or be deeply nested.
         return _decode(content.decode("utf-8", "surrogatepass"))
 
 
@@ -463,7 +466,7 @@ def _objects_and_commas(content: bytes) -> tuple[int, int]:
     import numpy as np
 
     codes = np.frombuffer(content, np.uint8)
-    # This finds [ as well as {, whose codes differ in this bit.
+    # The bit 0x20 is the only difference between [ and {, so both are found.
     objects = (codes | 0x20) == ord("{")
     return int(np.count_nonzero(objects)), int(np.count_nonzero(codes == ord(",")))
 
@@ -537,7 +540,7 @@ def _of_inspect(
             nonlocal left
             most = min(left, LONGEST)
             if file.getinfo(name).compress_type not in _COMPRESSIONS:
-                raise ValueError("its compression is none of Inspect's")
+                raise ValueError("Inspect does not use its compression")
             with file.open(name) as member:
                 content = member.read(most + 1)
             left -= len(content)

@@ -43,8 +43,8 @@ _PROPORTION = {
 
 
 def _judged(log: RunLog) -> Iterator[tuple[CellPlan, CellResult]]:
-    """Yield the cells that have a rate. Controls are left out, because their scores are
-    not a model's.
+    """Yield the cells that have a rate. Controls are left out, because their scores do
+    not describe the model alone.
     """
     for plan in log.plans():
         result = judge_sample(plan, draw_sample(plan, log.trials_by_subject(plan)))
@@ -198,8 +198,8 @@ def _instance(plan: CellPlan, sample: Json) -> Json:
 
 
 def write_hugging_face(directory: Path, log: RunLog, dataset: str) -> Iterator[Path]:
-    """Write the contents of the folder ``.eval_results`` of a model's repository on the
-    Hub: a file for each model and view.
+    """Write a file for each model and view, for the folder ``.eval_results`` of the
+    model's repository on the Hub. Yield the files.
     """
     files: dict[Path, list[Json]] = {}
     for plan, result in _judged(log):
@@ -221,8 +221,8 @@ def write_hugging_face(directory: Path, log: RunLog, dataset: str) -> Iterator[P
 
 
 def write_psych_ds(directory: Path, source: Source) -> Path:
-    """Write the trials of people and models as a Psych-DS data set; return its
-    description.
+    """Write the trials of people and models as a Psych-DS data set, and return the file
+    that describes it.
     """
     table, manifest = TABLES["trials"], source.log.manifest
     study = re.sub(r"[^A-Za-z0-9]", "", manifest["run_id"]) or "run"

@@ -3,8 +3,9 @@ against a value.
 
 The statistics are those of runs (``statistics.comparison``, ``statistics.betting``).
 Two models are compared by a sign-flip test over paired subjects, with Holm's correction
-over tasks. A value is tested by a bet tuned to the number of subjects, whose wealth
-must grow 20-fold times the number of tasks.
+over tasks. A mean is compared with a value by a bet that is tuned to the number of
+subjects. The evidence (the growth of the bet's wealth) must reach 20 to 1 times the
+number of tasks.
 """
 
 from __future__ import annotations
@@ -44,22 +45,22 @@ if TYPE_CHECKING:
 
 #: Power for the smallest detectable difference.
 POWER = 0.8
-#: A larger number of needed subjects is not reported.
+#: Maximum number of needed subjects that is reported.
 MOST_NEEDED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ScoreVerdict(tables.Tabular):
-    """The answers of all tasks, and the parts that were left out."""
+    """The answers on all tasks, and notes on what was left out."""
 
     tasks: tuple[answers.TaskVerdict, ...]
     notes: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each task; ``low`` and ``high`` are the 95 % interval of
-        ``rate`` or, of two models, of the difference. ``model``, ``other_model`` and
-        ``protocol`` are those of runs; ``p_holm``, which decides between two models, is
-        ``p`` after Holm's correction.
+        """Return a row for each task. ``low`` and ``high`` are the 95 % interval of
+        ``rate`` or, for two models, of the difference. Only runs have a ``model``, an
+        ``other_model`` and a ``protocol``. ``p_holm``, which decides between two
+        models, is the p value after Holm's correction.
         """
         return [
             {
@@ -120,20 +121,21 @@ def verdict(
 
     Parameters:
         first: An Inspect log, lm-eval's ``samples_*.jsonl``, a ``*_samples.jsonl`` of
-            Every Eval Ever, a CSV file with
-            the columns subject, item and score (and task), a directory of such logs, or
-            a run of our own (as such, or by its id, directory or file). Also a data
-            frame with such columns (without subject and item, each row is one), or a
-            list of scores, one for each subject.
+            Every Eval Ever, a CSV file with the columns subject, item and score (and
+            task), a directory of such logs, or a run of CheeseBench (a ``Run``, an id,
+            a directory or a file). Also a data frame with these columns (without item
+            and subject, each row is an item and a subject of its own), or a list of
+            scores, one for each subject.
         second: Another of these, with the same items.
-        value: The number that the mean score is compared with instead.
-        score: The score that is compared where items have several.
-        cluster: Field of the items' metadata, or column of a data frame: items that
-            share it are one subject.
+        value: The number to compare the mean score with, instead of ``second``.
+        score: The score to compare, where items have several.
+        cluster: Field of the items' metadata, or column of a data frame. Items with the
+            same value in it are one subject.
         limits: The lowest and the highest score that an item can have.
-        results: Where runs are looked up by their ids.
+        results: The directory in which runs are found by their ids.
 
-    Raises: OptionError: For what cannot be read or paired. The message names a remedy.
+    Raises OptionError for scores that cannot be read or paired. The message names a
+    remedy.
     """
     if second is not None and value is not None:
         raise OptionError("Give either a second log or a value, not both.")
@@ -158,7 +160,7 @@ def verdict(
         return _own(read(first))
     if not low < value < high:
         raise OptionError(
-            f"--value {value:g}: no mean can be beyond it. Give a number between {low:g} and {high:g}."
+            f"--value {value:g}: no mean can lie on the other side of it. Give a number between {low:g} and {high:g}."
         )
     own, bar = read(first), (value - low) / (high - low)
     return ScoreVerdict(
@@ -173,14 +175,14 @@ def verdict(
 def _own(scores: Scores) -> ScoreVerdict:
     if not scores.lives:
         raise OptionError(
-            f"{scores.path} is to be compared with something. Give a second log, or --value."
+            f"There is nothing to compare {scores.path} with. Give a second log, or --value."
         )
 
     try:
         cells = judge_lives(scores.lives)
     except NOT_AS_WRITTEN as error:
         raise OptionError(
-            f"{scores.path} has lives that are damaged: {quoted(str(error), 200)}."
+            f"{scores.path} has damaged lives: {quoted(str(error), 200)}."
         ) from None
     return ScoreVerdict(
         tasks=tuple(answers.answer_of(one, one.plan.label) for one in cells)
@@ -188,7 +190,7 @@ def _own(scores: Scores) -> ScoreVerdict:
 
 
 class _Units(NamedTuple):
-    """The lowest and the highest score, which are computed with as 0 and 1."""
+    """The lowest and the highest score. Computations place them at 0 and 1."""
 
     low: float
     high: float
@@ -237,10 +239,10 @@ def _compared(first: Scores, second: Scores, units: _Units) -> ScoreVerdict:
 
 
 class Means(NamedTuple):
-    """Mean scores: of a subject over its items, and of an item over its repeats."""
+    """Mean scores of subjects (over their items), or of items (over their repeats)."""
 
     plain: Floats
-    """Means over the items with a score; NaN without such items."""
+    """Means over the known scores; NaN without one."""
     low: Floats
     """The same means if all missing scores were 0."""
     high: Floats
@@ -281,7 +283,7 @@ def _numbered(pairs: Iterable[tuple[str, str]]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Two models on the items of one task that both have."""
+    """Two models, compared on the items of one task that both have."""
 
     task: str
     rates: tuple[float, float]
@@ -311,7 +313,9 @@ class _Pairs:
         if answer == "undecided":
             reason += f" This many pairs detect a difference of {units.gap_said(seen, signed=False)} in 4 of 5 cases."
             if found.p_value is not None and found.p_value < ALPHA:
-                reason += " Missing scores, or the number of tasks, leave it open."
+                reason += (
+                    " Missing scores, or the number of tasks, leave the answer open."
+                )
         return answers.TaskVerdict(
             task=self.task, answer=answer, reason=reason, subjects=len(own), rate=units.value(rate),
             against=units.value(against), interval=limits, p_value=found.p_value,
@@ -385,15 +389,15 @@ def _missing(scores: Scores) -> Iterator[str]:
         if missing := items.missing:
             yield (
                 f"{name}: {plural(missing, 'score')} of {scores.path} missing (empty, or no finite number): counted "
-                "against and for."
+                "once as the lowest and once as the highest score."
             )
 
 
 def _judged(
     task: str, items: Items, bar: float, goal: float, units: _Units
 ) -> answers.TaskVerdict:
-    """Judge the mean against a bar, by a bet on the number of subjects, which is fixed
-    before a log is read.
+    """Judge the mean against a bar, by a bet that is tuned to the number of subjects.
+    This number is fixed before a log is read.
     """
     import numpy as np
 
@@ -415,9 +419,11 @@ def _judged(
         f"{odds(math.exp(min(largest, 100)))}, {odds(goal)} decides, {plural(count, 'subject')}."
     )
     if count < LEAST_SUBJECTS:
-        reason += " One subject says nothing about the model: give each item a subject of its own, if they are independent."
+        reason += " One subject says nothing about the model: give each item a subject of its own, if items are independent."
     elif answer == "INCONCLUSIVE" and (more_items := _needed(means, bar, wanted)):
-        reason += f" A new log of {more_items:,} would decide it in 4 of 5 cases."
+        reason += (
+            f" A new log of {more_items:,} subjects would decide it in 4 of 5 cases."
+        )
     return answers.TaskVerdict(
         task=task,
         answer=answer,
@@ -432,7 +438,7 @@ def _judged(
 
 def _needed(means: Floats, bar: float, wanted: float) -> int | None:
     """Return the number of subjects with which a new log would decide with a
-    probability of ``POWER``, or None above ``MOST_NEEDED``.
+    probability of ``POWER``, or None if it needs more than ``MOST_NEEDED``.
 
     Both means, of this log and of the new one, are uncertain by their standard error.
     """
