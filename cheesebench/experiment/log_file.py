@@ -1,5 +1,5 @@
-"""The file of a run log: its tables, and functions that write and read rows, and open
-logs that may be hostile.
+"""The file of a run log: its tables, and functions that read and write rows, and that
+open logs even if these may be hostile.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ CREATE TABLE trials (  -- the trials: one row each, written in one transaction w
     trial INTEGER NOT NULL,  -- number of the trial in the life, from 0
     block TEXT NOT NULL,  -- block of the schedule
     session INTEGER NOT NULL,  -- number of the session in the life, from 1
-    outcome TEXT,  -- the protocol's name of the end (timeout at the step limit)
+    outcome TEXT,  -- the protocol's name for how the trial ended (timeout at the step limit)
     success INTEGER,  -- 1 or 0 (NULL if the protocol declares no success, or the trial is missing)
     compared INTEGER NOT NULL,  -- 1 if the reference is about this kind of trial
     reward REAL NOT NULL,  -- sum of all rewards of the trial
-    steps INTEGER NOT NULL,  -- number of steps, including those in which the subject only waited
+    steps INTEGER NOT NULL,  -- number of steps, including steps on which the subject only waited
     path_length INTEGER NOT NULL,  -- number of steps to another square
     bumps INTEGER NOT NULL,  -- number of FORWARDs that did not move the subject
-    actions TEXT NOT NULL,  -- one letter for each step: F, L, R, S, or a point if the subject was frozen and not asked
+    actions TEXT NOT NULL,  -- one letter for each step: F, L, R, S, or a full stop if the subject was frozen and not asked
     counters TEXT NOT NULL,  -- JSON: counters of the protocol
     measures TEXT NOT NULL,  -- JSON: measures of the protocol
     variables TEXT NOT NULL,  -- JSON: values of the protocol's variables at the end
@@ -110,21 +110,21 @@ CREATE TABLE calls (  -- the calls to models: one row each, written as soon as t
     call INTEGER NOT NULL,  -- number of the call in the trial, from 0
     digest TEXT NOT NULL,  -- digest of the whole prompt and all parameters, which must be the same in a resumed run
     system TEXT NOT NULL,  -- the system prompt, as a key of texts
-    asked TEXT NOT NULL,  -- the last message (those before it come from earlier calls: cheesebench show prints them)
+    asked TEXT NOT NULL,  -- the last message of the prompt (earlier messages come from earlier calls; cheesebench show prints them)
     reply TEXT NOT NULL,  -- the reply without its reasoning
     reasoning TEXT NOT NULL,  -- the part that the server (or a tag) marks as reasoning
     finish TEXT NOT NULL,  -- how the reply ended: stop, length (cut off at the token limit), unread (the server could not read the tool call) or other
     fault TEXT NOT NULL,  -- why there is no reply, if the call was refused because of its content
     served_by TEXT NOT NULL,  -- the model that the server names
-    prompt_tokens INTEGER NOT NULL,  -- tokens of the prompt as the server counts them, cached ones included
-    completion_tokens INTEGER NOT NULL,  -- tokens of the reply, reasoning included
-    cached_tokens INTEGER NOT NULL,  -- tokens of the prompt that came from a cache
-    reasoning_tokens INTEGER NOT NULL,  -- tokens of the reply that are reasoning
+    prompt_tokens INTEGER NOT NULL,  -- prompt tokens as the server counts them, cached ones included
+    completion_tokens INTEGER NOT NULL,  -- reply tokens, reasoning included
+    cached_tokens INTEGER NOT NULL,  -- prompt tokens that came from a cache
+    reasoning_tokens INTEGER NOT NULL,  -- reply tokens that are reasoning
     cost REAL,  -- cost in dollars (NULL if no price is known)
     seconds REAL NOT NULL,  -- duration of the attempt that was answered
     attempts INTEGER NOT NULL,  -- number of attempts, retries included
-    written_tokens INTEGER NOT NULL,  -- tokens of the prompt that were put into a cache, if this has a price of its own
-    malformed INTEGER NOT NULL  -- number of attempts whose answer was no reply: no JSON, the wrong shape, a tool call
+    written_tokens INTEGER NOT NULL,  -- prompt tokens that were put into a cache, if this has a price of its own
+    malformed INTEGER NOT NULL  -- number of attempts whose answer was not a usable reply: no JSON, the wrong shape, a tool call
 ) STRICT;
 CREATE UNIQUE INDEX calls_by_life ON calls (model, protocol, view, variant, subject, trial, call);
 CREATE TABLE texts (  -- long texts that many calls share
@@ -132,7 +132,7 @@ CREATE TABLE texts (  -- long texts that many calls share
     text TEXT NOT NULL  -- the text as it was sent
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE journal (  -- what happened to the run
-    id INTEGER PRIMARY KEY,  -- number of the entry, in the order of time
+    id INTEGER PRIMARY KEY,  -- number of the entry, in order of time
     time TEXT NOT NULL,  -- time in UTC
     kind TEXT NOT NULL,  -- created, started, set, finished, closed, server, retry, unread, warning, error, traceback
     text TEXT NOT NULL,  -- text for people
@@ -150,8 +150,9 @@ PRAGMA user_version = {FORMAT};
 """  # noqa: E501  # a line is a column
 
 
-#: Maximum number of trials of a life, and of a cell. Both are far above any real
-#: number. They must be finite, because the gaps of unfinished lives are filled.
+#: ``MOST_OF_LIFE``: maximum number of trials of a life. ``MOST_TRIALS``: maximum number
+#: of trials of a cell. Both are far above any real number. There must be a limit,
+#: because the trials that an unfinished life lacks are filled in.
 MOST_OF_LIFE, MOST_TRIALS = 10**5, 10**7
 
 #: Keys that every manifest has, with their types.
@@ -184,7 +185,7 @@ def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
 @lru_cache(maxsize=4096)
 def read_plan(text: str) -> CellPlan:
     """Return the plan that a JSON object describes. Raise ValueError, with the reason,
-    if it is no plan.
+    if it does not describe a plan.
     """
     values = json.loads(text)
     variant = Variant.parse(values.pop("variant"))
@@ -228,8 +229,8 @@ _MAPPINGS = frozenset({"counters", "measures", "variables", "tally"})
 
 
 def row_digest(table: str, values: Iterable[Any]) -> int:
-    """Return the digest of a row. It is the same for the values that are written and
-    for those that are read.
+    """Return the digest of a row. It is the same for values to be written and for the
+    same values as SQLite returns them.
     """
     parts = [table.encode()]
     for value in values:
@@ -247,7 +248,7 @@ def row_digest(table: str, values: Iterable[Any]) -> int:
 
 @cache
 def tables() -> Mapping[str, tuple[str, ...]]:
-    """Return the columns of every table of which the digest is made."""
+    """Return the columns of every table that enters the log's digest."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(SCHEMA)
         names = [
@@ -365,10 +366,10 @@ _NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
 
 
 def check_plain(directory: Path) -> None:
-    """Raise RunLogError unless ``directory`` holds plain files and directories only.
+    """Raise RunLogError unless ``directory`` holds only plain files and directories.
 
-    A write through a link would change a file elsewhere. To open a FIFO for writing
-    blocks until someone reads it, possibly forever.
+    A write through a link would change a file elsewhere. Opening a FIFO for writing
+    blocks until a process reads it, possibly forever.
     """
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
         try:
@@ -420,12 +421,11 @@ def inside(directory: Path, name: str) -> Path:
 
 
 FILE_NAME = "run.sqlite"
-#: Name that stands for the latest run on a command line.
+#: The name that stands for the latest run on a command line.
 LATEST = "latest"
-#: A file beside the log, locked by the session that runs it.
+#: The name of the file beside the log that the session locks while it runs.
 LOCK_NAME = "session.lock"
-#: Seconds to wait for the lock. The wait is needed because ``is_claimed`` holds the
-#: lock for a moment.
+#: Seconds to wait for the lock, because ``is_claimed`` holds it for a moment.
 _CLAIM_PATIENCE = 0.5
 #: The write-ahead log is merged into the file when it has this many pages (32 MB). All
 #: writers wait for the disk while this happens.
@@ -446,8 +446,8 @@ INSERT_JOURNAL = "INSERT INTO journal (time, kind, text, model, protocol, view, 
 
 @contextmanager
 def errors_explained(path: Path) -> Iterator[None]:
-    """Convert errors of SQLite and the operating system about ``path`` to RunLogErrors
-    with a remedy.
+    """Convert errors of SQLite and of the operating system to a RunLogError about
+    ``path``, with a remedy.
     """
     try:
         yield
@@ -457,8 +457,8 @@ def errors_explained(path: Path) -> Iterator[None]:
 
 @contextmanager
 def damage_explained(path: Path) -> Iterator[None]:
-    """While rows of ``path`` are made into records, convert errors to a RunLogError
-    that says that the file is damaged.
+    """Convert errors to a RunLogError that says that the file ``path`` is damaged. The
+    block makes records of its rows.
     """
     try:
         with errors_explained(path):
@@ -467,7 +467,7 @@ def damage_explained(path: Path) -> Iterator[None]:
         raise damaged(path, str(error)) from error
 
 
-#: Logs that this process has opened. The one opened last is at the end.
+#: The logs that this process has opened. The last one opened is at the end.
 OPENED: dict[Path, None] = {}
 
 
@@ -486,8 +486,8 @@ def damaged(path: Path, seen: str) -> RunLogError:
     )
 
 
-#: Words and an explanation. The explanation applies to an error that contains one of
-#: the words.
+#: Pairs of words and an explanation. The first explanation applies whose words include
+#: one that is in the error's text.
 _EXPLANATIONS = (
     (("is full",), "{path}: the disk is full. Make room, {resume}."),
     (
@@ -538,11 +538,11 @@ def make_directory(results: Path, run_id: str) -> Path:
     try:
         results.mkdir(parents=True, exist_ok=True)
         check_new(directory)
-        # Replies of models and prompts are private. On a shared machine only their
-        # owner may read them.
+        # Prompts and replies are private. On a shared machine only their owner may read
+        # them.
         directory.mkdir(mode=0o700)
-        # The files that SQLite creates beside the log get the mode of the log, in a
-        # copied directory, too.
+        # The files that SQLite creates beside the log get the log's mode, even if the
+        # directory is copied.
         (directory / FILE_NAME).touch(mode=0o600)
     except FileExistsError:
         if not results.is_dir():
@@ -567,7 +567,7 @@ def check_new(directory: Path) -> None:
     if directory.exists() or directory.is_symlink():
         name = directory.name
         raise RunLogError(
-            f"Run '{name}' already exists in {directory.parent}; --resume {name} to continue it, or choose another "
+            f"Run '{name}' already exists in {directory.parent}; continue it with --resume {name}, or choose another "
             "--run-id."
         )
 
@@ -626,8 +626,8 @@ def claim(path: Path) -> sqlite3.Connection:
 
 
 def is_claimed(path: Path) -> bool:
-    """Return whether a session in any process is running the run of
-    the log ``path``.
+    """Return whether a session, in any process, is running the run whose log is
+    ``path``.
     """
     lock = path.absolute().with_name(LOCK_NAME)
     if not lock.is_file():
@@ -645,8 +645,8 @@ def is_claimed(path: Path) -> bool:
 
 
 def find_runs(results: Path) -> dict[str, Path]:
-    """Return the run logs directly below a directory, by the name of their folder. The
-    latest comes first.
+    """Return the run logs in the folders of a directory, by folder name. The latest run
+    comes first.
 
     The last entries of their journals decide the order, because reading a log changes
     its file times. Unreadable logs come last.
@@ -678,8 +678,8 @@ def _last_entry(path: Path) -> str:
 @lru_cache(maxsize=1000)
 def _read_last_entry(path: Path, stamps: tuple[tuple[int, int], ...]) -> str:
     """Return the UTC time of the last journal entry, or "" if there is none, or the log
-    cannot be read. If a file changes, its ``stamps`` do, so a cached time is not
-    reused.
+    cannot be read. If a file changes, its ``stamps`` change too, so the cached time is
+    not reused.
     """
     try:
         with closing(connect(path, "ro")) as log:
@@ -692,7 +692,7 @@ def _read_last_entry(path: Path, stamps: tuple[tuple[int, int], ...]) -> str:
 
 
 def locate(results: Path, run: str, *, exact: bool = False) -> Path:
-    """Return the file of a run, given by its id in ``results`` or by the path of its
+    """Return the file of a run. ``run`` is its id in ``results``, or the path of its
     directory or file.
 
     ``latest`` is the run with the latest journal entry, unless a run has that name, or
@@ -720,8 +720,8 @@ def locate(results: Path, run: str, *, exact: bool = False) -> Path:
 
 
 def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
-    """Return a connection in autocommit mode; ``mode`` as in SQLite's URIs (``ro``,
-    ``rw``, ``rwc``).
+    """Return a connection in autocommit mode. ``mode`` is a mode of SQLite's URIs
+    (``ro``, ``rw`` or ``rwc``).
     """
     check_beside(path)
     if not mode.startswith("ro"):
@@ -753,8 +753,8 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 def connect_read_only(path: Path) -> sqlite3.Connection:
     """Return a read-only connection.
 
-    A session that has ended leaves no write-ahead log. Then reading creates no file
-    beside the log.
+    If there is no write-ahead log, as after the end of a session, reading creates no
+    file beside the log.
     """
     if not (path.with_name(f"{path.name}-wal").exists() or is_claimed(path)):
         return connect(path, "ro&immutable=1")
@@ -808,22 +808,22 @@ def check_schema(connection: sqlite3.Connection, path: Path, schema: str) -> Non
         for row in _objects(connection)
         if row[0] in ("trigger", "view") or row in expected
     } != expected:
-        raise damaged(path, "its tables are not those of a run")
+        raise damaged(path, "its tables differ from the tables of a run")
 
 
 _OBJECTS = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
 
 
-#: Matches a comment in SQL. Strings need no special care, because the tables of a log
-#: contain none. SQLite stops reading at a NUL character, so this character ends a
-#: comment here, too.
+#: Matches a comment in SQL. Strings need no special care, because the SQL of a log's
+#: tables contains none. SQLite stops reading at a NUL character, so this character ends
+#: a comment here, too.
 _COMMENT = re.compile(r"--[^\n\0]*")
 _BLANKS = re.compile(r"[ \t\n\f\r]+")
 
 
 def _objects(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
-    """Yield type, name and SQL of every table and index. Comments are removed, because
-    they may be reworded.
+    """Yield the type, name and SQL of every table, index, trigger and view. Comments
+    are removed, because versions may word them differently.
     """
     for kind, name, sql in connection.execute(_OBJECTS):
         yield kind, name, _BLANKS.sub(" ", _COMMENT.sub("", sql or ""))

@@ -35,21 +35,21 @@ if TYPE_CHECKING:
 SEED_DRAWN = "seed_drawn"
 #: Distributions whose version can change a number.
 _LIBRARIES = ("gymnasium", "numpy", "scipy")
-#: Maximum number of seconds to wait for git (on a cold network drive, or in a huge
-#: repository).
+#: Maximum number of seconds to wait for git, which may be slow on a network drive or in
+#: a huge repository.
 _GIT_PATIENCE = 10.0
 #: Exit status of ``git config`` for a name that is not set.
 _NOT_SET = 1
-#: Scopes of git settings that the user has made. Settings of a repository may come from
-#: its author.
+#: Scopes of the git settings that the user has made. A repository's own settings may
+#: come from its author.
 _OWN_SCOPES = frozenset({"system", "global", "command"})
-#: Settings that disable a content filter.
+#: Settings that together disable a content filter.
 _NO_FILTER = ("clean=", "process=", "required=false")
 
 
 def draw_seed() -> int:
-    """Return a new seed for a run: 128 bits from the system, so that nothing in the run
-    can be computed without it.
+    """Return a new seed for a run: 128 random bits from the operating system, so that
+    nobody can predict anything in the run.
     """
     return secrets.randbits(128)
 
@@ -60,15 +60,15 @@ def new_run_id() -> str:
 
 
 def check_run_id(run_id: str) -> str:
-    """Return ``run_id`` if it can name a directory on any system; raise OptionError
+    """Return ``run_id`` if it can name a directory on any system. Raise OptionError
     otherwise.
     """
     return check_name(run_id, "a run", "--run-id ")
 
 
 def check_name(name: str, what: str, option: str = "") -> str:
-    """Return ``name`` if it can name ``what`` (a directory or file) on any system;
-    raise OptionError otherwise.
+    """Return ``name`` if it can name ``what`` (a directory or file) on any system.
+    Raise OptionError otherwise.
     """
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name):
         raise OptionError(
@@ -87,7 +87,7 @@ def describe_run(
 
     ``options`` are the command line options that affect the results (seed, design,
     ...). Environment variables are never included, because they hold keys. ``plugins``
-    are third-party plugins, by name.
+    are the versions of third-party plugins, by name.
     """
     return {
         "format": FORMAT,
@@ -121,8 +121,8 @@ def describe_protocols(
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, of this package and of the libraries that compute,
-    and the platform.
+    """Return the versions of Python, of this package and of the libraries that affect
+    results, and the platform.
     """
     entries = {
         "python": platform.python_version(),
@@ -166,8 +166,8 @@ def git_state(directory: Path) -> dict[str, Any] | None:
 
 
 def _filters_of_others(directory: Path) -> list[str] | None:
-    """Return the content filters (``filter.NAME``) that the work tree configures, not
-    its user. Return None if git does not say, or the name of one cannot be written on a
+    """Return the content filters (``filter.NAME``) that the repository configures, not
+    the user. Return None if git does not list them, or a name cannot be written on a
     command line.
     """
     named = _git(
@@ -191,9 +191,9 @@ def _filters_of_others(directory: Path) -> list[str] | None:
 
 
 def _git(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
-    """Run git; None if it does not start, or does not end in time."""
-    # An empty list allows no protocol, so nothing is fetched. Newer versions of git
-    # also know the other variable.
+    """Run git. Return None if it does not start, or does not end in time."""
+    # An empty list of allowed protocols prevents every fetch. Newer versions of git
+    # also read the second variable.
     environment = {**os.environ, "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
     try:
         return subprocess.run(
@@ -221,8 +221,8 @@ _KEY_LENGTH = 32
 
 
 def signature(manifest: Mapping[str, Any]) -> str | None:
-    """Return the signature of a new manifest, or None if no key can be stored (in a
-    read-only home directory, say).
+    """Return the signature of a new manifest, or None if no key can be stored (for
+    example, because the home directory is read-only).
     """
     key = _key(create=True)
     return None if key is None else _signature(manifest, key)
@@ -241,7 +241,8 @@ def made_here(manifest: Mapping[str, Any]) -> bool:
 
 
 def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
-    # The signature is over the form that JSON gives back, which has no tuples.
+    # Sign the JSON form, because a manifest that is read back has lists where a new one
+    # may have tuples.
     signed = json.dumps(
         [manifest.get(name) for name in _SIGNED], sort_keys=True, separators=(",", ":")
     )
@@ -250,7 +251,7 @@ def _signature(manifest: Mapping[str, Any], key: bytes) -> str:
 
 def _path() -> Path:
     base = os.environ.get("XDG_STATE_HOME", "")
-    # The XDG specification says that a relative path is ignored.
+    # As the XDG specification demands, a relative path is ignored.
     return (
         (Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "state")
         / "cheesebench"
@@ -314,9 +315,10 @@ _DIGEST_LENGTH = 12
 def installation() -> dict[str, str]:
     """Return, by name, the installed software of this process that can change a record.
 
-    These are the versions of Python, of CheeseBench and of the libraries that compute;
-    digests of CheeseBench's code and of its protocols; and for each plugin its version
-    with a digest of its files. Equal installations give equal records for the same job.
+    The values are the versions of Python, of CheeseBench and of the libraries that
+    affect results, digests of CheeseBench's code and of its protocols, and for each
+    plugin its version with a digest of its files. Equal installations give equal
+    records for the same job.
     """
     installed = {
         name: version for name, version in versions().items() if name != "platform"
@@ -367,7 +369,8 @@ def _files(path: Path, endings: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
     if path.is_file():
         yield path.name, path
         return
-    # In an installation for development, four of our packages are symbolic links.
+    # Links are followed, because four of our packages are symbolic links in an
+    # installation for development.
     for directory, folders, names in os.walk(path, followlinks=True):
         folders[:] = [name for name in folders if name != "__pycache__"]
         for name in names:

@@ -69,8 +69,8 @@ class LogWriter:
     def write_trial(self, record: TrialRecord, events: Sequence[TaskEvent]) -> None:
         """Write a finished trial in one transaction.
 
-        The trial replaces a missing one. A trial that is already in the log must be
-        equal to it, because a resumed life is replayed from its first trial. Otherwise
+        The trial replaces a missing one. If the log already has the trial, both must be
+        equal, because a resumed life is replayed from its first trial. Otherwise the
         RunLogError names the difference.
         """
         key = (*record.key, record.subject, record.trial)
@@ -201,8 +201,8 @@ def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) ->
     )
 
 
-#: Waiting reports are written after ``WRITE_AFTER_SECONDS``, or as soon as there are
-#: ``WRITE_AT_REPORTS``.
+#: ``WRITE_AFTER_SECONDS``: longest time that a report waits to be written.
+#: ``WRITE_AT_REPORTS``: number of waiting reports that are written at once.
 WRITE_AFTER_SECONDS, WRITE_AT_REPORTS = 0.02, 500
 
 #: A report with its outcome: the number of finished trials of its job, or the error
@@ -214,10 +214,10 @@ class Recorder:
     """Writes the reports of jobs in the order of their arrival.
 
     All methods are called in one event loop. After the transaction of a report,
-    ``written`` is called with the report, the subject's number of finished trials, and
-    the error that prevented its writing (or None). After such an error nothing more of
-    that job is written. ``stopped`` makes the last report of a job that an error has
-    ended.
+    ``written`` is called with the job, the report, the subject's number of finished
+    trials, and the error that prevented the writing (or None). After such an error,
+    nothing more of that job is written. ``stopped`` makes the last report of a job that
+    an error has ended.
     """
 
     def __init__(
@@ -231,9 +231,9 @@ class Recorder:
         self._written = written
         self._waiting: list[tuple[Job, Report]] = []
         self._timer: asyncio.TimerHandle | None = None
-        #: Number of finished trials of each running job; and the jobs of which nothing
-        #: more is written.
+        #: Number of finished trials of each running job.
         self._trials: dict[Job, int] = {}
+        #: Jobs whose further reports are not written.
         self._refused: set[Job] = set()
 
     def add(self, job: Job, report: Report) -> None:
@@ -270,7 +270,7 @@ class Recorder:
         self._refused.discard(job)
 
     def _write_together(self, reports: Sequence[tuple[Job, Report]]) -> list[Outcome]:
-        """Write reports in one transaction; if that fails, one by one."""
+        """Write reports in one transaction or, if that fails, one by one."""
         before = dict(self._trials)
         try:
             done = self._write(reports)

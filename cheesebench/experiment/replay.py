@@ -1,5 +1,5 @@
-"""Replays recorded subjects: films, calls with their prompts, and the checks of a
-resumed run.
+"""Replays recorded subjects as films and as calls with their prompts, and checks
+whether a run can be resumed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def replay(life: SubjectEnvironment, records: Sequence[TrialRecord]) -> list[Fra
     the last of them.
 
     Trials depend on earlier trials, so all of them are replayed, and each must be
-    exactly as recorded. Raises RunLogError for the first that is not.
+    exactly as recorded. Raises RunLogError for the first one that is not.
     """
     last: list[Frame] = []
     for frames in films(life, records):
@@ -90,8 +90,8 @@ def recorded_protocol(
     """Return the protocol of a cell as the run used it. The text comes from the run's
     manifest, not from the protocol's file.
 
-    ``plugins`` have the families (default: those installed). Raises RunLogError if this
-    version makes a different protocol of that text.
+    ``plugins`` supply the families; None means the installed plugins. Raises
+    RunLogError if this version makes a different protocol of that text.
     """
     recorded = log.manifest["protocols"].get(plan.protocol, {})
     catalogue = Catalogue(families=None if plugins is None else plugins.families)
@@ -123,8 +123,8 @@ def recorded_paradigm(log: RecordedRun, plugins: Plugins, plan: CellPlan) -> Par
 
 
 def steppable(compiled: Paradigm, plan: CellPlan) -> Paradigm:
-    """Return a cell's paradigm if its subjects act step by step; otherwise raise
-    RunLogError.
+    """Return a cell's paradigm if its subjects act step by step. Raise RunLogError
+    otherwise.
     """
     if not compiled.is_stepwise:
         family = compiled.specification.family
@@ -179,8 +179,8 @@ def check_end(
     paradigm: Paradigm,
     life: Sequence[TrialRecord],
 ) -> None:
-    """Raise RunLogError for a subject whose last trial is not the end of its schedule:
-    trials behind it are gone.
+    """Raise RunLogError if a subject's schedule goes on after its last recorded trial:
+    the trials after it have been lost.
     """
     is_whole = len(life) >= plan.trials or any(record.missing for record in life)
     if is_whole or not paradigm.is_stepwise:
@@ -209,9 +209,7 @@ def check_same(record: TrialRecord, lived: TrialRecord) -> None:
 
 
 class _WatchedLife:
-    """An environment that records its steps. It also passes on what the loop needs to
-    know when to drop a plan.
-    """
+    """An environment that records its steps."""
 
     def __init__(self, life: SubjectEnvironment) -> None:
         self._life = life
@@ -263,10 +261,10 @@ def replay_calls(
     calls: Iterable[CallRecord],
     interrupts: Interrupts,
 ) -> list[ReplayedCall]:
-    """Let ``agent`` repeat a filmed trial with its recorded replies. The agent must
-    have repeated all earlier trials.
+    """Let ``agent`` repeat a filmed trial with its recorded replies, and return its
+    calls. The agent must have repeated all earlier trials.
 
-    The log does not record to which actions a reply led, so the agent reads the reply
+    The log does not record which actions a reply led to, so the agent reads the reply
     again. Raises RunLogError if the agent acts differently.
     """
     life = _FilmedLife(frames)
@@ -304,8 +302,8 @@ class _OtherActionError(Exception):
 
 
 class _FilmedLife:
-    """The environment of a filmed trial. It follows the film, whatever the action
-    is.
+    """The environment of a filmed trial. Its steps come from the film, and every action
+    must be the filmed one.
     """
 
     def __init__(self, frames: Sequence[Frame]) -> None:
@@ -357,8 +355,8 @@ class RebuiltCall:
     """A call with its whole prompt.
 
     ``actions`` are the agent's actions after the reply. They are empty if the agent
-    asked again, and None for a fault and in families without actions. ``unparsed`` says
-    that the agent found no action in the reply.
+    asked again, and None for a fault and in families without actions. ``unparsed`` is
+    true if the agent found no action in the reply.
     """
 
     record: CallRecord
@@ -381,8 +379,9 @@ def rebuild_call(
 ) -> RebuiltCall:
     """Return call number ``call`` (from 0) of a subject's ``trial``.
 
-    Raises RunLogError if a rebuilt prompt on the way differs from the recorded one, if
-    there is no such call, or if the protocol cannot be read as the run used it.
+    Raises RunLogError if the prompt of this call or of an earlier one differs from the
+    recorded prompt, if there is no such call, or if the protocol cannot be read as the
+    run used it.
     """
     return rebuild_calls(log, plugins, plan, subject, (trial, call))[-1]
 
@@ -394,8 +393,8 @@ def rebuild_calls(
     subject: int,
     wanted: tuple[int, int],
 ) -> list[RebuiltCall]:
-    """Return a subject's calls up to the ``wanted`` one, given by its trial and its
-    number in the trial, both from 0. Raises the errors of ``rebuild_call``.
+    """Return a subject's calls up to the ``wanted`` call: its trial, and its number in
+    the trial, both from 0. Raises the errors of ``rebuild_call``.
     """
     trial, call = wanted
     specification = recorded_protocol(log, plan, plugins)
@@ -437,7 +436,7 @@ class _ReachedError(Exception):
 
 
 class _Memory:
-    """Answers from the log, up to the wanted call."""
+    """Answers calls from the log, up to the wanted call."""
 
     def __init__(
         self, log: RunLog, plan: CellPlan, subject: int, wanted: tuple[int, int]
@@ -452,8 +451,9 @@ class _Memory:
         self._asked: dict[int, int] = {}
         #: Number of replies in this trial without an action.
         self._unparsed = 0
-        #: The calls so far, and whether the wanted one is among them.
+        #: The calls so far.
         self.calls: list[RebuiltCall] = []
+        #: Whether the wanted call is among them.
         self.reached = False
         if wanted not in self._records:
             raise RunLogError(
@@ -509,11 +509,11 @@ def check_resumable(
     seed: int,
     done: str = "continued",
 ) -> None:
-    """Raise RunLogError with all differences unless ``cells`` and ``seed`` belong to
+    """Raise RunLogError, with all differences, unless ``cells`` and ``seed`` belong to
     the run of ``log``.
 
-    ``done`` is the verb in the message. A subset of the run's cells may be resumed. The
-    others stay unchanged.
+    ``done`` is the verb in the message. A part of the run's cells may be resumed; the
+    other cells stay unchanged.
     """
     plans = [
         plan for plan, _ in (cells.items() if isinstance(cells, Mapping) else cells)

@@ -39,28 +39,32 @@ _OPEN = (SubjectState.QUEUED, SubjectState.RUNNING)
 class CellSchedule:
     """The subjects of a cell.
 
-    ``asked`` are needed now: all of them, or those up to the present set of a
-    sequential cell. A later subject that is started *runs ahead*.
+    The first ``asked`` subjects are needed now: all of them or, in a sequential cell,
+    the subjects up to the present set. A later subject that is started *runs ahead*.
     """
 
     key: CellKey
-    #: Maximum numbers: subjects, trials of each subject, and calls of each trial.
+    #: Maximum number of subjects.
     subjects: int
+    #: Maximum number of trials of each subject.
     trials: int
+    #: Maximum number of calls of each trial.
     most_calls: int = 0
     #: Whether the agent asks a language model.
     asks_model: bool = False
     #: Whether more sets may follow.
     sequential: bool = False
-    #: Number of subjects needed now, and number that the verdict is expected to need.
+    #: Number of subjects needed now.
     asked: int = 0
+    #: Number of subjects that the verdict is expected to need.
     needed: int = 0
     #: Whether the cell is decided, so that no further subject will be started.
     decided: bool = False
-    #: Numbers of finished trials of all subjects, of finished trials of complete
-    #: subjects, and of complete subjects.
+    #: Number of finished trials of all subjects.
     done: int = 0
+    #: Number of finished trials of complete subjects.
     done_by_complete: int = 0
+    #: Number of complete subjects.
     complete: int = 0
     _states: dict[int, SubjectState] = field(default_factory=dict)
     _trials: dict[int, int] = field(default_factory=dict)
@@ -74,7 +78,7 @@ class CellSchedule:
         needed: int,
         given_up: Iterable[int] = (),
     ) -> None:
-        """Take over the result of an earlier session: the complete subjects with their
+        """Take over the results of earlier sessions: the complete subjects with their
         numbers of trials, and the subjects that must not be run again.
         """
         self.asked, self.needed = asked, needed
@@ -97,7 +101,9 @@ class CellSchedule:
 
     @property
     def following(self) -> int | None:
-        """Number of subjects up to the next set, or None after the last set."""
+        """Number of subjects up to and including the next set, or None after the last
+        one.
+        """
         sets = sets_until(self.subjects) if self.sequential else ()
         return next((one for one in sets if one > self.asked), None)
 
@@ -124,7 +130,9 @@ class CellSchedule:
         return next((s for s in beyond if s not in self._states), None)
 
     def begin_set(self, asked: int, needed: int) -> None:
-        """Ask for more subjects after those of the present set have ended."""
+        """Ask for the subjects of another set, after those of the present set have
+        ended.
+        """
         self.asked, self.needed = asked, max(needed, asked)
 
     def queue_due(self) -> Sequence[int]:
@@ -142,8 +150,8 @@ class CellSchedule:
         return self._states.get(subject) is SubjectState.RUNNING
 
     def start_ahead(self) -> int | None:
-        """Start and return the first subject of the next set that could run ahead; None
-        if there is none.
+        """Start and return the first subject of the next set that could run ahead.
+        Return None if there is none.
         """
         subject = self.next_ahead()
         if subject is not None:
@@ -158,8 +166,8 @@ class CellSchedule:
         return True
 
     def end(self, subject: int) -> bool:
-        """Record that a subject's job is over. Return whether the present set ends with
-        it.
+        """Record that a subject's job is over. Return whether the present set has
+        ended.
         """
         if self._states.get(subject) not in _OPEN:
             return False
@@ -186,7 +194,7 @@ class CellSchedule:
         self.done_by_complete += self._trials[subject]
 
     def progress(self) -> tuple[int, int]:
-        """Return the numbers of finished and planned trials. In a sequential cell only
+        """Return the numbers of finished and planned trials. In a sequential cell, only
         needed subjects count.
         """
         if not self.sequential:
@@ -201,7 +209,9 @@ class CellSchedule:
         return self._trials[subject] if is_complete else self.trials
 
     def trials_to(self, subjects: int) -> int:
-        """Return the maximum number of trials until this many subjects are complete."""
+        """Return how many more trials are needed, at most, until this many subjects are
+        complete.
+        """
         done = sum(
             min(trials, self.trials)
             for subject, trials in self._trials.items()
@@ -210,8 +220,8 @@ class CellSchedule:
         return max(0, subjects * self.trials - done)
 
 
-#: Subjects of a cell that were queued together (a cell may have a million), with their
-#: sort key: long lives come first, then those that were queued first.
+#: The subjects of a cell that were queued together (there may be a million), after
+#: their sort key: long lives come first, then subjects that were queued earlier.
 Batch = tuple[int, int, CellSchedule, Iterator[int]]
 
 
@@ -219,7 +229,7 @@ class Queue:
     """The queued subjects of the cells that share an executor, or a model.
 
     At most ``limit`` needed subjects run at a time. With ``runs_ahead``, subjects of
-    next sets fill the free places.
+    the cells' next sets fill the free places.
     """
 
     def __init__(self, limit: int, *, runs_ahead: bool = False) -> None:
@@ -236,20 +246,22 @@ class Queue:
         """Queue the subjects that a cell needs now."""
         self._cells[cell] = None
         # A run with calls takes as long as its longest subject, so subjects with long
-        # lives begin first. The others keep their order.
+        # lives begin first. Subjects without calls keep their order.
         longest = -cell.trials if cell.asks_model else 0
         batch = longest, next(self._numbers), cell, iter(cell.queue_due())
         heapq.heappush(self._batches, batch)
 
     def start(self) -> Iterator[tuple[CellSchedule, int]]:
-        """Yield every subject to start now; each counts as running from then on."""
+        """Yield every subject to start now. Each counts as running from then on."""
         needed = sum(not cell.is_ahead(subject) for cell, subject in self._running)
         for found in itertools.islice(self._queued(), max(0, self.limit - needed)):
             self._running.add(found)
             yield found
 
     def start_ahead(self) -> Iterator[tuple[CellSchedule, int]]:
-        """Yield the subjects of next sets to start with the spare capacity."""
+        """Yield the subjects of next sets to start now, which fill the spare
+        capacity.
+        """
         while self.runs_ahead and self._spare():
             cells = [cell for cell in self._cells if cell.next_ahead() is not None]
             if not cells:
@@ -267,7 +279,7 @@ class Queue:
         return not self._batches and len(self._running) < self.limit
 
     def _queued(self) -> Iterator[tuple[CellSchedule, int]]:
-        """Start queued subjects in order; yield each."""
+        """Start queued subjects in order, and yield each."""
         while self._batches:
             *_, cell, subjects = self._batches[0]
             for subject in subjects:
@@ -276,8 +288,8 @@ class Queue:
             heapq.heappop(self._batches)
 
 
-#: Maximum share of the remaining budget for the expected costs of all verdicts. It is
-#: below 1, because expectations may be too low.
+#: Maximum share of the remaining budget that the expected costs of all verdicts may
+#: take. It is below 1, because costs may be higher than expected.
 CAUTION = 0.8
 
 
@@ -286,10 +298,10 @@ class Admission:
     nearest to a verdict.
 
     ``spent`` returns the spent share of the budget (0 to 1). The expected cost of a
-    trial is the mean over the cell's own trials so far. Before the first one it is the
-    mean of the other cells, scaled by the maximum number of calls per trial. Cells run
-    side by side as long as the budget is expected to last for all their verdicts,
-    otherwise one after another.
+    trial is the mean over the cell's own trials so far. Before the cell's first trial,
+    it is estimated from all cells, in proportion to the maximum number of calls per
+    trial. Cells run side by side as long as the budget is expected to last for all
+    their verdicts, otherwise one after another.
     """
 
     def __init__(
@@ -298,7 +310,7 @@ class Admission:
         self._cells = cells
         self._spent = spent
         self._waiting: list[CellSchedule] = []
-        #: Mean share of the budget that a trial of each cell costs.
+        #: For each cell, the mean share of the budget that one of its trials costs.
         self._own: dict[CellSchedule, float] = {}
 
     def add(self, cell: CellSchedule, spent: float | None) -> None:
@@ -311,7 +323,8 @@ class Admission:
 
     def take(self) -> CellSchedule | None:
         """Return the cell whose next set begins now. Return None if no cell waits, or
-        the rest of the budget may not suffice for that cell and those that have begun.
+        if the rest of the budget may not suffice for that cell and the cells that have
+        begun.
         """
         self._waiting = [cell for cell in self._waiting if not cell.decided]
         if not self._waiting:
@@ -330,8 +343,8 @@ class Admission:
         return best
 
     def _expected(self, cell: CellSchedule, call: float) -> float:
-        """Return the expected share of the budget until a cell's verdict, if each call
-        costs the share ``call``.
+        """Return the share of the budget that a cell is expected to cost until its
+        verdict, if each call costs the share ``call``.
         """
         trial = self._own.get(cell, call * cell.most_calls)
         return trial * cell.trials_to(cell.needed)

@@ -1,4 +1,4 @@
-"""The driver: runs the subjects of all cells, and is the only writer of the run log."""
+"""The driver: runs the subjects of all cells, and writes their trials into the log."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Progress:
     """Numbers of finished and planned trials of a cell. If ``until`` ends a schedule
     early, fewer trials are planned from then on.
 
-    ``note`` is the state of calls to models over all cells, and empty if there are
-    none. The numbers of a sequential cell are those of its current set, which has
-    ``subjects`` of at most ``most`` subjects. ``to_come`` is the number of remaining
-    trials if no set decides early.
+    ``note`` describes the calls to models over all cells. It is empty if there are
+    none. In a sequential cell, the numbers count the subjects up to its present set:
+    ``subjects`` of at most ``most`` subjects. ``subjects`` is None in other cells.
+    ``to_come`` is the number of remaining trials if no set decides early.
     """
 
     done: int
@@ -80,16 +80,16 @@ def _cell_run(plan: CellPlan, specification: BaseSpecification) -> CellRun:
     return CellRun(plan, specification, schedule)
 
 
-#: Seconds that ``close`` waits for the background thread, in addition to those for
-#: calls.
+#: Seconds that ``close`` waits for the background thread after the time for calls in
+#: flight.
 THREAD_SECONDS = 10.0
 #: Seconds that calls in flight may take when a session ends early, because their
 #: replies are paid for.
 LANDING_SECONDS = 5.0
-#: Seconds between two checks by ``finish`` that the run still makes progress.
+#: Seconds between the checks of ``finish`` that the background thread is alive.
 POLL_SECONDS = 10.0
-#: Seconds before subjects run ahead, because subjects of other cells may be about to
-#: begin.
+#: Subjects run ahead only after this many seconds, because subjects of other cells may
+#: be about to begin.
 AHEAD_AFTER_SECONDS = 0.5
 
 
@@ -97,19 +97,20 @@ class RunSession:
     """Runs the cells of a run in the background, from ``start`` until ``close``.
 
     ``cells`` are the plans of a log with their specifications, and ``seed`` is the
-    run's seed. ``processes`` is the number of jobs at a time (default: one for each
-    processor; 0: all run in threads of this process). ``executor`` names the executor
-    of jobs, with ``executor_options``. Subjects start in the order in which their cells
-    were started. If a new process cannot load a cell's agent, view or family (from a
-    plugin in a conftest.py), the cell runs in threads. ``language`` holds the language
-    models; without it, cells that need one cannot be run. ``judge`` decides whether a
-    sequential cell needs another set; without it, all subjects are run. ``ahead`` lets
-    subjects of the next set run early if a model's server is free of charge and has
-    spare capacity. After the time limit of ``budget``, no subject of an agent begins.
+    run's seed. ``processes`` is the number of jobs at a time (None means one per
+    processor, and 0 means that all run in threads of this process). ``executor`` names
+    the executor of jobs, which gets ``executor_options``. Subjects start in the order
+    in which their cells were started. If a new process cannot load a cell's agent, view
+    or family (from a plugin in a conftest.py), the cell runs in threads. ``language``
+    holds the language models. If it is None, cells that need one cannot be run.
+    ``judge`` decides whether a sequential cell needs another set. If it is None, all
+    subjects are run. ``ahead`` lets subjects of the next set run early if a model's
+    server is free of charge and has spare capacity. After the time limit of ``budget``,
+    no subject of an agent begins.
 
-    What the log already has is kept. Complete lives are skipped; others are replayed
-    from their first trial and compared with the record. A finished trial is written
-    within a fiftieth of a second, in one transaction with others. Observers
+    Trials that are already in the log are kept. Complete lives are skipped. Other lives
+    are replayed from their first trial and compared with the record. A finished trial
+    is written within a fiftieth of a second, in one transaction with others. Observers
     (``cheesebench_trial_finished``) are called in the background thread, one at a time.
     """
 
@@ -145,7 +146,7 @@ class RunSession:
             log.directory,
             executor,
             processes,
-            # If there is a budget, no call is made that may prove unnecessary.
+            # Within a budget, no call is made that may prove unnecessary.
             ahead=ahead and self._admission is None,
             options=executor_options or {},
         )
@@ -165,7 +166,7 @@ class RunSession:
         return scheduler.Admission(asking, lambda: budget.share_of(budget.spent))
 
     def start(self, plans: Iterable[CellPlan] | None = None) -> None:
-        """Queue cells (default: all); cells that were queued before are ignored."""
+        """Queue cells (None means all). Cells that were queued before are ignored."""
         loop = self._running_loop()
         cells = (
             self._cells.values()
@@ -175,8 +176,8 @@ class RunSession:
         loop.call_soon_threadsafe(self._begin, list(cells))
 
     def connect(self) -> None:
-        """Connect to the models and the executor of all unfinished cells. Raises
-        whatever a backend raises.
+        """Start the executor and connect to the models of all unfinished cells. Raises
+        the errors of the executor and of the backends.
         """
         loop = self._running_loop()
         cells = [
@@ -231,7 +232,7 @@ class RunSession:
 
     def silence(self) -> tuple[str, float, str] | None:
         """Return the model that has been silent for longest, its seconds of silence,
-        and the text of its last fault.
+        and the text of its last fault. Return None if no model has been asked.
         """
         return None if self._language is None else self._language.silence()
 
@@ -243,11 +244,11 @@ class RunSession:
             self._language.stop_sending()
 
     def close(self) -> None:
-        """Stop. Nothing more is started, running trials are dropped, and finished ones
-        are kept.
+        """Stop the run: start nothing more, drop running trials, and keep finished
+        trials.
 
-        Calls in flight have LANDING_SECONDS to return and be recorded, or the time
-        until Ctrl-C is pressed again.
+        Calls in flight have LANDING_SECONDS to return and be recorded, or less if
+        Ctrl-C is pressed again.
         """
         if self._closed:
             return
@@ -263,7 +264,8 @@ class RunSession:
             self._loop.call_soon_threadsafe(self._hurry.set)
             self._thread.join(THREAD_SECONDS)
         over = sum(cell.over.is_set() for cell in self._cells.values())
-        # A full disk has been reported, and must not hide why the session ends.
+        # Errors are ignored: a full disk has been reported already, and must not hide
+        # why the session ends.
         with contextlib.suppress(RunLogError):
             self._log.note("closed", f"{over} of {len(self._cells)} cells are finished")
 
@@ -355,7 +357,7 @@ class RunSession:
             return
         if self._admission is not None and cell.schedule.sequential and cell.plan.agent:
             self._admission.add(cell.schedule, self._spent(cell.plan))
-            # This is postponed until the other cells that begin now are queued, too.
+            # Admission waits until the other cells that begin now have been added, too.
             asyncio.get_running_loop().call_soon(self._admit)
         else:
             self._enqueue(cell)
@@ -520,8 +522,8 @@ class RunSession:
             self._show(record, cell.plan)
 
     def _show(self, record: TrialRecord, plan: CellPlan) -> None:
-        # Observers only watch. Neither the run nor another observer depends on any of
-        # them.
+        # A failed observer only gets a warning, because neither the run nor another
+        # observer depends on it.
         for text in self._observers.show(plan=plan, record=record):
             with contextlib.suppress(RunLogError):
                 self._log.note("warning", text, plan, record.subject)
@@ -557,7 +559,7 @@ class RunSession:
 
 
 class _Reports:
-    """The reports of a job. Each is passed on to ``deliver`` until the last one."""
+    """The reports of a job. Each is passed on to ``deliver``, up to the last one."""
 
     def __init__(
         self,

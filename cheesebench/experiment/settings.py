@@ -115,8 +115,8 @@ class OptionValues:
 
     @property
     def temperatures(self) -> tuple[float, ...]:
-        """Temperatures without duplicates; without ``none``, which leaves the server
-        its own. Only dialogues use several.
+        """The given temperatures, without duplicates and without ``none``, which leaves
+        the choice to the server. Only dialogues use more than one.
         """
         given = dict.fromkeys(as_list(self.temperature))
         return tuple(one for one in given if one != "none")
@@ -127,13 +127,16 @@ class Given:
     """The options of one run as they were given, by key (``cheesebench.options``)."""
 
     values: Mapping[str, Any]
-    """The given values. An option that was not given has None, or no entry."""
+    """The given values. The value of an option that was not given is None, or absent.
+    """
     spellings: Mapping[str, str] = field(default_factory=dict)
     """How the user spelled options. An option without an entry was spelled
     ``--NAME``.
     """
     recorded: Mapping[str, Any] = field(default_factory=dict)
-    """The options in the manifest of the resumed or replayed run."""
+    """The options in the manifest of the resumed or replayed run. It is empty without
+    such a run.
+    """
     origin: str = ""
     """The option that names the resumed or replayed run, as it was given."""
     made_here: bool = True
@@ -141,15 +144,15 @@ class Given:
     (``cheesebench.experiment.provenance``).
     """
     origins: Mapping[str, Origin] = field(default_factory=dict)
-    """The origins of values that were not typed."""
+    """The origins of the values that the user did not type."""
 
     def spelling(self, key: str) -> str:
         """Return the user's spelling of an option."""
         return self.spellings.get(key, BY_KEY[key].short)
 
     def continuing(self, earlier: Earlier, recorded: Mapping[str, Any]) -> Given:
-        """Return these options, completed with those ``recorded`` by the resumed or
-        replayed run, which they must not contradict.
+        """Return these options, completed with the options that the resumed or replayed
+        run ``recorded``. They must not contradict them.
         """
         key = "resume" if earlier.replayed is None else "model"
         named = as_list(self.values.get(key))
@@ -163,7 +166,7 @@ class Given:
         )
 
     def filled_in(self, origin: Origin, **values: Any) -> Given:
-        """Return the options, with these values for those that were not given."""
+        """Return the options. Those that were not given get these ``values``."""
         new = {
             key: value
             for key, value in values.items()
@@ -179,7 +182,7 @@ class Given:
         """Raise OptionError for a number that makes no sense, and for an API key, which
         would be recorded.
         """
-        # A stranger's run may use its own names, but must not read files of this
+        # A stranger's run may name prompts and studies, but must not read files of this
         # machine.
         for key in ("prompt", "study"):
             name = str(self.recorded.get(key) or "x")
@@ -199,8 +202,9 @@ class Given:
             _check_number(option, value, spelling)
 
     def resolve(self) -> OptionValues:
-        """Return the value of every option: the given one, or that of the resumed run,
-        or the default. Raises OptionError for one that contradicts the resumed run.
+        """Return the value of every option: the given value, or else the resumed run's
+        value, or else the default. Raises OptionError for a value that contradicts the
+        resumed run.
         """
         given = {
             option.key: _names(self.values[option.key])
@@ -221,12 +225,12 @@ class Given:
 
     def _is_given(self, option: Option) -> bool:
         value = self.values.get(option.key)
-        # pytest has False for a flag that is not there.
+        # pytest's value for a flag that was not given is False.
         return value is not None and value is not False
 
     def _check_agrees(self, option: Option, given: Any, recorded: Any) -> None:
-        """Raise OptionError for an option that contradicts the resumed run; a part of
-        its list is no contradiction.
+        """Raise OptionError for an option that contradicts the resumed run. A part of
+        the resumed run's list is no contradiction.
         """
         is_part = isinstance(given, list) and set(given) <= set(as_list(recorded))
         if not (option.overridable or given == recorded or is_part):
@@ -247,8 +251,8 @@ class Given:
         return Origin.MANIFEST if is_known else Origin.DEFAULT
 
     def check_trusted(self) -> None:
-        """Raise OptionError if a stranger's run would decide what is started, what is
-        called, or where a key goes.
+        """Raise OptionError if a stranger's run would decide which programs are
+        started, what is called, or where a key goes.
         """
         for option in OPTIONS:
             if option.trusted_only:
@@ -263,7 +267,7 @@ class Given:
             )
 
 
-#: Value of each option that is neither given nor recorded.
+#: The value of each option that is neither given nor recorded.
 _DEFAULTS = {option.key: False if option.flag else option.default for option in OPTIONS}
 
 
@@ -297,7 +301,7 @@ class CellSettings:
     """The settings that determine the cells of a run."""
 
     requests: Mapping[str, CellRequest]
-    """What the families are asked for, by model. Language models and agents may have
+    """The requests to the families, by model. Language models and agents may have
     different designs.
     """
     language: Mapping[str, LanguageModel]
@@ -343,11 +347,11 @@ class Settings(CellSettings):
 
     seed: int
     seed_drawn: bool
-    """Whether the seed was drawn. A typed seed is public, and so are all worlds of the
-    run.
+    """Whether the seed was drawn. A typed seed may be known to others, who could
+    compute all worlds of the run.
     """
     shard: Shard | None
-    """The shard of the cells to run; None for all cells."""
+    """The shard that is run, or None if all cells are run."""
     resume: str | None
     run_id: str | None
     results: Path
@@ -377,8 +381,8 @@ class Settings(CellSettings):
 
     @property
     def origins_text(self) -> list[str]:
-        """Lines on the options that do not come from the command line, such as ``from
-        the profile: --subjects``.
+        """Lines that name the options that do not come from the command line, such as
+        ``from the profile: --subjects``.
         """
         elsewhere = (
             Origin.PROFILE,
@@ -407,11 +411,11 @@ def cell_settings(
     replayed: Mapping[str, LanguageModel] | None = None,
     usual_protocols: Sequence[str] = (),
 ) -> tuple[CellSettings, Given]:
-    """Return the settings for the cells of a run with these options, and the options,
-    completed with those of a frozen set and of a study.
+    """Return the settings for the cells of a run with these options. Also return the
+    options, completed from a frozen set and a study.
 
-    Paths are relative to ``directory``. ``replayed`` are the models of a replayed run;
-    ``usual_protocols`` are run if none are given.
+    Paths are relative to ``directory``. ``replayed`` are the models of a replayed run
+    (None if no run is replayed). ``usual_protocols`` are run if no protocols are given.
     """
     given.check()
     values = given.resolve()
@@ -469,7 +473,7 @@ def _check_controls(values: OptionValues, directory: Path) -> None:
 def _models(
     given: Given, values: OptionValues, study: Study | None, plugins: PluginManager
 ) -> Sequence[str]:
-    """Return the given models or, if there are none, those of the study. Raises
+    """Return the given models or, if there are none, the study's models. Raises
     OptionError if the study has none either.
     """
     if models := values.model or (study.models if study else ()):
@@ -503,8 +507,9 @@ def _designs(
 def with_set(
     given: Given, frozen: FrozenSet, plugins: PluginManager, agent: str
 ) -> Given:
-    """Return the options, completed from a frozen set: its protocols and view, and its
-    settings whose defaults have changed. Raises OptionError.
+    """Return the options, completed from a frozen set: its protocols and views, and the
+    settings whose defaults have changed since. Raises OptionError for an edition, and
+    UnknownNameError for a protocol that the set does not have.
     """
     if given.values.get("edition") not in (None, BY_KEY["edition"].default):
         raise OptionError(
@@ -535,9 +540,9 @@ def _changed_defaults(frozen: FrozenSet, defaults: Mapping[str, Any]) -> dict[st
 
 
 def _files_in(frozen: FrozenSet, named: Iterable[str]) -> list[str]:
-    """Return the set's files for protocols given by name. Protocols given by file (such
-    as twins) stay unchanged. Raises UnknownNameError for a name that the set does not
-    have.
+    """Return the set's files for the protocols that are given by name. Protocols that
+    are given by file (such as twins) stay unchanged. Raises UnknownNameError for a name
+    that the set does not have.
     """
     return [_file_in(frozen, name) for part in named for name in part.split(",")]
 
@@ -552,8 +557,8 @@ def _file_in(frozen: FrozenSet, name: str) -> str:
 
 def _with_study(given: Given, study: Study) -> Given:
     """Return the options, completed with the study's values."""
-    # --subjects asks for subjects with whole schedules, as in the design cohort. A
-    # study's own design has one subject.
+    # --subjects asks for several subjects with whole schedules, as in the design
+    # cohort. A study's own design has only one subject.
     own = study.design if given.values.get("subjects") is None else "cohort"
     if given.recorded.get("design"):
         own = given.recorded["design"]  # The resumed run keeps its design.
@@ -567,8 +572,8 @@ def read_settings(
     earlier: Earlier,
     usual_protocols: Sequence[str] = (),
 ) -> Settings:
-    """Return the settings. Raises CheeseBenchError for contradictory or invalid
-    options.
+    """Return the settings of a run. Raises CheeseBenchError for contradictory or
+    invalid options.
 
     Paths are relative to ``directory``. ``usual_protocols`` are run if no protocols are
     given.
@@ -676,11 +681,12 @@ def language_models(
     values: OptionValues,
     directory: Path,
 ) -> dict[str, LanguageModel]:
-    """Return those of ``names`` that are language models, whose servers may be called.
-    The file of ``--models`` is relative to ``directory``.
+    """Return the language models among ``names``, whose servers may be called. The file
+    of ``--models`` is relative to ``directory``.
 
-    Raises CheeseBenchError for a name that is neither agent nor model, for options that
-    do not apply to them, and for a stranger's run that would decide where calls go.
+    Raises CheeseBenchError for a name that is neither an agent nor a model, for options
+    that do not apply to the models, and for a stranger's run that would decide where
+    calls go.
     """
     entries = user_models(values.models and directory / values.models)
     _check_temperature(given, values)
@@ -689,7 +695,7 @@ def language_models(
         for option in OPTIONS
         if option.setting
     }
-    # Each cell has one of several temperatures; checks look at the first.
+    # Each cell has one of the temperatures. The first one is checked here.
     typed["temperature"] = next(iter(as_list(values.temperature)), None)
     typed["prompt"] = _prompt(values.prompt)
     typed |= _pairs(given, "agent_option", values.agent_option)
@@ -721,7 +727,7 @@ def language_models(
 
 
 def _check_one_backend(url: str, models: Iterable[LanguageModel]) -> None:
-    """Raise OptionError if the key of one backend would go to the server of another."""
+    """Raise OptionError if one backend's key would go to another backend's server."""
     used = {model.entry.backend for model in models}
     if len(used) > 1:
         raise OptionError(
@@ -733,8 +739,8 @@ def _check_one_backend(url: str, models: Iterable[LanguageModel]) -> None:
 def _check_no_model_option(
     names: Sequence[str], given: Given, values: OptionValues
 ) -> None:
-    """Raise OptionError for an option that only applies to language models, if there is
-    none.
+    """Raise OptionError if an option is given that applies only to language models. It
+    is called when there are none.
     """
     for option in OPTIONS:
         value = getattr(values, option.key)
@@ -775,7 +781,7 @@ def _address(values: OptionValues) -> str | None:
 
 
 def _served(values: OptionValues) -> dict[str, Any]:
-    """Return the parameters of a request that the user gives."""
+    """Return the request parameters that the user gives."""
     given = {"top_p": values.top_p, "reasoning_effort": values.reasoning_effort}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -783,7 +789,7 @@ def _served(values: OptionValues) -> dict[str, Any]:
 def _settings_of_design(
     plugins: PluginManager, values: OptionValues
 ) -> Mapping[str, Any]:
-    """Return the design's settings that the agent has."""
+    """Return the design's settings that the agent also has."""
     if values.agent not in plugins.model_agents:
         return {}
     own = plugins.model_agent(values.agent).settings
@@ -796,8 +802,8 @@ _PROMPT_BYTES = 64 * 1024
 
 
 def _prompt(name: str | None) -> str | None:
-    """Return the name of a prompt unchanged, or the text of a file for what looks like
-    one (``my.txt``, ``./mine``).
+    """Return the name of a prompt unchanged or, if it looks like a file (``my.txt``,
+    ``./mine``), the file's text.
     """
     if name is None:
         return None

@@ -25,15 +25,15 @@ from cheesebench.redaction import quoted
 if TYPE_CHECKING:
     from cheesebench.records import CellPlan
 
-#: Maximum number of shards, far above any use.
+#: Maximum number of shards. It is far above any use.
 MOST = 100_000
-#: Manifest key of the shard and the plan of all cells.
+#: The manifest's key for the shard and the plans of all cells.
 KEY = "shard"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Shard:
-    """One of ``of`` parts of a run, with its number ``index`` (from 1)."""
+    """Part number ``index`` (from 1) of the ``of`` parts of a run."""
 
     index: int
     of: int
@@ -47,7 +47,7 @@ class Shard:
         index, of = map(int, found.groups()) if found else (0, 0)
         if not 1 <= index <= of <= MOST:
             raise OptionError(
-                f"--shard {text}: write part and number of parts, from 1/N to N/N, for example 2/8."
+                f"--shard {text}: give the number of the part and the number of parts, from 1/N to N/N, for example 2/8."
             )
         return cls(index, of)
 
@@ -63,7 +63,7 @@ def deal(plans: Sequence[CellPlan], of: int) -> dict[Shard, list[CellPlan]]:
     and each goes to the shard with the fewest trials so far. Cells are never split,
     because a verdict needs all its subjects.
     """
-    # If there are more shards than cells, the last ones stay empty.
+    # If there are more shards than cells, the last shards stay empty.
     lightest = [(0, index) for index in range(1, min(of, len(plans)) + 1)]
     shard_of = {}
     for at in sorted(
@@ -114,10 +114,11 @@ def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
     return shard, plans
 
 
-#: Versions that may differ between shards, because the machine does not affect records.
+#: Names of versions that may differ between shards, because the machine does not affect
+#: records.
 _FREE = ("platform",)
-#: Options that may differ between shards: the number of the shard, and the options that
-#: a resumed run may change, too.
+#: Options that may differ between shards: the shard itself, and the options that a
+#: resumed run may change.
 _OWN = {option.key for option in OPTIONS if option.overridable} | {KEY}
 #: Maximum number of differences to list.
 _MOST = 5
@@ -139,7 +140,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A merged run: its path, and the cells of missing shards, by shard."""
+    """A merged run: its path, the numbers of its shards and cells, and the cells of
+    missing shards, by shard.
+    """
 
     path: Path
     parts: int
@@ -178,7 +181,7 @@ def merge_runs(
         signed = all(made_here(part.manifest) for part in parts)
         final = results.absolute() / name
         log_file.check_new(final)
-        # A run that is merged only in part must not look complete: to resume it would
+        # A half-merged run must not appear in ``results``, because resuming it would
         # pay for the rest again.
         with log_file.errors_explained(final), draft_directory(results) as draft:
             with RunLog.write_new(draft, manifest, first.whole, signed=signed) as log:
@@ -216,13 +219,13 @@ def _check_fit(parts: Sequence[Part]) -> None:
             )
         if one.shard == other.shard:
             raise RunLogError(
-                f"There are two of {one.shard}: {one.name} and {other.name}. Leave one of them out."
+                f"Shard {one.shard} is there twice: {one.name} and {other.name}. Leave one of them out."
             )
 
 
 def _merged_manifest(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return the manifest of the first part without its shard and signature. It says
-    that the work tree was dirty if any part says so.
+    """Return the first part's manifest without its shard and signature. It calls the
+    work tree dirty if any part does.
     """
     manifest = {
         key: value
@@ -330,7 +333,7 @@ def _check_cells(part: Part) -> None:
     plans = {plan.key: log_file.plan_to_json(plan) for plan in part.log.plans()}
     if mine != plans:
         raise RunLogError(
-            f"The cells of {part.name} are not those of that shard. Run it again."
+            f"The cells of {part.name} differ from the cells that this shard must have. Run it again."
         )
 
 

@@ -1,5 +1,5 @@
-"""Runs one subject, trial after trial. Its agent acts by itself or asks a language
-model. The subject runs alone, or as a job.
+"""Runs one subject, trial after trial, alone or as a job. Its agent acts by itself or
+asks a language model.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ A = TypeVar("A", "Agent", "ModelAgent")
 
 class LesionedAgent(Generic[A]):
     """The agent of one life. When its lesion makes it forget, it is created anew, or
-    put back to its state at the beginning of the trial.
+    returned to its state at the beginning of the trial.
 
     ``create`` takes a seed. The first agent has the seed of the plain cell's subject.
     Each later one has another seed, because an agent that draws random numbers would
@@ -84,9 +84,10 @@ class LesionedAgent(Generic[A]):
         self._counted: Counter[str] = Counter()
         #: Whether memory can be lost within a trial.
         self._forgetful = lesion.memoryless or bool(lesion.forgets_at)
-        #: The states of ``forgets_at`` that were not entered in this trial yet; and the
-        #: agent as it was when the trial began.
+        #: The states of ``forgets_at`` that have not been entered in this trial.
         self._left = set[str]()
+        #: A copy of the agent as it was when the trial began, or None if no memory is
+        #: lost within a trial.
         self._kept: A | None = None
 
     def begin_trial(
@@ -199,7 +200,7 @@ def interrupts_of(plan: CellPlan) -> Interrupts:
 
 def agent_seed(plan: CellPlan, seed: int, subject: int) -> int:
     """Return the 63-bit seed of this subject's agent. It depends neither on the process
-    nor on the order.
+    nor on the order in which subjects run.
     """
     origin = f"{plan.sha256}|{seed}|{subject}|{plan.model}|{plan.view}"
     return int.from_bytes(hashlib.sha256(origin.encode()).digest()[:8], "big") >> 1
@@ -216,9 +217,9 @@ def run_subject(
     """Run ``subject`` under the run's ``seed``, yielding each finished trial with its
     events.
 
-    It ends with the schedule, or after ``plan.trials`` trials. Raises AgentFaultError
-    in a trial in which the agent raises, or returns something that is not an action:
-    that trial has not been measured, and has no record.
+    The run ends with the schedule, or after ``plan.trials`` trials. Raises
+    AgentFaultError if the agent raises, or returns something that is not an action. The
+    trial in which it does has no record.
     """
     life = environment_of(paradigm, view, plan, seed, subject)
     who = f"The agent '{agent.name}': create returned"
@@ -257,7 +258,8 @@ def first_observation(
     life: SubjectEnvironment, plan: CellPlan, trial: int
 ) -> str | None:
     """Begin the trial with this number (from 0), and return its first observation, or
-    None after the last trial. Raises PluginError for a result that is no observation.
+    None after the last trial. Raises PluginError for a result that is not an
+    observation.
     """
     observation: object = life.begin_trial()
     if isinstance(observation, str) or (observation is None and trial):
@@ -312,18 +314,17 @@ def read_result(result: TrialResult) -> dict[str, Any]:
 
 
 def _kept(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Return a copy that later changes of the environment's lists do not affect."""
+    """Return a copy that later changes to the environment's lists do not affect."""
     return {
         name: list(value) if isinstance(value, list) else value
         for name, value in values.items()
     }
 
 
-#: After this many empty replies in a row, the server counts as broken; after fewer, the
-#: model counts as silent.
+#: After this many empty replies in a row, the server counts as broken. Fewer count as
+#: silence of the model.
 EMPTY_IN_A_ROW = 10
-#: Maximum number of consecutive replies after which an agent may ask again instead of
-#: acting.
+#: Maximum number of calls in a row that an agent may make before it acts.
 ASKS_IN_A_ROW = 20
 #: Seeds of calls are 31-bit numbers, because some servers take no larger ones.
 _SEED_BITS = 31
@@ -366,8 +367,8 @@ async def converse(
     """Run ``subject`` under the run's ``seed``, yielding each finished trial with its
     events.
 
-    Raises SubjectStoppedError if no reply can be obtained, and AgentFaultError as
-    ``run_subject`` does.
+    Raises SubjectStoppedError or BudgetSpentError if no reply can be obtained, and
+    AgentFaultError as ``run_subject`` does.
     """
     life = environment_of(paradigm, view, plan, seed, subject)
     origin = agent_seed(plan, seed, subject)
@@ -472,7 +473,7 @@ class SilenceWatch:
     def see(self, reply: ChatReply) -> None:
         # A reply that was cut off during its reasoning is the model's own behaviour, if
         # the server reports reasoning tokens. If it reports none, a server that cuts
-        # off every reply is broken.
+        # off every reply counts as broken.
         thought = reply.reasoning.strip() or (
             reply.finish == "length" and reply.usage.reasoning
         )
@@ -490,7 +491,7 @@ def call_seed(origin: int, number: int) -> int:
 
 
 class StepwiseSubjects(Family[S, P]):
-    """The part of a family that runs its subjects step by step."""
+    """The base class of a family whose subjects act step by step."""
 
     def live(self, paradigm: P, context: SubjectContext) -> Iterator[Trial]:
         """Run an agent without a language model."""
@@ -523,17 +524,17 @@ class StepwiseSubjects(Family[S, P]):
 
 # -- jobs: subjects that run on any processor
 
-#: Maximum number of paradigms that a job runner caches. The subjects of one cell follow
-#: one another, so more of them would only fill the memory.
+#: Maximum number of paradigms that a job runner caches. The subjects of a cell follow
+#: one another, so caching more would only fill the memory.
 MOST_PARADIGMS = 2
-#: Causes of trials that were not run, by exception. Any other exception counts as a
-#: fault of the infrastructure.
+#: Why trials were not run, by exception. Any other exception counts as a fault of the
+#: infrastructure.
 _CAUSES: dict[type[Exception], str] = {BudgetSpentError: "budget"}
 
 
 class ParadigmCache:
-    """Compiled paradigms by protocol and control. If there are more than ``most``, the
-    oldest is dropped.
+    """Compiled paradigms by protocol and control. At most ``most`` are kept (None means
+    all): the oldest is dropped first.
     """
 
     def __init__(self, plugins: Plugins, most: int | None = None) -> None:
@@ -585,9 +586,9 @@ class JobRunner:
         """Yield the reports of a job: one for each finished trial, and a last one that
         says how the job ended.
 
-        If the agent, the view or the environment raises, the last report has the
-        exception. It also has an exception that is thrown into the generator because a
-        report could not be sent.
+        If the agent, the view or the environment raises, the last report tells of the
+        exception. The same holds for an exception that is thrown into the generator
+        because a report could not be sent.
         """
         trials = 0
         try:
@@ -598,7 +599,7 @@ class JobRunner:
             raise
         except BaseException as error:
             # BaseException is caught, because sys.exit() and pytest.fail() must not end
-            # the worker either.
+            # the worker.
             yield stopped(trials, error)
         else:
             yield Report(ended=True)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.records import CellPlan, TrialRecord
 
-#: Function that judges a sequential cell by the trials of each of its subjects, in
-#: order. It belongs to the statistics, a higher layer, so it is passed in when a
-#: session is created.
+#: A function that judges a sequential cell by the trials of its subjects, one subject
+#: after the other. It belongs to the statistics, a higher layer, so it is passed in
+#: when a session is created.
 JudgeSet = Callable[["CellPlan", Iterable[Sequence["TrialRecord"]]], SetResult]
 
 
@@ -25,8 +25,8 @@ def is_finished(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> bool:
 
 
 def left_to_run(log: RunLog, plan: CellPlan, judge: JudgeSet | None) -> Sequence[int]:
-    """Return the subjects that a resumed run runs next, in order; none if the cell is
-    finished, or was given up.
+    """Return the subjects that a resumed run runs next, in order. There are none if the
+    cell is finished, or was given up.
     """
     to_run = _not_ended(log, plan, judge)
     return [] if to_run and is_given_up(log, plan) else to_run
@@ -44,9 +44,9 @@ class PresentSet:
     """The present set of a sequential cell."""
 
     asked: int
-    """Number of subjects in the set."""
+    """Number of subjects up to the end of the set."""
     to_run: Sequence[int]
-    """Subjects that are still to be run; none if the cell is decided."""
+    """Subjects that are still to be run."""
     result: SetResult
     """The verdict on the trials in the log."""
 
@@ -56,7 +56,7 @@ def present_set(
 ) -> PresentSet:
     """Return the present set of a sequential cell.
 
-    Interrupted subjects are run again. Those that the budget stopped are not, if the
+    Interrupted subjects are run again. Subjects that the budget cut off are not, if the
     cell is decided without them.
     """
     result = judge(plan, log.trials_by_subject(plan))

@@ -141,7 +141,7 @@ def test_cells_can_be_added(log: RunLog, stranger: ModuleType) -> None:
 def test_an_existing_run_is_left_alone(log: RunLog) -> None:
     with pytest.raises(
         RunLogError,
-        match=r"'r1' already exists in .*; --resume r1 to continue it, or choose another",
+        match=r"'r1' already exists in .*; continue it with --resume r1, or choose another",
     ):
         RunLog.create(log.directory.parent, "r1", [], options={})
     assert len(log.plans()) == 2
@@ -618,7 +618,9 @@ def test_a_log_with_other_tables_is_refused(
     changed(filled, "CREATE INDEX by_hand ON trials (outcome)")
     opened(filled.path).close()  # an additional index changes nothing
     changed(filled, statement)
-    with pytest.raises(RunLogError, match=r"its tables are not those of a run"):
+    with pytest.raises(
+        RunLogError, match=r"its tables differ from the tables of a run"
+    ):
         opened(filled.path)
 
 

@@ -235,7 +235,7 @@ def test_an_existing_run_is_never_overwritten(project: pytest.Pytester) -> None:
     result = project.runpytest("--model", "statue", "lab", "--cheese-run-id", "one")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        ["ERROR: Run 'one' already exists in *--resume one to continue it*"]
+        ["ERROR: Run 'one' already exists in *continue it with --resume one*"]
     )
     assert dump(project, "one") == before
 

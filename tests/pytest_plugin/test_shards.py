@@ -260,7 +260,7 @@ FOREIGN: dict[str, tuple[dict[str, Callable[[Any], Any]], str]] = {
     ),
     "other part": (
         {"shard": lambda s: {**s, "index": 1}},
-        "There are two of 1/2: shard 1/2 (part-",
+        "Shard 1/2 is there twice: shard 1/2 (part-",
     ),
 }
 
@@ -288,7 +288,7 @@ def test_a_copy_of_a_shard_is_named(
     shutil.copytree("results/part-1", "results/copy")
     assert main(["merge", "part-1", "part-2", "copy"]) == 2
     assert (
-        "There are two of 1/2: shard 1/2 (part-1) and shard 1/2 (copy). Leave one"
+        "Shard 1/2 is there twice: shard 1/2 (part-1) and shard 1/2 (copy). Leave one"
         in capsys.readouterr().err
     )
     # A shard that is given twice counts once.

@@ -992,7 +992,7 @@ def test_a_file_of_participants_with_other_tables_is_refused(
         ParticipantStore(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / "people.sqlite")) as connection:
         connection.execute(statement)
-    with pytest.raises(RunLogError, match="its tables are not those of a run"):
+    with pytest.raises(RunLogError, match="its tables differ from the tables of a run"):
         ParticipantStore(tmp_path)
 
 
