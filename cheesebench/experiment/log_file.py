@@ -110,7 +110,7 @@ CREATE TABLE calls (  -- the calls to models: one row each, written as soon as t
     call INTEGER NOT NULL,  -- number of the call in the trial, from 0
     digest TEXT NOT NULL,  -- digest of the whole prompt and all parameters, which must be the same in a resumed run
     system TEXT NOT NULL,  -- the system prompt, as a key of texts
-    asked TEXT NOT NULL,  -- the last message of the prompt (earlier messages come from earlier calls; cheesebench show prints them)
+    asked TEXT NOT NULL,  -- the last message of the prompt (earlier messages come from earlier calls: cheesebench show prints them)
     reply TEXT NOT NULL,  -- the reply without its reasoning
     reasoning TEXT NOT NULL,  -- the part that the server (or a tag) marks as reasoning
     finish TEXT NOT NULL,  -- how the reply ended: stop, length (cut off at the token limit), unread (the server could not read the tool call) or other

@@ -1,5 +1,5 @@
-"""A pytest session that runs models. It is loaded only if ``--model`` or ``--study`` is
-given.
+"""A pytest session that runs models. This package is loaded only if ``--model`` or
+``--study`` is given.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class _Adopter:
 
 
 def start(config: pytest.Config) -> None:
-    """Read the options, and register the plugins that do the work; UsageError for a
-    user's mistake.
+    """Read the options, and register the plugins that do the work. Raises
+    pytest.UsageError for a user's mistake.
     """
     plugins = PluginManager()
     config.pluginmanager.register(_Adopter(plugins), "cheesebench-adopter")
@@ -105,7 +105,9 @@ def start(config: pytest.Config) -> None:
 
 @contextlib.contextmanager
 def _mistakes_refused(config: pytest.Config) -> Iterator[None]:
-    """End the session for a user's mistake, after telling every reader."""
+    """Convert the error of a user's mistake to a UsageError, which ends the session,
+    and report it wherever people look.
+    """
     try:
         yield
     except CheeseBenchError as error:
@@ -117,7 +119,9 @@ def _mistakes_refused(config: pytest.Config) -> Iterator[None]:
 
 
 def _spellings(config: pytest.Config) -> Mapping[str, str]:
-    """Return the spelling of each option that the user used, or could use."""
+    """Return, by key, how the user spelled each option or, if it was not given, could
+    spell it.
+    """
     typed = {
         os.fspath(argument).partition("=")[0]
         for argument in config.invocation_params.args
@@ -129,8 +133,8 @@ def _spellings(config: pytest.Config) -> Mapping[str, str]:
 
 
 def usual_protocols(config: pytest.Config) -> list[str]:
-    """Return the protocols named in the ini file or the environment; none if paths are
-    given.
+    """Return the protocols that the ini file or the environment names. Return none if
+    paths are given.
     """
     if config.args_source is pytest.Config.ArgsSource.ARGS:
         return []

@@ -1,5 +1,5 @@
-"""The cells of a session. All start together; each test awaits and judges its own; at
-the end all are reported.
+"""The tests of a session's cells. All cells start together, and each test waits for its
+own cell and judges it. At the end, all cells are reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cheesebench.summaries import summarise_log
 from cheesebench.tally import Tally
 from cheesebench.terminal import printable
 
-#: Prefix of tests without a file; in JUnit XML it is the class name.
+#: Prefix of the ids of tests without a file. In JUnit XML, it is the class name.
 PREFIX = "cheesebench::"
 
 
@@ -35,7 +35,7 @@ class NotMeasuredError(CheeseBenchError):
 
 
 class VerdictError(CheeseBenchError, AssertionError):
-    """A verdict that fails the test; its text is the explanation.
+    """A verdict that fails the test. Its text is the explanation.
 
     It is an AssertionError, because reports (such as Allure's) count any other error as
     a broken test.
@@ -51,7 +51,7 @@ def shows_only(option: Any) -> bool:
 
 class CellItem(pytest.Item):
     """The test of one cell. Its setup waits for the trials, so that a failure there is
-    an error of the test; the call judges the trials.
+    an error of the test. The call judges the trials.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class CellItem(pytest.Item):
         self.specification = specification
         self.plan = plan
         self.result: CellResult | None = None
-        #: Why the cell cannot be run, if known in advance.
+        #: Why the cell cannot be run, if that is known in advance, or an empty string.
         self.obstacle = ""
         self.add_marker("cheesebench")
         self.extra_keyword_matches.update((plan.dimension, plan.model))

@@ -30,7 +30,8 @@ PREFIX = "cheesebench."
 
 
 def case_properties(result: CellResult) -> Properties:
-    """Return the properties of one judged cell. Unknown ones are left out.
+    """Return the properties of one judged cell. Properties without a value are left
+    out.
 
     Rates are proportions. A control has its name (``control``) instead of a verdict,
     unless it could not be measured.
@@ -98,8 +99,8 @@ def case_properties(result: CellResult) -> Properties:
 
 
 def _ability_properties(result: CellResult) -> list[tuple[str, object]]:
-    """Return model, animals and bar on the ability scale, and the rates at its two
-    ends.
+    """Return the values of the model, the animals and the bar on the ability scale, and
+    the rates at the scale's two ends.
     """
     scale, found = result.plan.ability, result.ability
     if scale is None or found is None:
@@ -116,8 +117,8 @@ def _ability_properties(result: CellResult) -> list[tuple[str, object]]:
 
 
 def _measure_properties(result: CellResult) -> list[tuple[str, object]]:
-    """Return the properties of a judged measure; reference, margin and differences are
-    then in its unit.
+    """Return the properties of a judged measure. The cell's reference, margin and
+    differences are then in the measure's unit.
     """
     measured, judged = result.plan.measured, result.judged
     if measured is None:
@@ -231,7 +232,7 @@ def comparison_properties(found: RunComparison) -> Properties:
 
 
 def exit_properties(decision: str, remedy: str) -> Properties:
-    """Return the properties that say what the session ends with."""
+    """Return the properties that say how the session ends."""
     return _properties([("exit", decision), ("remedy", remedy)])
 
 
@@ -253,7 +254,7 @@ def _text(value: object) -> str:
     return printable(str(value))
 
 
-#: Maximum size of a step's summary in bytes. GitHub drops a larger one entirely.
+#: Maximum size of a step's summary in bytes. GitHub drops a larger summary entirely.
 LIMIT = 2**20
 _FENCE = "```"
 _CUT = (
@@ -349,7 +350,7 @@ def _kind_of(cell: CellResult, fail_is_error: bool) -> str:
 
 
 def annotate_exit(said: str) -> Iterator[str]:
-    """Yield the command of GitHub Actions for what the session ends with."""
+    """Yield the command of GitHub Actions that says how the session ends."""
     if is_github():
         yield command("error", "cheesebench", said)
 
@@ -373,7 +374,8 @@ def annotate_comparison(
 
 
 def _annotate_doubts(found: RunComparison, known: Set[str]) -> Iterator[str]:
-    # Those about this run belong to its cells, which have annotations of their own.
+    # Doubts about this run are left out, because its cells have annotations of their
+    # own.
     own = f" in {found.first} is doubtful: "
     for title, lines in (
         ("not compared", found.not_compared),
@@ -396,12 +398,14 @@ def is_github() -> bool:
 
 
 def is_ci() -> bool:
-    """Return whether this is a job, whose files are kept as an artifact."""
+    """Return whether this is a job of a CI service. Its files are read from an
+    artifact.
+    """
     return is_github() or os.environ.get("CI") == "true"
 
 
 def plain(text: str) -> str:
-    """Return a remedy for readers to whom backticks mean nothing."""
+    """Return a remedy without backticks, for places that do not render Markdown."""
     return text.replace("`", "")
 
 
@@ -425,7 +429,7 @@ def command(
     root: Path = Path(),
     line: int = 1,
 ) -> str:
-    """Return the command for one annotation. It names the file if this is inside
+    """Return the command for one annotation. It names the file if the file is inside
     ``root``.
     """
     properties = {"title": title}
@@ -455,8 +459,8 @@ _CLASS = "cheesebench"
 
 
 def add_failure(config: pytest.Config, name: str, reason: str, decision: str) -> None:
-    """Add a failure to the JUnit file and to the failures in the terminal. In the file
-    ``decision``, the reason why the session fails, follows its own reason.
+    """Add a failure to the JUnit file and to the failures in the terminal. In the JUnit
+    file, ``decision`` (why the session fails) follows the failure's own ``reason``.
     """
     add_case(config, name, f"{reason}\n\n{decision}")
     terminal = config.pluginmanager.getplugin("terminalreporter")

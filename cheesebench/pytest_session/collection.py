@@ -37,8 +37,8 @@ from cheesebench.terminal import printable
 
 
 class BrokenProtocol(pytest.Item):
-    """A selected protocol that cannot be loaded: a test error, which does not stop the
-    others.
+    """A selected protocol that cannot be loaded, or cannot be run with a model. Its
+    test is an error, which does not stop the other tests.
     """
 
     def __init__(self, *, text: str, **keywords: Any) -> None:
@@ -82,8 +82,8 @@ def cell_items(
     protocol: Selected,
     prefix: str = PREFIX,
 ) -> Iterator[pytest.Item]:
-    """Yield a protocol's items, named ``protocol[view-model]``, with ``@edition``
-    unless it is the default one.
+    """Yield a protocol's items. They are named ``protocol[view-model]``, or
+    ``protocol@edition[view-model]`` for an edition other than the default one.
 
     The items of a protocol with conditions are named ``protocol[condition-model]``. The
     model is always in the name, so that ``--lf`` never mistakes one model's failure for
@@ -131,9 +131,9 @@ def _broken(
 def _plans(
     specification: BaseSpecification, request: CellRequest
 ) -> tuple[list[CellPlan], dict[str, CheeseBenchError]]:
-    """Return the planned cells, and errors by view for those that cannot be run (an
+    """Return the planned cells and, by view, the errors of cells that cannot be run (an
     empty name stands for all views). A view that does not suit the protocol does not
-    affect the others.
+    affect the other views.
     """
     try:
         return cells_of(specification, request), {}

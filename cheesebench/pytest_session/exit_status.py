@@ -52,32 +52,36 @@ class Findings:
 
     run_id: str
     cells: Sequence[CellResult]
-    """All that was judged, including controls."""
+    """All judged cells, including controls."""
     unmeasured: int
-    """Cells that could not be measured, including controls."""
+    """Number of cells that could not be measured, including controls."""
     stopped: int
-    """Cells that another plugin has ended (pytest-timeout)."""
+    """Number of cells that another plugin (such as pytest-timeout) has ended."""
     broken: Sequence[Broken]
     """Protocols that could not be loaded, or cannot be run with these models."""
     other_failures: int
-    """Failures and errors other than the verdict FAIL."""
+    """Number of failures and errors other than the verdict FAIL."""
     exit_zero: bool
     inconclusive_fails: bool
     compared: RunComparison | None
-    """The comparison with the baseline."""
+    """The comparison with the baseline, or None if there is no baseline."""
     gates: bool
     """Whether the comparison decides if the session fails."""
     fails_comparison: bool
     budgets: str
-    """Options of larger budgets, if a budget was spent."""
+    """The options that set larger budgets, or an empty string if no budget was
+    spent.
+    """
     interrupted: str
-    """What has interrupted the session; empty if nothing has."""
+    """What has interrupted the session. It is empty if nothing has."""
     unfinished: Collection[CellPlan]
     """Cells that a resumed run can continue."""
     baseline: str
-    """The baseline, if its model acted where this run's did not."""
+    """The baseline's name if its model acted where this run's model did not, or an
+    empty string.
+    """
     in_ci: bool
-    """Whether this is a job, whose run is in an artifact."""
+    """Whether this is a CI job, whose run is in an artifact."""
 
     def count(self, verdict: Verdict) -> int:
         """Return the number of cells with a verdict, without controls."""
@@ -94,31 +98,31 @@ class Findings:
 
     @property
     def other_settings(self) -> list[str]:
-        """A part of the sentence on settings that the baseline has not."""
+        """The part of the sentence about settings that differ from the baseline's."""
         return gate.other_settings(self.compared) if self.compared else []
 
     @property
     def failed(self) -> int:
-        """Cells with the verdict FAIL."""
+        """The number of cells with the verdict FAIL."""
         return self.count(Verdict.FAIL)
 
     @property
     def undecided(self) -> int:
-        """Cells with the verdict INCONCLUSIVE."""
+        """The number of cells with the verdict INCONCLUSIVE."""
         return self.count(Verdict.INCONCLUSIVE)
 
     @property
     def mute(self) -> list[CellResult]:
-        """Cells in which no reply named an action, and that are over: resuming them
-        asks nothing anew.
+        """The finished cells in which no reply named an action. A resumed run would ask
+        nothing again in them.
         """
         over = (one for one in self.cells if one.plan not in self.unfinished)
         return list(filter(never_acted, over))
 
     @property
     def cause(self) -> str:
-        """Why trials are missing, in brackets, or "" if none is missing, or the reason
-        is unknown.
+        """Why trials are missing, in brackets. It is empty if no trial is missing, or
+        the reason is unknown.
         """
         known = [
             _STOPPED.sub("", cause).rstrip(".")
@@ -134,14 +138,14 @@ class Findings:
 
     @property
     def forgiven(self) -> list[str]:
-        """Sentences on the failures that ``--exit-zero`` ignores."""
+        """Phrases on the failures that ``--exit-zero`` ignores."""
         if not (self.failed and self.exit_zero):
             return []
         return [f"{plural(self.failed, 'cell')} failed, which --exit-zero ignores"]
 
 
-#: Beginnings of a reason, before the error: if a session ends before it runs anything
-#: (``REFUSED``), and if its run cannot be compared.
+#: The beginning of a reason, which the error follows. ``REFUSED``: the session ends
+#: before it runs anything. ``NOT_COMPARED``: the session's run cannot be compared.
 REFUSED = "Exit code 4, CheeseBench could not run, so nothing was tested"
 NOT_COMPARED = "Exit code 4, CheeseBench could not compare this run"
 #: Matches the part of a cause that names the trial.
@@ -156,8 +160,9 @@ def never_acted(cell: CellResult) -> bool:
 
 
 def is_over(log: RunLog, cell: CellResult) -> bool:
-    """Return whether a resumed run asks nothing in this cell. Ten empty replies in a
-    row are read again, so a server that gave nothing else stays broken there.
+    """Return whether a resumed run would ask nothing in this cell. That is so, too, if
+    all replies were empty: the resumed run reads the same ten empty replies in a row,
+    and stops.
     """
     silent = any("empty replies in a row" in cause for cause in cell.causes)
     never = never_acted(cell) and silent and not cell.outcomes["budget"]
@@ -165,8 +170,8 @@ def is_over(log: RunLog, cell: CellResult) -> bool:
 
 
 def reason(status: int | pytest.ExitCode, found: Findings) -> str:
-    """Return why the session ends with this exit status, in a sentence, or "" if pytest
-    says it.
+    """Return a sentence on why the session ends with this exit status, or "" if pytest
+    itself says why.
     """
     if status == pytest.ExitCode.OK:
         parts = list(_nothing_failed(found))
@@ -178,7 +183,7 @@ def reason(status: int | pytest.ExitCode, found: Findings) -> str:
 
 
 def interrupted(by: str) -> str:
-    """Return what has interrupted a session, for a sentence."""
+    """Return what has interrupted a session, as a part of a sentence."""
     return (
         f"interrupted by {by}" if by in Signals.__members__ else f"interrupted ({by})"
     )
@@ -198,7 +203,7 @@ def _ended(status: int, found: Findings) -> str:
 
 
 def badge(status: int | pytest.ExitCode, found: Findings) -> str:
-    """Return what the gate says, in a word or three, or "" if there is no gate."""
+    """Return what the gate says, in one to three words, or "" if there is no gate."""
     words = {0: "GREEN", 1: "RED", 2: "INTERRUPTED", 4: "COULD NOT RUN"}
     return words.get(int(status), "") if found.gates else ""
 
@@ -261,8 +266,9 @@ def _after_comparing(found: Findings, compared: RunComparison) -> str:
 def how_to_act(
     run_id: str, protocol: str, baseline: str, *, in_ci: bool, changed: bool = False
 ) -> str:
-    """Return the remedy for a cell in which no reply named an action. ``baseline``: one
-    whose model acted there; ``changed``: with other settings.
+    """Return the remedy for a cell in which no reply named an action. ``baseline``
+    names a baseline whose model acted there (empty if there is none). ``changed`` is
+    true if this run has other settings than the baseline.
     """
     show = f"`cheesebench show {run_id} --protocol {protocol} --call 1`"
     where = ", in a clone in which the job's artifact is unpacked" if in_ci else ""
@@ -282,7 +288,7 @@ def how_to_act(
 
 
 def filled(text: str) -> str:
-    """Return a sentence for a terminal."""
+    """Return a sentence, wrapped for a terminal."""
     return textwrap.fill(text, 80, subsequent_indent="  ", break_on_hyphens=False)
 
 
@@ -308,7 +314,9 @@ def _something_failed(found: Findings) -> list[str]:
 
 
 def _not_run(found: Findings, baseline: str) -> list[str]:
-    return [f"not run of {baseline}: {', '.join(found.not_run)}"] * bool(found.not_run)
+    return [f"in {baseline}, but not run: {', '.join(found.not_run)}"] * bool(
+        found.not_run
+    )
 
 
 def _failures(found: Findings) -> Iterator[str]:

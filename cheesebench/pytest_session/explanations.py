@@ -19,8 +19,8 @@ from cheesebench.terminal import printable
 def explain(
     run: PytestRun, specification: BaseSpecification, result: CellResult
 ) -> str:
-    """Return a line with the failure and its size. With ``-v`` or ``--film``, return
-    all numbers and a failed trial, too.
+    """Return a line that says by how much the cell fails. With ``-v`` or ``--film``,
+    return all numbers and a failed trial instead.
     """
     assert run.log is not None
     if run.config.option.verbose <= 0 and not run.settings.film:

@@ -1,4 +1,4 @@
-"""The outcome of each item: its report, without a traceback, and its letter."""
+"""Makes the report of each item, without a traceback, and chooses its letter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cheesebench.pytest_session.run import PytestRun
 from cheesebench.statistics import Verdict
 from cheesebench.terminal import printable
 
-#: Category in pytest's counts; letter; and word, possibly with its colour.
+#: The category in pytest's counts, the letter, and the word, possibly with its colour.
 _Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 
 

@@ -1,5 +1,5 @@
-"""Reports an error that ends a session before anything is run (exit code 4), in every
-place where people look at a pipeline.
+"""Reports an error that ends a session before anything is run (exit code 4). The report
+goes to every place where people look at a pipeline.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _LEFT = ("results", "resume", "html", "markdown")
 
 
 def refused(config: pytest.Config, error: Exception | str) -> pytest.UsageError:
-    """Report the error that ends a session in every place, and return it as pytest's
-    error.
+    """Report an error that ends the session, in the terminal and wherever else people
+    look (``tell``), and return it as a pytest.UsageError.
     """
     text = printable(redact(str(error)))
     tell(config, text)
@@ -46,8 +46,8 @@ def refused_early(
     return refused(config, _worded(said.partition("\n  inifile: ")[0]))
 
 
-#: What argparse says of an option, of a value that is none of several, and of one that
-#: is no number.
+#: Patterns of argparse's errors: of any error about an option, and of its part about a
+#: value that is not one of the choices, or not a number.
 _ARGUMENT = re.compile(r"argument (?P<name>[^/:]+)[^:]*: (?P<why>.*)", re.DOTALL)
 _CHOICE = re.compile(r"invalid choice: '(?P<value>.*)' \(choose from (?P<known>.*)\)")
 _NUMBER = re.compile(r"invalid (?P<kind>int|float) value: '(?P<value>.*)'")

@@ -43,7 +43,7 @@ class Reporting:
         #: Number of these failures that are cells without a measurement, including
         #: controls.
         self._unmeasured = 0
-        #: The protocols among them that could not be loaded.
+        #: The protocols behind these failures that could not be loaded.
         self._broken: list[exit_status.Broken] = []
         #: Number of these failures that are cells ended by another plugin.
         self._stopped = 0
@@ -54,16 +54,16 @@ class Reporting:
         #: Options that raise the budgets, and a line that explains them; both are empty
         #: if no budget was spent.
         self._larger: tuple[dict[str, str], str] = ({}, "")
-        #: Why the session ends with its exit status, and one remedy.
+        #: Why the session has its exit status, and one remedy.
         self._decision, self._remedy = "", ""
         #: The result of the gate, in a few words.
         self._gate = ""
         #: Files of the protocols that are run.
         self._paths: dict[str, Path] = {}
         self._annotations: list[str] = []
-        #: The comparison with the baseline, and whether one was requested.
+        #: The comparison with the baseline, or None if none was requested.
         self._compared: RunComparison | None = None
-        #: Why the run cannot be compared; empty if it can.
+        #: Why the run cannot be compared. It is empty if it can.
         self._refused = ""
 
     def pytest_report_header(self) -> list[str]:
@@ -77,8 +77,8 @@ class Reporting:
             lines += [f"cheesebench: {line}" for line in settings.origins_text]
         plugins = self._run.plugins
         failures = plugins.failures.items()
-        # Options from a conftest.py are already in the manifest. pytest itself prints
-        # its root directory.
+        # Plugins from a conftest.py are not listed, because they are in the manifest,
+        # and pytest prints its root directory.
         installed = {
             name: what
             for name, what in plugins.strangers().items()
@@ -133,7 +133,7 @@ class Reporting:
         if shard is not None and run.whole and run.log is not None:
             cells = f"{len(run.log.plans())} of {plural(len(run.whole), 'cell')}"
             self._lines.append(
-                f"Shard {shard}: {cells}. When all are there: cheesebench merge RUN RUN ..."
+                f"Shard {shard}: {cells}. When all shards have been run, merge them: cheesebench merge RUN RUN ..."
             )
 
     def compare(
@@ -257,8 +257,8 @@ class Reporting:
         self._lines.append("\n".join(lines))
 
     def _add_interrupted(self) -> None:
-        """Add what was interrupted to the JUnit file, which would look green without
-        it.
+        """Add the interrupted cells to the JUnit file, which would look green without
+        them.
         """
         if not self._run.interrupted:
             return
@@ -308,7 +308,7 @@ class Reporting:
 
     @property
     def _said(self) -> str:
-        """What the session ends with, why, and one remedy."""
+        """How the session ends, why, and one remedy."""
         return ci.plain(f"{self._decision} {self._remedy}".strip())
 
     def _decide(
@@ -390,7 +390,7 @@ class Reporting:
     @property
     def _blamed(self) -> list[tuple[str, str, str]]:
         """The reasons why the comparison fails the session. If the session was
-        interrupted, only those that more trials cannot remove.
+        interrupted, they include only reasons that more trials cannot remove.
         """
         comparing, found = self._run.comparing, self._compared
         if comparing is None or found is None:
@@ -400,7 +400,7 @@ class Reporting:
         return [one for one in blamed if one in losses or not self._run.interrupted]
 
     def _tell_comparison(self) -> str:
-        """Report the comparison in the terminal and in the JUnit file; return it as
+        """Report the comparison in the terminal and in the JUnit file. Return it as
         Markdown.
         """
         run, found = self._run, self._compared
@@ -499,7 +499,7 @@ def _write_markdown(
 
 
 def _write(text: str, path: Path) -> str:
-    """Write a report; return the error, or an empty string."""
+    """Write a report. Return the error, or an empty string."""
     try:
         write_whole(path, text)
     except OSError as error:

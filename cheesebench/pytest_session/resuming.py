@@ -1,4 +1,4 @@
-"""How to continue an unfinished run: the command, and sufficient budgets."""
+"""Says how to continue an unfinished run: the command, and sufficient budgets."""
 
 from __future__ import annotations
 
@@ -89,8 +89,9 @@ def _budgets(
 
 
 def _still_needed(log: RunLog, unfinished: Iterable[CellResult]) -> CallTotals | None:
-    """Estimate the cost of the rest from the mean cost of a trial of the cell, or of
-    the run, or None if no trial was run.
+    """Estimate the cost of the rest. A trial is expected to cost the mean of its cell
+    or, if no trial of the cell was run, the mean of the run. Return None if no trial
+    was run at all.
     """
     counts, calls = log.trial_counts(), log.calls.by_cell()
     done = {key: sum(run for run, _ in own.values()) for key, own in counts.items()}
@@ -116,8 +117,8 @@ def _still_needed(log: RunLog, unfinished: Iterable[CellResult]) -> CallTotals |
 
 
 def _rounded_up(value: float) -> str:
-    """Return a number rounded up to two digits, which is enough for a decision about
-    cost.
+    """Return a number rounded up to two significant digits, which are enough for a
+    decision about cost.
     """
     exact = Decimal(str(value))
     return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), ROUND_UP):f}"

@@ -48,8 +48,8 @@ from cheesebench.terminal import printable
 
 
 class Comparing:
-    """The baseline with which this session's run is compared. Methods raise
-    ComparisonError if they do not match.
+    """The baseline that this session's run is compared with. Methods raise
+    ComparisonError if the two do not match.
     """
 
     def __init__(self, path: Path, *, fails_if: str) -> None:
@@ -63,8 +63,8 @@ class Comparing:
         return self._baseline.name
 
     def acted(self, plan: CellPlan) -> str:
-        """Return the baseline's name if the model acted there; otherwise an empty
-        string.
+        """Return the baseline's name if the cell's model acted on its protocol there.
+        Otherwise return an empty string.
         """
         key = plan.model, plan.protocol
         acted = any(
@@ -117,7 +117,9 @@ class Comparing:
             )
 
     def _check_enough(self, theirs: CellCounts, planned: int) -> None:
-        """Refuse a comparison that could not exclude a loss even if nothing changed."""
+        """Raise ComparisonError if the comparison could not exclude a loss even if
+        nothing has changed.
+        """
         known = sum(one < planned for one in theirs.subjects)
         least = theirs.least_subjects
         if known < least:
@@ -135,15 +137,15 @@ class Comparing:
 
     def blamed(self, found: RunComparison) -> list[tuple[str, str, str]]:
         """Return the reasons why the run fails. Each has a title, a protocol (empty if
-        the reason concerns all together) and a sentence.
+        the reason concerns all protocols together) and a sentence.
         """
         losses = found.losses if "worse" in self._fails_if else ()
         questions = found.open_questions if "undecided" in self._fails_if else ()
         return [*losses, *questions]
 
     def compare(self, log: RunLog) -> RunComparison:
-        """Return the comparison. Trials taken from another run are replayed;
-        RunLogError is raised if one differs from its record.
+        """Return the comparison. If the baseline is a run, the trials that it supplies
+        are replayed. Raises RunLogError if one of them differs from its record.
         """
         found = compare_runs(count_run(log, THIS_RUN), self._baseline)
         replay_counted(self.path, found.keys(1))
@@ -170,7 +172,7 @@ def read_comparing(
     path = locate_counted(results, values.compare, blessed)
     if continued is not None and path.samefile(continued):
         raise OptionError(
-            f"{given.spelling('compare')} {values.compare}: that is the run that is continued. Name the baseline."
+            f"{given.spelling('compare')} {values.compare}: that is the run to resume. Name another run as the baseline."
         )
     return Comparing(path, fails_if=values.compare_fail or "")
 
@@ -188,8 +190,8 @@ def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:
 # Terminal codes that save the cursor, restore it, and clear to the end of the line
 # (ECMA-48 and DEC, as every terminal has them).
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
-#: Columns kept free for what pytest may have written after its path: the letters of
-#: earlier tests of the same file.
+#: Columns kept free for what pytest may have written after the path: the letters of
+#: earlier tests in the same file.
 _RESERVE = 12
 
 
@@ -209,7 +211,7 @@ def teller(config: pytest.Config) -> Callable[[str], None]:
 
 
 def tell_uncaptured(config: pytest.Config, line: str) -> None:
-    """Write a separate line while a test runs, whose output is captured.
+    """Write a separate line while a test runs and its output is captured.
 
     The terminal output of a pytest-xdist worker is lost, but its standard error is the
     session's.
@@ -222,8 +224,8 @@ def tell_uncaptured(config: pytest.Config, line: str) -> None:
             teller(config)(printable(line))
 
 
-#: Seconds between two lines of progress if there is no terminal, because CI services
-#: end silent jobs.
+#: Seconds between progress lines if there is no terminal. They are needed there,
+#: because CI services end silent jobs.
 BEAT = 60.0
 
 
@@ -289,8 +291,8 @@ def progress_line(
 
 
 def _texts(progress: Progress, tally: Tally | None, seconds: float) -> Iterator[str]:
-    """Yield texts for the progress line, the longest first. The progress of the run has
-    priority over that of the cell.
+    """Yield texts for the progress line, the longest first. The run's progress has
+    priority over the cell's.
     """
     short = _trials(progress, seconds)
     own = f"{short}{_left(progress, seconds)}"
@@ -347,7 +349,7 @@ class Handed:
 
     @classmethod
     def to(cls, config: pytest.Config) -> Handed | None:
-        """Return the data of this worker, or None in a session that is no worker."""
+        """Return the data of this worker, or None if the session is not a worker's."""
         data: Mapping[str, Any] = getattr(config, "workerinput", {})
         return cls(**data[WORKER_INPUT]) if WORKER_INPUT in data else None
 
@@ -368,8 +370,8 @@ class Handed:
 
 
 class PytestRun(ModelRun):
-    """One run. A pytest-xdist worker has its controller's run, and runs some cells of
-    it.
+    """The run of a session. A pytest-xdist worker shares its controller's run, and runs
+    some of the cells.
     """
 
     def __init__(
@@ -394,12 +396,13 @@ class PytestRun(ModelRun):
         )
         self.config = config
         self._handed = handed
-        #: The baseline; None in a worker, because the controller compares.
+        #: The baseline, or None if there is none. It is also None in a worker, because
+        #: the controller compares.
         self.comparing = comparing
-        #: Whether a comparison decides if the session fails; workers know it, too.
+        #: Whether a comparison decides if the session fails. It is set in workers, too.
         self.gates = gates
-        #: Progress of the whole run; None before the start, and when workers share the
-        #: cells.
+        #: Progress of the whole run. It is None before the start, and when workers
+        #: share the cells.
         self.tally: Tally | None = None
         #: What has interrupted the session: a signal, or a reason of pytest's.
         self.interrupted = ""
@@ -444,8 +447,8 @@ class PytestRun(ModelRun):
             self.comparing.check(plans, self.settings.seed)
 
     def hand_over(self, workers: int, one_worker: bool) -> dict[str, Any]:
-        """Return the data for a pytest-xdist worker, under its key; ``one_worker``: all
-        cells go to the same one.
+        """Return the data for a pytest-xdist worker, under its key. ``one_worker`` is
+        true if all cells go to the same worker.
         """
         assert self.log is not None
         self.call_off_halt()
@@ -469,7 +472,8 @@ class PytestRun(ModelRun):
         """Make the workers stop before their cells end. pytest-xdist itself waits until
         each worker has finished its test.
         """
-        # If the disk is full, pytest-xdist itself ends the workers, but later.
+        # If the file cannot be created (a full disk), pytest-xdist itself ends the
+        # workers, but later.
         with contextlib.suppress(OSError):
             self._halt.touch()
 

@@ -1,4 +1,4 @@
-"""Starting and ending the run, with and without pytest-xdist."""
+"""Starts and ends the run, with and without pytest-xdist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cheesebench.pytest_session.cells import PREFIX, CellItem
 from cheesebench.pytest_session.run import PytestRun, progress_line
 from cheesebench.redaction import redact
 
-#: Group of all cells, for pytest-xdist.
+#: The pytest-xdist group of all cells.
 SCOPE = "cheesebench"
 
 
@@ -30,7 +30,7 @@ def scheduler(config: pytest.Config, log: Any) -> Any:
     """Return the scheduler of a session whose cells share a budget, or None with
     ``--dist each``.
 
-    The distribution that ``--dist`` asks for still applies to tests that are no cells.
+    The distribution that ``--dist`` asks for still applies to tests that are not cells.
     """
     from xdist.scheduler import (
         LoadFileScheduling,
@@ -118,8 +118,8 @@ class Running:
         return self._report_others_until_over(item)
 
     def _report_others_until_over(self, item: CellItem) -> bool | None:
-        """Report cells that are decided before this one; return True if one of them
-        ends the run.
+        """Report cells that are decided before this one. Return True if one of them
+        ends the run, and None otherwise.
         """
         session = item.session
         later = [
@@ -158,7 +158,7 @@ class Running:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """With ``-x`` or ``--maxfail``, stop all pytest-xdist workers, not only the
-        failed one.
+        worker with the failure.
         """
         most = self._run.config.option.maxfail
         if self._run.is_controller and most and report.failed:
@@ -178,7 +178,7 @@ class Running:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Finish the reports, even if signals arrive."""
+        """From here on, finish the reports even if signals arrive."""
         if not self._run.is_worker:
             interrupts.end(self._how_to_go_on())
 

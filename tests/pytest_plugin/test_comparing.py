@@ -479,7 +479,7 @@ def test_a_resumed_run_is_not_compared_with_itself(
     assert again.ret == pytest.ExitCode.USAGE_ERROR
     again.stderr.fnmatch_lines(
         [
-            "*--cheese-compare latest: that is the run that is continued. Name the baseline.*"
+            "*--cheese-compare latest: that is the run to resume. Name another run as the baseline.*"
         ]
     )
 
