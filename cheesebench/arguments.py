@@ -1,6 +1,6 @@
-"""Arguments of the public functions: what each takes, and errors in the words of a
-Python program. Messages are written for a command line, but the functions have an
-argument for each option.
+"""Arguments of the public functions: checks them, and makes error messages name them.
+Messages are written for the command line, with the names of options; in Python, each
+option is an argument.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cheesebench import errors, options
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Options of commands, by argument of the functions of the same names.
+#: Maps an option of a command to the argument of the function with the command's name.
 _OF_COMMANDS = {
     **{
         name: name
@@ -34,15 +34,15 @@ _OF_COMMANDS = {
     "range": "limits",
     "second-model": "models",
 }
-#: Arguments whose names differ from their options.
+#: Maps an option to its argument if their names differ.
 _RENAMED = {"model": "models", "models": "models_file"}
-#: Words that continue the sentence after an option, instead of being its value.
+#: Matches a word that continues the sentence after an option, and is not its value.
 _NO_VALUE = re.compile(
     "and|applies|are|asks|can|corrects|does|for|from|has|instead|is|makes|may|must|names"
     "|needs|or|out|reaches|reads|says|sets|that|to|was|where|which|with"
 )
-#: A command for a person to type, which stays unchanged; or an option and the next
-#: word.
+#: Matches either a command for a person to type, which stays unchanged, or an option
+#: and the next word.
 _OPTION = re.compile(
     r"(?P<command>\b(?:pytest|cheesebench|pip|python3?|mkdocs)\b(?: [^\s,;:()']+)*"
     r" --[^,;:()']*)"
@@ -63,7 +63,7 @@ _ARGUMENTS = _OF_COMMANDS | {
 
 
 def in_python(text: str) -> str:
-    """Return a message with arguments in place of options: ``subjects=0`` for
+    """Return a message with arguments in place of options, such as ``subjects=0`` for
     ``--subjects 0``.
     """
     said = _OPTION.sub(_argument, text)
@@ -89,7 +89,7 @@ def _argument(found: re.Match[str]) -> str:
 
 
 def _literal(value: str) -> str:
-    """Return a value as a Python literal; a placeholder in capitals stays."""
+    """Return a value as a Python literal. A placeholder in capitals stays as it is."""
     if value.isupper() or value == "" or re.fullmatch(r"[-+.\de]+|\[.*", value):
         return value or "..."
     return repr(value)
@@ -97,8 +97,8 @@ def _literal(value: str) -> str:
 
 @contextmanager
 def named() -> Iterator[None]:
-    """Let errors name the arguments of the caller. ``typed`` keeps the original message
-    for the commands, which call the same functions.
+    """Make errors in the block name arguments instead of options. ``typed`` keeps the
+    original message for the commands, which call the same functions.
     """
     try:
         yield
@@ -113,10 +113,10 @@ class Kind(NamedTuple):
     """What an argument takes."""
 
     wanted: str
-    """In words, after "expected"."""
+    """Valid values in words, to follow "expected"."""
     read: Callable[[Any], Any]
-    """Returns the value as the function needs it. Raises TypeError, ValueError or
-    OverflowError for another type.
+    """Returns the value as the function needs it, or raises TypeError, ValueError or
+    OverflowError if it is not valid.
     """
 
 
@@ -133,7 +133,7 @@ def _unchanged(value: Any) -> Any:
 
 
 def _names(value: Any) -> Any:
-    """Return a list of names; a path, which a run is too, unchanged."""
+    """Return a name, a path or a ``Run`` unchanged, and several of them as a list."""
     if isinstance(value, (str, os.PathLike)):
         return _unchanged(value)
     return [_unchanged(one) for one in value]
@@ -146,7 +146,9 @@ def _some(value: Any) -> Any:
 
 
 def _whole(value: Any) -> int:
-    """Return any integer as int, also of NumPy, and 1e6; True is none."""
+    """Return an integer as int. It may be NumPy's, or a float such as 1e6, but not True
+    or False.
+    """
     if isinstance(value, bool):
         raise TypeError
     if isinstance(value, float) and value.is_integer():
@@ -186,7 +188,7 @@ def _models(value: Any) -> tuple[str | None, str | None]:
 
 
 def _scores(value: Any) -> Any:
-    """Return a path, which a run is too, or scores, unchanged."""
+    """Return a path, a ``Run`` or scores unchanged."""
     return _unchanged(value) if isinstance(value, str | os.PathLike) else _held(value)
 
 
@@ -221,7 +223,7 @@ TEXT = Kind("text", _text)
 PATH = Kind("a path, as text or pathlib.Path", _unchanged)
 RUN = Kind("a run, or its id, directory or file", _unchanged)
 NAMES = Kind("a name, or a list of names", _names)
-SOME = Kind("a name, or a list of at least one; or leave it out", _some)
+SOME = Kind("a name, or a list of at least one (or leave it out)", _some)
 RUNS = Kind("a run, or a list of at least one", _some)
 FILES = Kind("a name, file or directory, or a list of at least one", _some)
 WHOLE = Kind("a whole number", _whole)
@@ -259,7 +261,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def read(name: str, kind: Kind, value: Any) -> Any:
-    """Return the value of an argument. Raises OptionError for another type."""
+    """Return the value of an argument. Raises OptionError if it is not valid."""
     try:
         return kind.read(value)
     except (TypeError, ValueError, OverflowError):
@@ -279,18 +281,18 @@ def kind_of(option: options.Option) -> Kind:
 def _no_call(
     function: str, error: TypeError, given: Mapping[str, Any], known: Mapping[str, Any]
 ) -> errors.OptionError:
-    """Return an error for a call with too few, too many or other arguments."""
+    """Return the error for a call with too few, too many or unknown arguments."""
     other = next((name for name in given if name not in known), "")
     hint = errors.did_you_mean(other, known) or f" See help(cheesebench.{function})."
     return errors.OptionError(f"{function}(): {error}.{hint}")
 
 
 def checked(**own: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a public function take what KINDS (or ``own``) say, and name its arguments
-    in errors.
+    """Check the arguments of a public function against ``own`` or KINDS, and make its
+    errors name them.
 
-    A default is not checked, and neither are arguments by any name (``**options``). An
-    empty tuple that is given is no default: a selection may have found nothing.
+    Defaults and ``**options`` are not checked. A given empty tuple is checked even if
+    it equals the default, because it may be a selection that has found nothing.
     """
 
     def wrapped(function: Callable[P, T]) -> Callable[P, T]:

@@ -42,8 +42,8 @@ _MARKER = "cheesebench_baseline"
 
 
 def count_run(log: RunLog, name: str | None = None) -> CountedRun:
-    """Return the counts of a run, with one subject in memory at a time; ``name``
-    defaults to its id.
+    """Return the counts of a run. Only one subject is in memory at a time. ``name``
+    defaults to the run's id.
     """
     manifest, calls, causes = log.manifest, log.calls.by_cell(), log.causes()
     return CountedRun(
@@ -63,8 +63,8 @@ def count_run(log: RunLog, name: str | None = None) -> CountedRun:
 
 
 def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) -> Path:
-    """Return the file to compare with, given a run's id, directory or file, or a
-    baseline's name or file.
+    """Return the file of a run or a baseline. ``name`` is the id, directory or file of
+    a run, or the name or file of a baseline.
 
     Raises RunLogError, with the known names, if there is none.
     """
@@ -77,7 +77,7 @@ def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) 
         known = sorted(found.stem for found in baselines.glob(f"*{SUFFIX}"))
         there = f"Baselines in {baselines}: {', '.join(known)}."
         if not known:
-            there = f"There is no baseline in {baselines}; to make one of a run: cheesebench bless RUN NAME"
+            there = f"There is no baseline in {baselines}; to make one from a run: cheesebench bless RUN NAME"
         runs = find_runs(results)
         latest = f" The latest run is '{next(iter(runs))}'." if runs else ""
         hint = did_you_mean(name, [*known, *runs]) or latest
@@ -94,11 +94,11 @@ def compare_files(
     protocols: Sequence[str] = (),
     tell: Callable[[str], None] = lambda line: None,
 ) -> RunComparison:
-    """Compare two runs, or baselines, in these files.
+    """Compare the runs or baselines in two files.
 
-    The compared trials of a run are replayed, with a message to ``tell``. Raises
-    ComparisonError for runs that do not pair, and RunLogError for a log that was
-    changed.
+    The compared trials of a run are replayed, and ``tell`` is called with a message
+    about this. Raises ComparisonError for runs that do not pair, and RunLogError for a
+    log that was changed.
     """
     found = compare_runs(
         read_counted(first), read_counted(second), models=models, protocols=protocols
@@ -121,12 +121,13 @@ def read_counted(path: Path) -> CountedRun:
 
 
 def replay_counted(path: Path, cells: Container[CellKey] | None = None) -> str:
-    """Replay the trials of these cells of a run, and return their number and the time
-    taken, in words. It is empty for a baseline, which has no trials.
+    """Replay the trials of some cells of a run, and return a sentence with the number
+    of trials and the time taken. Return "" for a baseline, which has no trials.
 
-    None stands for all cells, with all checks of ``read_counted``. If another version
-    wrote the run, differences are possible, which the text mentions. Raises RunLogError
-    for a trial that differs from its record.
+    If ``cells`` is None, all cells are replayed, after the checks of ``read_counted``.
+    A run that another version of CheeseBench wrote is not replayed, because differences
+    are possible; the sentence says so. Raises RunLogError for a trial that differs from
+    its record.
     """
     if path.suffix == SUFFIX:
         return ""
@@ -136,14 +137,16 @@ def replay_counted(path: Path, cells: Container[CellKey] | None = None) -> str:
             rows_only(log, ranked=True)
         version = log.manifest["versions"].get("cheesebench", "unknown")
         if version != versions()["cheesebench"]:
-            return f"Not replayed: {name}, which CheeseBench {quoted(version, 30)} has written."
+            return (
+                f"Not replayed: {name}, which CheeseBench {quoted(version, 30)} wrote."
+            )
         trials = replay(log, installed_plugins(), cells)
     took = time.monotonic() - began
     return f"Replayed: {name}, {plural(trials, 'trial')} in {duration(took)}."
 
 
 def baseline_text(run: CountedRun) -> str:
-    """Return a baseline as JSON with one line per cell, for readable diffs."""
+    """Return a baseline as JSON, with one line per cell so that diffs are readable."""
     head = {
         _MARKER: FORMAT,
         "name": run.name,
@@ -156,8 +159,8 @@ def baseline_text(run: CountedRun) -> str:
 
 
 def read_baseline(path: Path) -> CountedRun:
-    """Return the baseline in a file; RunLogError if it is not one, or has another
-    version.
+    """Return the baseline in a file. Raises RunLogError if the file is not a baseline,
+    or has another format version.
     """
     try:
         content = json.loads(read_bytes(path, 2**28))
@@ -188,7 +191,7 @@ def read_baseline(path: Path) -> CountedRun:
 
 
 def incomplete(run: CountedRun) -> Iterable[str]:
-    """Yield sentences on the shortcomings of a run as a baseline."""
+    """Yield what is missing in a run that is to be a baseline, in words."""
     for cell in run.cells:
         if cell.nothing:
             yield f"nothing was measured on {cell.protocol} in {cell.view}"

@@ -1,5 +1,5 @@
-"""The ``cheesebench`` command line: picks the command, and prints a user's error in one
-line. Cheap to import.
+"""The ``cheesebench`` command line: runs a command, and prints a user's mistake in one
+line. It is cheap to import.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from cheesebench.profiles import expanded, find_file
 from cheesebench.redaction import redact
 from cheesebench.terminal import coloured, printable, replace_unprintable
 
-#: Exit codes: ``MISTAKE`` for a user's mistake, ``BROKEN_PIPE`` for a pipe that its
-#: reader closed.
+#: Exit codes: ``MISTAKE`` after a user's mistake, ``BROKEN_PIPE`` if the reader of a
+#: pipe has closed it.
 MISTAKE, BROKEN_PIPE = 2, 141
-#: Things that people look for here, with their actual place.
+#: Commands that people try although there are none, each with what to use instead.
 ELSEWHERE = {
     "run": "pytest runs models, as in 'pytest --model NAME --protocols t_maze'"
 }
@@ -52,12 +52,11 @@ LONGEST = 5000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code; a user's mistake is one line on stderr,
-    never a traceback.
+    """Run one command and return the exit code. A user's mistake prints one line on
+    stderr, never a traceback.
     """
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show an arrow gets a similar character, not an
-        # exception.
+        # If a terminal cannot show an arrow, print a similar character instead.
         replace_unprintable(stream)
     try:
         return _outcome(sys.argv[1:] if arguments is None else list(arguments))
@@ -157,15 +156,15 @@ def _options_of(arguments: Sequence[str]) -> list[str]:
 
 
 def _meant(option: str, known: Iterable[str]) -> str:
-    """Return the known option that an unknown one was probably meant to be."""
+    """Return a hint to the option that an unknown one was probably meant to be."""
     if option.removeprefix("--") in {one.name for one in OPTIONS}:
         return f" {option} is an option of a run: pytest --model NAME {option} ..."
     return did_you_mean(option, known)
 
 
 def _placed(own: argparse.ArgumentParser, arguments: list[str]) -> list[str]:
-    """Return arguments with ``--protocols A,B`` turned into positions, for commands
-    that take protocols there. So every command accepts both forms.
+    """Return the arguments with ``--protocols A,B`` turned into positional arguments
+    ``A B``, if that is how the command takes protocols. So every command accepts both.
     """
     places = {one.metavar for one in own._actions if not one.option_strings}
     options = {one for action in own._actions for one in action.option_strings}
@@ -211,7 +210,7 @@ def _with_profile(
 def all_commands(*, entry_points: bool = True) -> Mapping[str, CommandSpec]:
     """Return our commands and those of plugins, which cannot replace ours.
 
-    ``entry_points``: include installed plugins, not only the built-in ones.
+    With ``entry_points``, installed plugins are included, not only the built-in ones.
     """
     return COMMANDS | {
         name: command
@@ -240,8 +239,8 @@ def _module(command: CommandSpec) -> Any:
 
 
 def _blamed(command: CommandSpec) -> contextlib.AbstractContextManager[None]:
-    """Attribute an exception of a plugin's command to the plugin; our own errors have a
-    traceback.
+    """Attribute an exception in a plugin's command to the plugin. An exception in our
+    own commands keeps its traceback.
     """
     ours = command.name in COMMANDS or command.module.startswith("cheesebench.")
     return (
@@ -252,7 +251,7 @@ def _blamed(command: CommandSpec) -> contextlib.AbstractContextManager[None]:
 
 
 def _mistake(*lines: str) -> int:
-    """Print an error on stderr: one line, or one for each finding in a protocol."""
+    """Print an error on stderr: one line, or a line for each finding in a protocol."""
     _complain(f"cheesebench: {lines[0]}", *lines[1:])
     return MISTAKE
 
@@ -299,8 +298,8 @@ def build_parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of the command line.
 
-    ``commands`` default to those of this distribution. Only modules of commands in
-    ``loaded`` are imported to add their arguments. None means all modules.
+    ``commands`` defaults to the commands of this distribution. A command's module is
+    imported, and its arguments are added, only if ``loaded`` has its name (None: all).
     """
     parser = _Parser(
         prog="cheesebench",

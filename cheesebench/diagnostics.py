@@ -12,17 +12,18 @@ from typing import Literal
 from cheesebench.errors import CheeseBenchError, PluginError
 from cheesebench.redaction import quoted
 
-#: Maximum number of errors, and of warnings and notes, reported for one protocol; more
-#: usually repeat one mistake.
+#: Maximum number of errors reported for one protocol, and also of warnings and notes
+#: together. More of them usually repeat one mistake.
 MAX_FINDINGS = 100
 
 #: Code of an unknown key, which often causes further errors.
 UNKNOWN_KEY = 121
 
-#: Maximum names listed in one remedy.
+#: Maximum number of names listed in one remedy.
 MAX_LISTED = 30
 
-#: Longer words are cut. (A path may have 255 characters without a blank.)
+#: Matches a word that is cut because it has more than 255 characters, which is the most
+#: that a file name can have.
 _LONG_WORD = re.compile(r"(\S{80})\S{176,}")
 
 Severity = Literal["error", "warning", "info"]
@@ -66,13 +67,11 @@ class Diagnostic:
 
 
 class EnoughFindingsError(CheeseBenchError):
-    """Ends a pass once the maximum number of findings is reached; not an error of the
-    family.
-    """
+    """Ends a pass that has too many findings. It is no error in the family's code."""
 
 
 class Diagnostics:
-    """Collects the findings of one pass over one protocol; raises EnoughFindingsError
+    """Collects the findings of one pass over one protocol. Raises EnoughFindingsError
     beyond MAX_FINDINGS.
     """
 
@@ -99,7 +98,7 @@ class Diagnostics:
 
     def _add(self, diagnostic: Diagnostic) -> None:
         if not isinstance(diagnostic.position, Position):
-            # A plugin's family may have omitted it.
+            # A plugin's family may have left the position out.
             raise PluginError(
                 f"diagnostics.{diagnostic.severity}: the position is {quoted(repr(diagnostic.position), 60)}. "
                 "Give the code, the position of a node, a sentence and a remedy."
@@ -127,7 +126,7 @@ class Diagnostics:
 
     @property
     def found(self) -> list[Diagnostic]:
-        """All findings without duplicates, in order of detection."""
+        """All findings without duplicates, in the order in which they were found."""
         return list(self._found)
 
     @property
@@ -137,7 +136,7 @@ class Diagnostics:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as a list for a remedy, truncated to MAX_LISTED."""
+    """Return the first MAX_LISTED names as text for a remedy."""
     names = list(names)
     more = len(names) - MAX_LISTED
     return (
@@ -147,9 +146,8 @@ def listed(names: Iterable[str]) -> str:
 
 
 def in_file_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings sorted by position, stably.
-
-    Unknown keys come first, because they may cause other errors.
+    """Return the findings sorted by position. Unknown keys come first, because they may
+    cause other errors.
     """
     return sorted(diagnostics, key=lambda d: (d.code != UNKNOWN_KEY, d.position))
 
@@ -160,7 +158,7 @@ GROUPS = (
     (120, 129, "Keys and values"),
     (130, 139, "Expressions"),
     (140, 149, "The arena"),
-    (150, 199, "Parents; and too many errors to continue"),
+    (150, 199, "Parents, and too many errors to continue"),
     (200, 229, "Names and rules"),
     (230, 249, "Dialogues"),
     (300, 399, "Warnings: probably mistakes"),
@@ -171,7 +169,7 @@ _ERRORS = {
     101: "The file cannot be read.",
     102: "The file is not UTF-8, or holds a character that is not text.",
     103: "The file or text is too large.",
-    104: "It is not valid YAML.",
+    104: "The file is not valid YAML.",
     105: "A key appears twice in a mapping.",
     106: "A YAML tag; tags are not allowed.",
     107: "A YAML anchor or alias; repeat the value instead.",
@@ -188,12 +186,12 @@ _ERRORS = {
     130: "An expression cannot be read.",
     131: "An expression uses an unknown name.",
     132: "`it` is used where no rule has fired.",
-    133: "A condition, a number or a name is needed, and this is something else; or two sides can never be equal.",
+    133: "A condition, a number or a name is needed, but this is something else, or two sides can never be equal.",
     134: "An unknown function, or a wrong argument.",
     140: "The arena has no map or generator, or more than one.",
     141: "A generator cannot draw an arena with these options.",
-    142: "A generator with a legend; only a map has one.",
-    143: "The map is empty, too large, one line, or has no floor.",
+    142: "A generator has a legend, which only a map can have.",
+    143: "The map is empty, too large, only one line, or without floor.",
     144: "A character of the map has no legend entry.",
     145: "A name is both floor (a zone or door) and a solid.",
     146: "A group is empty, or has the name of a zone.",
@@ -206,7 +204,7 @@ _ERRORS = {
     204: "A variable does not hold a zone where one is needed.",
     205: "`enter` or `place` names something solid, or `press` names floor.",
     206: "A draw contradicts itself: `pick`, `copies`, `max_run`, `order`.",
-    207: "Not a heading, or not one of this arena.",
+    207: "This is not a heading, or the arena does not have this heading.",
     208: "An initial state gives a reward on entry, but a reset cannot return one.",
     209: "`trial: start` names no state, or may select none.",
     210: "A variable is shown that cannot hold a glyph.",
@@ -216,7 +214,7 @@ _ERRORS = {
     214: "A rule (or an entry of `finish`) has both `go` and `end`.",
     215: "A watch rule has an exit or a clock.",
     216: "`until` can never hold: `count` is larger than `of`.",
-    217: "A reference's rate is outside 0 to 1, its spread is larger than any values have, or its interval is reversed.",
+    217: "A reference's rate is outside 0 to 1, its spread is larger than is possible, or its interval is reversed.",
     218: "A number is impossible: a reward that divides by 0 or is infinite, a probability above 1, ...",
     219: "An end is called `timeout`, which is reserved for trials cut off by the limit.",
     220: "The reference is on `success`, which is not declared.",
@@ -224,7 +222,7 @@ _ERRORS = {
     222: "A lesion is unknown, removes nothing, or would hide a variable.",
     223: "A lesion appears twice in a construct.",
     224: "The schedule has more trials than a subject can have.",
-    225: "A CSV file (of animals, or a draw's) cannot be read, is not in the protocol's folder, or has an invalid row.",
+    225: "A CSV file (of animals, or of a draw) cannot be read, is not in the protocol's folder, or has an invalid row.",
     226: "A reference contradicts itself, gives no value, or asks for a verdict without everything that a verdict needs.",
     227: "A brace in `say` is neither doubled nor one of a pair, or there is no name in braces.",
     228: "`by` of a measure names the measure itself, or a name twice.",
@@ -240,7 +238,7 @@ _ERRORS = {
     238: "A condition contradicts itself, or would have to come before itself.",
     239: "No two nodes are that far apart.",
     240: "A sentence has a placeholder that nothing fills.",
-    241: "An edge appears twice, or leads from a node to itself; or there are too many nodes.",
+    241: "An edge appears twice or leads from a node to itself, or there are too many nodes.",
     242: "Too many answers would be right.",
 }
 _WARNINGS = {
@@ -263,17 +261,17 @@ _WARNINGS = {
     318: "CheeseBench or a plugin already has a protocol with this id.",
     319: "`split` has nothing to split, because there is no `success`.",
     320: "`open` names a door that the state does not close.",
-    321: "`add` or `remove` is given a group, and takes its name instead of its members.",
+    321: "`add` or `remove` is given a group, but takes the group's name instead of its members.",
     325: "The animals' value and the pass rate compared with it cover different sessions.",
     326: "The animals' curve covers other sessions than the schedule.",
     327: "`trial` or `session` is compared with a number that the schedule never reaches.",
     328: "The first row of a map begins with fewer blanks than all others: the rows do not line up.",
-    329: "A subject with a lesion could pass: `at_most` is above the animals' value less the margin. Not validated.",
-    330: "A construct lacks the lesion that defines its kind, such as an amnesia for `memory`. Not validated.",
+    329: "A subject with a lesion could pass, because `at_most` is above the animals' value less the margin: not validated.",
+    330: "A construct lacks the lesion that defines its kind, such as an amnesia for `memory`: not validated.",
     331: "An event forgives errors, and a maze that is turned leaves too few places without landmarks.",
-    332: "The animals are not those that are judged: drop-outs, other sessions, several groups, a name in two spellings.",
+    332: "The animals do not match what is judged: drop-outs, other sessions, several groups, a name in two spellings.",
     333: "The animals do not show how animals differ (there is one, or all are equal): their value is used as if exact.",
-    334: "The animals' mean is too uncertain for the margin: no number of subjects gives a PASS to a model as good.",
+    334: "The animals' mean is too uncertain for the margin: with no number of subjects would an equally good model PASS.",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",
@@ -281,7 +279,7 @@ _NOTES = {
     405: "A row can be predicted from the subject's number: use `balanced` instead of `by_subject`.",
 }
 
-#: Code -> severity and meaning, in order.
+#: Severity and meaning of each code, in order of the codes.
 MEANINGS: Mapping[int, tuple[Severity, str]] = {
     **{code: ("error", meaning) for code, meaning in _ERRORS.items()},
     **{code: ("warning", meaning) for code, meaning in _WARNINGS.items()},

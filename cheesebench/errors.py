@@ -1,7 +1,7 @@
 """The user-facing errors of CheeseBench: one root class, and one class per cause.
 
-Every message is written for the person who can fix the cause: it has the value seen,
-and one remedy.
+Every message is written for the person who can fix the cause. It has the value seen and
+one remedy.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ SHORT, NEAREST = 240, 5
 
 
 class CheeseBenchError(Exception):
-    """Root of all errors that the user can fix; shown without a traceback."""
+    """Root of all errors that the user can fix. They are shown without a traceback."""
 
-    #: The message for a command line, where ``str()`` names arguments of a function.
+    #: The message for a command line, if ``str()`` names the arguments of a function
+    #: instead of options; otherwise None.
     typed: str | None = None
 
     @property
@@ -50,8 +51,7 @@ def _callers_line(trace: TracebackType | None) -> Iterator[str]:
         yield f"----> {last.lineno} {last.line}\n"
 
 
-#: Exceptions that JSON, conversions or the types of records raise for values that no
-#: run writes.
+#: Exceptions that reading a log raises if a value in it is not as a run writes it.
 NOT_AS_WRITTEN = (
     ValueError,
     TypeError,
@@ -63,17 +63,17 @@ NOT_AS_WRITTEN = (
 
 
 def said_of_logs(error: Exception) -> str | None:
-    """Return a message about the open logs for such an error, or None if no log is
-    open, so that it is a bug of ours.
+    """Return a message about the open logs for one of these errors. Return None if no
+    log is open; the error is then a bug of ours.
     """
-    # If it is not imported, no log is open.
+    # If this module is not imported, no log is open.
     logs = sys.modules.get("cheesebench.experiment.log_file")
     return logs.unreadable(error) if logs is not None and logs.OPENED else None
 
 
 def cause_of(error: BaseException) -> str:
-    """Return an error as the cause of something: its text, with its class unless it is
-    one of ours.
+    """Return an error as text that names a cause: its message, with its class unless it
+    is a CheeseBenchError.
     """
     return (
         str(error)
@@ -83,13 +83,13 @@ def cause_of(error: BaseException) -> str:
 
 
 def raised_where(error: BaseException) -> str:
-    """Return the text of an error raised by a plugin, with its file and line unless it
-    is one of ours.
+    """Return an error that a plugin raised as text: its message, with its class, file
+    and line unless it is a CheeseBenchError.
     """
     text = str(error)
     if isinstance(error, CheeseBenchError):
         return text
-    # The message itself has the place.
+    # A SyntaxError's message has the place already.
     frame = None if isinstance(error, SyntaxError) else error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
@@ -116,7 +116,7 @@ class _FindingsError(CheeseBenchError):
     def __init__(self, text: str = "", findings: Iterable[Diagnostic] = ()) -> None:
         """``text`` is the message if there are no findings."""
         self.findings = tuple(findings)
-        # Both go to the base class so that the exception can be pickled.
+        # The base class gets both, so that the exception can be pickled.
         super().__init__(text, self.findings)
 
     @property
@@ -167,8 +167,8 @@ class OptionError(CheeseBenchError):
 
 
 class UnsuitableError(CheeseBenchError):
-    """A model or an option does not fit this protocol: it cannot be run, which says
-    nothing about the model.
+    """A model or an option does not fit a protocol, so the protocol cannot be run. This
+    says nothing about the model.
     """
 
 
@@ -183,7 +183,7 @@ class ComparisonError(CheeseBenchError):
 
 
 class PluginError(CheeseBenchError):
-    """A plugin could not be loaded, or its hook returns the wrong thing."""
+    """A plugin cannot be loaded, raises an exception, or returns something invalid."""
 
 
 class StepAfterEndError(CheeseBenchError):
@@ -193,7 +193,7 @@ class StepAfterEndError(CheeseBenchError):
 
 
 def _listed(name: str, known: Sequence[str]) -> str:
-    """Return the known names; if there are many, only those nearest to a name."""
+    """Return the known names, or only the nearest ones if there are many."""
     if len(", ".join(known)) <= SHORT:
         return f"Known: {', '.join(known)}"
     near = difflib.get_close_matches(name[:100], known[:500], n=NEAREST, cutoff=0)
@@ -224,8 +224,8 @@ def closest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that was probably meant, if there is one."""
     # get_close_matches is slow for long names and long lists.
     name, names = name[:100], list(known)[:500]
-    # A prefix means the name that it begins: 'gpt-4' is 'gpt-4-32k', although 'gpt-35'
-    # shares more letters.
+    # A prefix stands for the name that it begins: 'gpt-4' for 'gpt-4-32k', although
+    # 'gpt-35' shares more letters.
     longer = [one for one in names if len(name) > 2 and one.startswith(name)]
     close = difflib.get_close_matches(
         name, longer, n=1, cutoff=0

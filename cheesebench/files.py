@@ -1,4 +1,6 @@
-"""Strict JSON, and files that appear only when complete."""
+"""Reading and writing files: strict JSON, files that appear only when complete, and CSV
+tables.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,9 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
     """Return at most ``most`` bytes of a file.
 
     Raises:
-        OSError: also for a file that is not regular, because reading it could block
-            indefinitely.
-        ValueError: for an invalid file name.
+        OSError: also if the file is not a regular file, because reading it could block
+            forever.
+        ValueError: if the file name is invalid.
     """
     with open(
         os.open(
@@ -47,8 +49,8 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
 
 
 def strict_json(value: object, **how: Any) -> str:
-    """Return ``value`` as ASCII JSON with null for numbers that are not finite; ``how``
-    is for ``json.dumps``.
+    """Return ``value`` as ASCII JSON, with null for numbers that are not finite.
+    ``how`` has arguments for ``json.dumps``.
     """
     return json.dumps(_finite(value), allow_nan=False, **how)
 
@@ -67,17 +69,17 @@ def _finite(value: object) -> object:
 def written_whole(
     path: str | os.PathLike[str], mode: str = "w", **how: Any
 ) -> Iterator[IO[Any]]:
-    """Open a file for writing, UTF-8 unless ``mode`` is ``"wb"``; it appears at
+    """Open a file for writing, as UTF-8 unless ``mode`` is ``"wb"``. It appears at
     ``path`` when the block is left.
 
-    It has the permissions of the file that it replaces, or those that the umask gives
-    to a new one. A symbolic link stays, and its target is replaced. Another name of the
-    old file (a hard link) keeps the old content. A target that cannot be replaced, such
-    as ``/dev/stdout`` or a file in a directory that is not writable, is written to
-    directly.
+    The file has the permissions of the file that it replaces; a new one has those that
+    the umask gives. A symbolic link stays, and its target is replaced. Another name of
+    the old file (a hard link) keeps the old content. A target that cannot be replaced,
+    such as ``/dev/stdout`` or a file in a directory that is not writable, is written
+    to directly.
 
     Raises:
-        OSError: if it cannot be written; the old content is then still there.
+        OSError: if the file cannot be written. The old content is then still there.
     """
     how = {"encoding": None if "b" in mode else "utf-8", **how}
     target = Path(os.path.realpath(path))
@@ -101,12 +103,12 @@ def written_whole(
         raise
 
 
-#: Age in seconds at which a draft counts as left behind by a killed process.
+#: Age in seconds from which a draft counts as left behind by a killed process.
 _LEFT_BEHIND = 86_400.0
 
 
 def remove_drafts(directory: Path) -> None:
-    """Remove drafts from a directory that have not been written to for a day."""
+    """Remove the drafts in a directory that have not been written to for a day."""
     for path in directory.glob(".*.draft"):
         with suppress(OSError):
             stale = path.lstat().st_mtime < time.time() - _LEFT_BEHIND
@@ -120,7 +122,7 @@ def remove_drafts(directory: Path) -> None:
 
 @contextmanager
 def draft_directory(parent: Path) -> Iterator[Path]:
-    """Make a temporary directory for files that are moved elsewhere once complete; it
+    """Make a temporary directory, for files that are moved elsewhere when complete. It
     is removed at the end of the block.
     """
     parent.mkdir(parents=True, exist_ok=True)
@@ -138,14 +140,14 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
         file.write(content)
 
 
-#: Spellings of a missing value in tables of spreadsheets, R and pandas.
+#: How spreadsheets, R and pandas write a missing value, in lower case.
 MISSING_CELLS = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "none", "null"))
-#: Number of rows of a table to read at once.
+#: Number of a table's rows that are read at once.
 BLOCK = 300
 
 
 class TableError(ValueError):
-    """A table that cannot be read: place, reason and remedy (may be empty)."""
+    """A table cannot be read: where, why, and a remedy (may be empty)."""
 
     def __init__(self, line: int, column: int, said: str, remedy: str = "") -> None:
         super().__init__(f"line {line}, column {column}: {said} {remedy}".rstrip())
@@ -155,11 +157,12 @@ class TableError(ValueError):
 def read_columns(
     text: str,
 ) -> tuple[tuple[int, list[str]], Iterator[tuple[Sequence[int], list[list[str]]]]]:
-    """Return the header of a CSV table (its line and column names), and its rows by
-    columns, some hundreds at a time, with their lines.
+    """Return the header of a CSV table (its line number and the column names), and an
+    iterator over blocks of BLOCK rows. A block has the line numbers of its rows, and
+    its cells as a list for each column.
 
-    Cells are stripped of blanks. Rows without content, which spreadsheets leave, do not
-    count, nor do empty cells beyond the columns. Raises TableError for anything else
+    Cells are stripped of blanks. Spreadsheets leave rows without content, and empty
+    cells beyond the last column; they are ignored. Raises TableError for anything else
     that is not a table.
     """
     rows = _lines(text)
@@ -169,10 +172,10 @@ def read_columns(
     return (names[0], header), _blocks(rows, len(header))
 
 
-#: Messages of ``csv``, in words about a table.
+#: Plain words for messages of ``csv``.
 _CSV_SAYS = {
     "unexpected end of data": "a quote is never closed",
-    f"field larger than field limit ({csv.field_size_limit()})": "a cell is longer than any table's (is a quote never closed?)",
+    f"field larger than field limit ({csv.field_size_limit()})": "a cell is too long (is a quote never closed?)",
 }
 
 
@@ -223,7 +226,7 @@ def _check_width(line: int, row: list[str], width: int) -> None:
         raise TableError(
             line,
             min(len(row), width) + 1,
-            f"The row has {len(row)} cells, and the first line names {width} columns.",
+            f"The row has {len(row)} cells, but the first line names {width} columns.",
             "Give each column one cell; write decimals with a point, or put the cell in quotes.",
         )
 
@@ -234,11 +237,11 @@ def _check_columns(names: list[str]) -> None:
             1,
             1,
             "The first line is empty.",
-            "It names the columns, with commas between them.",
+            "Name the columns there, with commas between them.",
         )
     if len(names) == 1 and (sign := re.search("[;\t]", names[0])):
         what = "semicolons" if sign[0] == ";" else "tabs"
-        said = "The first line names one column."
+        said = "The first line names only one column."
         raise TableError(1, 1, said, f"Separate the cells by commas, not by {what}.")
     seen: set[str] = set()
     for column, name in enumerate(names, 1):

@@ -1,5 +1,5 @@
-"""Checks a plugin's objects against their interfaces, so that a mistake becomes one
-line before they are used.
+"""Checks a plugin's objects against their interfaces before they are used, so that a
+mistake is reported in one line.
 
 An interface is a ``typing.Protocol`` (an agent, a family, a view) or a dataclass
 (``AgentSpec``) of this package. The checks find missing and misspelt members, methods
@@ -34,7 +34,7 @@ from cheesebench.redaction import quoted
 
 T = TypeVar("T")
 
-#: Nouns for fields of a dataclass in a remedy, by type.
+#: What a remedy calls a valid value of a field, by the field's type.
 _WORDS: dict[Any, str] = {
     str: "text",
     bool: "True or False",
@@ -44,12 +44,12 @@ _WORDS: dict[Any, str] = {
     Mapping: "a dict",
     tuple: "a tuple",
 }
-#: Maximum number of characters of a value that are shown.
+#: Maximum number of characters shown of a value.
 _SHOWN = 60
 
 
 def checked(thing: T, interface: type, who: str) -> T:
-    """Return ``thing`` if it fits the interface; otherwise raise PluginError with a
+    """Return ``thing`` if it fits the interface. Otherwise raise PluginError, with a
     message that begins with ``who``.
 
     ``who`` ends with a verb, as in "The agent 'mouse': create returned".
@@ -61,9 +61,9 @@ def checked(thing: T, interface: type, who: str) -> T:
 
 @contextmanager
 def blaming(who: str) -> Iterator[None]:
-    """Run a plugin's code, and convert its exceptions, except our own, to a PluginError
-    that begins with ``who``. KeyboardInterrupt passes, because one raised by the plugin
-    looks like Ctrl-C.
+    """Run a plugin's code, and convert its exceptions to a PluginError whose message
+    begins with ``who``. A CheeseBenchError passes unchanged, and so does
+    KeyboardInterrupt, because it is usually Ctrl-C.
     """
     try:
         yield
@@ -76,8 +76,8 @@ def blaming(who: str) -> Iterator[None]:
 
 
 def returned(thing: object, kind: type[T], who: str) -> T:
-    """Return a plugin's result; raise a PluginError that begins with ``who`` if the
-    result has another type.
+    """Return a plugin's result if it has the type ``kind``. Otherwise raise
+    PluginError, with a message that begins with ``who``.
     """
     if isinstance(thing, kind):
         return thing
@@ -87,8 +87,8 @@ def returned(thing: object, kind: type[T], who: str) -> T:
 
 
 def returned_list(things: object, kind: type[T], who: str) -> list[T]:
-    """Return a plugin's results as a list, all of one type; PluginError as in
-    ``returned``.
+    """Return a plugin's results as a list if all have the type ``kind``. Otherwise
+    raise PluginError, with a message that begins with ``who``.
     """
     remedy = f"Return a list of {kind.__name__} objects."
     if not isinstance(things, Iterable) or isinstance(things, str | bytes):
@@ -101,8 +101,8 @@ def returned_list(things: object, kind: type[T], who: str) -> list[T]:
 
 
 def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> str:
-    """Return the drawing of a view; PluginError, which names the view, if it fails or
-    is not text.
+    """Return what a view draws. Raises PluginError, which names the view, if ``render``
+    raises or returns no text.
     """
     with blaming(f"The view '{view.name}': render"):
         frame: object = view.render(scene, column, row, heading)
@@ -114,7 +114,7 @@ def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> s
 
 
 def misfit(thing: object, interface: type) -> str:
-    """Describe a thing that does not fit the interface, with a remedy, or "" if it
+    """Return why a thing does not fit the interface, with a remedy, or "" if it
     fits.
     """
     wanted = (
@@ -128,7 +128,7 @@ def misfit(thing: object, interface: type) -> str:
     if isinstance(thing, type) and dataclasses.is_dataclass(interface):
         return f"the class {thing.__name__}. Return {wanted}(...)."
     if isinstance(thing, type):
-        return f"the class {thing.__name__}. Return an object of it, {thing.__name__}(...)."
+        return f"the class {thing.__name__}. Return an object of this class, {thing.__name__}(...)."
     if thing is None or type(thing) in (
         str,
         bytes,
@@ -149,7 +149,7 @@ def misfit(thing: object, interface: type) -> str:
         faults = iter(
             []
             if isinstance(thing, interface)
-            else [f"which is no {interface.__name__}. Return {wanted}"]
+            else [f"which is not {wanted}. Return {wanted}"]
         )
     fault = next(faults, "")
     return f"{_named(thing)}, {fault}." if fault else ""
@@ -160,7 +160,7 @@ def shown(value: object) -> str:
         return "None"
     try:
         text = repr(value)
-    except Exception:  # a property of a plugin may raise anything
+    except Exception:  # A plugin's __repr__ may raise anything.
         return f"{_article(type(value).__name__)} {type(value).__name__}"
     return f"{quoted(text, _SHOWN)}, {_article(type(value).__name__)} {type(value).__name__}"
 
@@ -268,9 +268,7 @@ def _wrong_fields(thing: object, interface: type) -> Iterator[str]:
 
 
 def _wanted(hint: Any) -> str:
-    """Return a description of valid values for a field with this type hint, for a
-    remedy.
-    """
+    """Return words for a valid value of a field with this type hint, for a remedy."""
     kind = next((one for one in get_args(hint) or () if _is_union(hint)), hint)
     word = get_origin(kind) or kind
     if word is Literal:
@@ -301,8 +299,8 @@ def _is(value: object, hint: Any) -> bool:
 
 
 def _called_with(hint: Any) -> list[Any] | None:
-    """Return the arguments for a function in such a field, or None for another
-    field.
+    """Return the types of the arguments that a function in a field is called with, or
+    None if the field holds no function.
     """
     for one in get_args(hint) if _is_union(hint) else (hint,):
         if get_origin(one) is Callable:
@@ -311,8 +309,8 @@ def _called_with(hint: Any) -> list[Any] | None:
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Return whether a function can be called with this many arguments. Builtins
-    without a signature count as if they could.
+    """Return whether a function can be called with this many arguments. A builtin
+    without a signature is assumed to accept them.
     """
     with suppress(ValueError):
         try:

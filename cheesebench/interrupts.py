@@ -21,9 +21,9 @@ T = TypeVar("T")
 NOTHING_RUN = "cheesebench: interrupted before the run began; nothing was run."
 #: Exit code of an interrupted session, as in pytest.
 INTERRUPTED = 2
-#: Seconds after which a signal is retried. It is postponed if C code would swallow its
-#: exception, or take it for an error of ours: in an import, and in functions marked by
-#: ``called_by_c``.
+#: Seconds after which a postponed signal is tried again. A signal is postponed where C
+#: code would swallow its exception or take it for an error of ours: during an import,
+#: and in functions marked by ``called_by_c``.
 _AGAIN = 0.05
 _CALLED_BY_C = set[CodeType]()
 
@@ -33,7 +33,8 @@ def _signals(*names: str) -> frozenset[signal.Signals]:
     return frozenset(filter(None, found))
 
 
-#: SIGINT, and signals that end the process by default (a closed terminal, a limit).
+#: SIGINT, and signals that end a process by default (as when its terminal is closed, or
+#: a limit is reached).
 _SIGNALS = _signals("INT", "TERM", "HUP", "QUIT", "XCPU", "ALRM", "USR1", "USR2")
 #: Signals that programs may use for their own purposes. Cluster schedulers send them
 #: shortly before a job's time is over.
@@ -41,7 +42,7 @@ _FREE = _signals("USR1", "USR2")
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal of that name has come. pytest shows it without a traceback."""
+    """A signal has come; the message is its name. pytest shows no traceback for it."""
 
     __module__ = "builtins"
 
@@ -56,22 +57,22 @@ def _interrupt_once(name: str) -> None:
 
 
 class _State:
-    """The effect of a signal: ``action``, called with its name. Without an action, or
-    when ``patience`` is used up, it is the end of the process.
+    """The effect of a signal: ``action`` is called with its name. Without an action,
+    the first ``patience`` signals are ignored, and the next one ends the process.
     """
 
     action: Callable[[str], None] | None = None
     patience = 0
-    #: A copy, because pytest captures output to 2.
+    #: File descriptor of stderr. It becomes a copy, because pytest redirects 2.
     stderr = 2
     last_words = NOTHING_RUN
-    #: Exit code; None: that of the signal.
+    #: Exit code (None: 128 + the signal's number).
     code: int | None = INTERRUPTED
 
 
 def install() -> Callable[[], None]:
-    """Handle the signals, unless they are ignored or this is not the main thread;
-    return a function that restores the old handlers.
+    """Handle the signals, except ignored ones, if this is the main thread. Return a
+    function that restores the old handlers.
     """
     if threading.current_thread() is not threading.main_thread():
         return lambda: None
@@ -96,8 +97,8 @@ def install() -> Callable[[], None]:
 
 
 def called_by_c(function: Callable[P, T]) -> Callable[P, T]:
-    """Make signals wait until a Python function called back by C code has returned,
-    such as a function of SQLite.
+    """Mark a function that C code, such as SQLite, calls back. Signals wait until it
+    has returned.
     """
     _CALLED_BY_C.add(function.__code__)
     return function
@@ -105,7 +106,9 @@ def called_by_c(function: Callable[P, T]) -> Callable[P, T]:
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Make signals wait during the block. Processes started within it never get any."""
+    """Make signals wait until the end of the block. In processes that are started in
+    the block, they wait forever.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -121,8 +124,8 @@ def _ended_by(name: str) -> str:
 
 
 def ended(error: KeyboardInterrupt) -> tuple[str, int]:
-    """Return the message of a command that a signal has ended, and its exit code, which
-    is the one that shells use.
+    """Return the message of a command that a signal has ended, and the exit code that
+    shells use for this.
     """
     name = str(error)
     # Other code may raise KeyboardInterrupt without a signal name.
@@ -132,14 +135,15 @@ def ended(error: KeyboardInterrupt) -> tuple[str, int]:
 
 
 def begin() -> None:
-    """From now on a signal raises KeyboardInterrupt, which pytest handles."""
+    """Make signals raise KeyboardInterrupt from now on. pytest handles it."""
     _State.action = _interrupt
 
 
 @contextlib.contextmanager
 def of_command() -> Iterator[None]:
-    """Wrap a whole command: the first signal raises KeyboardInterrupt, so that drafts
-    are removed; the second is ignored, and the third ends the command at once.
+    """Handle signals during a whole command. The first one raises KeyboardInterrupt, so
+    that drafts are removed, the second is ignored, and the third ends the command at
+    once.
     """
     _State.action, _State.code = _interrupt_once, None
     install()
@@ -151,8 +155,8 @@ def of_command() -> Iterator[None]:
 
 @contextlib.contextmanager
 def passed_to(stop: Callable[[], object]) -> Iterator[None]:
-    """Wrap a server: the first signal calls ``stop``, and a final line names the
-    signal.
+    """Handle signals while a server runs. The first one calls ``stop``, and a final
+    line names it.
     """
     came: list[str] = []
 
@@ -174,8 +178,8 @@ def passed_to(stop: Callable[[], object]) -> Iterator[None]:
 
 
 def end(last_words: str) -> None:
-    """From now on the session ends by itself; a second further signal ends it at once,
-    with ``last_words``.
+    """Let the session end by itself. The next signal is ignored, and the one after it
+    ends the process at once, with ``last_words``.
     """
     _State.action, _State.patience, _State.last_words = None, 1, last_words
 
@@ -189,7 +193,7 @@ def over() -> None:
 
 @contextlib.contextmanager
 def heard() -> Iterator[None]:
-    """Within this a signal raises KeyboardInterrupt in any case."""
+    """Make signals raise KeyboardInterrupt during the block, whatever else is set."""
     before, _State.action = _State.action, _interrupt
     try:
         yield

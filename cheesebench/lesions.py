@@ -1,8 +1,8 @@
-"""Lesions: channels removed from a subject. The language, the audit and the controls of
-models use them.
+"""Lesions: what is removed from a subject's observation, reward or memory. The
+language, the audit and the controls of models use them.
 
-A lesion has a text, such as ``blind+anhedonia``, which ``Lesion.parse`` parses. Lesions
-of the picture are implemented by ``LesionedView``.
+A lesion has a text, such as ``blind+anhedonia``, which ``Lesion.parse`` parses.
+``LesionedView`` implements the lesions that change the picture.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from dataclasses import dataclass, field
 from cheesebench.errors import OptionError, did_you_mean
 from cheesebench.interfaces import PictureView, Scene, Tile, View
 
-#: One-word lesions, with the channels that are left.
+#: One-word lesions, each with what it removes or leaves.
 WORDS: Mapping[str, str] = {
     "blind": "no picture and no text; reward, its own actions and the clock remain",
-    "pose-only": "only its position and heading; no other part of the picture or text",
+    "pose-only": "only its position and heading, and no other part of the picture or text",
     "anhedonia": "no reward",
     "naive": "no learning from its own outcomes: no reward, but everything in the protocol file",
     "memoryless": "only the present observation: the same picture always gives the same action",
 }
-#: Words that ``hide`` accepts besides places: all landmarks, all lines of text.
+#: Words that ``hide`` accepts besides places. They hide all landmarks, or all text.
 LANDMARKS, TEXT = "landmarks", "text"
-#: The word that ``amnesia`` accepts besides states: memory is erased between trials.
+#: The word that ``amnesia`` accepts besides states. It erases memory between trials.
 TRIAL = "trial"
 _NOTHING = Tile("void", " ")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Lesion:
-    """The channels that a subject lacks; ``Lesion()`` is the intact subject.
+    """What a subject lacks. ``Lesion()`` is the intact subject.
 
-    ``amnesia`` holds ``trial`` (memory is erased between trials) or states (when a
-    trial first enters one of them, memory of the earlier part of that trial is erased).
-    ``hide`` holds ``landmarks``, names of zones, solids, doors or groups, ``glyph:X``,
-    ``text`` or ``text:STATE``.
+    ``words`` holds keys of WORDS. ``amnesia`` holds ``trial`` (memory is erased between
+    trials) or states (when a trial first enters one of them, memory of the earlier part
+    of that trial is erased). ``hide`` holds ``landmarks``, names of zones, solids,
+    doors or groups, ``glyph:X``, ``text`` or ``text:STATE``.
     """
 
     words: frozenset[str] = frozenset()
@@ -58,7 +58,7 @@ class Lesion:
         checked here.
         """
         words, amnesia, hide = set(), set(), set()
-        # The glyph itself may be a plus: hide=glyph:+
+        # Do not split at a glyph that is itself a plus (hide=glyph:+).
         for part in text.strip().replace("glyph:+", "glyph:\0").split("+"):
             kind, equals, name = (
                 part.strip().replace("glyph:\0", "glyph:+").partition("=")
@@ -86,7 +86,7 @@ class Lesion:
 
     @property
     def sees_pose_only(self) -> bool:
-        """Whether only the pose is visible (blindness removes even that)."""
+        """Whether only the pose is visible. Blindness removes even the pose."""
         return "pose-only" in self.words and not self.sees_nothing
 
     @property
@@ -99,8 +99,8 @@ class Lesion:
         return bool(self.words & {"anhedonia", "naive"})
 
     def leaves_no_more_than(self, other: Lesion) -> bool:
-        """Return whether a subject with this lesion has no channel that one with the
-        other lesion lacks.
+        """Return whether everything that this lesion leaves to a subject, the other
+        lesion leaves too.
         """
         words = self.words
         words |= {"pose-only"} if self.sees_nothing else set()
@@ -141,11 +141,13 @@ def _no_lesion(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """The hidden parts of a scene. ``squares`` are (column, row) of the arena;
-    ``instead`` has the tiles shown there.
+    """The hidden parts of a scene.
 
-    ``texts`` match the lines of each state whose text is hidden. ``landmarks`` hides
-    all landmarks, replaced by ``instead`` or by empty space.
+    ``landmarks`` hides all landmarks, and ``text`` all text. ``squares`` are hidden
+    squares, as (column, row) of the scene, and ``glyphs`` hides every tile drawn with
+    one of them. ``instead`` has the tiles that are shown at hidden squares; the others
+    are shown as empty space. Each of ``texts`` matches the text of a state whose text
+    is hidden.
     """
 
     landmarks: bool = False
@@ -182,10 +184,10 @@ MOST_SCENES = 256
 
 
 class LesionedView:
-    """A view of the part of each scene that a lesion leaves: nothing, the pose, or the
-    scene without hidden parts.
+    """A view of what a lesion leaves of each scene: nothing, the pose, or the scene
+    without its hidden parts.
 
-    It is an ordinary view; ``name`` and ``characters`` are those of the original view.
+    It is an ordinary view, with the ``name`` of the original view.
     """
 
     def __init__(self, view: View, lesion: Lesion, hidden: Hidden) -> None:
@@ -195,8 +197,8 @@ class LesionedView:
         reading = getattr(view, "reading", None)
         if reading is not None:
             self.reading = reading
-        #: Filtered scenes by identity of the scene, because comparing scenes would cost
-        #: as much as filtering them.
+        #: Each scene and what is left of it, by the scene's ``id``. Comparing scenes
+        #: would take as long as filtering them.
         self._left: dict[int, tuple[Scene, Scene]] = {}
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:

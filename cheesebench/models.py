@@ -41,7 +41,9 @@ Dollars = Annotated[float, Field(ge=0)]
 
 
 class Document(BaseModel):
-    """Base of the models here: unknown keys are errors, values are not converted."""
+    """Base class of the data models here. Unknown keys are errors, and values are not
+    converted.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -57,7 +59,7 @@ class ListedPrice(Document):
 
 
 class ListedModel(Document):
-    """One model; the keys are those of ModelEntry."""
+    """One model, with the keys of ModelEntry."""
 
     backend: Word
     id: Word
@@ -80,14 +82,14 @@ class ListedModel(Document):
 
 
 class ModelList(Document):
-    """A file of models, by name."""
+    """A file that lists models by name."""
 
     models: dict[Word, ListedModel]
 
 
 def read_models(path: Path) -> tuple[ModelEntry, ...]:
-    """Return the models of a file. Raises FileError with ``file:line:col: error E...``
-    for each error.
+    """Return the models that a file lists. Raises FileError, with ``file:line:col:
+    error E...`` for each error.
     """
     listed = read_document(path, ModelList, "list of models", "models:").models
     return tuple(_entry(name, model) for name, model in listed.items())
@@ -103,21 +105,21 @@ def _entry(name: str, model: ListedModel) -> ModelEntry:
     return ModelEntry(name=name, price=price, **facts)
 
 
-#: Environment variable that names the user's own list of models.
+#: Environment variable with the path of the user's own list of models.
 VARIABLE = "CHEESEBENCH_MODELS"
 
 
 @arguments.checked()
 def load_models(path: str | Path) -> tuple[ModelEntry, ...]:
-    """Return the models that a YAML file lists (``catalogue`` has those that are
-    installed); raises FileError with ``file:line:col`` for each error.
+    """Return the models that a YAML file lists. (``catalogue`` returns the installed
+    ones.) Raises FileError, with ``file:line:col`` for each error.
     """
     return read_models(Path(path))
 
 
 def user_models(path: str | Path | None = None) -> tuple[ModelEntry, ...]:
-    """Return the models of the user's list: ``path``, else the file named by
-    CHEESEBENCH_MODELS, else none.
+    """Return the models of the user's list: the file ``path``, or else the file that
+    CHEESEBENCH_MODELS names, or else none.
     """
     chosen = path or os.environ.get(VARIABLE)
     return load_models(Path(chosen).expanduser()) if chosen else ()
@@ -126,8 +128,8 @@ def user_models(path: str | Path | None = None) -> tuple[ModelEntry, ...]:
 def known_models(
     plugins: PluginManager, extra_entries: Iterable[ModelEntry] = ()
 ) -> dict[str, ModelEntry]:
-    """Return all registered models by name. ``extra_entries`` replace registered models
-    of the same name.
+    """Return all registered models and ``extra_entries`` by name. An extra entry
+    replaces a registered model of the same name.
     """
     return {**plugins.models, **{entry.name: entry for entry in extra_entries}}
 
@@ -137,9 +139,9 @@ def resolve_model(
 ) -> ModelEntry:
     """Return the entry for ``name``, ignoring case.
 
-    Names take precedence over aliases, aliases over a provider's ids, and these over
+    Names take precedence over aliases, aliases over a provider's ids, and ids over
     ``backend/id`` or ``backend:id``. Later entries, and so ``extra_entries``, win.
-    Raises UnknownNameError, also for backends and options.
+    Raises UnknownNameError, also for an unknown backend or backend option.
     """
     entries = known_models(plugins, extra_entries)
     wanted = name.casefold()
@@ -188,7 +190,7 @@ def _no_model(
 ) -> UnknownNameError:
     aliases = (alias for entry in entries.values() for alias in entry.aliases)
     others = [*entries, *aliases, *plugins.backends]
-    remedy = f"'cheesebench models' lists the models; or write BACKEND/ID ({', '.join(sorted(plugins.backends))})."
+    remedy = f"'cheesebench models' lists the models. Or write BACKEND/ID ({', '.join(sorted(plugins.backends))})."
     remedy += f" {plugins.not_loaded(name)}".rstrip()
     return UnknownNameError("model", name, plugins.agents, also=others, remedy=remedy)
 
@@ -207,8 +209,8 @@ def _no_backend(
 def _as_it_stands(
     plugins: PluginManager, name: str, entries: Mapping[str, ModelEntry]
 ) -> ModelEntry:
-    """Return an entry for ``backend/id``: the registered one, or one with
-    only the id.
+    """Return the entry for ``backend/id``: the registered one, or a new one with only
+    the id.
     """
     place = min(
         (at for at in (name.find("/"), name.find(":")) if at > 0), default=len(name)
@@ -225,7 +227,7 @@ def _as_it_stands(
     for entry in entries.values():
         if (entry.backend, entry.id) == (backend, identity):
             return dataclasses.replace(entry, name=name, aliases=())
-    # Whether the model accepts images is unknown; the server will report it.
+    # It is unknown whether the model accepts images. The server will say so.
     return ModelEntry(
         name=name,
         backend=backend,

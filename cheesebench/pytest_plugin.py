@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def score_verdict(request: pytest.FixtureRequest) -> Callable[..., ScoreVerdict]:
-    """Return the function ``cheesebench.verdict``, for logs of other evaluations;
+    """Return the function ``cheesebench.verdict``, for logs of other evaluations. Its
     results appear in JUnit reports.
     """
 
@@ -40,7 +40,7 @@ def score_verdict(request: pytest.FixtureRequest) -> Callable[..., ScoreVerdict]
 
 
 def joined(words: Sequence[str], options: Collection[str]) -> list[str]:
-    """Return a command line in which each of ``options`` is joined to its value:
+    """Return a command line with each of ``options`` joined to its value:
     ``--NAME=VALUE``.
     """
     found: list[str] = []
@@ -57,11 +57,11 @@ def redetect(
     args: list[str],
     options: Collection[str],
 ) -> None:
-    """Repeat pytest's setup without the values of ``options``, which it took for paths,
-    and correct ``args``.
+    """Repeat pytest's setup, which took values of ``options`` for paths, without these
+    values, and correct ``args``.
 
-    Raises UsageError, with a spelling that helps, if this version of pytest cannot be
-    corrected.
+    Raises UsageError, with a spelling that works, if the setup cannot be repeated in
+    this version of pytest.
     """
     # Change nothing if the values made no difference.
     ours = [
@@ -85,7 +85,8 @@ def _set_up(
     args: list[str],
     options: Collection[str],
 ) -> None:
-    # Like _pytest.config.Config at the beginning of a session; there is no public API.
+    # This does what _pytest.config.Config does at the beginning of a session. There is
+    # no public API for it.
     given = [
         *shlex.split(os.environ.get("PYTEST_ADDOPTS", "")),
         *map(os.fspath, config.invocation_params.args),
@@ -138,14 +139,14 @@ def _runs_models(words: Iterable[str]) -> bool:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, None, None]:
-    """Register our options after those of all other plugins and conftests, which take
+    """Register our options last, because those of other plugins and conftests take
     precedence.
     """
     _keep_root(early_config, parser, args)
     try:
         yield
     except SystemExit as error:
-        # Otherwise nothing would run, without a message and perhaps with exit status 0.
+        # Otherwise the session would end without a message, perhaps with exit status 0.
         if _runs_models(args):
             raise ended(error) from None
         raise
@@ -172,8 +173,8 @@ def pytest_load_initial_conftests(
 def _check_options(
     config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> None:
-    """Raise UsageError for options that cannot be read, of which every reader of a
-    pipeline is told.
+    """Raise UsageError for options that cannot be read, and report this everywhere that
+    a session reports to.
     """
     try:
         _take_profile(config, args, config.stash[SPELLINGS]["profile"])
@@ -202,8 +203,8 @@ def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) ->
 def _take_profile(
     config: pytest.Config, args: list[str], spellings: Sequence[str]
 ) -> None:
-    """Insert a profile's options before those on the command line; ``--profile`` may
-    belong to another plugin.
+    """Insert a profile's options before those on the command line. ``spellings`` lacks
+    ``--profile`` if that is another plugin's option.
     """
     if not any(arg.partition("=")[0] in spellings for arg in args):
         return
@@ -220,8 +221,8 @@ def _take_profile(
 
 
 def _taken(parser: pytest.Parser, names: list[str]) -> list[str]:
-    """Return the names that are already options. pytest has no API for that, so try to
-    parse them.
+    """Return the names that are already options. pytest has no API for this, so parse
+    them and see.
     """
     probes = [f"{name}=probe" for name in names]
     try:
@@ -264,8 +265,8 @@ def _refuse_unknown(parser: pytest.Parser, args: list[str]) -> None:
 
 
 def _session() -> Any:
-    """Return the package that runs models, which is imported here, because pytest
-    imports this module in every project.
+    """Return the package that runs models. It is imported here because pytest imports
+    this module in every project.
     """
     import cheesebench.pytest_session
 
@@ -285,7 +286,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _refuse_without_model(config: pytest.Config, typed: set[str]) -> None:
-    """Raise UsageError for what is typed and needs a model."""
+    """Raise UsageError for a typed option or protocol file that needs a model."""
     # Options that a project sets in addopts apply only to runs with a model.
     for option in OPTIONS:
         mine = typed.intersection(_spellings(config, option))
@@ -305,7 +306,7 @@ def _typed(config: pytest.Config) -> set[str]:
     return {str(word).split("=", 1)[0] for word in config.invocation_params.args}
 
 
-#: Options whose short spelling may be meant for the other plugin that owns it.
+#: Options whose short spelling may be meant for another plugin with this option.
 _SHARED = frozenset({"timeout"})
 
 
@@ -320,7 +321,7 @@ def _refuse_others(config: pytest.Config, typed: set[str]) -> None:
             continue
         if typed.isdisjoint(spellings):
             raise pytest.UsageError(
-                f"{option.short} belongs to another plugin, or a conftest.py, here: write {option.long}. "
+                f"{option.short} belongs to another plugin or a conftest.py here: write {option.long}. "
                 f"(If you mean theirs, give both.)"
             )
 

@@ -1,5 +1,5 @@
-"""Shared parts of families whose paradigms run step by step (``interfaces.Paradigm``):
-subjects, films, explanations.
+"""What families share whose paradigms run step by step (``interfaces.Paradigm``): how
+subjects are run, shown and explained.
 
 A subclass of ``StepwiseFamily`` must define how its documents are read and compiled,
 how they are listed, and which cells they have.
@@ -52,8 +52,8 @@ def watch(
     plan: CellPlan,
     wanted: Mapping[int, set[int]],
 ) -> Iterator[WatchedTrial]:
-    """Yield the wanted trials, replayed from their actions, together with all trials
-    before them.
+    """Yield the wanted trials, replayed from their actions. All earlier trials of their
+    subjects are replayed too, but not yielded.
     """
     paradigm = steppable(recorded_paradigm(log, plugins, plan), plan)
     seed = log.manifest["options"]["seed"]
@@ -88,14 +88,14 @@ def film_text(
         frames = film(log, paradigm, view, record)
     except CheeseBenchError as error:
         return f"{heading}\n{error}"
-    # Indented, because a CI service could interpret a line at column 0 as a command.
+    # A CI service could take a line at column 0 for a command, so indent the film.
     strip = film_strip(frames, shutil.get_terminal_size().columns - len(_INDENT))
     return f"{heading}\n\n{textwrap.indent(strip, _INDENT)}"
 
 
 class _Conversation:
-    """The calls of a subject with a model, trial by trial from the first; empty for
-    other subjects.
+    """The calls of one subject, to be read trial by trial from the first. A subject
+    without a language model has none.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class _Conversation:
         subject: int,
         view: View,
     ) -> None:
-        #: Reason why replies are not shown; empty if they are shown.
+        #: Why replies are not shown, or empty if they are.
         self.problem = ""
         #: Whether the replies do not lead to the recorded trials.
         self.differs = False
@@ -133,7 +133,7 @@ class _Conversation:
             return
 
     def calls(self, record: TrialRecord, frames: Sequence[Frame]) -> list[ReplayedCall]:
-        """Return the calls of the next trial with their steps."""
+        """Return the calls of the next trial, each with its step."""
         if self._agent is None or self.problem:
             return []
         try:
@@ -159,8 +159,8 @@ class StepwiseFamily(StepwiseSubjects[S, P]):
         trials: int,
         **more: Any,
     ) -> CellPlan:
-        """Return the plan of one cell; ``trials`` are those of one subject, ``more``
-        are other fields of the plan.
+        """Return the plan of one cell. ``trials`` is the number of trials per subject;
+        ``more`` has other fields of the plan.
         """
         language, design = request.language, request.design
         fields = {
@@ -182,7 +182,7 @@ class StepwiseFamily(StepwiseSubjects[S, P]):
         return CellPlan(**{**fields, **more})
 
     def _memory(self, specification: BaseSpecification, request: CellRequest) -> Memory:
-        """Return how long the agent of a cell remembers."""
+        """Return how long a cell's agent remembers."""
         if request.language:
             return request.language.agent.memory
         return request.plugins.agent(request.model, specification.name).memory
@@ -190,7 +190,7 @@ class StepwiseFamily(StepwiseSubjects[S, P]):
     def with_controls(
         self, plain: CellPlan, specification: BaseSpecification, request: CellRequest
     ) -> Iterator[CellPlan]:
-        """Yield a cell, then those requested controls that the protocol can have."""
+        """Yield a cell, then its requested controls that the protocol can have."""
         yield plain
         for control in request.controls:
             if has_control(specification, control):
@@ -214,7 +214,7 @@ class StepwiseFamily(StepwiseSubjects[S, P]):
         try:
             view = plugins.view(record.view)
             if isinstance(view, PictureView):
-                # The trial is the same in any view, and this one can be printed.
+                # The trial is the same in any view, but only text can be printed.
                 view = plugins.view("ascii_2d")
         except UnknownNameError as error:
             return str(error)

@@ -1,5 +1,5 @@
-"""The loop of one trial, for agents, language models, people, replays, rehearsals and
-the test kits.
+"""The loop of one trial. Agents, language models, people, replays, rehearsals and the
+test kits share it.
 """
 
 from __future__ import annotations
@@ -20,25 +20,24 @@ from cheesebench.interfaces import (
     Situated,
 )
 
-#: A dict rather than the string itself: ``-1`` must not count as an action, and numpy's
-#: integers may.
+#: Letters by action. This is a dict, because the string itself would accept -1.
 _LETTER_OF = dict(enumerate(ACTION_LETTERS))
 
 
-#: When the rest of a plan is dropped before the end of a trial. ``never``;
-#: ``boundary``: when the subject is held or moved; ``change``: also when its
-#: observation changes for another reason than its movement, or a reward differs from
-#: the usual price of a step.
+#: When the rest of a plan is dropped before the end of a trial. ``boundary`` means when
+#: the subject is held or moved. ``change`` means also when the observation changes for
+#: another reason than the subject's movement, or a reward differs from the usual price
+#: of a step.
 Interrupts = Literal["never", "boundary", "change"]
 
 
 class AgentFaultError(PluginError):
-    """An agent broke down in a trial, which has not been measured then. The cause, if
-    there is one, is the exception that it raised.
+    """An agent failed in a trial, so the trial has no result. ``__cause__`` is the
+    exception that the agent raised, if it raised one.
     """
 
 
-#: Exceptions in an agent's code that are not its fault.
+#: Exceptions that may occur in an agent's code without being its fault.
 NOT_ITS_OWN = (
     KeyboardInterrupt,
     GeneratorExit,
@@ -49,7 +48,7 @@ NOT_ITS_OWN = (
 
 @contextmanager
 def agents_own() -> Iterator[None]:
-    """Run an agent's code; every exception becomes an AgentFaultError."""
+    """Run an agent's code, and convert every exception to an AgentFaultError."""
     try:
         yield
     except NOT_ITS_OWN:
@@ -59,9 +58,7 @@ def agents_own() -> Iterator[None]:
 
 
 class Stepped(Protocol):
-    """The parts of an environment, or of its film, that the loop needs; see
-    ``SubjectEnvironment``.
-    """
+    """What the loop needs of an environment (``SubjectEnvironment``) or of its film."""
 
     @property
     def waiting(self) -> bool: ...
@@ -72,14 +69,18 @@ class Stepped(Protocol):
 class TrialLoop:
     """One trial, from its first observation to its end.
 
-    ``while not loop.ended: loop.act(...)``: the subject is asked only where it is free
-    to act; frozen steps are played as STAY. ``observe`` is called after every step with
-    action, reward, observation and whether the trial has ended. ``drops`` is called
-    after every step that does not end the trial; if it returns True, the rest of the
-    plan is dropped. ``listener`` returns the agent, which may be ``Interruptible``:
-    ``interrupts`` says when its plan is dropped, and it is told when the subject is
-    free again after it was held or put elsewhere. ``agent`` and ``protocol`` are named
-    in errors.
+    Use it with ``while not loop.ended: loop.act(...)``. The subject is asked only when
+    it is free to act; frozen steps are played as STAY.
+
+    * ``observe`` is called after every step with action, reward, observation and
+      whether the trial has ended.
+    * ``drops`` is called with the observation after every step that does not end the
+      trial. If it returns True, the rest of the plan is dropped.
+    * ``interrupts`` says when else the rest of a plan is dropped.
+    * ``listener`` returns the agent. If the agent is ``Interruptible``, it may keep its
+      plan, and is told when the subject is free again after being held or put
+      elsewhere.
+    * ``agent`` and ``protocol`` are names for error messages.
     """
 
     def __init__(
@@ -120,8 +121,8 @@ class TrialLoop:
         return {"actions": actions, "steps": len(actions), "reward": self.reward}
 
     def act(self, plan: Iterable[int]) -> None:
-        """Execute the actions of a plan in order, until it is done or dropped or the
-        trial ends; then wait if frozen.
+        """Execute the actions of a plan in order, until the plan is done or dropped, or
+        the trial ends. Then play frozen steps until the subject is free.
 
         Raises AgentFaultError for an empty or invalid plan, an invalid action, and
         anything that the agent raises.
@@ -160,7 +161,7 @@ class TrialLoop:
         self._carried = False
 
     def _step(self, action: int) -> bool:
-        """Execute one action; return whether the rest of a plan is void."""
+        """Execute one action, and return whether the rest of the plan is dropped."""
         foreseen = self._foreseen(action)
         observation, reward, status = self._take(action)
         self.observation = observation
@@ -185,7 +186,7 @@ class TrialLoop:
 
     def _foreseen(self, action: int) -> str | None:
         """Return the observation that the subject's own movement would give, or None if
-        the loop does not need it, or if it is unknown.
+        it is not needed or not known.
         """
         if self._interrupts == "never" or self._situated is None or self._life.waiting:
             return None
@@ -197,7 +198,7 @@ class TrialLoop:
             self.reward += reward
         except (TypeError, ValueError) as error:
             trace = error.__traceback__
-            # Raised inside ``step``, not by its result.
+            # The error was raised inside ``step``, not by unpacking its result.
             if trace is None or trace.tb_next is not None:
                 raise
             raise self._odd_step(str(error)) from error
@@ -209,7 +210,7 @@ class TrialLoop:
 
     def _odd_step(self, why: str) -> PluginError:
         return PluginError(
-            f"The environment of {self._protocol}: step returned something else than observation, reward and "
+            f"The environment of {self._protocol}: step returned something other than observation, reward and "
             f"status ({why}). Return these three."
         )
 
@@ -222,7 +223,7 @@ class TrialLoop:
 
     def _is_void(self) -> bool:
         """Return whether the rest of an interrupted plan is dropped. The agent may keep
-        it, unless the trial has ended.
+        the plan, unless the trial has ended.
         """
         listener = self._listener() if self._listener else None
         kept = isinstance(listener, Interruptible) and not listener.interrupted()
@@ -234,15 +235,15 @@ class TrialLoop:
         """
         last, price = self._told, self._price
         self._told = reward
-        # A positive reward that comes once is an event, not the price of a step.
+        # A single positive reward is an event, not the price of a step.
         if reward <= 0 and (price is None or reward == last):
             self._price = reward
         return reward > 0 if last is None else reward not in (last, price)
 
 
 def foresight(life: Stepped, action: int) -> str | None:
-    """Return the observation that the subject's own movement would give, or None if
-    unknown.
+    """Return the observation that the subject's own movement would give, or None if it
+    is not known.
     """
     return life.foreseen(action) if isinstance(life, Situated) else None
 

@@ -1,5 +1,5 @@
-"""Gymnasium wrappers: text as numbers, for learners that do not accept text; a whole
-life as one episode.
+"""Gymnasium wrappers: one turns text into numbers, for learners that do not accept
+text; the other turns a whole life into one episode.
 
 They give the learner exactly the information that an agent gets when CheeseBench judges
 it, and nothing more.
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cheesebench.errors import OptionError, StepAfterEndError, UnknownNameError
 
-#: Seeds for lives without a given seed are drawn below this number.
+#: If no seed is given for a life, one below this number is drawn.
 SEEDS = 2**31
 
 
@@ -27,8 +27,8 @@ def checked_options(options: object) -> dict[str, Any]:
     """Return the options of ``reset``: the number of a ``subject``, or nothing.
 
     Raises:
-        OptionError: if they are not a dictionary.
-        UnknownNameError: if there is another option among them.
+        OptionError: if the options are not a dictionary.
+        UnknownNameError: if there is any other option.
     """
     if options is None:
         return {}
@@ -47,14 +47,14 @@ def checked_options(options: object) -> dict[str, Any]:
 
 
 class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
-    """Text as zeros and ones: ``Box(0, 1, (length * characters,), uint8)``, one for
-    each position and character.
+    """Text as zeros and ones: ``Box(0, 1, (length * characters,), uint8)``, one number
+    for each position and character.
 
-    Read as ``reshape(length, characters)``: in row ``i`` the column of the text's
-    ``i``-th character is 1, and rows after its end are 0. ``length`` is that of the
-    longest text, and columns are in the order of the characters' code points, so that
-    shape and meaning are the same in every process and for every subject of a protocol
-    in a view.
+    After ``reshape(length, characters)``, row ``i`` has a 1 in the column of the text's
+    ``i``-th character; rows after the end of the text are 0. ``length`` is the length
+    of the longest possible text, and columns are in the order of the characters' code
+    points. So shape and meaning are the same in every process, and for every subject of
+    a protocol in a view.
 
     Gymnasium's ``VectorizeTransformObservation(environment, OneHotCharacters)`` does
     the same for a vector environment.
@@ -64,8 +64,8 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
             pictures).
 
     Raises:
-        OptionError: if its observations are not texts, or if it is a vector
-            environment.
+        OptionError: if the environment's observations are not texts, or if it is a
+            vector environment.
     """
 
     def __init__(self, env: gymnasium.Env[str, Any]) -> None:
@@ -80,7 +80,7 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
             raise OptionError(
                 f"OneHotCharacters takes texts, not {space}. Create the environment with view='ascii_2d'."
             )
-        # With these arguments, a ``spec`` can recreate it from the environment alone.
+        # A ``spec`` needs these arguments to create the wrapper again.
         RecordConstructorArgs.__init__(self)
         #: Code points of the characters in ascending order, one for each column.
         self._columns = np.array(sorted(map(ord, space.character_set)), np.uint32)
@@ -89,12 +89,12 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
         super().__init__(env, self._encode, box)
 
     def observation(self, observation: str) -> NDArray[np.uint8]:
-        """Return a text as zeros and ones; it may also be one that an agent is given
-        when it is judged.
+        """Return a text as zeros and ones. It may also be an observation of a judged
+        run.
 
         Raises:
-            OptionError: if the text cannot come from this environment (it is from
-                another protocol or view).
+            OptionError: if the text cannot come from this environment, but must be from
+                another protocol or view.
         """
         return self._encode(observation)
 
@@ -113,28 +113,28 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """A whole life (all the trials of one subject) as one episode, for agents that
     learn or remember across trials.
 
-    A trial's last step returns the trial's last observation and its reward. The step
-    after it ignores its action, pays nothing and returns the first observation of the
+    A trial's last step returns the trial's last observation and its reward. The next
+    step ignores its action, has the reward 0, and returns the first observation of the
     next trial, as in a vector environment. ``terminated`` is True at the end of the
     last trial of the subject's schedule. ``truncated`` is never True: the step limit of
-    a trial ends the trial only, and so does a ``TimeLimit`` inside of this wrapper (one
-    outside of it cuts lives off).
+    a trial ends only the trial, and so does a ``TimeLimit`` inside this wrapper. (A
+    ``TimeLimit`` around this wrapper cuts lives off.)
 
-    ``reset(seed=s)`` begins the life of the environment's subject under seed ``s``, and
-    each ``reset()`` after it the life of the next subject under the same seed. So the
-    lives are those of a run with ``--seed s``, one after the other.
+    ``reset(seed=s)`` begins the life of the environment's subject under seed ``s``.
+    Each ``reset()`` after it begins the life of the next subject under the same seed.
+    So the lives are the same, and in the same order, as in a run with ``--seed s``.
     ``reset(options={"subject": n})`` continues with subject ``n``.
 
-    ``info`` has what the environment put there, and ``trial_over`` (bool) after every
-    step and reset: whether the trial has just ended. A policy may use it, because an
-    agent that is judged is told, too.
+    After every step and reset, ``info`` has what the environment put there, and
+    ``trial_over`` (bool): whether the trial has just ended. A policy may use
+    ``trial_over``, because a judged agent is told, too.
 
     Args:
         env: an environment of one subject. For many at once, ``gymnasium.make_vec(...,
             wrappers=[WholeLife])``.
 
     Raises:
-        OptionError: if it is a vector environment, or none of CheeseBench's.
+        OptionError: if it is a vector environment, or not one of CheeseBench's.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
@@ -150,8 +150,8 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             raise OptionError(
                 f"WholeLife takes an environment of CheeseBench, not {env}: no other has lives."
             )
-        #: Seed of all lives; number of the first subject, and of the present one. None
-        #: until known.
+        #: The seed of all lives, the number of the first subject, and the number of the
+        #: present one. Each is None until it is known.
         self._seed: int | None = None
         self._first: int | None = None
         self._subject: int | None = None
@@ -160,7 +160,7 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin the life of the next subject; with ``seed``, start again with the first
+        """Begin the life of the next subject. With ``seed``, start again with the first
         subject, under this seed.
         """
         wanted = checked_options(options)
@@ -182,14 +182,14 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         return observation, {**info, "trial_over": False}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Execute one action, or begin the next trial; for the results see the class.
+        """Execute one action, or begin the next trial. The class says what is returned.
 
         Raises:
             StepAfterEndError: if the life is over.
         """
         if self._life_over:
             raise StepAfterEndError(
-                "This life is over. Call reset() to begin that of the next subject."
+                "This life is over. Call reset() to begin the life of the next subject."
             )
         if self._trial_over:
             self._trial_over = False
@@ -207,8 +207,8 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the life, because the environment in a copy is new,
-        and begins with ``reset``.
+        """Return the state without the present life. The environment in a copy is new,
+        and must be reset first.
         """
         return {
             **vars(self),

@@ -101,8 +101,8 @@ async def later() -> list[Any]:
 #: Typed as Any, because these specs are filled in as without a type checker.
 cb: Any = cheesebench
 MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
-    ("families", lambda: [Mouse(None)], "a Mouse, which is no Family. Return a Family."),
-    ("families", lambda: [Unfinished], "the class Unfinished. Return an object of it, Unfinished(...)."),
+    ("families", lambda: [Mouse(None)], "a Mouse, which is not a Family. Return a Family."),
+    ("families", lambda: [Unfinished], "the class Unfinished. Return an object of this class, Unfinished(...)."),
     ("views", lambda: [Blank()], "the Blank 'blank', which has no 'max_length'. Add 'def max_length(self, scene)'."),
     ("agents", lambda: [Mouse(None)], "a Mouse, which has no 'name'. Return an AgentSpec."),
     ("agents", lambda: [cb.AgentSpec("mouse", None)], "the AgentSpec 'mouse', whose create is None. Make it a f*"),
@@ -231,7 +231,7 @@ def test_a_kind_of_agent_that_a_family_adds_is_its_own_affair() -> None:
             "an Actor, whose 'act' is None. Write 'def act(self, observation)'.",
         ),
         (None, "None. Return an Agent."),
-        (Mouse, "the class Mouse. Return an object of it, Mouse(...)."),
+        (Mouse, "the class Mouse. Return an object of this class, Mouse(...)."),
     ],
 )
 def test_what_an_agent_lacks_is_said(agent: object, said: str) -> None:

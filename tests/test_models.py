@@ -108,7 +108,7 @@ def test_a_name_comes_before_an_alias_and_mine_before_what_ships() -> None:
             "opnai/x",
             "A plugin of yours? 'cheesebench plugins' shows what is installed.",
         ),
-        ("zzzzzz", "'cheesebench models' lists the models; or write BACKEND/ID ("),
+        ("zzzzzz", "'cheesebench models' lists the models. Or write BACKEND/ID ("),
         ("", "There is no model ''."),
         ("/x", "There is no model '/x'."),
     ],

@@ -193,7 +193,7 @@ def test_an_environment_that_returns_something_else_is_named(result: Any) -> Non
             return result
 
     with pytest.raises(
-        PluginError, match=r"environment of lab: step returned something else"
+        PluginError, match=r"environment of lab: step returned something other"
     ):
         TrialLoop(Odd(), "start", lambda *seen: None, protocol="lab").act([FORWARD])
 

@@ -171,15 +171,15 @@ def test_the_agent_is_told_nothing_but_seed_and_view(stranger: ModuleType) -> No
         ),
         (
             {"step": lambda self, action: ("", 0)},
-            "step returned something else than observation, reward and status (not",
+            "step returned something other than observation, reward and status (not",
         ),
         (
             {"step": lambda self, action: None},
-            "step returned something else than observation, reward and status (cann",
+            "step returned something other than observation, reward and status (cann",
         ),
         (
             {"step": lambda self, action: ("", None, 1)},
-            "step returned something else than observation, reward and stat",
+            "step returned something other than observation, reward and stat",
         ),
         ({"step": lambda self, action: int("x")}, "invalid literal for int()"),
         (

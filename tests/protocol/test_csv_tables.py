@@ -101,7 +101,7 @@ WRONG = {
     "semicolons": ("food;wait;glyph\nleft;9;o\n", "Separate the cells by commas, not by semicolons."),
     "no name": ("food,wait,7up\nleft,9,o\n", "'7up' cannot be the name of a column."),
     "twice": ("food,wait,food\nleft,9,left\n", "trials.csv:1 E225 There are two columns 'food'. Rename one."),
-    "ragged": ("food,wait,glyph\nleft,9,o\nleft,9\n", "trials.csv:3 E225 The row has 2 cells, and the first"),
+    "ragged": ("food,wait,glyph\nleft,9,o\nleft,9\n", "trials.csv:3 E225 The row has 2 cells, but the first"),
     "an empty cell": ("food,wait,glyph\nleft,,o\n", "trials.csv:2 E225 The cell of 'wait' is empty."),
     "a long cell": (f"food,wait,glyph\nleft,9,{'o' * (MAX_CELL + 1)}\n", "trials.csv:2 E225 The cell of 'glyph' is"),
     "an escape": ("food,wait,glyph\nleft,9,\x1b[2J\n", "trials.csv:2 E225 The cell of 'glyph' is longer"),

@@ -258,7 +258,7 @@ def test_later_calls_are_checked_like_the_first_and_not_repeated(
         (
             "Client()\n",
             "Client\n",
-            "*connect returned the class Client. Return an object of it, Client(...).",
+            "*connect returned the class Client. Return an object of this class, Client(...).",
         ),
         (
             "    return Server()\n",

@@ -24,7 +24,7 @@ def test_a_short_option_of_somebody_else_is_refused_by_name(
         name = option[0].partition("=")[0]
         long = name.replace("--", "--cheese-")
         result.stderr.fnmatch_lines(
-            [f"ERROR: {name} belongs to another plugin, *: write {long}. *"]
+            [f"ERROR: {name} belongs to another plugin *: write {long}. *"]
         )
     result = pytester.runpytest(*given, "--seed=7", "--cheese-seed=8")
     result.stdout.fnmatch_lines(["*seed 8*"])

@@ -332,7 +332,7 @@ def cheesebench_agents(): return [AgentSpec("mouse", CREATE)]
         (
             "",
             "lambda context: Mouse",
-            "*The agent 'mouse': create returned the class Mouse. Return an object of it*",
+            "*The agent 'mouse': create returned the class Mouse. Return an object of this class*",
         ),
     ],
 )
