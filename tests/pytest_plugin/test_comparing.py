@@ -535,7 +535,9 @@ def test_options_that_make_no_sense(project: pytest.Pytester, baseline: Path) ->
     baseline.unlink()
     result = project.runpytest_inprocess(*RUN, "--cheese-compare=main")
     result.stderr.fnmatch_lines(
-        ["*There is no baseline in *; to make one from a run: cheesebench bless RUN NAME"]
+        [
+            "*There is no baseline in *; to make one from a run: cheesebench bless RUN NAME"
+        ]
     )
 
 
