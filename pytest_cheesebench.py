@@ -3,9 +3,6 @@ package, so that it can check whether the package is ours.
 
 Another distribution has a module of the same name, ``cheesebench``. If both are
 installed, each overwrites files of the other, and neither works.
-
-PYTEST_DONT_REWRITE, because it may be loaded before pytest's rewriting, which would
-warn of that.
 """
 
 from __future__ import annotations
