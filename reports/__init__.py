@@ -46,8 +46,8 @@ class Figures:
 
 
 class Html:
-    """One page of a run or of several; of one subject, even while the run is in
-    progress; or of one trial.
+    """HTML pages: of one run or several, of one subject (even while the run is in
+    progress), and of one trial.
     """
 
     name, suffix = "html", ".html"

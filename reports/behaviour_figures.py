@@ -38,11 +38,12 @@ MAP = 1.25
 #: Minimum number of squares of a zone whose outline is drawn. A single spot needs no
 #: outline.
 LEAST_ZONE = 4
-#: Colours: of squares by their kind; of squares of all other kinds; of zones; and of
-#: the time spent on squares.
+#: ``SHADES``: colours of squares by kind. ``SOLID``: colour of squares of all other
+#: kinds. ``ZONE``: colour of the outlines of zones. ``HEAT``: colour of the time spent
+#: on a square.
 SHADES = {"void": "white", "landmark": "white", "floor": "#f3f1ea", "door": "#f7e8cd"}
 SOLID, ZONE, HEAT = "#8a929c", "#6f8fb8", "#b3430b"
-#: Colour and name of a track, by the end of its trial.
+#: Colour and name of a track, by the success of its trial.
 ENDS = {
     True: ("#2b8a4b", "passed"),
     False: ("#c4483b", "failed"),
@@ -93,7 +94,7 @@ def lived(
 
 def forest(groups: Sequence[drawing.Group]) -> Drawn:
     """Draw, for every cell, the difference from the animals with its bounds and the
-    margin, so that one sees the verdict.
+    margin, so that the verdict can be seen.
     """
     judged = [
         (n, g, c)
@@ -436,7 +437,7 @@ def _walk(axes: Axes, track: Track) -> None:
 
 
 def controls(summaries: Sequence[RunSummary]) -> Drawn:
-    """Draw the pass rates of every control beside those of its plain cell."""
+    """Draw the pass rate of every control beside the pass rate of its plain cell."""
     pairs = [one for summary in summaries for one in summary.controls]
     rated = [(one, one.plain.rate, one.control.rate) for one in pairs]
     known = [
@@ -462,7 +463,7 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
                 row,
                 "|",
                 color=drawing.RODENT,
-                label=None if row else "at most without the ability",
+                label=None if row else "highest rate without the ability",
             )
         plan = one.control.plan
         names.append(

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from cheesebench.reports.matrix import Matrix, Row
     from cheesebench.statistics import RunSummary
 
-#: Sizes in pixels: width of a column, height of a row, height of the head with its
-#: slanted names, and width of an edge.
+#: Sizes in pixels. ``COLUMN``: width of a column. ``LINE``: height of a row. ``HEAD``:
+#: height of the head, whose names are slanted. ``EDGE``: width of an edge.
 COLUMN, LINE, HEAD, EDGE = 84, 44, 110, 16
 #: Width of a letter of a model's name, in pixels.
 LETTER = 9

@@ -1,5 +1,5 @@
-"""The texts and numbers that all report formats share, and their escaping, because
-names and reasons are untrusted.
+"""The texts and numbers that all report formats share. They are escaped, because names
+and reasons are untrusted.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 LONGEST = 1000
 
 _MARKUP = re.compile(r"[\\`*\[\]|~$]")
-#: Underscores that Markdown takes as marks. Those inside a word, which are frequent in
-#: names, are no marks.
+#: Underscores that Markdown takes as marks. Underscores inside a word, which are
+#: frequent in names, are no marks.
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 #: Characters that GitHub turns into a mention or a link.
 _LIVE = re.compile(
@@ -140,7 +140,7 @@ HOW_TO_READ = (
     "INCONCLUSIVE: the trials do not decide; ERROR: nothing could be measured, or trials were lost to a "
     "technical fault.",
     "A verdict comes from the bounds of the difference (one-sided 5 % each), never from the rate alone: "
-    "PASS needs the lower bound above minus the margin, FAIL the upper bound below it.",
+    "PASS needs a lower bound above minus the margin, and FAIL an upper bound below it.",
 )
 #: Note below verdicts on a measure.
 HOW_TO_READ_MEASURE = (
@@ -148,7 +148,7 @@ HOW_TO_READ_MEASURE = (
     "its unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the "
     "lower bound above it. A margin with ± has two sides, and PASS then needs both bounds inside it."
 )
-#: Heading of the rate with which verdicts without animals compare.
+#: Heading of the rate that a verdict without animals compares with.
 CHANCE = "chance"
 #: Note above pass rates by dimension.
 HOW_TO_READ_PROFILE = (
@@ -165,7 +165,7 @@ HOW_TO_READ_CHANCE = (
     "PASS: the model does better than chance; FAIL: it is not better by as much as the margin; INCONCLUSIVE: the "
     "trials do not decide; ERROR: nothing could be measured, or trials were lost to a technical fault.",
     "A verdict comes from the bounds of the difference from chance (one-sided 5 % each), never from the rate alone: "
-    "PASS needs the lower bound above 0, FAIL the upper bound below the margin.",
+    "PASS needs a lower bound above 0, and FAIL an upper bound below the margin.",
 )
 
 
@@ -238,7 +238,7 @@ def ability_of_rodent(cell: CellResult) -> str:
 
 
 def ability_of_bar(cell: CellResult) -> str:
-    """Return the ability from which enough subjects pass."""
+    """Return the ability above which enough subjects give a PASS."""
     return on_scale(None if cell.ability is None else cell.ability.bar)
 
 
@@ -248,8 +248,9 @@ def has_ability(cells: Iterable[CellResult]) -> bool:
 
 
 def mean_ability(model: ModelSummary, own: Sequence[CellResult]) -> str:
-    """Return a model's mean on the ability scale, with the animals' and the bar's, and
-    the protocols included, or "" if there is none. ``own`` are the model's cells.
+    """Return a sentence on a model's mean ability, with the means of the animals and of
+    the bar, and the number of protocols. Return "" if there is no mean. ``own`` are the
+    model's cells.
     """
     found = model.ability
     if found is None:
@@ -271,16 +272,16 @@ def mean_ability(model: ModelSummary, own: Sequence[CellResult]) -> str:
 
 
 def declared_in(cells: Iterable[CellResult]) -> str:
-    """Return ``, 3 declared``: for how many of the rodents in a mean no animals are
-    known.
+    """Return how many of the rodents' numbers in a mean are declared, as in ``, 3
+    declared``, or "" if none is.
     """
     declared = sum(origin(cell) == DECLARED for cell in cells)
     return f", {declared} declared" if declared else ""
 
 
 def _passes_by_origin(own: Sequence[CellResult]) -> str:
-    """Return the number of PASSes against animals that did the task, apart from that
-    against other numbers, or "" if all are of one sort.
+    """Return a sentence that counts the PASSes against animals that did the task apart
+    from the PASSes against other numbers, or "" if all numbers are of one sort.
     """
     sorts: dict[bool, list[CellResult]] = {True: [], False: []}
     for cell in own:
@@ -320,14 +321,17 @@ def _moving_at_random(cell: CellResult) -> str:
 
 def training(cells: Iterable[CellResult]) -> str:
     """Return a sentence on the training of animals and subjects, or "" if nothing is
-    known of it.
+    known about it.
     """
     said = [
         f"{cell.plan.label} {own.training.removeprefix('training: ')}"
         for cell in cells
         if (own := cell.plan.reference) is not None and own.training
     ]
-    return f"Training (before what is judged + in it): {'; '.join(said)}." * bool(said)
+    return (
+        f"Training (trials before the judged ones + judged trials): {'; '.join(said)}."
+        * bool(said)
+    )
 
 
 def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
@@ -357,8 +361,8 @@ BY_ANSWER = ("protocol", "answer", "value", "rate", "subjects", "gap", "p")
 #: Note above the table of ``by_answer``.
 HOW_TO_READ_BY_ANSWER = (
     "Subjects grouped by the right answer that each was given for life. The gap is between the largest and the "
-    "smallest rate, in points; p is the share of relabelings of the subjects with a gap as large. From 25 points "
-    "and with p at most 0.01, the result does not hold for each answer."
+    "smallest rate, in points; p is the share of relabelings of the subjects with a gap as large. If the gap is 25 points "
+    "or more and p is at most 0.01, the result does not hold for each answer."
 )
 
 
@@ -476,8 +480,8 @@ def goodness(plan: CellPlan, difference: float) -> float:
 
 
 def difference_name(cells: Iterable[CellResult]) -> str:
-    """Return the heading of a column of differences. It names the reference if that is
-    of the same kind for all cells.
+    """Return the heading of a column of differences. The heading names the reference if
+    all cells have the same kind of reference.
     """
     cells = list(cells)
     if any(cell.plan.measured is not None for cell in cells):
@@ -500,8 +504,8 @@ class Numbers:
 
 
 def numbers(cells: Sequence[CellResult]) -> list[Numbers]:
-    """Return the rows of a table of verdicts. All rows of a column have the same number
-    of decimals.
+    """Return the rows of a table of verdicts. All entries of a column have the same
+    number of decimals.
     """
     names = list(map(measured_name, cells))
     columns = {
@@ -515,7 +519,7 @@ def numbers(cells: Sequence[CellResult]) -> list[Numbers]:
 
 
 def in_progress(summary: RunSummary) -> str:
-    """Return a remark on a run that is still in progress, or "" for all others."""
+    """Return a remark on a run that is still in progress, or "" for any other run."""
     done = summary.manifest.get("in_progress")
     return (
         f"In progress: {done} finished; only those are reported."
@@ -573,13 +577,14 @@ def margin(cell: CellResult) -> str:
     return wording.margin(cell.plan)
 
 
-#: The number that is not that of animals measured in the same task, in one word.
+#: Word for an animals' number without an interval, and without data on how much animals
+#: differ.
 DECLARED = "declared"
 
 
 def origin(cell: CellResult) -> str:
-    """Return *declared*, *analogy* or *invented*, or "" for animals measured in the
-    same task, and without any.
+    """Return *declared*, *analogy* or *invented*, or "" for animals that were measured
+    in the same task, and for a cell without animals.
     """
     animals = cell.plan.reference
     if animals is None or cell.plan.against == "chance":
@@ -650,7 +655,7 @@ def how_it_was_run(cell: CellResult) -> str:
 
 def stopped(cell: CellResult) -> str:
     """Return the evidence, as in ``evidence 31 to 1, decided after 6 of at most 120
-    subjects``, or "" if there is no claim, and if nothing could be measured.
+    subjects``, or "" if there is no claim or nothing could be measured.
     """
     game = cell.game
     if game is None or not cell.valid or cell.verdict == "ERROR":
@@ -666,8 +671,8 @@ def stopped(cell: CellResult) -> str:
 
 
 def settled(cell: CellResult) -> str:
-    """Return the evidence of a decided cell in short, because its row has the
-    difference and the margin.
+    """Return ``stopped`` of a decided cell, or "" for any other cell. Reports do not
+    show it among the remarks.
     """
     return stopped(cell) if cell.verdict in ("PASS", "FAIL") else ""
 
@@ -692,8 +697,9 @@ def validity_in_full(cell: CellResult) -> str:
     """Return the note of ``validity`` together with the lesions: ``validated: memory,
     abolished by lesions: blind (leaves at most 25 %)``.
 
-    Then comes, of the lesions that the construct does not name, the one with the
-    highest remaining rate; and the reason, if the lesions cannot show the construct.
+    Two parts may follow: the lesion that leaves the highest rate among the lesions that
+    the construct does not name, and the reason why the lesions cannot show the
+    construct.
     """
     construct = cell.plan.construct
     if construct is None:
@@ -731,8 +737,8 @@ def passed_by(cell: CellResult) -> str:
 
 
 def validities(cells: Iterable[CellResult]) -> list[tuple[str, str]]:
-    """For each cell that has a construct or is contradicted, return its label and the
-    full text on its construct.
+    """Return the label of each cell that has a construct, with the full text on the
+    construct.
     """
     said = [
         (cell, " ".join((f"{validity_in_full(cell)}.", *cell.contradicted)))
@@ -767,14 +773,14 @@ MEANINGS = {
     "contradicted by a lesion": "the model succeeds without what the protocol measures",
     INVENTED: "no animal was observed: the rodents' number serves to try out the protocol, and a verdict says nothing "
     "about animals",
-    "analogy": "the rodents' number is that of a different event than the success compared with it",
+    "analogy": "the rodents' number counts a different event than the success that is compared with it",
     "rodent declared": "the protocol declares the rodents' number without data on individual animals, so its error is not known",
     "not diagnostic": "random moves come within the margin of the rodent, so a PASS says little",
     "goal visible": "the goal can be read from the observation",
     "trained on this protocol": "the model's entry says so: a rodent's score here is no sign of the ability in general",
     "this subject only": "there is one subject, so the interval is about that subject, not the model",
     "memory contradicted": "the agent declares no memory, yet its subjects differ; subjects are the unit of analysis",
-    "mostly cut off": "most replies ended at the limit of tokens; raise it with --reply-tokens",
+    "mostly cut off": "most replies ended at the token limit; raise it with --reply-tokens",
     "stopped by its result": "the number of subjects depended on what they did, so the rate lies on the side of the "
     "verdict, on average; the interval holds all the same",
     "no claim": "the design only checks that everything works",
@@ -786,8 +792,8 @@ def cells_of(summary: RunSummary, model: ModelSummary) -> list[CellResult]:
 
 
 def with_controls(summary: RunSummary, cells: Sequence[CellResult]) -> list[CellResult]:
-    """Return the cells and those of their controls, because calls of controls are paid
-    for, too.
+    """Return the cells and the cells of their controls, because calls of controls are
+    paid for, too.
     """
     keys = {cell.plan.key for cell in cells}
     return [
@@ -824,8 +830,8 @@ def counts(cells: Iterable[CellResult]) -> str:
 
 
 def rodent_mean(cells: Iterable[CellResult]) -> float | None:
-    """Return the animals' mean over the cells of which the model's mean is made, or
-    None unless all of these have an animals' rate.
+    """Return the animals' mean over the cells that enter the model's mean, or None if
+    one of these cells has no animals' rate.
     """
     references = [cell.plan.reference for cell in averaged(cells)]
     return complete_mean(
@@ -920,7 +926,7 @@ def connected(cells: Iterable[CellResult]) -> str:
 
 
 def _asked(cells: Iterable[CellResult]) -> tuple[int, int]:
-    """Return how many replies were meant to name actions, and how many of these named
+    """Return how many replies were meant to name actions, and how many of them named
     none.
     """
     counts = [cell.agent_counts for cell in cells]
@@ -1038,8 +1044,8 @@ def _range(limits: tuple[float, float]) -> str:
 HOW_TO_READ_CONTRASTS = (
     "Rules, settings and number of trials are the same (of a longer run, the first trials count). No verdict depends "
     "on this table. The wording of the prompt is our own, and so are the views other than ascii_2d. The 95 % interval "
-    "treats all trials as independent. Those of one subject are not, so it is too narrow. An interval that contains 0 "
-    "decides nothing."
+    "treats all trials as independent. Trials of one subject are not independent, so the interval is too narrow. "
+    "An interval that contains 0 decides nothing."
 )
 CONTRAST_HEADERS = ("protocol", "view", "this run", "published", "difference in points")
 
@@ -1060,8 +1066,9 @@ def contrast_rows(contrasts: Sequence[PublishedContrast]) -> list[tuple[str, ...
 
 #: Note below a leaderboard.
 HOW_TO_READ_LEADERBOARD = (
-    "All intervals hold together at 95 %. A rank of 2–3: one model is better for certain, and no more than two may be. "
-    "The score is the mean over protocols of passed trials, or of how far a measure is from the worse end of its range."
+    "All intervals hold together at 95 %. A rank of 2–3 means that one model is certainly better, and at most two may be. "
+    "The score is the mean over protocols of the share of passed trials, or of a measure's place on its range "
+    "(0: worse end, 1: better end)."
 )
 LEADERBOARD_HEADERS = ("rank", "model", "mean score", "points from the first", "95 %")
 
@@ -1116,7 +1123,7 @@ def leaderboard_lists(board: Leaderboard) -> str:
 PUBLISHED = "published (Qwen2.5-VL-7B, 15 trials)"
 #: Heading of this column in a study that varies the model.
 PUBLISHED_MODEL = "published (15 trials)"
-HOW = "Mean pass rate over the protocols with its 95 % interval, and the pass rate of each."
+HOW = "Mean pass rate over the protocols with its 95 % interval, and the pass rate on each protocol."
 
 
 def study_name(summary: RunSummary) -> str:
@@ -1162,7 +1169,7 @@ def settings_table(summary: RunSummary) -> tuple[Sequence[str], list[list[str]]]
 
 HEADINGS = ("plain", "95 %", "control", "95 %", "plain − control", "95 %", "pairs")
 HOW_TO_READ_CONTROLS = (
-    "The subjects of a control have the same seeds and draws as those of the plain cell, and are paired with them. "
+    "The subjects of a control have the same seeds and draws as the plain cell's subjects, and are paired with them. "
     "Learning that depends on what a control removes must vanish: the control's curve then stays flat where the "
     "plain one rises. A control makes no claim about the rodent and enters no verdict."
 )

@@ -46,11 +46,11 @@ MARKS = {"better": "▲", "worse": "▼", "no loss": "=", "undecided": "?"}
 
 _HOW_TO_READ = (
     "Every difference is {} minus {}, in points (or in the unit of the measure shown), over "
-    "subjects of the same seed. Answers are at the 5 % level; those of single protocols are corrected for testing "
+    "subjects of the same seed. Answers are at the 5 % level; answers on single protocols are corrected for testing "
     "several. Better and worse reject that nothing has changed (sign flips), and are no test of the mean. "
     "'No loss of 30 points' excludes a loss of that size, and no smaller one; undecided excludes nothing."
 )
-#: Columns of the text for a terminal.
+#: Width of the text for a terminal, in columns.
 WIDTH = 80
 #: ``_TO`` separates the ends of an interval. ``_LEVELLED`` are the columns that have
 #: numbers of one kind.
@@ -60,7 +60,9 @@ _NARROW = 10
 
 
 def sides(comparison: RunComparison) -> tuple[str, str]:
-    """Return the headings for the two runs: their names, if these are short."""
+    """Return the headings for the two runs: their names if they are short, or else
+    ``first`` and ``second``.
+    """
     runs = (comparison.first, comparison.second)
     if runs[0] == runs[1]:
         return "first", "second"
@@ -72,7 +74,7 @@ def sides(comparison: RunComparison) -> tuple[str, str]:
 
 
 def remedy_parts(comparison: RunComparison) -> list[tuple[str, bool]]:
-    """Return the parts of a remedy, each with whether it is for typing."""
+    """Return the parts of a remedy. Each part comes with whether it is to be typed."""
     parts = comparison.remedy.split("`")
     return [(part, bool(number % 2)) for number, part in enumerate(parts) if part]
 
@@ -233,7 +235,7 @@ def lost(model: ModelComparison) -> str:
         return ""
     return (
         f"{plural(model.missing, 'trial')} of these subjects could not be run. The rates leave them out; "
-        "'no loss' counts them as failed, and 'better' and 'worse' must hold however they had ended."
+        "'no loss' counts them as failed, and 'better' and 'worse' must hold however they would have ended."
     )
 
 

@@ -160,7 +160,7 @@ def bars(
 
 
 def colour(number: int, count: int) -> str | tuple[float, ...]:
-    """Return the colour of one of ``count`` series; each has its own."""
+    """Return the colour of one of ``count`` series. Each series has its own colour."""
     if count <= len(COLOURS):
         return COLOURS[number]
     import matplotlib

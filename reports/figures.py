@@ -45,7 +45,7 @@ def render_figures(
     ``png``), and ``figures.md``, which shows all of them.
 
     ``sizes`` maps models to billions of parameters. Figures without data are left out.
-    ``width`` is in inches; by default, each figure has its own.
+    ``width`` is in inches (default: each figure has a width of its own).
     """
     summaries = [summary for summary, _ in runs]
     groups = _groups(summaries)
@@ -140,7 +140,7 @@ def _save(figure: Figure, suffix: str, title: str, alt: str, dpi: int) -> bytes:
 
 def paradigms(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
     """Draw the result of every group on every protocol, with 95 % intervals and the
-    animals. Pass rates share a panel; each judged measure has its own.
+    animals. Pass rates share a panel. Each judged measure has a panel of its own.
     """
     by_panel: dict[str, dict[str, CellResult]] = {}
     for group in groups:
@@ -291,8 +291,8 @@ def profile(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
 def curves(
     groups: Sequence[drawing.Group], lived: Mapping[tuple[int, str], Behaviour]
 ) -> tuple[Figure, str] | None:
-    """Draw the pass rate by session, with a panel for each protocol for which some
-    group has at least two sessions.
+    """Draw the pass rate by session, with a panel for each protocol on which some group
+    has at least two sessions.
 
     Single subjects are thin lines under the mean. ``lived`` has their behaviour, by the
     number of the group and by protocol.
@@ -332,7 +332,7 @@ def curves(
         axes.set_ylim(0, 1.02)
         drawing.rates_on(axes.yaxis)
         drawing.whole_ticks(axes)
-    about = "session (an animal's may have other numbers of trials)"
+    about = "session (sessions of animals may have other numbers of trials)"
     figure.supxlabel(about, fontsize="small")
     figure.supylabel("pass rate", fontsize="small")
     drawing.shared_legend(figure)
@@ -344,7 +344,7 @@ def curves(
     return figure, f"Pass rate by session. {'; '.join(said)}."
 
 
-#: Maximum number of subjects drawn one by one, because more would blur.
+#: Maximum number of subjects that are drawn one by one. More lines would blur.
 MOST_LINES = 30
 
 
@@ -358,8 +358,8 @@ def _subjects(
 
 
 def _learning_animals(axes: Axes, cells: Sequence[CellResult], protocol: str) -> None:
-    """Draw the animals' curve with the standard deviation between them; without a
-    curve, their one number.
+    """Draw the animals' curve with the standard deviation between them, or their single
+    number if they have no curve.
     """
     cell = next(cell for cell in cells if cell.plan.protocol == protocol)
     animals = words.rodent_rate(cell)
@@ -385,7 +385,9 @@ def _learning_animals(axes: Axes, cells: Sequence[CellResult], protocol: str) ->
 
 
 def _steady_animals(axes: Axes, cell: CellResult, value: float) -> None:
-    """Draw the animals' number over the judged sessions, to which it is confined."""
+    """Draw the animals' number over the judged sessions, because it holds only for
+    them.
+    """
     judged = [point.session for point in cell.curve if point.judged]
     if judged:
         axes.plot(
@@ -508,8 +510,8 @@ def _line(
     x: Sequence[float],
     means: Sequence[tuple[float, float, float]],
 ) -> None:
-    """Draw a line of means with 95 % intervals, which is one of ``count`` lines.
-    ``means`` has mean, lower and upper limit of each point.
+    """Draw line ``number`` of ``count`` lines: means with 95 % intervals. ``means`` has
+    the mean, the lower and the upper limit of each point.
     """
     axes.errorbar(
         x,

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     )
     from cheesebench.statistics.summary import Average, ConditionCurve
 
-#: Minimum number of dimensions for a radar chart, because fewer enclose no area.
+#: Minimum number of dimensions for a radar chart. Fewer enclose no area.
 LEAST_DIMENSIONS = 3
 
 Chart = dict[str, Any]
@@ -124,8 +124,8 @@ def curve(cell: CellResult, lived: Behaviour | None = None) -> Chart | None:
 def _where_judged(
     cell: CellResult, rate: float | None, points: Iterable[int]
 ) -> list[float | None]:
-    """Return a rate in percent at each point with judged trials, to which it is
-    confined, and None at the others; empty without a rate.
+    """Return a rate in percent for each point with judged trials, and None for the
+    other points, where it does not hold. The list is empty without a rate.
     """
     if rate is None:
         return []
@@ -134,14 +134,14 @@ def _where_judged(
 
 
 def _without(cell: CellResult, points: Iterable[int]) -> list[float | None]:
-    """Return the highest rate of a subject without the ability, in percent, where it
-    is proved; empty without a proof.
+    """Return the highest rate that is possible without the ability, in percent, for
+    each point with judged trials. The list is empty if no such rate is proved.
     """
     scale = cell.plan.ability
     return _where_judged(cell, None if scale is None else scale.without, points)
 
 
-#: Maximum number of subjects drawn one by one, because more would blur.
+#: Maximum number of subjects that are drawn one by one. More lines would blur.
 MOST_LINES = 30
 
 
@@ -667,7 +667,7 @@ def _page(
     )
 
 
-#: The colour of what a gate says.
+#: The colour of each result of a gate.
 _GATES = {
     "GREEN": "pass",
     "RED": "fail",
@@ -798,7 +798,7 @@ def entry(shelf: player.Shelf, link: str) -> dict[str, Any]:
         "link": link,
         "title": words.clean(f"{plan.title or plan.protocol} ({whose})"),
         "problem": words.clean(shelf.problem),
-        # The lines of a question may be wrapped, those of a map may not.
+        # The lines of a question may be wrapped, but the lines of a map may not.
         "prose": plan.items,
         "silence": words.clean(shelf.note) or silence,
         "ground": shelf.ground,
@@ -970,8 +970,8 @@ def _strategies(lived: Behaviour | None, draw: Draw) -> list[dict[str, Any]]:
 def _paradigms(
     models: Sequence[dict[str, Any]], together: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the contents of the section on each paradigm, in which its models are next
-    to each other.
+    """Return the contents of the sections on paradigms. Each section shows the models
+    next to one another.
     """
     found: dict[str, dict[str, Any]] = {}
     for model in models:

@@ -96,8 +96,8 @@ def profile(model: ModelSummary, cells: Sequence[CellResult]) -> list[str]:
 
 
 def learning_curves(cells: Sequence[CellResult]) -> list[str]:
-    """Return lines with the pass rate by session for model and rodent; none without a
-    curve.
+    """Return lines with the pass rate by session for model and rodent, or an empty list
+    without a curve.
     """
     curves = [_curve(cell) for cell in cells if cell.curve]
     if not curves:
@@ -109,8 +109,8 @@ def learning_curves(cells: Sequence[CellResult]) -> list[str]:
 
 
 def condition_curves(cells: Sequence[CellResult]) -> list[str]:
-    """Return lines with each measure that is reported by a variable, value by value;
-    none without such a measure.
+    """Return lines with each measure that is reported by a variable, value by value, or
+    an empty list without such a measure.
     """
     curves = [(cell, curve) for cell in cells for curve in cell.conditions]
     if not curves:
@@ -190,7 +190,7 @@ def _block(lines: Sequence[str]) -> str:
 
 Table = Callable[[Sequence[str], Iterable[Sequence[str]]], str]
 
-#: Number of characters of a hash that are shown. The run log has all of it.
+#: Number of characters of a hash that are shown. The run log has the whole hash.
 SHORT = 12
 
 
@@ -430,13 +430,13 @@ def _headline(model: ModelSummary, cells: Sequence[CellResult]) -> str:
     return " ".join(sentences)
 
 
-#: Columns of the ability scale.
+#: Headings of the columns on the ability scale.
 ABILITY = ("ability (95 %)", "ability of the rodent", "PASS from ability")
 
 
 def _scale_columns(cells: Sequence[CellResult]) -> tuple[str, ...]:
-    """Return the headings of the columns on the scale of a rate: the ability scale, or
-    chance if a verdict concerns it.
+    """Return the headings of the columns that help to read a rate: the ability scale
+    or, if a verdict is about chance, the chance level.
     """
     if words.has_ability(cells):
         return ABILITY

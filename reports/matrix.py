@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cheesebench.statistics import CellResult, ModelSummary, RunSummary
     from cheesebench.statistics.summary import BestOfViews
 
-#: Maximum number of columns that can be read. If there are more, a dialogue has one
+#: Maximum number of columns of a readable table. If there are more, a dialogue has one
 #: column instead of one for each condition.
 MOST = 24
 
@@ -206,8 +206,8 @@ def matrix(summary: RunSummary) -> Matrix:
         rows += _of_plans(plain, columns, [model for model, _ in own])
     source = ""
     if summary.published:
-        # Published rates over several views are those of the best view. So this row has
-        # the best view, too, and replaces the rows of the single views.
+        # A published rate over several views is the rate in the best view. So a row
+        # with the model's best view is added, too.
         rows[len(own) : len(own)] = [
             _best(best, columns) for best in summary.best_of_views
         ]
@@ -257,9 +257,9 @@ def _averaged(summary: RunSummary) -> list[str]:
         return []
     names = found[0].protocols
     count = plural(len(names), "protocol")
-    text = f"The mean is the mean ability, each at least 0, over {count}"
+    text = f"The mean is the mean ability (below 0 counts as 0) over {count}"
     if any(one.protocols != names for one in found):
-        return [f"{text} at most: models that lack some have none."]
+        return [f"{text} at most: a model that lacks a protocol has fewer."]
     missing = f"; not in it: {', '.join(found[0].missing)}" if found[0].missing else ""
     same = " and ".join(", ".join(one) for one in found[0].together)
     return [
@@ -424,7 +424,9 @@ def render(summary: RunSummary) -> str:
 
 
 def _in_doubt(cells: Sequence[CellResult]) -> Iterator[str]:
-    """Yield the cells that were not measured, and those that are doubtful, and why."""
+    """Yield a list of the cells that were not measured, and a list of the doubtful
+    cells, each with the reason.
+    """
     broken = [
         f"- {words.marked(cell.verdict)} {_told(cell, cell.reason)}"
         for cell in cells
@@ -624,14 +626,14 @@ COLOURS = {
     Verdict.INCONCLUSIVE: "#8a5a00",
     Verdict.ERROR: "#57606a",
 }
-#: Mean width in pixels of a letter of size 11, and width in pixels of the margin beside
-#: the text.
+#: In pixels. ``LETTER``: mean width of a letter of size 11. ``EDGE``: width of the
+#: margin beside the text.
 LETTER, EDGE = 6.4, 6
 
 
 def render_badge(summary: RunSummary) -> str:
-    """Return the badge. If there are several models (or views), it has the number of
-    those that pass everything.
+    """Return the badge. If there are several models (or views), it says how many of
+    them pass everything.
     """
     models = summary.models
     if len(models) == 1:

@@ -73,8 +73,8 @@ def _usage(record: CallRecord) -> str:
     return ", ".join(parts)
 
 
-#: Maximum number of steps that are replayed for one page. They take some seconds, and
-#: 130 MB.
+#: Maximum number of steps that are replayed for one page. Replaying them takes a few
+#: seconds and 130 MB.
 MAX_STEPS = 2_000_000
 #: Maximum number of characters of an observation on the page.
 LONGEST = 10_000
@@ -85,9 +85,9 @@ class Shelf:
     """The trials of one cell that a page can show.
 
     ``trials`` has one JSON object for each trial, in the order of preference.
-    ``played`` and ``failed`` are numbers of trials of the cell that were run, and that
-    failed. ``problem`` says why no trial can be shown, and ``note`` why replies cannot
-    be shown.
+    ``played`` is the number of the cell's trials that were run, and ``failed`` is how
+    many of them failed. ``problem`` says why no trial can be shown, and ``note`` why
+    replies cannot be shown.
     """
 
     plan: CellPlan
@@ -125,7 +125,7 @@ def shelves(
     """Return one shelf for each cell, in the order of ``plans``. Together they replay
     at most ``budget`` steps.
 
-    If these are too few for all trials, failed trials come first.
+    If the budget is too small for all trials, failed trials come first.
     """
     return [
         _fill(log, plugins, plan, budget // len(plans), range(plan.subjects))
@@ -149,8 +149,8 @@ def subject_shelf(
 def one_trial(
     log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int
 ) -> Shelf:
-    """Return a shelf that holds this trial alone. Raises CheeseBenchError if it cannot
-    be shown.
+    """Return a shelf that holds only one trial. Raises CheeseBenchError if it cannot be
+    shown.
     """
     record = next(
         one
@@ -346,8 +346,8 @@ def _ground(
 
 
 def _judged(log: RunLog, plan: CellPlan, subject: int) -> set[int]:
-    """Return the numbers of a subject's trials that enter the pass rate. The last ones
-    are those of the planned schedule.
+    """Return the numbers of a subject's trials that enter the pass rate. In an
+    unfinished life, ``last:K`` counts from the end of the planned schedule.
     """
     life = log.trials(plan, subject)
     if life and subject not in log.completed_subjects(plan):
@@ -391,7 +391,7 @@ def _trial(
     known: dict[str, Any],
     enters: bool,
 ) -> dict[str, Any]:
-    # These are the agent's counters, except those that are 0.
+    # The agent's counters that are not 0.
     counted = [(name, count) for name, count in record.tally.items() if count]
     return _where(frames) | {
         "subject": record.subject,

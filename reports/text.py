@@ -28,14 +28,14 @@ if TYPE_CHECKING:
         PublishedContrast,
     )
 
-#: The width that every terminal has, and the width beyond which lines are tiring to
-#: read, in columns.
+#: In columns. ``NARROW``: the width that every terminal has. ``WIDE``: the width beyond
+#: which lines are tiring to read.
 NARROW, WIDE = 80, 120
 _ALIGNMENT = ("left", "left", "right", "right", "right", "right")
 #: Minimum number of characters shown of a protocol's name.
 _LEAST = 12
-#: Columns of a control's table that fit; the other reports also have the rates' own
-#: intervals.
+#: Columns of a control's table that fit into a terminal. Other reports also have the
+#: columns with the rates' own intervals.
 _CONTROL_COLUMNS = (0, 1, 3, 5, 6, 7)
 
 
@@ -123,8 +123,8 @@ def _model(summary: RunSummary, model: ModelSummary, width: int) -> str:
 
 
 def _undecided(own: Sequence[CellResult]) -> list[str]:
-    """Return why cells have no PASS or FAIL. A reason shared by several
-    is given once.
+    """Return why cells have no PASS or FAIL. A reason that several cells share is given
+    once.
     """
     found: dict[tuple[str, str], list[str]] = {}
     for cell in own:
@@ -195,7 +195,7 @@ def _by(curve: ConditionCurve) -> str:
 
 def _verdicts(own: Sequence[CellResult], width: int) -> str:
     """Return a line for each cell, with the remarks that do not apply to all cells.
-    Those that apply to all are above the table.
+    Remarks on all cells are above the table.
     """
     remarks = [_remarks(cell) for cell in own]
     common, remarks = _said_once(own, remarks)
@@ -263,7 +263,7 @@ def _remarks(cell: CellResult) -> list[str]:
 def _said_once(
     own: Sequence[CellResult], remarks: list[list[str]]
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the remarks that all cells share, and the sample size of most cells; then
+    """Return the remarks that all cells share, with the sample size of most cells, and
     the remaining remarks of each cell.
     """
     common = [

@@ -21,8 +21,7 @@
     );
   }
 
-  // Proved for the judged points only, so the line has gaps; a single point is a dot.
-  // A number that holds for the judged points only.
+  // Return the line of a number that holds only for the judged points: it has gaps, and a single point is a dot.
   function judged(name, values, colour, more) {
     const single = values.filter((value) => value !== null).length === 1;
     return line(name, values, colour, Object.assign({ spanGaps: false, pointRadius: single ? 2.5 : 0 }, more));

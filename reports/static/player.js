@@ -72,7 +72,7 @@
       } catch (error) {
         problem = "This browser cannot unpack the trials (" + error + "). Use a newer one.";
       }
-      if (wanted !== cell) return false; // another one was picked meanwhile
+      if (wanted !== cell) return false; // Another cell was picked meanwhile.
       $("trouble").hidden = !problem;
       $("trouble").textContent = problem;
       $("stage").hidden = Boolean(problem);
@@ -249,7 +249,7 @@
     // Browsers refuse too many changes of the address in a short time.
     if (timer === null) remembering = setTimeout(() => {
       if (!placed) return;
-      try { history.replaceState(null, "", address()); } catch (error) { /* a frame that may not: the link is there */ }
+      try { history.replaceState(null, "", address()); } catch (error) { /* Frames may not do this. The link still works. */ }
     }, 300);
   }
 

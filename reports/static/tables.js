@@ -29,7 +29,7 @@
       button.addEventListener("click", () => {
         const was = head.getAttribute("aria-sort");
         for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-        if (was === "descending") return body.append(...original); // the third time: as it was
+        if (was === "descending") return body.append(...original); // The third click restores the order of the run.
         const sign = was ? -1 : 1;
         head.setAttribute("aria-sort", was ? "descending" : "ascending");
         const keyed = original.map((row) => [key(row.cells[column]), row]);

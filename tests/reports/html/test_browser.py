@@ -208,10 +208,10 @@ def test_printed_pages_are_light_and_nothing_lies_over_anything_else(
 def test_buttons_step_play_and_change_trials(run: Run, open_page: Open) -> None:
     page = open_page(run)
     said(page, "Step 0 of 6")
-    page.get_by_role("button", name="One step on").click()
+    page.get_by_role("button", name="One step forward").click()
     said(page, "Step 1 of 6: waited (the state is frozen), reward 0.")
     for _ in range(3):
-        page.get_by_role("button", name="One step on").click()
+        page.get_by_role("button", name="One step forward").click()
     said(page, "Step 4 of 6: FORWARD")
     page.get_by_role("button", name="One step back").click()
     said(page, "Step 3 of 6: FORWARD")
