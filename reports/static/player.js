@@ -116,7 +116,7 @@
     show(at);
   }
 
-  // A reward below this is remarkable. A cost that a tenth of all steps have is not.
+  // Return the reward that a tenth of all steps do not exceed (at most 0). Only a lower reward is shown as bad.
   function usualCost() {
     const rewards = [...trial.actions].map((letter, index) => trial.rewards[index + 1] || 0).sort((a, b) => a - b);
     return Math.min(0, rewards[Math.floor(rewards.length / 10)]);
