@@ -1,5 +1,5 @@
-"""Access control. A request must have the secret token in its address, the right host,
-no foreign origin, and one of the methods needed.
+"""Controls access to the served pages. A request must have the secret token in its
+address, the right host, no foreign origin, and an allowed method.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from cheesebench.redaction import quoted, redact
 
 #: Default address of the pages, which other machines cannot reach.
 LOOPBACK = "127.0.0.1"
-#: Maximum size of a request's body in bytes. One key press of a person takes a few
-#: dozen.
+#: Maximum size of a request's body in bytes. A key press of a person takes a few dozen.
 LARGEST = 4096
-#: ``PATIENCE``: seconds in which a request must arrive. ``KEPT``: seconds that a client
-#: with the token has to read the reply and ask again. ``WAITING``: maximum number of
-#: connections without a request. Each costs a file descriptor, so a client that opens
-#: many silent ones would shut all others out.
+#: ``PATIENCE``: maximum number of seconds that a request may take to arrive. ``KEPT``:
+#: maximum number of seconds that a client with the token may take to read the reply and
+#: ask again. ``WAITING``: maximum number of connections without a request. Each
+#: connection costs a file descriptor, so a client that opens many silent ones would
+#: shut out all others.
 PATIENCE, KEPT, WAITING = 15.0, 300.0, 200
 #: Headers of every reply. Other origins are allowed nothing (there is no CORS).
 HEADERS = {
@@ -42,7 +42,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # Policy for errors and non-HTML replies; pages have their own.
+    # Policy for errors and non-HTML replies. Pages have policies of their own.
     "Content-Security-Policy": (
         "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
@@ -57,7 +57,7 @@ def new_token() -> str:
 @dataclass(frozen=True, kw_only=True)
 class RequestGuard:
     """The requirements for a request: the token is the first part of its path, and its
-    host and its method are among those allowed.
+    host and its method are allowed.
     """
 
     token: str
@@ -71,7 +71,7 @@ class RequestGuard:
 
     @property
     def is_local(self) -> bool:
-        """Whether other machines cannot reach the address."""
+        """Whether only this machine can reach the address."""
         try:
             return ipaddress.ip_address(self.address).is_loopback
         except ValueError:
@@ -90,8 +90,8 @@ class RequestGuard:
         }
 
     def url(self, port: int, path: str = "") -> str:
-        """Return the address to open in a browser. It has the given host name, if there
-        is one; otherwise it is this machine's.
+        """Return the address to open in a browser. Its host is the first of ``names``
+        or, if there are none, this machine.
         """
         host = (
             self.names[0]
@@ -145,7 +145,9 @@ class Serving:
 
     guard: RequestGuard
     routes: Iterable[tuple[str, str, Handler]]
-    """Method, path below the token (may have ``{name}``), handler."""
+    """For each route, the method, the path below the token (may have ``{name}``) and
+    the handler.
+    """
     explains: bool = True
     """Whether visitors see internal errors; otherwise only the
     server's terminal does.
@@ -154,9 +156,9 @@ class Serving:
     patience: float = PATIENCE
     _runner: web.AppRunner | None = field(default=None, init=False)
     _sweeping: asyncio.Task[None] | None = field(default=None, init=False)
-    #: Connections of clients that have sent the token, and those of them with a request
-    #: in progress.
+    #: Connections of clients that have sent the token.
     _known: set[object] = field(default_factory=set, init=False)
+    #: Connections of such clients with a request in progress.
     _busy: set[object] = field(default_factory=set, init=False)
     #: Time of the last reply on a connection (by the loop's clock).
     _since: dict[Any, float] = field(default_factory=dict, init=False)
@@ -202,8 +204,8 @@ class Serving:
             self._known &= connections
             self._since = {one: self._since.get(one, clock()) for one in connections}
             idle = connections - self._busy
-            # Connections without the token are closed first; among equals, those that
-            # have been silent for longest.
+            # Connections without the token are closed first. Among equals, the one that
+            # has been silent for longest is closed first.
             order = sorted(idle, key=lambda one: (one in self._known, self._since[one]))
             for number, one in enumerate(order):
                 patience = KEPT if one in self._known else self.patience
@@ -255,7 +257,7 @@ class Serving:
                 said = "The server cannot record this now. Nothing is lost. Try again later."
             response = web.Response(status=503, text=said)
         except Exception as error:
-            # The place of an internal error is shown on the server's terminal only.
+            # The place of an internal error is shown only on the server's terminal.
             print(
                 redact("".join(traceback.format_exception(error))),
                 file=sys.stderr,
@@ -285,7 +287,7 @@ class Serving:
 
 
 def check_address(address: str, port: int) -> None:
-    """Raise OptionError unless an address of this machine is available at this port (0:
+    """Raise OptionError unless this machine can listen on the address and port (0 means
     any port).
     """
     _listen(RequestGuard(token=new_token(), address=address, port=port)).close()
@@ -296,7 +298,7 @@ def _listen(guard: RequestGuard) -> socket.socket:
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         if sys.platform != "win32":
-            # After a server was killed, its port stays in use for a minute.
+            # Otherwise the port of a killed server stays in use for a minute.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((guard.address, guard.port))
     except OSError as error:
@@ -322,15 +324,15 @@ def _refuse(guard: RequestGuard, error: OSError) -> NoReturn:
 
 
 def _crowded(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Print no traceback for a connection without a file descriptor, because asyncio
-    accepts it a second later.
+    """Print no traceback if no file descriptor is left for a connection, because
+    asyncio accepts the connection a second later.
     """
     if "out of system resource" not in context.get("message", ""):
         loop.default_exception_handler(context)
 
 
 def serve(serving: Serving, begun: Callable[[int], None]) -> None:
-    """Serve until Ctrl-C (or another signal); call ``begun`` with the port once
+    """Serve until Ctrl-C (or another signal). Call ``begun`` with the port once
     connections are accepted.
     """
 

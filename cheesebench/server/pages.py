@@ -1,4 +1,6 @@
-"""The served pages: templates of this package in the style of the HTML report."""
+"""Makes the served pages from this package's templates, in the style of the HTML
+report.
+"""
 
 from __future__ import annotations
 

@@ -47,9 +47,10 @@ from cheesebench.statistics.judgement import judge_set
 from cheesebench.trial_loop import TrialLoop
 
 FILE_NAME = "people.sqlite"
-#: Seconds after which an unused place is given to another person.
+#: An unused place is given to another person after this many seconds.
 UNUSED = 1800.0
-#: Assumed seconds of a step, for the maximum duration stated to people.
+#: Assumed duration of a step in seconds. The maximum duration that people are told is
+#: computed from it.
 PACE = 0.5
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -62,16 +63,18 @@ CREATE TABLE IF NOT EXISTS keys (
 
 
 #: Another program may hold the file. ``LOCKED_MS``: milliseconds that a write waits for
-#: it. ``ATTEMPTS_APART``: seconds between two attempts. ``LOCKED_TOO_LONG``: seconds
-#: after which the person is asked to try again later.
+#: it. ``ATTEMPTS_APART``: seconds between attempts. ``LOCKED_TOO_LONG``: seconds until
+#: the person is asked to try again later.
 LOCKED_MS, ATTEMPTS_APART, LOCKED_TOO_LONG = 20, 0.2, 20.0
 
 
 class Keys(NamedTuple):
-    """The steps so far of an unfinished trial, with its cell (from 0) and number.
+    """The steps so far of an unfinished trial, with its cell and its number (both from
+    0).
 
-    ``times`` is JSON, if times are recorded: step (from 1) -> milliseconds from the
-    moment when the person could act to the key press.
+    ``times`` is a JSON object, which is empty unless times are recorded. It maps
+    ``ms:STEP`` (from 1) to the milliseconds from the moment when the person could act
+    to the key press.
     """
 
     cell: int
@@ -189,14 +192,16 @@ def _mark(token: str) -> str:
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
-#: Maximum number of participants in memory. The others are replayed from the record
-#: when they come back.
+#: Maximum number of participants in memory. Others are replayed from the record when
+#: they come back.
 KEPT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One cell of the run, ready to start. A trial has at most ``steps``."""
+    """One cell of the run, ready to start. ``steps`` is the maximum number of steps of
+    a trial.
+    """
 
     plan: CellPlan
     paradigm: Paradigm
@@ -221,8 +226,8 @@ class Shown:
 
 
 class _Trial:
-    """The trial that a person is in; ``shown`` is the latest observation
-    on the page.
+    """The trial that a person is in. ``shown`` is the latest observation on the
+    page.
     """
 
     def __init__(
@@ -243,7 +248,7 @@ class _Trial:
         )
 
     def seen(self) -> list[Shown]:
-        """Return the observations since the last call; equal consecutive frozen steps
+        """Return the observations since the last call. Equal consecutive frozen steps
         are merged.
         """
         seen: list[Shown] = []
@@ -305,7 +310,9 @@ class Participant:
 
     @property
     def at(self) -> str:
-        """The person's task, trial and step, as a text that no other moment has."""
+        """The person's task, trial and step, as a text that is different at
+        every step.
+        """
         trial = self._trial
         return (
             "end"
@@ -320,7 +327,7 @@ class Participant:
 
     @property
     def place(self) -> str:
-        """The number of this trial, and of all trials, in words."""
+        """Which trial of how many this is, in words. It is empty at the end."""
         if self._trial is None:
             return ""
         trial = (
@@ -333,10 +340,11 @@ class Participant:
         )
 
     def act(self, action: int, after: int | None = None) -> list[Shown]:
-        """Execute an action (0-3), and the steps that pass after it; return everything
+        """Execute an action (0-3), and the steps that pass after it. Return everything
         that the person sees, in order.
 
-        ``after`` is recorded: the milliseconds since the person could act.
+        ``after`` is the number of milliseconds since the person could act. It is
+        recorded unless it is None.
         """
         if (trial := self._trial) is None:
             return []
@@ -475,8 +483,8 @@ class Participants:
             raise
 
     def lives(self, participant: Participant) -> list[tuple[Task, list[float | None]]]:
-        """Return the tasks of a participant, each with their pass rate by session
-        (None: the session has no pass or fail).
+        """Return the tasks, each with the participant's pass rates by session. The rate
+        of a session without pass or fail is None.
         """
         found = []
         for task in self.tasks:
@@ -509,10 +517,10 @@ METHODS = ("GET", "HEAD", "POST")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """The texts for people besides the tasks; ``consent`` and ``debriefing`` are
+    """The texts for people besides the tasks. ``consent`` and ``debriefing`` are
     additional paragraphs.
 
-    ``completion`` is shown to those who have finished: a code, or a link back to the
+    ``completion`` is shown to people who have finished: a code, or a link back to the
     recruiting site.
     """
 
@@ -661,9 +669,7 @@ def _state(participant: Participant) -> dict[str, Any]:
 
 
 def _shown(shown: Shown) -> dict[str, Any]:
-    """Return the content of the page. A model is shown exactly the same for this
-    step.
-    """
+    """Return the content of the page for a step. A model is shown exactly the same."""
     seen = shown.observation
     return {
         "action": shown.action,

@@ -38,7 +38,7 @@ WIDTH, HEIGHT, EDGE = 300.0, 60.0, 6.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One run in a drawing: its position, and its result."""
+    """One run in a drawing: its result, and its position (SVG units)."""
 
     line: watch.RunLine
     rate: watch.ModelRate
@@ -58,7 +58,9 @@ class Trend:
     where: str
     points: tuple[Point, ...]
     reference: float | None
-    """Height of the animals' rate in the drawing."""
+    """Height of the animals' rate in the drawing, or None if the verdict is not about a
+    rate.
+    """
     path: str
     """The line through the rates, as SVG points."""
     text: str
@@ -234,8 +236,8 @@ def _cell(number: int, cell: watch.CellState, state: watch.RunState) -> dict[str
 
 
 def _measured(result: CellResult) -> dict[str, str | None] | None:
-    """Return the parts of the judged measure as text, or None if the verdict concerns a
-    pass rate.
+    """Return the judged measure's mean, interval and reference as text, or None if the
+    verdict concerns a pass rate.
     """
     measured, judged, reference = (
         result.plan.measured,
@@ -332,12 +334,12 @@ def _compared(
     return found, " ".join(said)
 
 
-#: Seconds between two checks of a log, and the largest share of a processor that the
-#: checks may take.
+#: ``INTERVAL``: seconds between checks of a log. ``SHARE``: largest share of a
+#: processor that the checks may take.
 INTERVAL, SHARE = 0.5, 0.25
 #: Maximum number of pages that are kept up to date at the same time.
 STREAMS = 32
-#: Seconds without news after which a page is told that it is still connected.
+#: After this many seconds without news, a page is told that it is still connected.
 KEEP_ALIVE = 10.0
 
 T = TypeVar("T")
@@ -357,13 +359,13 @@ class SubjectReporter(Protocol):
         subject: int,
         back: str = "",
     ) -> str:
-        """Return the page; ``back`` is the address of its link back."""
+        """Return the page. ``back`` is the address of its link back."""
         ...
 
 
 class Viewer:
-    """Serves the pages of one directory. Everything slow is done in one thread beside
-    the event loop.
+    """Serves the pages of one directory. Slow work is done in one thread beside the
+    event loop.
     """
 
     def __init__(self, results: Path, plugins: PluginManager) -> None:
@@ -535,8 +537,8 @@ class Viewer:
         return await self._stream(request, tell)
 
     def _find(self, request: web.Request) -> tuple[str, Path]:
-        """Return the run that a request names, if there is such a run. No path is built
-        from the request.
+        """Return the name and the log of the run that a request names. Raise the HTTP
+        error 404 if there is no such run. No path is built from the request.
         """
         name = request.match_info["run"]
         path = find_runs(self._overview.results).get(name)
@@ -565,7 +567,7 @@ class Viewer:
         pause: float = INTERVAL,
     ) -> web.StreamResponse:
         """Call ``tell`` from time to time, and send its messages to the page. Repeated
-        messages are left out.
+        states are left out.
         """
         if self._streams >= STREAMS:
             raise web.HTTPServiceUnavailable(

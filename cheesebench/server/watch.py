@@ -1,4 +1,4 @@
-"""The runs of a results directory, read from their logs while other processes may be
+"""Reads the runs of a results directory from their logs, while other processes may be
 writing them.
 """
 
@@ -34,7 +34,8 @@ from cheesebench.verification import calls_by_cell
 #: ``interrupted``: neither of the two.
 Status = Literal["running", "finished", "interrupted"]
 
-#: Number of latest replies to show, and maximum number of characters of each.
+#: ``REPLIES``: number of latest replies to show. ``LONGEST``: maximum number of
+#: characters of each.
 REPLIES, LONGEST = 8, 600
 #: Resolution of file times in seconds: within it, a file may change again without a new
 #: time.
@@ -45,9 +46,9 @@ _COARSE = 2.0
 class CellState:
     """One cell with its result so far.
 
-    ``begun``: subjects that have finished a trial. ``done``: trials that were run.
-    ``left``: trials left in the present set. ``most``: trials left if no verdict comes
-    early. ``decided``: whether the cell is finished.
+    ``begun``: number of subjects that have finished a trial. ``done``: number of trials
+    that were run. ``left``: number of trials left in the present set. ``most``: number
+    of trials left if no verdict comes early. ``decided``: whether the cell is finished.
     """
 
     result: CellResult
@@ -83,13 +84,13 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
-    """A run at one moment. Seconds are those of this session; ``seconds_left`` and
-    ``cost_left`` are estimates.
+    """A run at one moment. ``seconds`` is the duration of this session.
+    ``seconds_left`` and ``cost_left`` are estimates.
 
     ``seconds_left`` is the time for the trials ``left`` at the pace of this session.
-    ``cost_left`` is their cost in dollars if each costs as much as the same model's
-    trials so far; None if nothing is known yet. ``max_cost`` is the budget in dollars
-    while the run is in progress.
+    ``cost_left`` is the cost of these trials in dollars, if each costs as much as the
+    same model's trials so far. Both are None if nothing is known yet. ``max_cost`` is
+    the budget in dollars while the run is in progress.
     """
 
     run_id: str
@@ -137,7 +138,8 @@ class _Session:
     first: bool
 
 
-#: Subject -> number of trials that were run, and number of trials that are missing.
+#: Maps a subject to its number of trials that were run, and its number of missing
+#: trials.
 _Counts = Mapping[int, tuple[int, int]]
 
 
@@ -168,8 +170,8 @@ class RunWatch:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._known = _Known()
-        #: Time and trials at the first check of a session that continues an earlier
-        #: one.
+        #: The time and the number of trials at the first check of a session that
+        #: continues an earlier one.
         self._joined: tuple[float, int] | None = None
 
     def poll(self) -> RunState:
@@ -268,7 +270,7 @@ class RunWatch:
         )
 
     def _pace(self, known: _Known, now: float, running: bool) -> float:
-        """Return trials per second of this session."""
+        """Return the number of trials per second in this session."""
         done = sum(state.done for state in known.states)
         began, before = known.session.began, 0
         if running and not known.session.first:
@@ -311,9 +313,7 @@ def stamp_of(path: Path) -> object:
 
 
 def _journal(log: RunLog) -> tuple[set[CellKey], _Session]:
-    """Return the cells that the present (or the last) session has finished, and that
-    session.
-    """
+    """Return the finished cells, and the present (or last) session."""
     kinds = "('created', 'started', 'finished', 'closed')"
     query = f"SELECT time, kind, model, protocol, view, variant FROM journal WHERE kind IN {kinds} ORDER BY id"
     ended, seen = set[CellKey](), set[CellKey]()
@@ -395,7 +395,8 @@ def _cost_left(cells: Sequence[CellState]) -> float | None:
     return total
 
 
-#: Number of runs whose cells are kept in memory, so that further checks are quick.
+#: Maximum number of runs whose cells are kept in memory, so that further checks are
+#: quick.
 KEPT = 8
 
 
@@ -412,7 +413,7 @@ class ModelRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLine:
-    """One run as a line of a list. ``problem`` explains an unreadable log; the other
+    """One run as a line of a list. ``problem`` says why a log cannot be read. The other
     fields are then empty.
     """
 
@@ -423,7 +424,9 @@ class RunLine:
     models: tuple[str, ...] = ()
     protocols: int = 0
     verdicts: Mapping[str, int] = field(default_factory=dict)
-    """Number of plain cells by verdict. ``OPEN`` stands for those not decided yet."""
+    """Number of plain cells by verdict. ``OPEN`` stands for cells that are not decided
+    yet.
+    """
     doubtful: int = 0
     """Number of plain cells whose numbers are doubtful, because many of their trials or
     replies are missing or unusable.
@@ -445,7 +448,7 @@ class RunLine:
         return f"{shown} ({self.doubtful} doubtful)" if self.doubtful else shown
 
 
-#: Pseudo-verdict for undecided cells.
+#: The pseudo-verdict of undecided cells.
 OPEN = "OPEN"
 
 

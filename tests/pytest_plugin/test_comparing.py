@@ -347,7 +347,7 @@ def test_a_protocol_that_is_broken_is_named_with_its_remedy(
     said = " ".join(" ".join(result.outlines).split())
     why = rf"Exit code 1, the gate is red: 1 protocol could not be loaded \({place}\)\. .*'start'"
     assert re.search(why, said)
-    assert "not run of main" not in said
+    assert "in main, but not run" not in said
     assert "another test failed" not in said
     comment = (project.path / "results/new/comment.md").read_text(encoding="utf-8")
     assert re.search(why, re.sub(r"\*\*|\\|<!--.*?-->", "", comment))
