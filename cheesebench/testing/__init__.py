@@ -1,7 +1,7 @@
-"""Conformance tests for authors of plugins: run ours in your own repository.
+"""Conformance tests that authors of plugins run in their own repositories.
 
-A vendor's test file is five lines; each function raises AssertionError with every rule
-that is broken, by name:
+A test file takes five lines. Each ``assert_`` function raises AssertionError with the
+name of every broken rule:
 
     from cheesebench.testing import assert_backend_sound
     from my_package import BACKEND
@@ -11,7 +11,7 @@ that is broken, by name:
 
 ``assert_agent_sound``, ``assert_respondent_sound``, ``assert_view_sound`` and
 ``assert_sound`` (the audit of a protocol file) are used the same way.
-``broken_backend_rules`` and so on return the findings instead.
+``broken_backend_rules`` and the like return the findings instead.
 
 ``cheesebench.testing.fake_server`` is a server that follows a script.
 """

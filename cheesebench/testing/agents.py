@@ -1,4 +1,4 @@
-"""Rules for agents: with a language model or without, and for respondents in
+"""Rules for agents (with and without a language model), and for respondents in
 dialogues.
 """
 
@@ -75,7 +75,9 @@ success: last == found
 
 
 def environment(view: str, seed: int) -> SubjectEnvironment:
-    """Return a new subject of the test world, in a view of text."""
+    """Return the environment of a new subject in the test world. ``view`` is a text
+    view.
+    """
     plugins = installed_plugins()
     specification, found = Catalogue().inspect_text(_PROTOCOL)
     if specification is None:
@@ -84,7 +86,7 @@ def environment(view: str, seed: int) -> SubjectEnvironment:
     return paradigm.environment(plugins.view(view), seed, 0)
 
 
-#: Maximum number of actions of one answer: far more than a trial has steps.
+#: Maximum number of actions in one answer: far more than a trial has steps.
 MOST_ACTIONS = 100_000
 #: Replies and texts that must not break any agent.
 HOSTILE = (
@@ -134,7 +136,9 @@ class AgentCase:
 
 @dataclass(frozen=True, slots=True)
 class ModelAgentCase:
-    """An agent for language models, the view, and its settings."""
+    """An agent that asks a language model, the view in which it is tested, and its
+    settings.
+    """
 
     spec: ModelAgentSpec
     view: str
@@ -150,8 +154,8 @@ def broken_agent_rules(
 ) -> list[Broken]:
     """Return the rules that an agent breaks.
 
-    ``view`` is the (text) view in which it is tested, ``settings`` are other ones than
-    its defaults (of an agent that asks a model), ``but`` names rules to skip.
+    ``view`` is the (text) view in which the agent is tested. ``settings`` replace the
+    defaults of an agent that asks a model. ``but`` names rules to skip.
     """
     if isinstance(spec, ModelAgentSpec):
         return MODEL_RULES.broken(
@@ -223,7 +227,7 @@ def _state_of_arrays() -> tuple[object, ...]:
 
 
 def _live(lives: Sequence[tuple[Agent, SubjectEnvironment]]) -> list[list[int]]:
-    """Run agents in parallel, one step each in turn; return the actions of each."""
+    """Run agents in parallel, one answer each in turn. Return the actions of each."""
     chosen: list[list[int]] = [[] for _ in lives]
     running = [
         _steps(agent, life, actions)
@@ -247,7 +251,7 @@ def _steps(agent: Agent, life: SubjectEnvironment, chosen: list[int]) -> Iterato
 
 
 def checked(actions: object, fewest: int = 1) -> list[int]:
-    """Return actions as a list; raise BreachError if they are not valid actions."""
+    """Return actions as a list. Raise BreachError if they are not valid actions."""
     need(
         isinstance(actions, Sequence) and not isinstance(actions, str),
         f"answers {_kind(actions)}, not actions",
@@ -296,7 +300,7 @@ def _deterministic(case: AgentCase) -> None:
         random.setstate(before)
     need(
         lives[0] == lives[1],
-        "two subjects of the same seed act differently: runs cannot be repeated",
+        "two subjects with the same seed act differently: runs cannot be repeated",
     )
 
 
@@ -335,8 +339,8 @@ def _whatever_is_seen(case: AgentCase) -> None:
 def _converse(
     case: ModelAgentCase, seed: int, replies: Callable[[int], str]
 ) -> list[object]:
-    """Run with a model that gives these replies (by call number); return all prompts
-    and actions of the agent.
+    """Run with a model that gives these replies (by call number). Return all prompts,
+    actions and tallies of the agent.
     """
     agent, lived = _new(case, seed), environment(case.view, 7)
     record: list[object] = []
@@ -433,8 +437,8 @@ def _model_declaration(case: ModelAgentCase) -> None:
 
 @MODEL_RULES.rule("settings")
 def _settings(case: ModelAgentCase) -> None:
-    """Settings are recorded and can be varied: plain values that pass the agent's own
-    check.
+    """Settings are recorded and can be varied, so they are plain values that pass the
+    agent's own check.
     """
     try:
         same = json.loads(json.dumps(dict(case.settings))) == dict(case.settings)
@@ -455,8 +459,8 @@ def _prompts(case: ModelAgentCase) -> None:
 
 @MODEL_RULES.rule("constant messages")
 def _what_stays(case: ModelAgentCase) -> None:
-    """Marks in prompts are accurate, because caching a prefix that is not used again
-    costs money.
+    """A message that is declared constant stays constant, because caching a prefix that
+    is not used again costs money.
     """
     prompts = [one for one in _converse(case, 1, _sensible) if isinstance(one, tuple)]
     for before, prompt, after in zip(
@@ -481,7 +485,7 @@ def _same_prompts(case: ModelAgentCase) -> None:
         random.setstate(before)
     need(
         lives[0] == lives[1],
-        "two subjects of the same seed ask or act differently after the same replies",
+        "two subjects with the same seed ask or act differently after the same replies",
     )
 
 
@@ -571,7 +575,7 @@ def _puzzle(number: int | None) -> Puzzle:
     )
 
 
-#: One asks for a path, one for a number.
+#: The first puzzle asks for a path, the second for a number.
 _PUZZLES = (_puzzle(None), _puzzle(2))
 
 

@@ -52,19 +52,19 @@ from cheesebench.testing.rules import (
     need,
 )
 
-#: In seconds, ``TICK`` is the time between two wake-ups, and ``GAP`` how much longer a
-#: stall may be than is usual on this machine.
+#: ``TICK``: seconds between wake-ups. ``GAP``: number of seconds by which a stall may
+#: exceed what is usual on this machine.
 TICK, GAP = 0.005, 0.1
 #: Number of calls that are timed. All but one must be slow, because a single slow call
 #: proves nothing.
 CALLS = 6
-#: Maximum number of stalled calls in a report, and seconds after which a call counts as
-#: stalled.
+#: Timing ends early if each of the first ``ENOUGH`` calls stalls for more than ``LONG``
+#: seconds.
 ENOUGH, LONG = 3, 0.5
 
 
 class LoopStalls:
-    """Measures the stalls of an event loop, by a task that wakes up continually and
+    """Measures the stalls of an event loop with a task that wakes up continually and
     records delays.
     """
 
@@ -100,12 +100,12 @@ class LoopStalls:
 
 
 async def standstill(call: Callable[[], Awaitable[object]], seconds: float) -> float:
-    """Return the seconds for which the loop stalls in a call that takes ``seconds``;
-    0.0 if it does not.
+    """Return the seconds for which the loop stalls in a call that takes ``seconds``.
+    Return 0.0 if it does not stall.
 
-    A busy machine makes every loop stall at times, so the longest gap without calls is
-    subtracted, and only a gap in nearly all of several calls counts. The first call may
-    import anything.
+    A busy machine makes every loop stall at times. So a stall counts only if it is
+    longer than the longest one without calls, and occurs in nearly all of several
+    calls. The first call is not timed, because it may import anything.
     """
     await call()
     gaps: list[float] = []
@@ -206,8 +206,8 @@ class _Ears(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class Mishap:
-    """A way in which a call fails: the server's behaviour, and the allowed outcomes.
-    ``refused``: there is no server at all.
+    """A way in which a call fails: the server's behaviour, and the allowed outcomes. If
+    ``refused`` is true, there is no server at all.
     """
 
     name: str
@@ -338,7 +338,7 @@ FAULTS = (
 )
 
 
-#: A key in the style of ours. It must appear nowhere but at the server.
+#: The test key. It must appear nowhere but at the server.
 KEY = "key-4u-0123456789-conformance"
 HALF_KEY = KEY[:12]
 #: Timeout in seconds of a call that is meant to time out.
@@ -367,7 +367,7 @@ class BackendCase:
     kept: dict[str, tuple[Outcome | BreachError, int]] = field(default_factory=dict)
     left_open: list[int] = field(default_factory=list)
     """Number of connections to the server that remained after ``close()``, for each
-    play.
+    call of ``play``.
     """
     key_sent: bool = False
     """Whether a header sent to the server held the key."""
@@ -396,8 +396,8 @@ class BackendCase:
         script: str | Answer | Sequence[str | Answer] | Script,
         scene: Callable[[Connection, FakeServer], Awaitable[T]],
     ) -> tuple[T, FakeServer]:
-        """Connect to a server that follows the script, run the scene, close; return its
-        result and the server.
+        """Connect to a server that follows the script, run the scene, and close the
+        connection. Return the scene's result and the server.
         """
         assert self.server is not None
         with self.environment(), self.server(script) as server:
@@ -406,7 +406,7 @@ class BackendCase:
             ), server
 
     def play_refused(self, scene: Callable[[Connection], Awaitable[T]]) -> T:
-        """Like ``play``, for an address where no server listens (any more)."""
+        """Do as ``play`` does, for an address where no server listens any more."""
         assert self.server is not None
         with self.server("nobody") as gone:
             pass
@@ -414,13 +414,13 @@ class BackendCase:
             return self._in_thread(scene, None, gone.base_url)
 
     def play_alone(self, scene: Callable[[Connection], Awaitable[T]]) -> T:
-        """Like ``play`` for a backend without a server."""
+        """Do as ``play`` does, for a backend without a server."""
         with self.environment():
             return self._in_thread(scene, None)
 
     @contextmanager
     def environment(self) -> Iterator[None]:
-        """Set the key's environment variable and disable proxies; restore both at the
+        """Set the key's environment variable and disable proxies. Restore both at the
         end.
         """
         wanted = {"no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"}
@@ -443,7 +443,7 @@ class BackendCase:
         server: FakeServer | None,
         base_url: str | None = None,
     ) -> T:
-        """Run a scene in an event loop of its own; raise BreachError if it does not
+        """Run a scene in an event loop of its own. Raise BreachError if it does not
         end.
         """
         results: list[T] = []
@@ -501,7 +501,7 @@ async def _within(seconds: float, work: Awaitable[T], what: str) -> T:
 
 
 async def ask(connection: Connection, request: ChatRequest) -> Outcome:
-    """Return a reply or a fault; BreachError for anything else."""
+    """Return the reply or the fault. Raise BreachError for anything else."""
     try:
         reply: object = await connection.complete(request)
     except ChatFaultError as fault:
@@ -580,8 +580,8 @@ def _model_id(case: BackendCase) -> None:
 
 
 def _parameters(case: BackendCase) -> None:
-    """A parameter with a value is sent, or declared as unsupported; None leaves it to
-    the server.
+    """A parameter with a value is sent, or declared as unsupported. A parameter that is
+    None is left to the server.
     """
     sampling = Sampling(temperature=0.625, max_tokens=217, seed=90210, stop=("END-7",))
 
@@ -678,7 +678,8 @@ def _pictures(case: BackendCase) -> None:
     )
 
 
-#: The first rule, because others depend on it.
+#: The name of the first rule of backends with a server. It is first because others
+#: depend on it.
 NO_RETRIES = "no retries"
 #: Servers that repeat the key themselves.
 ECHOES = tuple(
@@ -703,15 +704,16 @@ def add_first(rules: Rules[BackendCase]) -> None:
 
 
 def add_last(rules: Rules[BackendCase]) -> None:
-    """Add a rule for each fault, and the one about the key."""
+    """Add a rule for each fault, and the rule about the key."""
     for mishap in FAULTS:
         rules.rule(f"fault: {mishap.name}")(partial(_check_fault, mishap))
     rules.rule("no key in errors")(_no_key)
 
 
 def _met(case: BackendCase, mishap: Mishap) -> tuple[Outcome | BreachError, int]:
-    """Make a call whose first attempt fails in this way (once per case; cached). Return
-    its outcome and how many requests reached the server (0 if there is none).
+    """Make a call whose first attempt fails in this way. Return its outcome and how
+    many requests reached the server (0 if there is no server). The call is made once
+    per case; later the same result is returned.
     """
     if mishap.name not in case.kept:
         request = case.request(
@@ -739,7 +741,7 @@ def _met(case: BackendCase, mishap: Mishap) -> tuple[Outcome | BreachError, int]
 
 
 def _follows(case: BackendCase, mishap: Mishap) -> bool:
-    """Return whether a mishap's result only repeats that there was a second attempt."""
+    """Return whether a mishap's result only shows again that the backend retries."""
     outcome, attempts = _met(case, mishap)
     if mishap.refused and isinstance(outcome, BreachError):
         # Attempts are not checked here, because a backend that retries does so in this
@@ -793,8 +795,8 @@ def _no_key(case: BackendCase) -> None:
         return
     for mishap in (*ECHOES, *FAULTS):
         outcome, _ = _met(case, mishap)
-        # Half a key is a secret, too: a text that is shortened first and searched
-        # afterwards keeps it.
+        # Half a key is a secret, too. It remains in a text that is shortened before the
+        # key is looked for.
         if isinstance(outcome, Exception) and any(
             HALF_KEY in text for text in texts_of(outcome)
         ):
@@ -819,7 +821,7 @@ MANY = 32
 #: Seconds of a call during which nothing may stall.
 UNDER_WAY = 0.25
 
-#: Rules for every backend; then for those that talk to a server.
+#: Rules for every backend, and rules for backends that talk to a server.
 RULES: Rules[BackendCase] = Rules()
 SERVER_RULES: Rules[BackendCase] = Rules()
 add_first(SERVER_RULES)
@@ -837,12 +839,12 @@ def broken_backend_rules(
 ) -> list[Broken]:
     """Return the rules that a backend breaks, in the order in which they are checked.
 
-    ``server`` makes the server that it is pointed at with ``base_url``: FakeServer
-    speaks OpenAI's protocol, a subclass of it another one; None is for a backend that
-    calls no server (then only the results of its calls are checked). ``key_env`` names
-    the environment variable from which it takes the key, ``options`` are those of its
-    BackendContext. ``but`` names rules that are left out, ``patience`` is in seconds:
-    after this time a call counts as endless.
+    ``server`` makes the server whose ``base_url`` the backend gets. FakeServer speaks
+    OpenAI's protocol, and a subclass can speak another one. None is for a backend that
+    calls no server: then only the results of its calls are checked. ``key_env`` names
+    the environment variable with the backend's key. ``options`` are the options of its
+    BackendContext. ``but`` names rules to leave out. A call counts as endless after
+    ``patience`` seconds.
     """
     for name in but:
         _check_name(name)
@@ -976,7 +978,7 @@ def _check_types(reply: ChatReply) -> None:
 
 @RULES.rule("concurrent calls")
 def _many(case: BackendCase) -> None:
-    """All calls run at the same time; none waits for another."""
+    """All calls run at the same time, and none waits for another."""
     if case.server is None:
         _many_alone(case)
         return
@@ -1049,7 +1051,7 @@ def _usage(case: BackendCase) -> None:
     counts = (usage.prompt, usage.completion)
     need(
         counts == (100, 20),
-        f"100 tokens of prompt and 20 of reply are read as {counts[0]} and {counts[1]}",
+        f"100 prompt tokens and 20 reply tokens are read as {counts[0]} and {counts[1]}",
     )
 
 
@@ -1063,8 +1065,8 @@ def _cached(case: BackendCase) -> None:
 
 
 def _reported_usage(case: BackendCase) -> Usage:
-    """Return the reported usage of a call with 100 tokens of prompt, 96 of them cached,
-    and 20 of reply.
+    """Return the reported usage of a call with 100 prompt tokens, of which 96 are
+    cached, and 20 reply tokens.
     """
     counted = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
     answer = Answer(
@@ -1108,8 +1110,8 @@ def _own_replies(case: BackendCase) -> None:
         number = re.search(r"call (\d+);", json.dumps(call.body))
         return Answer(text=number[1] if number else "?", delay=0.01 * (call.number % 5))
 
-    # If calls wait for one another, a few suffice, because the rule above has already
-    # reported it.
+    # If calls wait for one another, the rule above has already reported it, and a few
+    # calls suffice.
     many = 4 if case.blocks else MANY
 
     async def scene(connection: Connection, server: FakeServer) -> list[Outcome]:
@@ -1174,8 +1176,8 @@ def _cancellation(case: BackendCase) -> None:
 
 @SERVER_RULES.rule("redirects")
 def _redirects(case: BackendCase) -> None:
-    """Call a server that redirects the caller, which must not send the key there: it
-    was given for the user's address.
+    """The key is not sent to the address of a redirect, because it was given for the
+    user's address.
     """
     assert case.server is not None
     with case.server("fine") as elsewhere:

@@ -45,20 +45,20 @@ from aiohttp import web
 #: not HTTP. ``drip``: the reply comes byte by byte, ten a second. ``huge``: a reply of
 #: 100 MB that is valid JSON.
 Fault = Literal["hang", "reset", "reset_in_body", "noise", "drip", "huge"]
-#: Bytes of a ``huge`` reply.
+#: Number of bytes of a ``huge`` reply.
 HUGE = 100 * 1024 * 1024
-#: Seconds between two bytes of a ``drip`` reply.
+#: Seconds between the bytes of a ``drip`` reply.
 DRIP = 0.1
 
 
 @dataclass(slots=True, kw_only=True)
 class Call:
-    """One request as the server saw it. Times are ``time.monotonic()``; ``begun`` is
-    when capacity was free for it.
+    """One request as the server saw it. Times are ``time.monotonic()``. ``begun`` is
+    the time at which the server had capacity for it.
     """
 
     number: int
-    """Counts from 0 in the order of arrival."""
+    """The number of the call, from 0 in the order of arrival."""
     body: Mapping[str, Any]
     headers: Mapping[str, str]
     arrived: float
@@ -66,7 +66,7 @@ class Call:
     """Path and query of the request, decoded."""
     begun: float = 0.0
     ended: float = 0.0
-    """0.0 while it is served, and for a call that the client gave up."""
+    """It is 0.0 while the call is served, and for a call that the client gave up."""
 
     @property
     def prompt(self) -> str:
@@ -84,15 +84,16 @@ class Answer:
 
     ``body`` replaces the whole body: bytes as they are, anything else as JSON. A status
     other than 200 without a body gets an error body of OpenAI's form with ``error`` as
-    its ``error`` object. ``usage`` is sent as it is (default: about four characters to
-    a token, nothing cached). ``delay`` (seconds) comes on top of the latency.
+    its ``error`` object. ``usage`` is sent as it is. If it is None, about four
+    characters count as a token, and nothing is cached. ``delay`` (seconds) is added to
+    the latency.
     """
 
     text: str | None = ""
     reasoning: str = ""
     finish: str | None = "stop"
     model: str | None = None
-    """Model name that the server reports; None: the one that was requested."""
+    """The model name that the server reports. None means the requested one."""
     usage: Mapping[str, Any] | None = None
     status: int = 200
     error: Mapping[str, Any] = field(default_factory=dict)
@@ -102,12 +103,13 @@ class Answer:
     fault: Fault | None = None
 
 
-#: A function from a call to its answer; a plain text is an Answer with that text.
+#: A function that returns the answer to a call. A plain text stands for an Answer with
+#: that text.
 Script = Callable[[Call], Answer | str]
 
 
-#: Forms in which servers of reasoning models send reasoning, by name. In ``Reasoner``,
-#: the texts are reasoning and answer.
+#: Forms in which servers of reasoning models send reasoning, by name. Each function
+#: takes the reasoning and the answer, and returns fields of the message.
 SHAPES: Mapping[str, Callable[[str, str], dict[str, Any]]] = {
     "reasoning_content": lambda thoughts, answer: {
         "content": answer,
@@ -157,12 +159,12 @@ SHAPES: Mapping[str, Callable[[str, str], dict[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasoner:
-    """A script that answers as the server of a reasoning model: in a ``shape``, with
-    its refusals.
+    """A script that answers like the server of a reasoning model. ``shape`` is one of
+    ``SHAPES``.
 
     A call whose limit is below ``needs`` tokens is cut off in the middle of its
-    thoughts; with ``strict``, it is refused with status 400, as are a temperature and
-    the limit's old name, ``max_tokens``.
+    thoughts. With ``strict``, it is refused with status 400 instead, and so is a call
+    with a temperature, or with the limit's old name, ``max_tokens``.
     """
 
     shape: str
@@ -217,22 +219,22 @@ class Reasoner:
 
 
 class FakeServer:
-    """The server: started by ``with`` (or ``start``), stopped at its end (or by
-    ``stop``).
+    """The server. A ``with`` block (or ``start``) starts it, and the end of the block
+    (or ``stop``) stops it.
 
-    ``script`` answers: one text for all, a list of answers (one for each call, the last
-    one for all that follow), or a function of the call. Every call takes ``latency``
-    seconds. At most ``capacity`` calls are served at once; the others wait, or are
-    refused with 429 if ``refuse``. With ``key``, calls must present it; with
-    ``models``, they must name one of them. ``keep`` bounds the list of remembered
-    calls. ``facts`` are JSON by path (``/props``), for servers that describe
-    themselves.
+    ``script`` gives the answers: one text for all calls, a list (one answer for each
+    call, and the last one also for all later calls), or a function of the call. Every
+    call takes ``latency`` seconds. At most ``capacity`` calls are served at once. Other
+    calls wait or, with ``refuse``, are refused with status 429. If there is a ``key``,
+    calls must present it. If there are ``models``, calls must name one of them.
+    ``keep`` is the maximum number of calls to remember. ``facts`` are JSON replies by
+    path (``/props``), for servers that describe themselves.
 
     A server that speaks another protocol is a subclass with another ``path``,
     ``reply_body`` and ``error_body``.
     """
 
-    #: Path of calls below ``base_url``; a part in braces matches anything
+    #: Path of calls below ``base_url``. A part in braces matches anything
     #: (``/models/{model}/say``).
     path = "/chat/completions"
 
@@ -255,11 +257,12 @@ class FakeServer:
         self.key, self.models, self.port = key, models, port
         #: The calls so far, in the order of arrival (the last ``keep`` of them).
         self.calls: deque[Call] = deque(maxlen=keep)
-        #: Number of calls so far, number being served, and its maximum.
+        #: ``count``: number of calls so far. ``in_flight``: number of calls being
+        #: served. ``peak``: the maximum of ``in_flight``.
         self.count = self.in_flight = self.peak = 0
         #: Number of calls whose client went away before the answer.
         self.given_up = 0
-        #: Total seconds of serving calls up to ``_counted``.
+        #: Total seconds spent on calls, up to the time ``_counted``.
         self._busy, self._counted = 0.0, time.monotonic()
         self._thread: threading.Thread | None = None
         self._runner: web.AppRunner | None = None
@@ -283,7 +286,7 @@ class FakeServer:
         return [call.prompt for call in self.calls]
 
     def start(self) -> FakeServer:
-        """Start serving; return when it can be called."""
+        """Start serving, and return when the server can be called."""
         self._ready.clear()
         self._thread = threading.Thread(
             target=self._serve, name="fake-server", daemon=True
@@ -326,7 +329,7 @@ class FakeServer:
             application.router.add_get("/v1/models", self._list_models)
         application.router.add_get("/health", self._health)
         application.router.add_get("/stats", self._stats)
-        # A client that disconnects frees its place.
+        # With ``handler_cancellation``, a client that disconnects frees its place.
         runner = web.AppRunner(
             application,
             handler_cancellation=True,
@@ -355,12 +358,12 @@ class FakeServer:
         return web.json_response(self.stats())
 
     def stats(self) -> dict[str, float]:
-        """Return ``calls`` so far, ``in_flight`` now, and seconds: ``clock``, ``busy``
-        and ``cpu`` (of the process).
+        """Return the numbers of ``calls`` so far and of calls ``in_flight``, and three
+        times in seconds: ``clock``, ``busy`` and ``cpu`` (of the process).
 
-        ``busy`` grows by one second in a second for every call that is being served.
-        Between two polls it has grown by capacity x time where the whole capacity was
-        used.
+        ``busy`` grows by one second per second for every call that is being served. If
+        the whole capacity is used between two polls, it grows by the capacity times the
+        seconds between them.
         """
         self._occupy(0)
         return {
@@ -458,7 +461,7 @@ class FakeServer:
         return await _misbehave(answer, self.reply_body, call, request)
 
     def reply_body(self, answer: Answer, call: Call) -> Any:
-        """Return the JSON of a reply: here as OpenAI's servers and vLLM send it.
+        """Return the JSON of a reply, in the form of OpenAI's servers and vLLM.
 
         ``answer.finish`` is "stop" or "length". ``answer.usage`` has OpenAI's names
         (``prompt_tokens``, ``completion_tokens``,
@@ -469,9 +472,9 @@ class FakeServer:
     def error_body(self, answer: Answer) -> Any:
         """Return the JSON of a status other than 200.
 
-        ``answer.error`` has ``message`` and perhaps ``code``; a wish for a pause is
-        ``answer.headers["Retry-After"]`` (seconds), which is sent as a header in any
-        case.
+        ``answer.error`` has ``message`` and perhaps ``code``. A server's wish for a
+        pause, in seconds, is ``answer.headers["Retry-After"]``, which is sent as a
+        header in any case.
         """
         return {"error": {"message": "", **answer.error}}
 
@@ -541,8 +544,8 @@ async def _misbehave(
         length = HUGE
     else:
         head, tail, length = "", "", len(data)
-    # The header has the length, or chunks have it (a test of a client's limits needs
-    # both).
+    # The length is in a header or, if the answer asks for chunks, in the chunks. Tests
+    # of a client's limits need both.
     headers = {"Content-Type": "application/json", **answer.headers}
     if "Transfer-Encoding" not in headers:
         headers["Content-Length"] = str(length)
@@ -568,8 +571,8 @@ async def _misbehave(
 
 
 def _cut(request: web.Request) -> None:
-    """Reset the connection. (Without lingering, the other side gets RST instead of a
-    clean end.)
+    """Reset the connection. Because SO_LINGER is 0, the client gets a TCP reset instead
+    of a clean end.
     """
     if request.transport is not None:
         end: socket.socket | None = request.transport.get_extra_info("socket")
@@ -579,8 +582,8 @@ def _cut(request: web.Request) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve as a process of its own: print the base URL, then serve until standard
-    input ends.
+    """Serve as a process of its own: print the base URL, and serve until standard input
+    ends.
     """
     parser = argparse.ArgumentParser(
         prog="python -m cheesebench.testing.fake_server",
@@ -595,7 +598,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--latency", type=float, default=0.0, help="duration of every call in seconds"
     )
     parser.add_argument(
-        "--capacity", type=int, help="number of calls served at once; the others wait"
+        "--capacity",
+        type=int,
+        help="maximum number of calls served at once; other calls wait",
     )
     parser.add_argument("--port", type=int, default=0, help="default: a free one")
     options = parser.parse_args(arguments)

@@ -1,11 +1,13 @@
-"""The audit of a protocol, as a test of your own::
+"""The audit of a protocol, as a test of your own.
 
-import pytest
-from cheesebench.testing import assert_sound
+For example::
 
-@pytest.mark.parametrize("path", ["protocols/my_maze.protocol.yaml"])
-def test_measures_what_it_names(path):
-    assert_sound(path)
+    import pytest
+    from cheesebench.testing import assert_sound
+
+    @pytest.mark.parametrize("path", ["protocols/my_maze.protocol.yaml"])
+    def test_measures_what_it_names(path):
+        assert_sound(path)
 """
 
 from __future__ import annotations
@@ -39,10 +41,11 @@ def audit_protocol(
 ) -> AuditReport:
     """Return the audit of a protocol file in all installed views.
 
-    ``trials`` sets how thorough it is, ``parts`` which parts are wanted (all but
-    ``lesions`` and ``memory``, which take minutes: ``parts=["lesions"]``),
-    ``effort`` how long is planned; equal seeds give equal findings. Raises
-    ProtocolError when the file has errors.
+    ``trials`` is the number of trials: more trials find more faults. ``parts`` names
+    the wanted parts of the audit, as in ``parts=["lesions"]``. None means all parts
+    except ``lesions`` and ``memory``, which take minutes. ``effort`` scales the
+    planning. Equal seeds give equal findings. Raises ProtocolError if the file has
+    errors.
     """
     specification = with_arena(
         Catalogue(installed_plugins().protocol_directories).load(Path(path))
@@ -64,8 +67,8 @@ def assert_sound(
     parts: Sequence[AuditPart] | None = None,
     effort: float = 1.0,
 ) -> AuditReport:
-    """Audit a protocol file; raise AssertionError with the rules that fail, else return
-    the report.
+    """Audit a protocol file, and return the report. Raise AssertionError, with the
+    rules that fail, if there are any.
     """
     report = audit_protocol(path, trials=trials, seed=seed, parts=parts, effort=effort)
     failures = "\n".join(f"{one.rule}: {one.text}" for one in report.failures)

@@ -1,5 +1,5 @@
-"""Rules with names: a suite is a list of them, and its result is the list of broken
-rules.
+"""Named rules for plugins. A suite is a list of rules, and its result is the list of
+broken rules.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from cheesebench.errors import UnknownNameError
 from cheesebench.redaction import quoted
 
 Case = TypeVar("Case")
-#: Name of the rule that comes first.
+#: The name of the rule that comes first.
 DECLARATION = "declaration"
 
 
 class BreachError(Exception):
-    """A rule is broken; the text describes the breach and a remedy."""
+    """A rule is broken. The text describes the breach and a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Rules(Generic[Case]):
         return iter(self._checks)
 
     def broken(self, case: Case, but: Collection[str] = ()) -> list[Broken]:
-        """Check all rules but those named in ``but``; UnknownNameError if there is no
-        such rule.
+        """Check all rules except the ones that ``but`` names. Raises UnknownNameError
+        if ``but`` names an unknown rule.
 
         If the rule ``declaration`` is broken, the remaining rules are skipped.
         """
@@ -72,8 +72,7 @@ class Rules(Generic[Case]):
             except BreachError as breach:
                 broken.append(Broken(name, str(breach)))
             except Exception as error:
-                # The other rules are checked as well, even after an exception of a
-                # plugin.
+                # The other rules are checked even if the plugin raises an exception.
                 broken.append(
                     Broken(name, f"raises {type(error).__name__}: {quoted(str(error))}")
                 )

@@ -1,5 +1,5 @@
-"""Rules for every view: bounded, pure, different for every heading, and with every cue
-in it.
+"""Rules for every view: its observations have a bounded length, depend only on the
+arguments, differ for every heading, and show every cue.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cheesebench.testing.rules import DECLARATION, Broken, Rules, assert_none, n
 
 RULES: Rules[interfaces.View] = Rules()
 
-#: Meaning of the characters in the drawings below.
+#: The meanings of the characters in the drawings below.
 _KINDS: dict[str, interfaces.TileKind] = {
     "#": "wall",
     " ": "void",
@@ -53,8 +53,8 @@ def broken_view_rules(
 def assert_view_sound(view: interfaces.View, *, but: Collection[str] = ()) -> None:
     """Raise AssertionError with the rules that a view breaks.
 
-    ``cheesebench audit PROTOCOL --view NAME`` says of each protocol whether its cues
-    can be seen in the view.
+    ``cheesebench audit PROTOCOL --view NAME`` says whether a protocol's cues can be
+    seen in the view.
     """
     assert_none(
         f"the view '{getattr(view, 'name', view)}'", broken_view_rules(view, but=but)
@@ -73,7 +73,7 @@ def scene_of(drawing: str, *text: str) -> interfaces.Scene:
 
 
 def poses(scene: interfaces.Scene) -> Iterator[tuple[int, int, int]]:
-    """Yield column, row and heading of all possible poses."""
+    """Yield the column, row and heading of every possible pose."""
     for row, tiles in enumerate(scene.tiles):
         for column, tile in enumerate(tiles):
             if tile.kind == "floor":
@@ -130,8 +130,8 @@ def _declaration(view: interfaces.View) -> None:
 
 @RULES.rule("pure")
 def _pure(view: interfaces.View) -> None:
-    """A drawing depends on the arguments alone, because observations are cached, and
-    drawn once.
+    """An observation depends only on the arguments, because it is drawn once and
+    cached.
     """
     for scene in _scenes():
         first = {pose: view.render(scene, *pose) for pose in poses(scene)}
@@ -224,7 +224,7 @@ def _words(view: interfaces.View) -> None:
 
 @RULES.rule("pictures")
 def _pictures(view: interfaces.View) -> None:
-    """Pictures have the declared size; a view of text returns no pictures."""
+    """Pictures have the declared size, and a text view returns no pictures."""
     for scene in _scenes():
         pose = next(poses(scene))
         observation = view.render(scene, *pose)
@@ -250,7 +250,7 @@ def _pictures(view: interfaces.View) -> None:
 
 
 def png_size(png: bytes) -> tuple[int, int]:
-    """Return width and height of a PNG; BreachError for anything else."""
+    """Return the width and height of a PNG. Raise BreachError for anything else."""
     need(
         png[:8] == b"\x89PNG\r\n\x1a\n" and png[12:16] == b"IHDR",
         "a picture is not a PNG file",
