@@ -6,16 +6,16 @@
     arrowup: "FORWARD", w: "FORWARD", arrowleft: "ROTATE_LEFT", a: "ROTATE_LEFT",
     arrowright: "ROTATE_RIGHT", d: "ROTATE_RIGHT", arrowdown: "STAY", s: "STAY", " ": "STAY",
   };
-  // In milliseconds: MOMENT for each step that passes by itself (at most LONGEST together), RETRY between calls of a lost server.
+  // In milliseconds. MOMENT: time for which each step that passes by itself is shown. LONGEST: maximum for several such steps together. RETRY: time between attempts to reach the server.
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const MOMENT = still ? 0 : 120, LONGEST = still ? 0 : 1500, RETRY = 1500;
   // A text picture with more columns than this is a view in perspective, whose letters must touch.
   const WIDE = 36;
   let at = null, busy = true, waiting = [];
-  // Maximum number of keys that are kept while the server handles a step: about as many as can be pressed in a second.
+  // Maximum number of keys that are kept while the server handles a step: about as many as a person presses in a second.
   const MOST = 5;
   let pressed = [];
-  // In this order: the task and the trial's number that are shown, the time from which the person could act, and pauses.
+  // task: number of the task that is shown. place: the trial's number, in words. since: time from which the person could act. paused: time at which a pause began, or 0. over: whether all tasks are done.
   let task = null, place = "", since = 0, paused = 0, over = false;
   const NAMES = { FORWARD: "Forward", ROTATE_LEFT: "Turned left", ROTATE_RIGHT: "Turned right", STAY: "Waited", waited: "Time passes" };
 
@@ -30,7 +30,7 @@
     const options = body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
     for (;;) {
       let response = null;
-      try { response = await fetch(path, options); } catch (error) { /* nobody there: it may come back */ }
+      try { response = await fetch(path, options); } catch (error) { /* the server is gone, but may come back */ }
       if (response && (response.ok || response.status < 500)) {
         if (response.ok) {
           trouble("");
@@ -70,7 +70,7 @@
     tell(one);
   }
 
-  // The instructions that a model gets, too, in words for people.
+  // Say what happened in a step, in words for people. A model is told the same.
   function tell(one) {
     const times = one.times > 1 ? " ×" + one.times : "";
     let text = one.action ? NAMES[one.action] + times + ": reward " + one.reward + (one.times > 1 ? " each" : "") : "A new trial begins";
@@ -112,7 +112,7 @@
     }
     busy = between;
     since = performance.now();
-    document.body.dataset.ready = between ? "next" : at; // for tests: what is waited for, a click or a key
+    document.body.dataset.ready = between ? "next" : at; // for tests: whether the page waits for a click or a key
   }
 
   function pauseOrGoOn() {
@@ -166,7 +166,7 @@
     if (button) act(button.dataset.action, performance.now());
   });
   $("next").addEventListener("click", () => {
-    if (over) return location.reload(); // the server has another page for those who have finished
+    if (over) return location.reload(); // the server has another page for people who have finished
     $("next").hidden = true;
     $("screen").focus({ preventScroll: true });
     play(waiting);

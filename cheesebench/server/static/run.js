@@ -45,14 +45,14 @@
       drawn.set(one.number, { row, text });
       if (open && open.number === one.number) show(one, false);
     });
-    // Order of the cells: those that are running, those that are decided, and those that have not begun.
+    // Running cells come first, then decided cells, and last the cells that have not begun.
     const rank = (one) => (one.decided ? 1 : one.done ? 0 : 2);
     const order = state.cells.slice().sort((a, b) => rank(a) - rank(b) || a.number - b.number).map((one) => drawn.get(one.number).row);
     const body = byId("cells");
     if (order.some((row, place) => body.children[place] !== row) && !body.contains(document.activeElement)) body.append(...order);
   }
 
-  // -- the latest trial, as a film; when it ends, the film of the trial that is then the latest begins
+  // -- the latest trial, as a film. When the film ends, the film of the trial that is the latest by then begins.
 
   let latest = null, played = "", busy = false;
   const moving = byId("moving");
@@ -193,7 +193,7 @@
     const most = state.left ? Math.round(state.seconds_left * state.most / state.left) : 0;
     const range = duration(state.seconds_left || 0) + (most > state.seconds_left ? " to " + duration(most) : "");
     say("eta", !running ? "–" : state.seconds_left === null ? "not known yet" : range);
-    // Without a price and without a limit, no costs are known.
+    // If there is neither a price nor a limit, no cost is known.
     const priced = state.cost > 0 || state.max_cost !== null;
     say("cost", !priced ? "–" : money(state.cost) + (state.max_cost === null ? "" : " of " + money(state.max_cost)));
     say("cost-left", !running || !priced ? "–" : state.cost_left === null ? "not known yet" : "about " + roughly(state.cost_left));
@@ -206,7 +206,7 @@
     say("faults", whole(state.faults));
     latest = state.latest;
     follow();
-    say("most", running && state.most > state.left ? "Trials and times are those of each cell's present set; at most " + whole(state.most) + " trials are to come." : "");
+    say("most", running && state.most > state.left ? "Trials and times are for each cell's present set. At most " + whole(state.most) + " trials are to come." : "");
     byId("bar").max = Math.max(1, state.done + state.left);
     byId("bar").value = state.done;
     document.title = (running && state.left ? Math.floor(100 * state.done / (state.done + state.left)) + " % " : "") + state.run + " – CheeseBench";
