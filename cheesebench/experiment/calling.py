@@ -78,7 +78,7 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self, work: float = 0.0) -> AsyncIterator[None]:
-        """Wait for a slot among the calls in flight; calls with more remaining ``work``
+        """Wait for a slot among the calls in flight. Calls with more remaining ``work``
         go first.
         """
         await self._enter(work)
@@ -126,7 +126,7 @@ class Limiter:
         self._limit = min(self._limit, float(self.most))
 
     def succeeded(self) -> None:
-        """Record a reply. If the limit was reached, raise the limit."""
+        """Record a reply. Raise the limit if all of it was in use."""
         if self.in_flight + 1 >= self.limit and self._limit < self.most:
             self._limit = min(
                 self.most, self._limit + (1.0 if self._doubling else 1.0 / self._limit)
@@ -268,7 +268,9 @@ class Budget:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the time limit; infinity without one, 0.0 after it."""
+        """Seconds until the time limit. They are infinite if there is no limit, and 0.0
+        after it.
+        """
         if self._limits.minutes is None:
             return math.inf
         return max(0.0, self._began + 60 * self._limits.minutes - time.time())
@@ -296,7 +298,7 @@ class Budget:
                 self.check()
                 continue
             if not self._in_flight:
-                break  # A single call is admitted even if it may exceed what is left.
+                break  # A single call is admitted even if it may exceed the rest of the budget.
             self._landed.clear()
             await self._landed.wait()
             self.check()
@@ -409,8 +411,8 @@ SILENCE = 60.0
 #: without one.
 UNCOUNTED = 10
 UNCOUNTABLE = "the server does not report the tokens of its replies, so no limit can be kept. Use --max-minutes instead"
-#: Maximum number of names to remember that a server gives a model. A server with a new
-#: name in every reply must not fill the journal.
+#: At most this many of the names that a server gives a model are remembered. A server
+#: with a new name in every reply must not fill the journal.
 MOST_NAMES = 8
 
 
@@ -536,7 +538,7 @@ class ModelChannel:
     retry_errors: bool = False
     #: Why no call to this model can succeed. It is empty while calls may succeed.
     stop_reason: str = ""
-    #: Whether any reply has come. If so, a fault of the account may be a temporary
+    #: Whether any reply has come. If so, an error about the account may be a temporary
     #: fault of a proxy.
     has_replied: bool = False
     served_by: set[str] = field(default_factory=set)
@@ -689,8 +691,8 @@ _DECIDED = "the cell is decided"
 
 def is_given_up(log: RunLog, plan: CellPlan) -> bool:
     """Return whether a cell was given up, because none of its recorded replies could be
-    read. A recorded reply that belongs to no recorded trial may be readable, so the
-    cell is not given up before that is known.
+    read. It is not given up while replies outside of its recorded trials remain to be
+    replayed, because these may be readable.
     """
     return bool(plan.agent) and _against_reading(log, plan) is not None
 
@@ -738,7 +740,7 @@ def _evidence(log: RunLog, plan: CellPlan, counted: Container[int]) -> Hope:
         if asked > record.tally.get("unparsed", 0):
             hope.was_read = True
             break
-        # Empty replies are counted by ``SilenceWatch``.
+        # Empty replies are left out, because ``SilenceWatch`` counts them.
         said = asked - record.tally.get("empty", 0)
         if said > 0 and record.subject in counted:
             hope.unread += said
@@ -1188,7 +1190,7 @@ _REMEDIES = tuple(
         (r"\bseed\b", f"{_LISTED.format('seed')}."),
         (
             r"image|vision|multi.?modal",
-            "Choose a view that is text (--view ascii_2d).",
+            "Choose a text view (--view ascii_2d).",
         ),
     )
 )

@@ -664,8 +664,8 @@ def named_protocols(
     ``directory`` (``my_maze``, ``my_maze@short``). If ``edition`` is not given, a
     directory gives all its editions, and a name the default one.
     """
-    # Commas separate names, as they do for models. A comma in the name of an existing
-    # file separates nothing.
+    # Commas separate names, as they do for models. Commas in the name of an existing
+    # file are part of the name.
     single = (
         part
         for name in names
@@ -716,7 +716,7 @@ def _in_directory(
     if not chosen:
         known = sorted(_editions(found))
         raise OptionError(
-            f"--protocols {name}: none of its protocols has the edition '{edition}' (there: {', '.join(known)}). "
+            f"--protocols {name}: none of its protocols has the edition '{edition}' (it has {', '.join(known)}). "
             "Change --edition, or leave it out."
         )
     return chosen

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 
 REWARD_SHUFFLED = "reward-shuffled"
 YOKED = "yoked"
-#: The control in which language model agents keep everything earlier out of their
-#: prompts.
+#: The control that keeps everything earlier out of the prompts of language models.
 NO_MEMORY = "no-memory"
 FORGETS = {"history": 0, "learnings": 0}
 #: Maps a subject's number to the subject of another run that it is yoked to.
@@ -258,7 +257,7 @@ def _takes_sight(lesion: Lesion, other: Lesion) -> bool:
 
 
 def _takes_memory(lesion: Lesion, other: Lesion) -> bool:
-    """Return whether a subject with ``lesion`` forgets everything that one with
+    """Return whether a subject with ``lesion`` forgets everything that a subject with
     ``other`` forgets.
     """
     if lesion.memoryless:

@@ -41,10 +41,11 @@ class Runner(Protocol):
         """See ``Executor``."""
 
 
-#: Number of subjects in conversation for each call that may be in flight. The number is
-#: low, because a server caches the beginnings of conversations only while it has room.
+#: Number of conversations per call that may be in flight. The number is low, because a
+#: server caches the beginnings of conversations only while it has room.
 OVERSUBSCRIPTION = 1.25
-#: The default executor, and the one for plugins that only this process can load.
+#: ``DEFAULT_EXECUTOR``: name of the default executor. ``IN_PROCESS``: name of the
+#: executor for plugins that only this process can load.
 DEFAULT_EXECUTOR, IN_PROCESS = "local", "threads"
 
 
@@ -167,7 +168,7 @@ class Workplaces:
                 f"The session has no language models, so '{model}' cannot be run."
             )
         worker = ModelWorker(self._language, self._plugins, self._paradigms)
-        # There are a few more subjects than calls in flight, so that others can call
+        # A few more subjects run than calls may be in flight, so that others can call
         # while one computes.
         limit = int(OVERSUBSCRIPTION * self._language.options.concurrency)
         runs_ahead = self._ahead and self._language.is_free(model)

@@ -260,9 +260,7 @@ class ProgressFile:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start in the running event loop. A second call of this method does
-        nothing.
-        """
+        """Start in the running event loop. Further calls of this method do nothing."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._keep_writing())
 
@@ -326,8 +324,8 @@ def _read(path: Path) -> Flight | None:
         return None
 
 
-#: The question that is asked once before the run, if the run's own first question
-#: cannot be used.
+#: System and user message of the question that a model is asked before the run, if the
+#: run's own first question cannot be used.
 PROBE_SYSTEM, PROBE = "You answer in one word.", "Reply with the word READY."
 #: A test call whose fault took more than this many seconds is not repeated.
 SLOW_FAULT = 10.0
@@ -432,8 +430,8 @@ def stop_servers(servers: Mapping[str, Server]) -> None:
 def stop_after_failure(
     servers: Mapping[str, Server], progress: Callable[[str], None]
 ) -> None:
-    """Stop all servers while another error propagates. An error in stopping must not
-    hide it.
+    """Stop all servers while another error propagates. An error while stopping must not
+    hide the other one.
     """
     try:
         stop_servers(servers)
@@ -552,7 +550,7 @@ _WAIT = (
 )
 #: Remedy if a server responds, but fails.
 _MEND = (
-    "Find the cause in the server's log, repair it, and run this again. If the log does not have this call, check the address "
+    "Find the cause in the server's log, repair it, and run this again. If the log does not contain this call, check the address "
     "(--base-url)."
 )
 #: Remedy if a model does not answer, by the kind of fault.
@@ -611,8 +609,8 @@ class _Prober:
         self._keep = keep
 
     async def put(self, question: Question) -> ChatFaultError | None:
-        """Ask a question, with a few attempts. Return the fault if none of them is
-        answered, or None if the server answers.
+        """Ask a question, up to ``PROBE_ATTEMPTS`` times. Return the last fault, or
+        None if the server answers.
         """
         for attempt in range(1, PROBE_ATTEMPTS + 1):
             began = time.monotonic()

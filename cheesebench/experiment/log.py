@@ -271,8 +271,8 @@ class CallLog:
             # calls may be made and written again.
             connection.executemany(_DELETE_REFUSED, [row[:7] for row in rows])
             connection.executemany(INSERT, rows)
-        # The cache is updated only now. After a failed transaction the text would not
-        # be in the log, and calls would refer to nothing.
+        # Update the cache only now: after a failed transaction, the log does not
+        # contain the texts, and calls would refer to nothing.
         self._known_texts = known
 
     def _row(

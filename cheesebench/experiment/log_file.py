@@ -457,8 +457,8 @@ def errors_explained(path: Path) -> Iterator[None]:
 
 @contextmanager
 def damage_explained(path: Path) -> Iterator[None]:
-    """Convert errors to a RunLogError that says that the file ``path`` is damaged. The
-    block makes records of its rows.
+    """Convert errors in the ``with`` block, which makes records of rows, to a
+    RunLogError that says that the file ``path`` is damaged.
     """
     try:
         with errors_explained(path):
@@ -486,8 +486,8 @@ def damaged(path: Path, seen: str) -> RunLogError:
     )
 
 
-#: Pairs of words and an explanation. The first explanation applies whose words include
-#: one that is in the error's text.
+#: Pairs of words and an explanation. An error gets the explanation of the first pair
+#: with a word that its text contains.
 _EXPLANATIONS = (
     (("is full",), "{path}: the disk is full. Make room, {resume}."),
     (
@@ -573,8 +573,8 @@ def check_new(directory: Path) -> None:
 
 
 def _is_empty(directory: Path) -> bool:
-    """Return whether a directory holds a run without results, whose first calls or
-    probe were refused.
+    """Return whether a directory holds a run without results, whose first calls or test
+    calls were refused.
     """
     path = directory / FILE_NAME
     if not path.is_file():
@@ -850,5 +850,5 @@ def check_pages(connection: sqlite3.Connection, path: Path) -> None:
         not (ahead.exists() and ahead.stat().st_size)
         and path.stat().st_size < pages * size
     ):
-        # Beyond the end of the file, SQLite would read zeros.
+        # Otherwise SQLite would read zeros beyond the end of the file.
         raise damaged(path, "its end is missing")

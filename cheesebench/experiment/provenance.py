@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 #: Key of the recorded option that tells whether the seed was drawn.
 SEED_DRAWN = "seed_drawn"
-#: Distributions whose version can change a number.
+#: Distributions whose versions can change a result.
 _LIBRARIES = ("gymnasium", "numpy", "scipy")
 #: Maximum number of seconds to wait for git, which may be slow on a network drive or in
 #: a huge repository.

@@ -190,7 +190,7 @@ def check_end(
     replay(lived, life)
     if lived.begin_trial() is not None:
         raise RunLogError(
-            f"{_name(life[-1])} is its last one, but the schedule goes on. Use an undamaged copy."
+            f"{_name(life[-1])} is the last one recorded, but the schedule goes on. Use an undamaged copy."
         )
 
 
@@ -421,7 +421,7 @@ def rebuild_calls(
     except _ReachedError:
         pass
     except NOT_AS_WRITTEN as error:
-        # The agent or the family raises errors here if its settings differ from the
+        # An agent or a family may raise any error here if its settings differ from the
         # recorded ones.
         raise memory.different(
             trial, call, f" ({quoted(f'{type(error).__name__}: {error}', 120)})"

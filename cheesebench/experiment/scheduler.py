@@ -220,8 +220,9 @@ class CellSchedule:
         return max(0, subjects * self.trials - done)
 
 
-#: The subjects of a cell that were queued together (there may be a million), after
-#: their sort key: long lives come first, then subjects that were queued earlier.
+#: The subjects of a cell that were queued together (there may be a million). The sort
+#: key comes first: long lives precede short ones, and among these, earlier batches
+#: precede later ones.
 Batch = tuple[int, int, CellSchedule, Iterator[int]]
 
 

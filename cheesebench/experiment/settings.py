@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class Origin(StrEnum):
-    """The origin of a value."""
+    """Where the value of an option comes from."""
 
     GIVEN = "given"
     PROFILE = "profile"
@@ -179,8 +179,8 @@ class Given:
         )
 
     def check(self) -> None:
-        """Raise OptionError for a number that makes no sense, and for an API key, which
-        would be recorded.
+        """Raise OptionError for a number out of range, and for an API key, which would
+        be recorded.
         """
         # A stranger's run may name prompts and studies, but must not read files of this
         # machine.
@@ -327,8 +327,8 @@ class CellSettings:
     def planned(
         self, catalogue: Catalogue
     ) -> Iterator[tuple[CellPlan, BaseSpecification]]:
-        """Yield every cell of the run once, in the order of pytest. Raises the error of
-        a protocol, or of a model that does not suit it.
+        """Yield every cell of the run once, in the order in which pytest runs them.
+        Raises the error of a protocol, or of a model that does not suit it.
         """
         known = set()
         for one in cells.selected_protocols(catalogue, self.selection):
@@ -513,7 +513,7 @@ def with_set(
     """
     if given.values.get("edition") not in (None, BY_KEY["edition"].default):
         raise OptionError(
-            f"A set has its protocols' editions: remove --edition, or --set {frozen.name}."
+            f"The protocols of a set have their own editions: remove --edition, or --set {frozen.name}."
         )
     named = given.values.get("protocols") or sorted(frozen.protocols)
     changed = _changed_defaults(frozen, plugins.model_agent(agent).settings)

@@ -140,7 +140,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A merged run: its path, the numbers of its shards and cells, and the cells of
+    """A merged run: its path, how many shards and cells it has, and the cells of
     missing shards, by shard.
     """
 

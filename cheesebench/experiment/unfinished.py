@@ -1,4 +1,4 @@
-"""The subjects of a cell that remain to be run, according to its log."""
+"""Finds the subjects of a cell that remain to be run, according to the run log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output for CI systems: annotations, the job summary, and the cases of a JUnit
+"""Writes output for CI systems: annotations, the job summary, and the cases of a JUnit
 file.
 """
 
@@ -398,7 +398,7 @@ def is_github() -> bool:
 
 
 def is_ci() -> bool:
-    """Return whether this is a job of a CI service. Its files are read from an
+    """Return whether this is a CI job. People then read the run's files from an
     artifact.
     """
     return is_github() or os.environ.get("CI") == "true"

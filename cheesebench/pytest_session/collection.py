@@ -1,4 +1,4 @@
-"""The items of a session, one for each model, protocol and view."""
+"""Collects the items of a session, one for each model, protocol and view."""
 
 from __future__ import annotations
 
@@ -163,10 +163,10 @@ class Collection:
         self._run = run
         self._settings = settings
         self._has_paths = run.config.args_source is pytest.Config.ArgsSource.ARGS
-        #: Ids of tests without a file, as printed. They are taken from the arguments,
-        #: because pytest would look for files.
+        #: Ids of tests without a file, as printed. They are removed from the arguments,
+        #: because pytest would take them for files.
         self._ids = [one for one in run.config.args if one.startswith(PREFIX)]
-        # The workers of a controller get these arguments, so the controller keeps them.
+        # A controller hands its arguments to its workers, so it keeps the ids there.
         if self._ids and not run.is_controller:
             self._hide_ids(run.config)
         named = [one.removeprefix(PREFIX).partition("[")[0] for one in self._ids]

@@ -160,7 +160,7 @@ def never_acted(cell: CellResult) -> bool:
 
 
 def is_over(log: RunLog, cell: CellResult) -> bool:
-    """Return whether a resumed run would ask nothing in this cell. That is so, too, if
+    """Return whether a resumed run would ask nothing in this cell. This also holds if
     all replies were empty: the resumed run reads the same ten empty replies in a row,
     and stops.
     """
@@ -235,7 +235,7 @@ def _of_failures(found: Findings) -> str:
             changed=bool(found.other_settings),
         )
     if found.compared is None:
-        return ""  # That command is already printed above.
+        return ""  # The report above already names the command.
     if found.budgets:
         return f"Continue the run with a larger budget: `{found.budgets} --resume {found.run_id}`."
     if found.unmeasured:
@@ -328,7 +328,7 @@ def _failures(found: Findings) -> Iterator[str]:
         yield f"{plural(found.failed, 'cell')} failed"
     if found.unmeasured:
         yield f"{plural(found.unmeasured, 'cell')} could not be measured{cause}"
-        cause = ""  # The cause is said once.
+        cause = ""  # Say the cause only once.
     if found.undecided and found.inconclusive_fails:
         yield f"{found.undecided} inconclusive, which --inconclusive=fail counts"
     if found.compared is not None and found.fails_comparison:

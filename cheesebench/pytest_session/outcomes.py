@@ -86,7 +86,7 @@ class Outcomes:
                 return "controls", "c", ("CONTROL", {"yellow": True})
             return "inconclusive", "?", (verdict, {"yellow": True})
         if report.passed and verdict == Verdict.FAIL:
-            # The comparison with a baseline alone decides whether the session fails.
+            # Only the comparison with a baseline decides whether the session fails.
             return "forgiven", "f", (verdict, {"yellow": True})
         return report.outcome, "F" if report.failed else ".", verdict
 

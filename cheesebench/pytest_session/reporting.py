@@ -1,4 +1,4 @@
-"""Reporting of a session: the verdict table, the report files, the exit status."""
+"""Reports a session: the verdict table, the report files, the exit status."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Reporting:
         self._annotations: list[str] = []
         #: The comparison with the baseline, or None if none was requested.
         self._compared: RunComparison | None = None
-        #: Why the run cannot be compared. It is empty if it can.
+        #: Why the run cannot be compared, or an empty string if it can.
         self._refused = ""
 
     def pytest_report_header(self) -> list[str]:
@@ -379,8 +379,8 @@ class Reporting:
 
     @property
     def _acting_baseline(self) -> str:
-        """The baseline, if its model acted where none of this run's replies named an
-        action.
+        """The baseline's name if its model acted where none of this run's replies named
+        an action. Otherwise it is empty.
         """
         comparing, found = self._run.comparing, self._summary
         cells = () if found is None else found.cells

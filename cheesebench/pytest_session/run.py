@@ -188,7 +188,7 @@ def shown(plugins: PluginManager, comparison: RunComparison, name: str) -> str:
 
 
 # Terminal codes that save the cursor, restore it, and clear to the end of the line
-# (ECMA-48 and DEC, as every terminal has them).
+# (from ECMA-48 and DEC, which every terminal knows).
 _SAVE, _RESTORE, _CLEAR = "\x1b7", "\x1b8", "\x1b[K"
 #: Columns kept free for what pytest may have written after the path: the letters of
 #: earlier tests in the same file.
@@ -404,7 +404,8 @@ class PytestRun(ModelRun):
         #: Progress of the whole run. It is None before the start, and when workers
         #: share the cells.
         self.tally: Tally | None = None
-        #: What has interrupted the session: a signal, or a reason of pytest's.
+        #: What has interrupted the session: a signal, or the reason that pytest gives.
+        #: It is empty if nothing has.
         self.interrupted = ""
         #: Whether the report names the command that continues the run.
         self.told_how_to_go_on = False

@@ -184,7 +184,7 @@ class Running:
 
     def _how_to_go_on(self) -> str:
         config, log = self._run.config, self._run.log
-        # The run to resume is known before its log is opened.
+        # Before the log is opened, the option names the run to resume.
         resumed = config.getoption(BY_KEY["resume"].destination)
         run_id = resumed if log is None else log.run_id
         if run_id is None:

@@ -192,8 +192,8 @@ class Serving:
         self._sweeping = asyncio.create_task(self._sweep(self._runner))
 
     async def _sweep(self, runner: web.AppRunner) -> None:
-        """Close, from time to time, the connections that have been silent for too
-        long.
+        """From time to time, close the connections that have been silent for
+        too long.
         """
         clock = asyncio.get_running_loop().time
         while True:

@@ -1,5 +1,5 @@
-"""``cheesebench people``: people as subjects, in the browser, as part of an ordinary
-run.
+"""Serves ``cheesebench people``: people are the subjects of an ordinary run, in their
+browsers.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ class ParticipantStore:
             self.path.touch(mode=0o600)
             self._connection = connect(self.path)
             self._connection.execute("PRAGMA journal_mode = WAL")
-            # A wait here holds up everybody else, because it is in the event loop. So
-            # it is short.
+            # A wait here blocks the event loop, and so everybody else. That is why it
+            # is short.
             self._connection.execute(f"PRAGMA busy_timeout = {LOCKED_MS}")
             self._connection.executescript(_SCHEMA)
             check_schema(self._connection, self.path, _SCHEMA)
@@ -451,7 +451,7 @@ class Participants:
         taken, or no more people are needed.
 
         People who have begun can always finish. A set of subjects is judged when all of
-        them have finished, so it waits even for one who has stopped.
+        them have finished, so it waits even for people who have stopped.
         """
         if self.complete:
             return None

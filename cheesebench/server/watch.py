@@ -441,7 +441,7 @@ class RunLine:
 
     @property
     def verdict_text(self) -> str:
-        """The verdicts in words: ``3 PASS, 1 FAIL (1 doubtful)``."""
+        """The verdicts in words, such as ``3 PASS, 1 FAIL (1 doubtful)``."""
         shown = ", ".join(
             f"{count} {name}" for name, count in self.verdicts.items() if count
         )

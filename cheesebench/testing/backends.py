@@ -316,12 +316,12 @@ FAULTS = (
         _kinds("authentication"),
     ),
     Mishap(
-        *("unknown model", "status 404 of the model"),
+        *("unknown model", "status 404 for the model"),
         _refusal(404, "The model does not exist.", "model_not_found"),
         _kinds("unknown_model"),
     ),
     Mishap(
-        *("context too long", "status 400 of the context's length"),
+        *("context too long", "status 400 for a context that is too long"),
         _refusal(
             400,
             "This model's maximum context length is 9 tokens.",
@@ -744,7 +744,7 @@ def _follows(case: BackendCase, mishap: Mishap) -> bool:
     """Return whether a mishap's result only shows again that the backend retries."""
     outcome, attempts = _met(case, mishap)
     if mishap.refused and isinstance(outcome, BreachError):
-        # Attempts are not checked here, because a backend that retries does so in this
+        # No server counts attempts here, but a backend that retries does so in this
         # case, too.
         attempts = max(count for _, count in case.kept.values())
     return attempts > 1 and NO_RETRIES not in case.but
@@ -770,11 +770,11 @@ def _check_fault(mishap: Mishap, case: BackendCase) -> None:
     kinds = " or ".join(sorted(mishap.kinds))
     if not isinstance(outcome, ChatFaultError):
         raise BreachError(
-            f"{mishap.what} is read as a reply; it is the fault '{kinds}'"
+            f"{mishap.what} is read as a reply, but it is the fault '{kinds}'"
         )
     need(
         outcome.kind in mishap.kinds,
-        f"{mishap.what} is reported as '{outcome.kind}'; it is '{kinds}' ({outcome})",
+        f"{mishap.what} is reported as '{outcome.kind}', but it is '{kinds}' ({outcome})",
     )
     need(str(outcome).strip(), f"{mishap.what} is reported without a message")
     need(
@@ -818,7 +818,7 @@ def _no_key(case: BackendCase) -> None:
 
 #: Number of calls in flight at once.
 MANY = 32
-#: Seconds of a call during which nothing may stall.
+#: Duration in seconds of a call during which the event loop must not stall.
 UNDER_WAY = 0.25
 
 #: Rules for every backend, and rules for backends that talk to a server.
@@ -1126,7 +1126,7 @@ def _own_replies(case: BackendCase) -> None:
     mixed = [i for i, text in enumerate(texts) if text != str(i)]
     need(
         not mixed,
-        f"calls at once do not get their own replies: call {mixed[:1]} gets '{_shown(texts, mixed)}'",
+        f"concurrent calls do not get their own replies: call {mixed[:1]} gets '{_shown(texts, mixed)}'",
     )
 
 
@@ -1142,7 +1142,7 @@ def _no_cache(case: BackendCase) -> None:
     _, server = case.play("ACTIONS: STAY", scene)
     need(
         server.count == 3,
-        f"3 equal calls reach the server {server.count} times: do not cache, CheeseBench does",
+        f"3 equal calls reach the server {server.count} times: do not cache replies",
     )
 
 

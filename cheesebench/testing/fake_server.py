@@ -41,9 +41,9 @@ from typing import Any, Literal
 from aiohttp import web
 
 #: Misbehaviours of a server. ``hang``: no answer. ``reset``: the connection is cut
-#: before the reply, ``reset_in_body`` in the middle of it. ``noise``: bytes that are
-#: not HTTP. ``drip``: the reply comes byte by byte, ten a second. ``huge``: a reply of
-#: 100 MB that is valid JSON.
+#: before the reply. ``reset_in_body``: it is cut in the middle of the reply. ``noise``:
+#: bytes that are not HTTP. ``drip``: the reply comes byte by byte, ten a second.
+#: ``huge``: a reply of 100 MB that is valid JSON.
 Fault = Literal["hang", "reset", "reset_in_body", "noise", "drip", "huge"]
 #: Number of bytes of a ``huge`` reply.
 HUGE = 100 * 1024 * 1024
@@ -201,7 +201,7 @@ class Reasoner:
         )
         message = {"role": "assistant", **SHAPES[self.shape](thoughts, answer)}
         if cut_off and isinstance(message["content"], str) and message["content"]:
-            # The tags after the cut are missing, too.
+            # The cut also removes the tags after the thoughts.
             message["content"] = message["content"].partition(thoughts)[0] + thoughts
         spent = limit if cut_off else (len(thoughts) + len(answer)) // 4
         usage = {
@@ -271,7 +271,7 @@ class FakeServer:
 
     @property
     def base_url(self) -> str:
-        """The URL that a client is given."""
+        """The URL to give to a client."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property

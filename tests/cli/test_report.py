@@ -328,7 +328,7 @@ def test_trials_that_are_gone_at_the_end_of_a_life_are_told(
     for command in (("report", "one", "--verify"), ("bless", "one", "main")):
         found = run(*command)
         assert found.code == 2
-        assert "is its last one, but the schedule goes on" in found.err
+        assert "is the last one recorded, but the schedule goes on" in found.err
         assert found.err.count("\n") == 1
 
 

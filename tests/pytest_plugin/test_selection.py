@@ -233,7 +233,7 @@ def test_editions(project: pytest.Pytester) -> None:
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
         [
-            "ERROR: --protocols lab: none of its protocols has the edition 'paper' (there: default, long). Change *"
+            "ERROR: --protocols lab: none of its protocols has the edition 'paper' (it has default, long). Change *"
         ]
     )
 
