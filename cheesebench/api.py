@@ -33,6 +33,7 @@ from cheesebench.experiment.replay import rebuild_calls, recorded_protocol
 from cheesebench.experiment.settings import Given, Origin, read_settings
 from cheesebench.exporting import TABLES, Kind, Source
 from cheesebench.files import write_whole
+from cheesebench.ini_file import usual_protocols
 from cheesebench.interface_checks import shown
 from cheesebench.interfaces import AgentSpec
 from cheesebench.model_run import Cell, ModelRun
@@ -708,7 +709,7 @@ class _Work:
         earlier = read_earlier(
             plugins, here / values.results, values.resume, values.model or ()
         )
-        settings = read_settings(given, plugins, here, earlier, _usual_protocols())
+        settings = read_settings(given, plugins, here, earlier, usual_protocols())
         work = ModelRun(settings, plugins, earlier, self._tell)
         try:
             cells = work.of_shard(list(settings.planned(work.catalogue)))
@@ -817,14 +818,6 @@ def _typed_one(option: Option, value: Any) -> Any:
             f"{arguments.name_of(option.key)}={value!r}: it must be one of {', '.join(option.choices)}."
         )
     return found
-
-
-def _usual_protocols() -> list[str]:
-    return [
-        name
-        for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep)
-        if name
-    ]
 
 
 def _teller(progress: bool | Callable[[str], None] | None) -> Callable[[str], None]:

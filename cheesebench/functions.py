@@ -30,6 +30,7 @@ from cheesebench.experiment.log_file import locate
 from cheesebench.extras import install_command
 from cheesebench.files import write_whole
 from cheesebench.hookspecs import FigureReporter, RunsReporter
+from cheesebench.ini_file import usual_protocols
 from cheesebench.interfaces import (
     AUDIT_PARTS,
     AuditPart,
@@ -499,6 +500,7 @@ def plan(
         icc=icc,
         ask=ask,
         rate=rate,
+        usual=usual_protocols(),
     )
 
 
@@ -509,14 +511,19 @@ def forecast_of(
     rate: float = 0.95,
     ask: bool = False,
     tell: Callable[[str], None] = lambda line: None,
+    usual: tuple[Sequence[str], str],
 ) -> Forecast:
-    """Return the forecast of a run with these options."""
+    """Return the forecast of a run with these options. ``usual``: the protocols if none
+    are given, and where they are named.
+    """
     plugins, values = installed_plugins(), given.resolve()
     if not (values.model or values.study):
         raise OptionError(
             "Say which model: --model NAME, or --profile NAME (one that names a model)."
         )
-    settings, _ = run_settings.cell_settings(given, plugins, Path.cwd())
+    settings, _ = run_settings.cell_settings(
+        given, plugins, Path.cwd(), usual_protocols=usual
+    )
     for view in settings.views:
         plugins.view(view)
     catalogue = Catalogue(plugins.protocol_directories)

@@ -18,8 +18,9 @@ from cheesebench.commands.common import (
     installed_catalogue,
     port_number,
 )
+from cheesebench.commands.project import project_protocols
 from cheesebench.errors import OptionError
-from cheesebench.experiment.cells import Broken, find_design, named_protocols, plan_cell
+from cheesebench.experiment import cells as run_cells
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import check_fits, claim, locate
 from cheesebench.experiment.provenance import (
@@ -30,7 +31,7 @@ from cheesebench.experiment.provenance import (
 )
 from cheesebench.experiment.replay import recorded_protocol
 from cheesebench.files import read_bytes
-from cheesebench.options import OPTIONS
+from cheesebench.options import BY_KEY
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import with_arena
 from cheesebench.records import PERSON
@@ -65,7 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resume 20250131-093000-ab12",
         "--protocols t_maze --address 0.0.0.0 --host-name lab.example:8765 --port 8765",
     )
-    about = "a name, a *.protocol.yaml file or a directory of them; repeatable (or use commas)"
+    about = (
+        "a name, a *.protocol.yaml file or a directory of them; repeatable (or use commas; default: "
+        f"{BY_KEY['protocols'].default_text})"
+    )
     add_option(parser, "protocols", default=None, help=about)
     edition = "edition of the protocols chosen by name or directory (default: default)"
     add_option(parser, "edition", default=None, help=edition)
@@ -206,13 +210,14 @@ def _opened(
             log = stack.enter_context(RunLog.open(path))
             cells = _resumed(log, plugins, options)
         else:
-            cells = _planned(options, plugins)
+            selection = _selection(options)
+            cells = _planned(options, plugins, selection)
             values: dict[str, Any] = {
-                option.key: option.default for option in OPTIONS
+                option.key: option.default for option in BY_KEY.values()
             } | {
                 "model": [next(iter(cells)).model],
                 "view": [next(iter(cells)).view],
-                "protocols": options.protocols,
+                "protocols": list(selection.names),
                 "edition": options.edition or "default",
                 "design": options.design or _DESIGN,
                 "subjects": options.subjects,
@@ -245,18 +250,29 @@ def _opened(
         yield log, store, cells
 
 
-def _planned(options: argparse.Namespace, plugins: PluginManager) -> Cells:
-    if not options.protocols:
+def _selection(options: argparse.Namespace) -> run_cells.Selection:
+    """Return the protocols that are given, or those that a run here would have."""
+    names, where = (options.protocols, "") if options.protocols else project_protocols()
+    return run_cells.Selection(
+        names=tuple(names),
+        edition=options.edition or "default",
+        named_edition=options.edition,
+        directory=Path.cwd(),
+        where=where,
+    )
+
+
+def _planned(
+    options: argparse.Namespace, plugins: PluginManager, selection: run_cells.Selection
+) -> Cells:
+    if not selection.names:
         raise OptionError(
             "Name the protocols, such as --protocols t_maze. 'cheesebench list' shows them all."
         )
-    names = [name for part in options.protocols for name in part.split(",")]
-    design = find_design(options.design or _DESIGN, options.subjects)
+    design = run_cells.find_design(options.design or _DESIGN, options.subjects)
     cells: Cells = {}
-    for one in named_protocols(
-        installed_catalogue(), Path.cwd(), names, options.edition
-    ):
-        if isinstance(one, Broken):
+    for one in run_cells.selected_protocols(installed_catalogue(), selection):
+        if isinstance(one, run_cells.Broken):
             raise one.error
         specification = with_arena(one)
         cells[
@@ -299,7 +315,7 @@ def _beside_models(
     added: Cells = {}
     for plan in walked.values():
         specification = with_arena(recorded_protocol(log, plan, plugins))
-        design = find_design(plan.design, options.subjects or plan.subjects)
+        design = run_cells.find_design(plan.design, options.subjects or plan.subjects)
         view = plugins.view(options.view or plan.view).name
         added[_plan(specification, view, design)] = specification
     return added
@@ -311,7 +327,7 @@ def _has_people(log: RunLog) -> bool:
 
 
 def _plan(specification: Specification, view: str, design: Any) -> CellPlan:
-    plan = plan_cell(specification, PERSON, view, design, "life")
+    plan = run_cells.plan_cell(specification, PERSON, view, design, "life")
     check_fits(plan)
     return plan
 

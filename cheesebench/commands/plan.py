@@ -20,6 +20,7 @@ from cheesebench.commands.common import (
     one_line,
     table,
 )
+from cheesebench.commands.project import project_protocols
 from cheesebench.experiment.settings import Given
 from cheesebench.functions import forecast_of
 from cheesebench.options import OPTIONS
@@ -69,8 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_option(parser, "model", help="Plan for this model; repeatable (or use commas).")
     add_options(parser, "profile", "design", "study", "subjects", "view", "control")
-    about = "These protocols: names, files or directories of them; repeatable. Default: the nine paradigms"
-    add_option(parser, "protocols", help=about)
+    add_options(parser, "protocols")
     # By default, a directory selects all editions in it.
     add_option(parser, "edition", default=None)
     add_option(
@@ -107,6 +107,7 @@ def run(options: argparse.Namespace) -> int:
         icc=options.icc,
         ask=options.ask,
         tell=lambda line: print(line, file=sys.stderr),
+        usual=project_protocols(),
     )
     sys.stdout.write(
         json.dumps(to_plain(found), sort_keys=True, indent=2) + "\n"

@@ -24,6 +24,7 @@ from cheesebench.chat import (
     ModelEntry,
 )
 from cheesebench.errors import (
+    CheeseBenchError,
     OptionError,
     PluginError,
     ProtocolError,
@@ -614,6 +615,8 @@ class Selection:
     """
     directory: Path
     """The directory that relative paths start from."""
+    where: str = ""
+    """Where ``names`` stand; empty if they are those of the command line."""
 
 
 def selected_protocols(
@@ -623,11 +626,17 @@ def selected_protocols(
     none, the ones in ``names``. Without any name, return the edition's built-in
     protocols. Raises CheeseBenchError if a protocol does not exist.
     """
-    if names := selection.names or names:
+    if not (names := selection.names or names):
+        return default_protocols(catalogue, selection.edition)
+    try:
         return named_protocols(
             catalogue, selection.directory, names, selection.named_edition
         )
-    return default_protocols(catalogue, selection.edition)
+    except CheeseBenchError as error:
+        if not (selection.names and selection.where):
+            raise
+        said = str(error).removeprefix("--protocols ")
+        raise OptionError(f"{selection.where}: {said}") from error
 
 
 def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:

@@ -409,13 +409,14 @@ def cell_settings(
     plugins: PluginManager,
     directory: Path,
     replayed: Mapping[str, LanguageModel] | None = None,
-    usual_protocols: Sequence[str] = (),
+    usual_protocols: tuple[Sequence[str], str] = ((), ""),
 ) -> tuple[CellSettings, Given]:
     """Return the settings for the cells of a run with these options. Also return the
     options, completed from a frozen set and a study.
 
     Paths are relative to ``directory``. ``replayed`` are the models of a replayed run
-    (None if no run is replayed). ``usual_protocols`` are run if no protocols are given.
+    (None if no run is replayed). ``usual_protocols`` are run if no protocols are given; the
+    text says where they are named.
     """
     given.check()
     values = given.resolve()
@@ -452,7 +453,8 @@ def cell_settings(
         },
         language=language,
         selection=cells.Selection(
-            names=tuple(values.protocols or usual_protocols),
+            names=tuple(values.protocols or usual_protocols[0]),
+            where=_where_named(given, values, usual_protocols[1]),
             edition=values.edition,
             named_edition=given.values.get("edition"),
             directory=directory,
@@ -463,6 +465,14 @@ def cell_settings(
         familywise=values.familywise,
     )
     return settings, given
+
+
+def _where_named(given: Given, values: OptionValues, usual: str) -> str:
+    """Return where the protocols are named, or "" if that is the command line."""
+    if not values.protocols:
+        return usual
+    is_profile = given.origins.get("protocols") is Origin.PROFILE
+    return f"profile {values.profile}: protocols" if is_profile else ""
 
 
 def _check_controls(values: OptionValues, directory: Path) -> None:
@@ -570,13 +580,12 @@ def read_settings(
     plugins: PluginManager,
     directory: Path,
     earlier: Earlier,
-    usual_protocols: Sequence[str] = (),
+    usual_protocols: tuple[Sequence[str], str] = ((), ""),
 ) -> Settings:
     """Return the settings of a run. Raises CheeseBenchError for contradictory or
     invalid options.
 
-    Paths are relative to ``directory``. ``usual_protocols`` are run if no protocols are
-    given.
+    Paths are relative to ``directory``. ``usual_protocols``: see ``cell_settings``.
     """
     if earlier.recorded is not None:
         given = given.continuing(earlier, earlier.recorded)

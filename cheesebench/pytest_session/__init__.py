@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import pluggy
 import pytest
@@ -21,6 +21,7 @@ from cheesebench.errors import (
 )
 from cheesebench.experiment.earlier import read_earlier
 from cheesebench.experiment.settings import Given, Origin, read_settings
+from cheesebench.ini_file import usual_protocols
 from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.pytest_options import PROFILED, SPELLINGS
@@ -85,9 +86,7 @@ def start(config: pytest.Config) -> None:
             )
         if comparing is not None and earlier.recorded is None:
             given = given.filled_in(Origin.BASELINE, seed=comparing.seed)
-        settings = read_settings(
-            given, plugins, directory, earlier, usual_protocols(config)
-        )
+        settings = read_settings(given, plugins, directory, earlier, _usual(config))
         if handed is not None:
             settings = handed.of_worker(settings)
         run = PytestRun(
@@ -132,22 +131,18 @@ def _spellings(config: pytest.Config) -> Mapping[str, str]:
     }
 
 
-def usual_protocols(config: pytest.Config) -> list[str]:
-    """Return the protocols that the ini file or the environment names. Return none if
-    paths are given.
+def _usual(config: pytest.Config) -> tuple[Sequence[str], str]:
+    """Return the protocols of a run without ``--protocols``, and where they are named;
+    none if paths are given.
     """
-    if config.args_source is pytest.Config.ArgsSource.ARGS:
-        return []
-    named: list[str] = list(config.getini("cheese_protocols"))
-    if named and config.inipath is not None:
-        # Like all paths in an ini file, directories and files are relative to it.
-        beside = [(name, config.inipath.parent / name) for name in named]
-        return [str(path) if path.exists() else name for name, path in beside]
-    return [
-        name
-        for name in os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep)
-        if name
-    ]
+    found = usual_protocols(
+        config.getini("cheese_protocols"),
+        config.inipath,
+        config._get_unknown_ini_keys(),  # pytest itself only warns of them
+        plugins_known=True,
+    )
+    paths = config.args_source is pytest.Config.ArgsSource.ARGS
+    return ((), "") if paths else found
 
 
 def _register(config: pytest.Config, run: PytestRun, collection: Collection) -> None:

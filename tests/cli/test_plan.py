@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,67 @@ def test_an_agent_that_acts_by_itself_is_free_and_has_power(run: Run) -> None:
     assert "little" in found.out
     assert "its subjects are assumed to be alike" in " ".join(found.out.split())
     assert all(len(line) <= 80 for line in found.out.splitlines())
+
+
+def test_without_protocols_it_plans_those_that_a_run_here_has(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def planned(*more: str) -> set[str]:
+        found = run("plan", "--model", "random", "--json", *more)
+        assert found.code == 0, found
+        return {one["plan"]["protocol"] for one in json.loads(found.out)["cells"]}
+
+    monkeypatch.setenv("CHEESEBENCH_PROTOCOLS", f"dnms{os.pathsep}t_maze")
+    assert planned() == {"dnms", "t_maze"}
+    ini = here / "pytest.ini"
+    ini.write_text(
+        "[pytest]\ncheese_protocols = little.protocol.yaml", encoding="utf-8"
+    )
+    (here / "below").mkdir()
+    monkeypatch.chdir(here / "below")
+    assert planned() == {"little"}, "files are relative to the ini file"
+    assert planned("--protocols", "t_maze") == {"t_maze"}
+    ini.unlink()
+    text = "[tool.pytest.ini_options]\ncheese_protocols = ['t_maze', 'little.protocol.yaml']\n"
+    (here / "pyproject.toml").write_text(text, encoding="utf-8")
+    assert planned() == {"t_maze", "little"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "cheese_protocol = t_maze",
+            "pytest.ini:2: There is no setting 'cheese_protocol'. Did you mean 'cheese_protocols'?",
+        ),
+        (
+            "cheese_subjects = 4",
+            "pytest.ini:2: There is no setting 'cheese_subjects'. --subjects is an option: write it into addopts, or "
+            "into a profile.",
+        ),
+        (
+            "cheese_protocols = t_mase",
+            "pytest.ini:2: cheese_protocols: There is no protocol 't_mase'. Did you mean 't_maze'?",
+        ),
+        ("unexpected", "pytest.ini:2: "),
+    ],
+)
+@pytest.mark.parametrize("command", ["plan --model random", "people"])
+def test_a_mistake_in_the_ini_file_is_named_with_its_place(
+    run: Run, here: Path, command: str, line: str, said: str
+) -> None:
+    (here / "pytest.ini").write_text(f"[pytest]\n{line}\n", encoding="utf-8")
+    found = run(*command.split())
+    assert found.code == 2
+    assert said in found.err
+
+
+def test_a_setting_of_another_plugin_is_none_of_ours(run: Run, here: Path) -> None:
+    (here / "pytest.ini").write_text(
+        "[pytest]\ncheese_shop = 1\nprotocols = http\n", encoding="utf-8"
+    )
+    given = ("plan", "--model", "random", "--protocols", "little.protocol.yaml")
+    assert run(*given).code == 0
 
 
 def test_it_says_how_many_subjects_a_model_as_good_as_the_animals_needs(

@@ -283,6 +283,42 @@ def test_the_ini_file_or_the_environment_may_name_the_protocols(
     ).parseoutcomes() == {"passed": 1}
 
 
+def test_a_mistake_in_the_ini_file_is_refused_with_its_place(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*more: str) -> str:
+        result = project.runpytest("--model", "walker", *more)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        return " ".join(result.stderr.str().split())
+
+    project.makeini("[pytest]\ncheese_protocol = west\n")
+    assert (
+        "tox.ini:2: There is no setting 'cheese_protocol'. Did you mean 'cheese_protocols'?"
+        in refused("--junitxml=junit.xml")
+    )
+    junit = (project.path / "junit.xml").read_text(encoding="utf-8")
+    assert "There is no setting 'cheese_protocol'" in junit.replace("&apos;", "'")
+    own = project.makepyfile("def test_x(): pass")
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    assert project.runpytest("-q", own).ret == 0, "no run of ours"
+    project.makeini("[pytest]\ncheesebench-model = walker\n")
+    assert "--model is an option: write it into addopts, or into a profile" in refused()
+    project.makeini("[pytest]\ncheese_colour = blue\n")
+    assert "no setting 'cheese_colour'. Known: cheese_protocols." in refused()
+    project.makeini("[pytest]\ncheese_protocols = wst lab\n")
+    assert "tox.ini:2: cheese_protocols: There is no protocol 'wst'." in refused()
+    project.makeini("[pytest]\n")
+    assert "-o: cheese_protocols: nowhere/: there is" in refused(
+        "-ocheese_protocols=nowhere/"
+    )
+    monkeypatch.setenv("CHEESEBENCH_PROTOCOLS", "wst")
+    assert "CHEESEBENCH_PROTOCOLS: There is no protocol 'wst'." in refused()
+    project.makepyprojecttoml("[tool.cheesebench.profiles.own]\nprotocols = ['wst']\n")
+    assert "profile own: protocols: There is no protocol 'wst'." in refused(
+        "--profile=own"
+    )
+
+
 def test_of_many_known_names_the_nearest_are_listed(project: pytest.Pytester) -> None:
     result = project.runpytest("--model", "walker", "--protocols=dnm")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -1,0 +1,77 @@
+"""Our settings in pytest's ini file, and the protocols that it names. pytest imports
+this module in every project.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from cheesebench.errors import OptionError, did_you_mean
+from cheesebench.options import BY_KEY, INI
+
+#: The setting that names the protocols.
+_PROTOCOLS = "cheese_protocols"
+
+
+def usual_protocols(
+    named: Sequence[str] = (),
+    ini: Path | None = None,
+    undeclared: Iterable[str] = (),
+    *,
+    plugins_known: bool = False,
+) -> tuple[list[str], str]:
+    """Return the protocols of a run without ``--protocols``, and where they are named:
+    in the ini file (``named``), or in the environment.
+
+    Raises OptionError for one of the file's ``undeclared`` keys that looks like ours.
+    Unless the plugins are known, whose key it could be, it must resemble one of ours.
+    """
+    _check(undeclared, ini, plugins_known)
+    if named:
+        # Like all paths in an ini file, directories and files are relative to it.
+        base = Path() if ini is None else ini.parent
+        paths = [(name, base / name) for name in named]
+        found = [str(path) if path.exists() else name for name, path in paths]
+        return found, f"{_place(ini, _PROTOCOLS)}: {_PROTOCOLS}"
+    given = os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep)
+    return [name for name in given if name], "CHEESEBENCH_PROTOCOLS"
+
+
+def _check(undeclared: Iterable[str], ini: Path | None, plugins_known: bool) -> None:
+    ours = {setting.name for setting in INI}
+    for key in sorted(set(undeclared) - ours):
+        bare = re.sub("^chee?se?(bench)?[_-]?", "", key)
+        if bare == key:
+            continue
+        hint = _hint(bare)
+        if hint or plugins_known:
+            hint = hint or f" Known: {', '.join(sorted(ours))}."
+            raise OptionError(f"{_place(ini, key)}: There is no setting '{key}'.{hint}")
+
+
+def _hint(bare: str) -> str:
+    """Return a sentence with what was probably meant by a setting's name without its
+    prefix, or "".
+    """
+    prefix = "cheese_"
+    names = [setting.name.removeprefix(prefix) for setting in INI]
+    if near := did_you_mean(bare, names):
+        return near.replace(" '", f" '{prefix}")
+    option = BY_KEY.get(bare.replace("-", "_"))
+    if option is None:
+        return ""
+    return f" {option.short} is an option: write it into addopts, or into a profile."
+
+
+def _place(ini: Path | None, key: str) -> str:
+    """Return the file and line of a setting; ``-o`` for one of the command line."""
+    with contextlib.suppress(OSError):
+        lines = [] if ini is None else ini.read_text("utf-8", "replace").splitlines()
+        for number, line in enumerate(lines, 1):
+            if re.match(rf"\s*[\"']?{re.escape(key)}\b", line):
+                return f"{os.path.relpath(ini or '')}:{number}"
+    return "-o"
