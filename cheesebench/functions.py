@@ -23,8 +23,8 @@ from cheesebench.commands.common import (
     load_protocol,
 )
 from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.experiment import cells as run_cells
 from cheesebench.experiment import settings as run_settings
-from cheesebench.experiment.cells import familywise
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.extras import install_command
@@ -529,7 +529,7 @@ def forecast_of(
     catalogue = Catalogue(plugins.protocol_directories)
     cells = list(settings.planned(catalogue))
     if settings.familywise:
-        plans = familywise([plan for plan, _ in cells])
+        plans = run_cells.familywise([plan for plan, _ in cells])
         cells = [
             (plan, specification)
             for plan, (_, specification) in zip(plans, cells, strict=True)
