@@ -415,8 +415,8 @@ def cell_settings(
     options, completed from a frozen set and a study.
 
     Paths are relative to ``directory``. ``replayed`` are the models of a replayed run
-    (None if no run is replayed). ``usual_protocols`` are run if no protocols are given; the
-    text says where they are named.
+    (None if no run is replayed). ``usual_protocols`` are run if no protocols are given;
+    the text says where they are named.
     """
     given.check()
     values = given.resolve()
