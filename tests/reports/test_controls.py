@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+import pytest
+
 from cheesebench.experiment.controls import control_cell
 from cheesebench.plugin_manager import PluginManager
-from cheesebench.records import CellPlan, TrialRecord
+from cheesebench.records import AbilityScale, CellPlan, TrialRecord
+from cheesebench.reports import behaviour_figures
 from cheesebench.statistics import RunSummary, summarise_run
 
 MakePlan = Callable[..., CellPlan]
@@ -76,3 +79,43 @@ def test_no_gate_and_no_profile_has_controls(
     [result] = run.controls
     assert 0.5 < (result.comparison.difference or 0) < 0.9
     assert result.control is run.cells[1]
+
+
+def test_the_figure_has_a_row_for_each_control(
+    make_plan: MakePlan, make_trials: MakeTrials
+) -> None:
+    pytest.importorskip("matplotlib")
+    run = summary(make_plan, make_trials)
+    [result] = run.controls
+    scale = AbilityScale(without=0.25, ideal=1.0)
+    scaled = dataclasses.replace(
+        result.plain, plan=dataclasses.replace(result.plain.plan, ability=scale)
+    )
+    other = dataclasses.replace(
+        run, controls=(dataclasses.replace(result, plain=scaled),)
+    )
+    for runs, rows, bars in [([run], 1, 0), ([run, other], 2, 1), ([other], 1, 1)]:
+        drawn = behaviour_figures.controls(runs)
+        assert drawn is not None
+        figure, said = drawn
+        (axes,) = figure.axes
+        assert len(axes.get_yticklabels()) == rows
+        at = [line.get_xdata()[0] for line in axes.lines]  # type: ignore[index]
+        marks = [str(line.get_marker()) for line in axes.lines]
+        assert [x for x, mark in zip(at, marks, strict=True) if mark == "o"] == [
+            result.plain.rate
+        ] * rows
+        assert [x for x, mark in zip(at, marks, strict=True) if mark == "s"] == [
+            result.control.rate
+        ] * rows
+        assert [x for x, mark in zip(at, marks, strict=True) if mark == "|"] == [
+            0.25
+        ] * bars
+        assert said.count("91 % against ") == rows
+        # The first row is at the top, and each kind of mark is named once.
+        assert axes.get_ylim() == (rows - 0.5, -0.5)
+        names = axes.get_legend_handles_labels()[1]
+        assert names[:2] == ["plain", "control"]
+        assert len(names) == len(set(names))
+        assert "\x1b" not in axes.get_yticklabels()[0].get_text()
+    assert behaviour_figures.controls([]) is None

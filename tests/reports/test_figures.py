@@ -4,6 +4,7 @@ with their intervals, arenas with holes, zones and a legend.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from cheesebench.amounts import percent
 from cheesebench.behaviour import Behaviour
 from cheesebench.commands.common import load_protocol
 from cheesebench.interfaces import Ground
@@ -159,6 +161,97 @@ def test_every_model_is_inside_the_axes(make_plan: MakePlan, make_run: MakeRun) 
     assert low == 0
     assert high >= 36
     assert len(axes.lines) == 6
+
+
+def test_differences_stand_beside_the_margin_of_their_protocol(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    plans = [make_plan("far_one", margin=0.1), make_plan("near", margin=0.2)]
+    cells = [(plans[0], 0.2), (plans[1], 0.8)]
+    summary = make_run(cells)
+    drawn = behaviour_figures.forest(groups_of(summary))
+    assert drawn is not None
+    figure, said = drawn
+    (axes,) = figure.axes
+    assert [one.get_text() for one in axes.get_yticklabels()] == ["far one", "near"]
+    assert axes.get_ylim() == (1.5, -0.5)
+    dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
+    margins = [float(np.asarray(line.get_xdata())[0]) for line in dashed]
+    assert margins == pytest.approx([-10, -20])
+    marked = [line for line in axes.lines if line.get_marker() not in ("None", "")]
+    at = [
+        (float(np.asarray(line.get_xdata())[0]), float(np.asarray(line.get_ydata())[0]))
+        for line in marked
+    ]
+    differences = [100 * (cell.difference or 0) for cell in summary.cells]
+    assert [x for x, _ in at] == pytest.approx(differences)
+    assert [y for _, y in at] == [0, 1]
+    # One name for all rows of a model.
+    assert legend([axes]) == {"walker"}
+    assert said.count("walker on ") == 2
+    assert behaviour_figures.forest([]) is None
+    twice = behaviour_figures.forest(groups_of(summary) * 2)
+    assert twice is not None
+    rows = {
+        float(np.asarray(line.get_ydata())[0])
+        for line in twice[0].axes[0].lines
+        if line.get_marker() not in ("None", "")
+    }
+    assert rows == {-0.2, 0.2, 0.8, 1.2}
+
+
+def test_shares_of_strategies_are_stacked_to_one(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    plan = make_plan("pool", trials=4)
+    (group,) = groups_of(make_run([(plan, 0.5)]))
+    counts = {1: Counter(serial=3, direct_way=1), 2: Counter(direct_way=4)}
+    behaviour = Behaviour(plan, "session", strategies={"search": counts})
+    lived = behaviour_figures.Lived(0, group, group.cells[0], behaviour, None, [])
+    drawn = behaviour_figures.strategies([lived])
+    assert drawn is not None
+    figure, said = drawn
+    (axes,) = figure.axes
+    bars = {
+        str(container.get_label()): [
+            (bar.get_y(), bar.get_height()) for bar in container
+        ]
+        for container in axes.containers
+    }
+    assert bars == {
+        "direct way": [(0, 0.25), (0, 1)],
+        "serial": [(0.25, 0.75), (1, 0)],
+    }
+    assert "direct_way 62.5 %, serial 37.5 %" in said
+    assert behaviour_figures.strategies([]) is None
+
+
+def test_the_best_of_views_has_a_bar_for_each_protocol(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    cells = [
+        (make_plan(name, view=view), rate)
+        for name, rates in (("pool", (0.3, 0.7)), ("a_maze", (0.5, 0.2)))
+        for view, rate in zip(("ascii_2d", "ascii_3d"), rates, strict=True)
+    ]
+    summary = make_run(cells)
+    drawn = behaviour_figures.best_of_views([summary])
+    assert drawn is not None
+    figure, said = drawn
+    (axes,) = figure.axes
+    (bars,) = [
+        one for one in axes.containers if len(one) == 2 and one.get_label() == "walker"
+    ]
+    rates = {(c.plan.protocol, c.plan.view): c.rate for c in summary.cells}
+    best = [rates["pool", "ascii_3d"], rates["a_maze", "ascii_2d"]]
+    assert [bar.get_height() for bar in bars] == best
+    assert [bar.get_x() + bar.get_width() / 2 for bar in bars] == pytest.approx([0, 1])
+    assert [one.get_text() for one in axes.get_xticklabels()] == ["pool", "a maze"]
+    assert (
+        f"walker {percent(sum(map(float, filter(None, best))) / 2)}, cross-fitted "
+        in said
+    )
+    assert behaviour_figures.best_of_views([]) is None
 
 
 def test_arenas_have_their_holes_and_zones() -> None:
