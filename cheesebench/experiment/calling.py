@@ -268,8 +268,8 @@ class Budget:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the time limit. They are infinite if there is no limit, and 0.0
-        after it.
+        """Seconds until the time limit: infinity if there is none, and 0.0 once it has
+        passed.
         """
         if self._limits.minutes is None:
             return math.inf
@@ -411,8 +411,8 @@ SILENCE = 60.0
 #: without one.
 UNCOUNTED = 10
 UNCOUNTABLE = "the server does not report the tokens of its replies, so no limit can be kept. Use --max-minutes instead"
-#: At most this many of the names that a server gives a model are remembered. A server
-#: with a new name in every reply must not fill the journal.
+#: Maximum number of different names of a model to note from its server's replies. A
+#: server with a new name in every reply must not fill the journal.
 MOST_NAMES = 8
 
 

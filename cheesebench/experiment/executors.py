@@ -168,8 +168,8 @@ class Workplaces:
                 f"The session has no language models, so '{model}' cannot be run."
             )
         worker = ModelWorker(self._language, self._plugins, self._paradigms)
-        # A few more subjects run than calls may be in flight, so that others can call
-        # while one computes.
+        # Run a few more subjects than there may be calls in flight, so that others can
+        # call while one computes.
         limit = int(OVERSUBSCRIPTION * self._language.options.concurrency)
         runs_ahead = self._ahead and self._language.is_free(model)
         queue = scheduler.Queue(limit, runs_ahead=runs_ahead)

@@ -440,8 +440,8 @@ def stop_after_failure(
 
 
 class Question(NamedTuple):
-    """A request to a model before anything runs. If it belongs to the run, ``plan`` is
-    the cell whose first call it is.
+    """A request that is put to a model before anything runs. If it belongs to the run,
+    ``plan`` is the cell whose first call it is.
     """
 
     request: ChatRequest

@@ -576,7 +576,7 @@ class RunLog(recorder.LogWriter):
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open a run for writing, which repairs an interrupted one. ``path`` is the
+        """Open a run for writing. This repairs an interrupted run. ``path`` is the
         run's directory or its file.
         """
         log = cls._open(path, log_file.connect)

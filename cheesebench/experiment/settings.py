@@ -134,8 +134,8 @@ class Given:
     ``--NAME``.
     """
     recorded: Mapping[str, Any] = field(default_factory=dict)
-    """The options in the manifest of the resumed or replayed run. It is empty without
-    such a run.
+    """The options in the manifest of the resumed or replayed run. There are none
+    without such a run.
     """
     origin: str = ""
     """The option that names the resumed or replayed run, as it was given."""
@@ -307,7 +307,7 @@ class CellSettings:
     language: Mapping[str, LanguageModel]
     """The language models, by name."""
     selection: cells.Selection
-    """The protocols."""
+    """Which protocols the run has."""
     views: tuple[str, ...]
     controls: tuple[str, ...]
     study: Study | None

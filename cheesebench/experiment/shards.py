@@ -388,5 +388,5 @@ def _copy_calls(
                 "SELECT text FROM texts WHERE digest = ?", (digest,)
             )
         if known[digest] != text:
-            raise ValueError("two system prompts have the same name")
+            raise ValueError("two system prompts have the same digest")
         connection.execute(INSERT_CALL, row)

@@ -321,8 +321,8 @@ def _kept(values: Mapping[str, Value]) -> dict[str, Value]:
     }
 
 
-#: After this many empty replies in a row, the server counts as broken. Fewer count as
-#: silence of the model.
+#: After this many empty replies in a row, the server counts as broken. Fewer empty
+#: replies count as the model's own behaviour.
 EMPTY_IN_A_ROW = 10
 #: Maximum number of calls in a row that an agent may make before it acts.
 ASKS_IN_A_ROW = 20

@@ -149,8 +149,8 @@ class Serving:
     the handler.
     """
     explains: bool = True
-    """Whether visitors see internal errors; otherwise only the
-    server's terminal does.
+    """Whether visitors see internal errors. Otherwise only the server's terminal shows
+    them.
     """
     port: int = 0
     patience: float = PATIENCE

@@ -327,7 +327,9 @@ class Participant:
 
     @property
     def place(self) -> str:
-        """Which trial of how many this is, in words. It is empty at the end."""
+        """The number of this trial, and of the task if there are several, in words. It
+        is empty at the end.
+        """
         if self._trial is None:
             return ""
         trial = (

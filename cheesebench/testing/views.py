@@ -130,7 +130,7 @@ def _declaration(view: interfaces.View) -> None:
 
 @RULES.rule("pure")
 def _pure(view: interfaces.View) -> None:
-    """An observation depends only on the arguments, because it is drawn once and
+    """An observation must depend only on the arguments, because it is drawn once and
     cached.
     """
     for scene in _scenes():
