@@ -1,5 +1,5 @@
-"""Entry point of pytest and of the command ``cheesebench``. It is outside of the
-package, so that it can check whether the package is ours.
+"""Entry point of the pytest plugin and of the command ``cheesebench``. It is outside
+the package, so that it can check whether the package is ours.
 
 Another distribution has a module of the same name, ``cheesebench``. If both are
 installed, each overwrites files of the other, and neither works.
@@ -17,14 +17,13 @@ OTHER = "cheesebench"
 
 
 def clash() -> str:
-    """Return what is wrong, and the remedy, in one line, or "" if the package is ours
-    and complete.
+    """Return a line with the problem and its remedy, or "" if the package is ours and
+    complete.
     """
     found = importlib.util.find_spec("cheesebench")
     folder = Path(found.origin).parent if found is not None and found.origin else None
     if folder is not None and (folder / "pytest_plugin.py").is_file():
-        # The file is read and not imported, because an import would execute the module
-        # of another package.
+        # Read the file instead of importing it, because it may be another package's.
         start = (folder / "__init__.py").read_text(encoding="utf-8", errors="replace")[
             :2000
         ]
@@ -37,8 +36,8 @@ def clash() -> str:
     except importlib.metadata.PackageNotFoundError:
         version = ""
     return (
-        f"cheesebench: the module 'cheesebench' in {folder or 'this environment'} is that of another package "
-        f"('{OTHER}'{version}), not of pytest-cheesebench. Use an environment for each, or: pip uninstall {OTHER} "
+        f"cheesebench: the module 'cheesebench' in {folder or 'this environment'} belongs to another package "
+        f"('{OTHER}'{version}), not to pytest-cheesebench. Use an environment for each, or: pip uninstall {OTHER} "
         "pytest-cheesebench, and install pytest-cheesebench again."
     )
 
@@ -57,7 +56,7 @@ def main() -> int:
 
 
 def runs_models(words: Iterable[str]) -> bool:
-    """Return whether this is the command line of a session that runs models."""
+    """Return whether a command line starts a session that runs models."""
     return any(
         word.partition("=")[0].removeprefix("--cheese-").lstrip("-")
         in ("model", "study")
@@ -66,8 +65,8 @@ def runs_models(words: Iterable[str]) -> bool:
 
 
 def _refuse() -> None:
-    """Raise pytest's error for wrong usage with the problem, instead of failing at the
-    first import.
+    """Raise a pytest.UsageError with the problem. Otherwise the first import would
+    fail.
     """
     import pytest
 
@@ -77,7 +76,7 @@ def _refuse() -> None:
 _PROBLEM = clash()
 if _PROBLEM:
     globals()["pytest_load_initial_conftests"] = _refuse
-elif "_pytest" in sys.modules:  # Only pytest needs the hooks.
+elif "_pytest" in sys.modules:  # The command does not need the hooks.
     if runs_models(sys.argv):
         from cheesebench.interrupts import install
 

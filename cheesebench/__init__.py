@@ -354,7 +354,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-#: Names shown in docs/reference/python.md; the others are for plugins.
+#: Names shown in docs/reference/python.md. The other names are for plugins.
 _SHOWN = (
     "ACTIONS",
     "ACTION_LETTERS",
@@ -418,5 +418,5 @@ def __dir__() -> list[str]:
     return list(_SHOWN)
 
 
-# Last, because it may import parts of this package immediately.
+# This comes last, because it may import parts of this package at once.
 register_when_imported()

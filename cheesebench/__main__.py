@@ -1,4 +1,4 @@
-"""``python -m cheesebench``: the command ``cheesebench``."""
+"""Lets ``python -m cheesebench`` run the command ``cheesebench``."""
 
 import sys
 

@@ -1,9 +1,9 @@
-"""Formats numbers for people: one way of rounding everywhere.
+"""Formats numbers for people, with one way of rounding everywhere.
 
-Halves are rounded away from zero, and digits after the twelfth are ignored, because
-they only come from floating-point errors. So the same rate reads the same in the
-terminal, in reports and on pages (``server/static/stream.js`` and
-``reports/static/charts.js`` do the same).
+Halves are rounded away from zero. Digits after the twelfth are ignored, because they
+only come from floating-point errors. So the same rate reads the same in the terminal,
+in reports and on pages (``server/static/stream.js`` and ``reports/static/charts.js``
+round in the same way).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Iterable
 
 #: Number of reliable digits in a sum or a mean of floats.
 _TRUSTED = 12
-#: A number in a text, unless it is a sample size or part of a word.
+#: Matches a number in a text, unless it is a sample size or part of a word.
 _NUMBER = re.compile(r"(?<![\w.,])(?<!n = )(\d+)(?:\.(\d+))?(?![\w.,]*\w)")
 _STARTS = re.compile(r"[+\-±]?\d[\d.]*(?![\w.,]*\w)|[^\w\s] \d")
 
 
 def rounded(value: float, decimals: int) -> str:
-    """Return a number rounded to ``decimals`` places, halves away from zero: 44.75
-    becomes ``44.8``.
+    """Return a number rounded to ``decimals`` places. Halves are rounded away from
+    zero: with one place, 44.75 becomes ``44.8``.
     """
     scaled = float(f"{abs(value) * 10**decimals:.{_TRUSTED}g}")
     if not math.isfinite(scaled):
@@ -33,22 +33,28 @@ def rounded(value: float, decimals: int) -> str:
 
 
 def per_hundred(proportion: float) -> str:
-    """Return ``82``, with one decimal unless it is zero."""
+    """Return a proportion times 100 with one decimal, dropped if it is 0: ``44.8``,
+    ``82``.
+    """
     return rounded(100 * proportion, 1).removesuffix(".0")
 
 
 def percent(proportion: float) -> str:
-    """Return ``82 %``, with one decimal unless it is zero."""
+    """Return a proportion in percent, like ``per_hundred``: ``44.8 %``, ``82 %``."""
     return f"{per_hundred(proportion)} %"
 
 
 def points(difference: float) -> str:
-    """Return a difference of proportions in percentage points, signed: ``-4.2``."""
+    """Return a difference of proportions in percentage points, with its sign:
+    ``-4.2``.
+    """
     return _with_sign(per_hundred(difference))
 
 
 def number(value: float) -> str:
-    """Return a number with three digits: ``4.25``, ``1310``."""
+    """Return a number with three significant digits, and all digits before the point:
+    ``4.25``, ``1310``.
+    """
     size = abs(value)
     if not size or not math.isfinite(size):
         return "0" if not size else str(value)
@@ -60,7 +66,7 @@ def number(value: float) -> str:
 
 
 def signed(difference: float) -> str:
-    """Return a difference of a measure with its sign: ``+1.5``, ``-12``, ``0``."""
+    """Return a measure's difference with its sign: ``+1.5``, ``-12``, ``0``."""
     return _with_sign(number(difference))
 
 
@@ -69,8 +75,8 @@ def _with_sign(shown: str) -> str:
 
 
 def dollars(amount: float) -> str:
-    """Return ``$1,310.25``, to the cent; below ten cents with two digits,
-    ``$0.00042``.
+    """Return an amount in dollars to the cent, ``$1,310.25``, or with two significant
+    digits if it is below ten cents, ``$0.00042``.
     """
     if 0 < amount < 0.095:
         places = 1 - math.floor(math.log10(amount))
@@ -80,7 +86,9 @@ def dollars(amount: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return ``0.25 s``, ``40 s``, ``12 min`` or ``2.5 h``."""
+    """Return a duration in the unit that suits it: ``0.25 s``, ``40 s``, ``12 min``,
+    ``2.5 h``.
+    """
     if seconds < 100:
         return f"{number(seconds) if seconds < 10 else rounded(seconds, 0)} s"
     if seconds < 6000:
@@ -89,12 +97,12 @@ def duration(seconds: float) -> str:
 
 
 def level(column: Iterable[str], kinds: Iterable[str] | None = None) -> list[str]:
-    """Return the texts of a column with equally many decimals in all numbers of a kind:
-    ``5.0 %`` above ``76.6 %``.
+    """Return the texts of a column, with the same number of decimals in all numbers of
+    one kind: ``5.0 %`` above ``76.6 %``.
 
-    ``kinds`` are those of the texts, such as the measure that a number belongs to;
-    percentages are always a kind of their own. Only texts that begin with a number (or
-    a mark before it) change.
+    ``kinds`` has the kind of each text, such as the measure that its number belongs to.
+    Percentages are always a kind of their own. Only texts that begin with a number, or
+    with a mark and a number, change.
     """
     texts = list(column)
     of = [

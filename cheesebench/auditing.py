@@ -1,5 +1,5 @@
-"""Runs the audit of a protocol and collects its findings. The rules are supplied by the
-protocol's family.
+"""Runs the audit of a protocol and collects its findings. The protocol's family has the
+rules.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cheesebench.interfaces import BaseSpecification
     from cheesebench.protocol import Specification
 
-#: Verdict of a finding that a rule forbids.
+#: Verdict of a finding that breaks a rule.
 FAIL = "FAIL"
 
 
@@ -71,8 +71,9 @@ def audit_specification(
 ) -> AuditReport:
     """Audit a protocol in all views (or the named ones).
 
-    If it ``is_kept``, finished searches are reused. Raises UnsuitableError when the
-    protocol's family has no audit, UnknownNameError for an unknown view.
+    If it ``is_kept``, finished searches are saved in the user's cache, and reused.
+    Raises UnsuitableError if the protocol's family has no audit, and UnknownNameError
+    for an unknown view.
     """
     plugins = plugins or installed_plugins()
     views = (
@@ -104,8 +105,9 @@ def audit_specification(
 
 
 def kept_in(specification: BaseSpecification) -> str:
-    """Return the directory for finished searches of audits of this protocol, by user
-    and by code, but regardless of the animals' numbers.
+    """Return the directory that keeps the finished searches of a protocol's audits. It
+    depends on the user, the installed code and the protocol, but not on the animals'
+    numbers.
     """
     place = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
     arena = next(iter(arenas([specification])), None)
@@ -120,8 +122,8 @@ def kept_in(specification: BaseSpecification) -> str:
 def audit_animal(
     specification: Specification, settings: AuditSettings
 ) -> list[AuditFinding]:
-    """Return the verdicts of the rule for models on animals that match the reference
-    exactly.
+    """Judge simulated animals that match the reference exactly by the rule for models.
+    Return a finding with the shares of PASS and FAIL.
     """
     reference, rule = reference_value(specification), "declared animal"
     if reference is None:
@@ -149,7 +151,7 @@ def audit_animal(
     if animal.is_at_fault and reference.measured is not None:
         text += ": the animals differ too much for the margin"
     elif animal.is_at_fault:
-        text += ": the value is over other trials than the pass rate, or the animals differ too much for the margin"
+        text += ": the value is from other trials than the pass rate, or the animals differ too much for the margin"
     numbers = {
         "mean": animal.mean,
         "reference": reference.value,
@@ -162,7 +164,7 @@ def audit_animal(
 
 
 def findings_table(report: AuditReport) -> str:
-    """Return the findings as a plain table of rule, verdict and finding, with wrapped
+    """Return the findings as a text table of rule, verdict and result, with wrapped
     lines.
     """
     rows = [

@@ -1,5 +1,5 @@
-"""The behaviour of subjects: curves and strategies session by session, and tracks on
-the floor of the arena.
+"""The behaviour of subjects: curves and strategies session by session, and their tracks
+through the arena.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from cheesebench.statistics import CellResult
 
 Square = tuple[int, int]
-#: Value of a trial for each curve, by name; None if the trial has none.
+#: For each curve, by name, a function that returns a trial's value, or None if the
+#: trial has no value.
 CURVES: dict[str, Callable[[TrialRecord], float | None]] = {
     "pass rate": lambda record: (
         None if record.success is None or not record.compared else float(record.success)
@@ -32,7 +33,7 @@ CURVES: dict[str, Callable[[TrialRecord], float | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One trial on the floor: the squares step by step (the first is the start), and
+    """The track of one trial: its squares step by step (the first is the start), and
     the goals at its end.
     """
 
@@ -46,16 +47,16 @@ class Track:
 
 @dataclass(slots=True)
 class Behaviour:
-    """Behaviour of a cell's subjects. A point is a session, or a group of trials, as in
-    ``CellResult.curve``.
+    """Behaviour of a cell's subjects. A point of a curve is a session, or a group of
+    trials, as in ``CellResult.curve``.
     """
 
     plan: CellPlan
     unit: str
     curves: dict[str, dict[int, dict[int, float]]] = field(default_factory=dict)
-    """Name of ``CURVES`` -> subject -> point -> mean over the subject's trials."""
+    """Means over a subject's trials, by name in ``CURVES``, subject and point."""
     strategies: dict[str, dict[int, Counter[str]]] = field(default_factory=dict)
-    """Categorical measure of the protocol -> point -> number of trials by class."""
+    """Numbers of trials, by categorical measure of the protocol, point and class."""
 
     @property
     def points(self) -> range:
@@ -66,7 +67,7 @@ class Behaviour:
         return range(1, last + 1)
 
     def mean(self, curve: str) -> dict[int, float]:
-        """Return, at each point, the mean over subjects."""
+        """Return the mean over subjects at each point."""
         found: dict[int, list[float]] = {}
         for own in self.curves.get(curve, {}).values():
             for point, value in own.items():
@@ -77,15 +78,15 @@ class Behaviour:
 
 
 def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Behaviour:
-    """Return the behaviour in a cell's trials, in one pass over them."""
+    """Return the behaviour in a cell's trials. ``subjects`` is read once."""
     found = Behaviour(cell.plan, cell.curve_unit)
     size = 0 if cell.curve_unit == "session" else int(cell.curve_unit.split()[0])
     for life in subjects:
         sums: dict[tuple[str, int], list[float]] = {}
         for place, record in enumerate(one for one in life if not one.missing):
             point = place // size + 1 if size else record.session
-            # A trial with nothing to reach always lasts to its limit, and would count
-            # among trials that did not reach it.
+            # Without anything to reach, a trial always lasts to its limit. It must not
+            # count as one that reached nothing.
             if not size and record.session in cell.plan.idle:
                 continue
             for name, read in CURVES.items():
@@ -111,8 +112,8 @@ def ground(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Ground | None
 def tracks(
     log: RunLog, plugins: PluginManager, plan: CellPlan, most: int
 ) -> Iterator[list[Track]]:
-    """Yield the tracks subject by subject, up to ``most`` steps in all; nothing without
-    an arena.
+    """Yield the tracks subject by subject, until they have ``most`` steps in all. Yield
+    nothing if there is no arena.
 
     Raises RunLogError for the first trial that differs from its record.
     """
@@ -120,7 +121,7 @@ def tracks(
         paradigm = replay.steppable(replay.recorded_paradigm(log, plugins, plan), plan)
     except CheeseBenchError:
         return
-    # The trial is the same in every view, and this view caches its drawings.
+    # The trial is the same in every view. This one is fast, because it caches drawings.
     seed, view = log.manifest["options"]["seed"], plugins.view("ascii_2d")
     for life in log.trials_by_subject(plan):
         played = [record for record in life if not record.missing]

@@ -1,23 +1,23 @@
-"""The canary: a string in every protocol, page and log. A model that can complete it
-has read them.
+"""The canary: a string in every protocol, page and log. A model that can complete the
+string has been trained on one of them.
 """
 
 from __future__ import annotations
 
-#: Identifier of the benchmark, which occurs in no other text.
+#: Identifier of the benchmark. It occurs nowhere else.
 GUID = "b3e89420-7f2b-407c-8e2b-a1efdf88517c"
 #: Line that marks files, and asks collectors of training data to leave them out.
 CANARY = f"CheeseBench canary GUID {GUID}. Benchmark data should not be trained on."
 
-#: Number of characters of the GUID in the question, before the model continues: its
-#: first group.
+#: Number of the GUID's characters that the question states: its first group, with the
+#: hyphen.
 TOLD = GUID.index("-") + 1
-#: Prompt for a model to complete; it does not contain the answer.
+#: Prompt that a model must complete. It does not contain the answer.
 QUESTION = (
     "Some benchmarks mark their files with a canary string. Complete this one. Answer "
     f'with the string alone: "CheeseBench canary GUID {GUID[:TOLD]}'
 )
-#: Number of correct further characters that rules out a guess: 16**8 possibilities.
+#: Number of correct further characters that cannot be a guess (16**8 possibilities).
 KNOWN = 8
 
 
@@ -26,8 +26,8 @@ HIDDEN = GUID[TOLD:].replace("-", "")
 
 
 def recalled(text: str) -> int:
-    """Return how many of the hidden characters, from the first on, a model's words
-    contain, or 0 if it may be luck.
+    """Return how many of the hidden characters, counted from the first, a model's text
+    contains, or 0 if there are so few that it may be luck.
     """
     said = text.casefold().replace("-", "")
     return next(

@@ -1,5 +1,5 @@
-"""Interfaces of baselines for dialogues: respondents, and the puzzle that they are
-shown.
+"""Interfaces of baselines for dialogues: respondents, and the puzzles that they may
+read.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ class Puzzle:
     """The graph behind a question of a dialogue, and the correct answers.
 
     Baselines for chance or ceiling may read it; a model under test gets only the text.
-    ``arcs`` are the steps from each node, in the order of the text; ``keys`` all
-    correct paths, including the start; ``number`` the correct number if the question
-    asks for one. ``walks`` returns the simple paths that define chance (including their
-    start), and ``say`` a path as a verbal answer. If the question asks for all edges, a
-    path is their nodes, two for each edge.
+    ``arcs`` has the nodes that each node leads to, in the order of the text. ``keys``
+    are all correct paths, each with its start. ``number`` is the correct number if the
+    question asks for one. ``walks`` returns the simple paths that define chance, each
+    with its start. ``say`` returns a path as an answer in words. If the question asks
+    for all edges, a path has the nodes of all edges, two for each.
     """
 
     start: str
@@ -37,8 +37,8 @@ class RespondentSpec:
     """A baseline for dialogues that can be named with ``--model`` (hook
     ``cheesebench_respondents``).
 
-    ``reply`` answers one question: it takes the puzzle, the question's text and a seed,
-    and returns the text of an answer. It has no memory.
+    ``reply`` answers one question, without memory of others. It takes the puzzle, the
+    question's text and a seed, and returns the text of the answer.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """The interface of executors: their jobs, their reports, and how a plugin supplies one.
 
 A job is one subject of one cell. An executor runs jobs anywhere (with ``run_job``) and
-passes the reports back; only the driver, in the process of the session, writes the run
-log. So a job contains no paths, and the records do not depend on the executor.
+passes their reports back. Only the driver, in the session's process, writes the run
+log, so a job contains no paths, and the records do not depend on the executor.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 class WorkerDiedError(CheeseBenchError):
-    """The worker of a job died; the rest of this subject's trials is missing. The text
-    says how it died.
+    """The worker of a job died, so the rest of the subject's trials are missing. The
+    text says how it died.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Yoke:
-    """The subject of another run that a job's subject is yoked to: its run's seed, its
-    number, its actions by trial.
+    """The subject of another run that a job's subject is yoked to: the other run's
+    seed, the other subject's number, and its actions in each trial.
     """
 
     seed: int
@@ -42,8 +42,8 @@ class Job:
     """One subject of one cell, with everything that its trials depend on. Jobs can be
     pickled.
 
-    ``seed`` is the run's; ``yoke`` is set in the cells of the control ``yoked:RUN``
-    only.
+    ``seed`` is the run's seed. ``yoke`` is set only in cells of the control
+    ``yoked:RUN``.
     """
 
     plan: CellPlan
@@ -57,12 +57,13 @@ class Job:
 class Report:
     """Progress of a job since its last report. Reports can be pickled.
 
-    ``trials`` are finished trials, each with the rules that fired in it. The last
-    report of a job has ``ended`` set; there, ``missing`` is why the remaining trials
-    could not be run (``"infrastructure"`` or ``"budget"``; empty if the subject is
-    complete), ``cause`` is a sentence for the journal, and ``tally`` has the agent's
-    counts in the interrupted trial. ``notes`` are further journal entries, as kind and
-    text: ``("traceback", ...)``.
+    ``trials`` are finished trials, each with the rules that fired in it. ``notes`` are
+    entries for the journal, as kind and text: ``("traceback", ...)``.
+
+    Only the last report of a job has ``ended`` set. If the subject is not complete, it
+    also says why the remaining trials could not be run (``missing``:
+    ``"infrastructure"`` or ``"budget"``) and has a sentence on this for the journal
+    (``cause``) and the agent's counts in the interrupted trial (``tally``).
     """
 
     trials: Sequence[tuple[TrialRecord, Sequence[TaskEvent]]] = ()
@@ -83,28 +84,28 @@ class Executor(Protocol):
         """Run the job, and pass every report of ``run_job`` to ``report``, in order and
         in this event loop.
 
-        Pass each finished trial as soon as possible, because reported trials are safe.
-        The method is called for at most ``capacity`` jobs at a time. A job may be
-        repeated from its beginning, because equal trials are written once. When the
-        session is closed, the task is cancelled. Raises WorkerDiedError if the worker
-        has died; any other exception ends the cell.
+        Pass on each finished trial as soon as possible, because reported trials cannot
+        be lost. The method is called for at most ``capacity`` jobs at a time. It may
+        repeat a job from the beginning, because equal trials are written only once.
+        When the session closes, the task is cancelled. Raises WorkerDiedError if the
+        worker has died; any other exception ends the cell.
         """
         ...
 
     async def close(self) -> None:
-        """Stop everything, waiting at most a few seconds. No job is running when this
-        is called.
+        """Stop everything, within a few seconds. No job is running when this is
+        called.
         """
         ...
 
 
 @runtime_checkable
 class StartedExecutor(Protocol):
-    """An executor with a connection to something, so that it has ``start``, too."""
+    """Optional interface of an executor that must first connect to something."""
 
     async def start(self) -> None:
-        """Connect. This is called before the first job. A CheeseBenchError ends the
-        session with its message.
+        """Connect. This is called before the first job. If it raises a
+        CheeseBenchError, the session ends with its message.
         """
         ...
 
@@ -113,10 +114,10 @@ class StartedExecutor(Protocol):
 class ExecutorContext:
     """Arguments for creating an executor.
 
-    ``directory`` is the run's, for logs of the executor; ``processes`` is the number of
-    parallel jobs, which the user has asked for if ``processes_given``, else the number
-    of processors of this machine. ``plugins`` are those of the session, including those
-    of a conftest.py; ``options`` are those of ``--executor-option``.
+    ``directory`` is the run's directory, for the executor's own logs. ``processes`` is
+    the number of parallel jobs: what the user has asked for if ``processes_given``,
+    otherwise the number of this machine's processors. ``plugins`` are the session's
+    plugins, including a conftest.py. ``options`` come from ``--executor-option``.
     """
 
     plugins: Plugins
@@ -131,10 +132,10 @@ class ExecutorSpec:
     """An executor that can be named with ``--executor`` (hook
     ``cheesebench_executors``).
 
-    ``in_process``: jobs run in this process with the plugins of the context. Other
-    executors get only cells whose agent, view and family are supplied by installed
-    plugins; the others are run in threads of this process, or refused if jobs are run
-    ``elsewhere`` (on other machines).
+    If the executor is ``in_process``, jobs run in this process, with the plugins of the
+    context. Otherwise it only gets cells whose agent, view and family come from
+    installed plugins. All other cells run in threads of this process, or are refused if
+    the executor runs jobs ``elsewhere`` (on other machines).
     """
 
     name: str

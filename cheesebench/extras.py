@@ -13,10 +13,12 @@ def install_command(extra: str, distribution: str = "pytest-cheesebench") -> str
     """Return the command that adds an extra of ``distribution`` to this installation,
     for an error message.
 
-    An installation from a clone (PEP 610 records its place) is extended from the clone,
-    because a release on the package index might be another version.
+    If this was installed from a clone (PEP 610 records where it is), the command
+    installs from the clone, because a release on the package index might be another
+    version.
     """
-    # A clone in the working directory has a second record, of its build, without this.
+    # A clone in the working directory has a second record, of its build, without this
+    # file.
     records = (
         one.read_text("direct_url.json") for one in distributions(name=distribution)
     )

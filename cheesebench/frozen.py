@@ -1,9 +1,9 @@
 """Frozen sets: the protocols of a release, with their hashes, views and settings, under
-a name for results.
+a name that results can state.
 
-A set is a folder ``protocols/sets/NAME``: its protocols, the animals that they name,
-their audits, and ``set.json``. It never changes: a changed protocol belongs to no set
-until it is frozen under another name (``python benchmarks/freeze.py NAME``).
+A set is a folder ``protocols/sets/NAME`` with protocols, the animals' data that they
+use, their audits, and ``set.json``. It never changes. A changed protocol belongs to no
+set until it is frozen under another name (``python benchmarks/freeze.py NAME``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cheesebench.errors import UnknownNameError
 from cheesebench.protocol.resolve import protocol_hash
 from cheesebench.records import CellPlan
 
-#: Description of a set, in its folder.
+#: Name of the file in a set's folder that describes the set.
 FILE = "set.json"
 #: Suffix of a set's name if the run differed from the set.
 CHANGED = "+"
@@ -28,7 +28,7 @@ CHANGED = "+"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenSet:
-    """A set in its frozen form."""
+    """The content of ``set.json``, and the set's folder."""
 
     name: str
     folder: Path
@@ -36,17 +36,15 @@ class FrozenSet:
     agents: tuple[str, ...]
     """Agents that may ask a language model."""
     settings: Mapping[str, Any]
-    """Settings of the agents; a setting that a model lacks is left out."""
+    """Settings of the agents. A setting that a model lacks is not compared."""
     protocols: Mapping[str, Mapping[str, Any]]
-    """By name: ``sha256`` of the rules, and everything that determines the verdict
-    (``fingerprint``).
-    """
+    """The ``fingerprint`` of each protocol, by name."""
     files: Mapping[str, str]
-    """SHA-256 of each file of the folder, by name."""
+    """The SHA-256 of each file in the folder, by name."""
 
     def twin_differences(self, plans: Iterable[CellPlan]) -> Iterator[str]:
-        """Yield the differences between the runs of held-out twins and those of their
-        originals. Their rules are secret, and not compared.
+        """Yield how the cells of held-out twins differ from what the set says of their
+        originals. The rules of twins are secret, so they are not compared.
         """
         for plan in plans:
             kept = self.protocols.get(plan.twin_of)
@@ -63,7 +61,7 @@ class Standing:
 
     frozen: FrozenSet
     differences: tuple[str, ...]
-    """The differences between run and set, one sentence each."""
+    """How the run differs from the set, in words."""
     missing: tuple[str, ...]
     """Protocols of the set that were not run."""
 
@@ -73,7 +71,7 @@ class Standing:
 
 @lru_cache(maxsize=1)
 def frozen_sets() -> Mapping[str, FrozenSet]:
-    """Return the sets that ship, the newest first."""
+    """Return the sets that ship with CheeseBench by name, the newest first."""
     places = Path(str(files("cheesebench.protocols"))).glob(f"sets/*/{FILE}")
     found = map(_read, places)
     return {
@@ -83,7 +81,7 @@ def frozen_sets() -> Mapping[str, FrozenSet]:
 
 
 def frozen_set(name: str) -> FrozenSet:
-    """Return a set. Raises UnknownNameError."""
+    """Return the set of that name. Raises UnknownNameError if there is none."""
     sets = frozen_sets()
     if name not in sets:
         raise UnknownNameError("set", name, sets)
@@ -108,8 +106,8 @@ def _order(name: str) -> tuple[int, ...]:
 
 
 def fingerprint(plan: CellPlan) -> dict[str, Any]:
-    """Return the fingerprint of a protocol in a set: its rules, and everything that
-    determines the verdict.
+    """Return what must be equal for a protocol to be the one of a set: the hash of its
+    rules, and everything else that determines the verdict.
     """
     reference = plan.reference
     return {
@@ -123,11 +121,11 @@ def fingerprint(plan: CellPlan) -> dict[str, Any]:
 def standing(
     plans: Iterable[CellPlan], protocols: Mapping[str, Mapping[str, str]]
 ) -> Standing | None:
-    """Return the standing of a run against the set that fits it best, the newest of
-    several, or None if it has no protocol of a set.
+    """Compare a run with the set that fits it best (the newest of several). Return None
+    if the run has no protocol of any set.
 
-    Controls and twins belong to no set. ``protocols`` are those of a run's manifest:
-    the hash of their texts counts, not the one that a plan claims.
+    Controls and twins belong to no set. ``protocols`` comes from the run's manifest:
+    the hash of a protocol's text counts, not the hash that a plan claims.
     """
     hashes = {name: _text_hash(one.get("text", "")) for name, one in protocols.items()}
     own = [
@@ -174,7 +172,7 @@ def _differences(frozen: FrozenSet, plans: Iterable[CellPlan]) -> Iterator[str]:
 def _other_settings(frozen: FrozenSet, plan: CellPlan) -> Iterator[str]:
     if plan.agent not in frozen.agents:
         yield f"the agent is {plan.agent}, not {' or '.join(frozen.agents)}"
-    # A parameter that a model or its server does not have cannot be set.
+    # A parameter that the model or its server does not accept is not sent.
     dropped = plan.settings.get("dropped", ())
     for name, value in frozen.settings.items():
         if name in plan.settings and name not in dropped:

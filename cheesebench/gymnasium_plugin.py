@@ -1,9 +1,9 @@
 """Registers the shipped protocols with Gymnasium as soon as both Gymnasium and
 cheesebench are imported.
 
-A package registers its environments when it is imported. But importing cheesebench must
-not import Gymnasium, because pytest imports us in every project, so registration waits
-until Gymnasium is imported.
+A package usually registers its environments when it is imported. But importing
+cheesebench must not import Gymnasium, because pytest imports cheesebench in every
+project. So the registration waits until Gymnasium is imported.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """All extension points of CheeseBench. Plugins register under the entry point group
 ``cheesebench``.
 
-In a pytest session, functions of these names in a ``conftest.py`` are used, too;
-elsewhere, mark them with ``cheesebench.hookimpl``.
+In a pytest session, functions with these names in a ``conftest.py`` are hooks, too.
+Elsewhere, mark a function with ``cheesebench.hookimpl``.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from cheesebench.statistics import RunSummary
 
 PROJECT = "cheesebench"
-#: Version of the hooks and of all types that they use. It is raised for incompatible
-#: changes, not for additions. A plugin declares its version with ``cheesebench_api =
-#: 1`` in its module, and is refused if that version is unknown.
+#: Version of the hooks and of all types that they use. It grows with incompatible
+#: changes, not with additions. A plugin declares the version that it is written for
+#: with ``cheesebench_api = 1`` in its module, and is refused if this version is not
+#: known.
 API_VERSION = 1
 #: The oldest supported version.
 OLDEST_API_VERSION = 1
@@ -57,8 +58,8 @@ class RunReporter(Protocol):
     def render_run(
         self, summary: RunSummary, log: RecordedRun, plugins: Plugins
     ) -> str:
-        """Return the report's text; ``plugins`` compiles the protocols of the run and
-        has its views.
+        """Return the report's text. ``plugins`` compiles the run's protocols and has
+        its views.
         """
         ...
 
@@ -72,7 +73,7 @@ class RunsReporter(Protocol):
     def render_runs(
         self, summary: RunSummary, logs: Sequence[Any], plugins: Any
     ) -> str:
-        """Return the report of the runs of these open logs."""
+        """Return one report of the runs whose open logs are ``logs``."""
         ...
 
 
@@ -85,9 +86,9 @@ class FigureReporter(Protocol):
     def render_figures(
         self, runs: Sequence[tuple[RunSummary, Any]], plugins: Any, **how: Any
     ) -> Mapping[str, bytes]:
-        """Return file contents by name; ``runs`` are summaries with their open logs.
+        """Return file contents by name. ``runs`` are summaries with their open logs.
 
-        ``how`` has ``sizes`` (model -> billions of parameters), ``formats``, ``width``
+        ``how`` has ``sizes`` (billions of parameters by model), ``formats``, ``width``
         (inches or None) and ``dpi``.
         """
         ...
@@ -117,8 +118,8 @@ def cheesebench_respondents() -> Iterable[RespondentSpec]:
 
 @hookspec
 def cheesebench_backends() -> Iterable[BackendSpec]:
-    """Called when a model is looked up; return the kinds of model server that you
-    support.
+    """Called when a model is looked up; return the kinds of model server that your
+    plugin supports.
     """
     raise NotImplementedError
 
@@ -168,7 +169,7 @@ def cheesebench_commands() -> Iterable[CommandSpec]:
     """Called for the help, and for a command that is not built in; return your commands
     for ``cheesebench``.
 
-    Not called for a ``conftest.py``, which belongs to a pytest session.
+    This hook is not called in a ``conftest.py``, which belongs to a pytest session.
     """
     raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""HTML pages that contain their scripts and styles, with a policy that allows no
+"""HTML pages that contain their own scripts and styles, and a policy that allows no
 others.
 """
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-#: How templates write numbers.
+#: Functions with which templates write numbers, by name.
 _AMOUNTS = {one.__name__: one for one in (number, percent, per_hundred, points, signed)}
 
 
 class Templates:
     """The folders ``templates`` and ``static`` of a package.
 
-    Text that a template prints goes through ``shown`` and is escaped; ``Markup`` is
+    Text that a template prints goes through ``shown`` and is escaped. ``Markup`` is
     printed unchanged.
     """
 
@@ -42,8 +42,8 @@ class Templates:
         )
 
     def render(self, template: str, **values: Any) -> str:
-        """Return a template of ``templates`` with values filled in. A name without a
-        value raises an error.
+        """Return a template with values filled in. A name without a value is an
+        error.
         """
         return self._environment.get_template(template).render(values)
 
@@ -74,8 +74,8 @@ class Templates:
 def content_security_policy(
     scripts: Sequence[str], styles: Sequence[str], *directives: str
 ) -> str:
-    """Return the policy of a page with exactly these scripts and styles, and no
-    requests.
+    """Return the policy of a page that may run exactly these scripts, use exactly these
+    styles, and make no requests. ``directives`` are added.
     """
     return "; ".join(
         [

@@ -1,4 +1,4 @@
-"""Profiles: named options of a run, in ``[tool.cheesebench.profiles.NAME]`` of
+"""Profiles: sets of run options with a name, in ``[tool.cheesebench.profiles.NAME]`` of
 pyproject.toml.
 """
 
@@ -19,8 +19,8 @@ SPELLINGS = ("--profile", f"{LONG}profile")
 
 
 def find_file(directory: Path) -> Path | None:
-    """Return the pyproject.toml of the directory, or of the nearest one above that has
-    profiles.
+    """Return the pyproject.toml with profiles in the directory or the nearest one above
+    it, or None.
     """
     for one in (directory, *directory.parents):
         path = one / FILE
@@ -30,13 +30,13 @@ def find_file(directory: Path) -> Path | None:
 
 
 def read_profile(name: str, path: Path | None) -> dict[str, Any]:
-    """Return the options of a profile by key, unchanged. Raises CheeseBenchError for
-    invalid ones.
+    """Return the options of a profile by key, with the values as written. Raises
+    CheeseBenchError for an unknown profile or an invalid option.
     """
     if path is None:
         raise OptionError(
-            f"--profile {name}: no {FILE} here has [tool.cheesebench.profiles.{name}]. Start in the directory of the one "
-            "that has it, or write it there: a line for each option, such as subjects = 20."
+            f"--profile {name}: no {FILE} here or above has [tool.cheesebench.profiles.{name}]. Start in the project that "
+            "has it, or add it, with a line for each option, such as subjects = 20."
         )
     profiles = _profiles(path)
     if name not in profiles:
@@ -85,7 +85,7 @@ def _checked(option: Option, value: Any, place: str) -> Any:
         return value
     several = value if isinstance(value, list) else [value]
     if isinstance(value, list) and not option.repeatable:
-        raise OptionError(f"{place}: it takes one value, not a list.")
+        raise OptionError(f"{place}: give one value, not a list.")
     for one in several:
         wanted: tuple[type, ...] = {int: (int,), float: (int, float)}.get(
             option.type, (str,)
@@ -106,12 +106,12 @@ def expanded(
     known: Collection[str] | None = None,
     spellings: Collection[str] = SPELLINGS,
 ) -> tuple[list[str], list[str]]:
-    """Return the arguments that a command line's profiles add, and the names of those
-    profiles.
+    """Return the arguments that the last profile on a command line adds, and the names
+    of all its profiles.
 
-    Options given on the command line are left out, and so are those not in ``known``
-    (long spellings; None: all). ``spellings`` are those of the option that names a
-    profile.
+    Options on the command line are left out, and so are options that are not in
+    ``known`` (spellings such as ``--seed``; None: all are known). ``spellings`` are the
+    spellings of the option that names a profile.
     """
     names = _named(arguments, spellings)
     if not names:
@@ -129,7 +129,7 @@ def expanded(
 
 
 def _typed(spelling: str, value: object) -> list[str]:
-    """Return an option as a user would type it: a flag only if it is on."""
+    """Return an option as a user would type it. A flag that is off is not typed."""
     if isinstance(value, bool):
         return [spelling] * value
     values = value if isinstance(value, list) else [value]

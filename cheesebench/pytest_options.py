@@ -1,4 +1,4 @@
-"""State shared by the plugin, which pytest imports in every project, and a session that
+"""What the plugin, which pytest imports in every project, passes on to a session that
 runs models.
 """
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 
-#: Our spellings of each option in this session, by key. The short one may belong to
-#: another plugin.
+#: The spellings of each of our options in this session, by key. The short spelling is
+#: missing if it belongs to another plugin.
 SPELLINGS = pytest.StashKey[Mapping[str, Sequence[str]]]()
-#: Options that come from a profile, by key.
+#: Keys of the options that come from a profile.
 PROFILED = pytest.StashKey[Iterable[str]]()
 
 
@@ -26,5 +26,5 @@ def ended(error: SystemExit) -> pytest.UsageError:
         else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
     )
     return pytest.UsageError(
-        f"{where}: ends the program while it is loaded (SystemExit: {error}). Fix it, or remove it."
+        f"{where}: this file ends the program while it is loaded (SystemExit: {error}). Fix it, or remove it."
     )

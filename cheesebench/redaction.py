@@ -1,5 +1,5 @@
-"""Removes secrets from texts before they are written, because HTTP clients' exceptions
-may quote the API key.
+"""Removes secrets from texts before they are written. For example, an exception of an
+HTTP client may quote the API key.
 """
 
 from __future__ import annotations
@@ -8,54 +8,56 @@ import os
 import re
 from collections.abc import Callable, Iterator
 
-#: Replacement of a secret in a text.
+#: Text that replaces a secret.
 REDACTED = "[redacted]"
-#: Names of environment variables whose values are secrets. The shorter words count only
-#: at the end of a name: PATH begins with PAT, and SSH_AUTH_SOCK is not a secret.
+#: Matches the name of an environment variable whose value is a secret. The short words
+#: must end the name, because PATH begins with PAT, and SSH_AUTH_SOCK is no secret.
 _SECRET_NAMES = re.compile(
     r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|(?:^|_)(?:AUTH|PASS|PAT|LICEN[CS]E|ACCESS)$",
     re.IGNORECASE,
 )
-#: Shorter values are not secrets, because redacting them would remove ordinary words.
+#: Minimum number of characters of a secret. Redacting shorter values would remove
+#: ordinary words.
 _SHORTEST = 8
-#: Keys of a known form, and anything that follows ``Bearer`` or ``api_key=``.
+#: Matches a key of a known form, and what follows ``Bearer``, ``api_key=`` or
+#: ``api-key:``.
 _SECRET_LOOKS = re.compile(
     r"\b(?:(?:sk|pk|rk|xox[abp])[-_]|(?:hf|ghp|gho)_|AIza|AKIA)(?=[A-Za-z_\-]*[0-9])[A-Za-z0-9_\-]{12,}"
     r"|(?<=Bearer )[^\s'\",;]{8,}"
     r"|(?<=api_key=)[^\s'\",;&]{8,}|(?<=api-key: )[^\s'\",;]{8,}",
     re.IGNORECASE,
 )
-#: Lower-case markers that every such key contains. Searching for them first is several
+#: Matches, in lower case, any key of a known form. Searching with this first is several
 #: times faster.
 _MAY_HOLD_KEY = re.compile(
     r"(?:sk|pk|rk|hf|ghp|gho|xox[abp]|aiza|akia)[-_]?[a-z0-9_\-]{12}"
 )
-#: Values whose pieces are secret, too: keys have digits, and neither blanks nor the
-#: beginning of a path or address.
+#: Matches a value whose pieces are secret, too. It has a digit, has no blank, and does
+#: not begin like a path or an address.
 _RANDOM = re.compile(r"(?![/~.]|[a-z]+://)(?=\S*[0-9])\S{12,}")
-#: Separators that may hide a key from a search but not from a reader: blanks, line
-#: breaks, escape codes and invisible characters.
+#: Matches what may separate the characters of a key, and so hide it from a search but
+#: not from a reader: blanks, line breaks, escape codes and invisible characters.
 _BETWEEN = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_]|[\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
-#: Workflow commands of GitHub and Azure in the output of a job.
+#: Matches the beginning of a workflow command of GitHub or Azure in a job's output.
 _COMMAND = re.compile(r"(?<!\S)::(?=\S)|##(?=\[|vso\[)")
 _MARKS = ("bearer ", "api_key=", "api-key: ")
 
 
 def redact(text: str) -> str:
-    """Return the text without values of secret environment variables, pieces of them,
-    and anything that looks like a key.
+    """Return the text without the values of secret environment variables, pieces of
+    these values, and anything that looks like a key.
     """
     return redactor()(text)
 
 
 def redactor() -> Callable[[str], str]:
-    """Return ``redact`` for the current environment. Callers keep it, because
-    scanning the environment for every text would be slow.
+    """Return a function like ``redact`` for the present environment. For many texts it
+    is faster, because it reads the environment only once.
     """
-    # The names are listed first, because another thread may change the environment
-    # meanwhile (pytest does).
+    # List the names first, because another thread may change the environment meanwhile
+    # (pytest does).
     secret = (
         os.environ.get(name, "").strip()
         for name in list(os.environ)
@@ -82,8 +84,8 @@ def redactor() -> Callable[[str], str]:
 
 
 def _pieces(value: str) -> Iterator[str]:
-    """Yield the pieces that reveal a key: any eight consecutive characters that cannot
-    be a word.
+    """Yield the pieces that reveal a key: all runs of ``_SHORTEST`` characters in it
+    that cannot be a word.
     """
     windows = (value[at : at + _SHORTEST] for at in range(len(value) - _SHORTEST + 1))
     return (
@@ -127,12 +129,12 @@ def _cut_out(text: str, pieces: frozenset[str]) -> str:
 
 
 def inert(text: str) -> str:
-    """Return text without workflow commands of a CI: ``::error::`` at the start of a
-    line, or ``##[error]``.
+    """Return text that a CI cannot take for a workflow command: ``::error::`` at the
+    start of a line, or ``##[error]``.
 
-    Lines are wrapped later, so any word may end up at the start of one.
+    Lines are wrapped later, so any word may come to stand at the start of a line.
     """
-    # A quick test first: mazes are full of "##", and tables of calls have millions of
+    # This test is quick. Mazes are full of "##", and tables of calls have millions of
     # texts.
     if "::" not in text and "##[" not in text and "##vso[" not in text:
         return text
@@ -140,11 +142,11 @@ def inert(text: str) -> str:
 
 
 def quoted(text: str, limit: int = 300) -> str:
-    """Return foreign text fit for display: one line, shortened, without secrets and
-    escapes.
+    """Return foreign text made fit for display: in one line of at most ``limit``
+    characters, without secrets and escape codes.
     """
-    # Redacted before it is shortened, because half a key would not be recognised. A
-    # very long text is not a message.
+    # Redact before shortening, because half a key would not be recognised. Only the
+    # beginning of a very long text is searched.
     line = " ".join(redact(text[:65536]).split())
     line = "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode()

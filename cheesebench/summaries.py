@@ -1,4 +1,4 @@
-"""The results of a run, or of several together: their cells, judged by their logs."""
+"""Judges the cells of one run, or of several runs together, from their logs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSummary:
     """Judge a run.
 
-    With ``finished_only`` (default: if a session is running it) only its finished cells
-    are judged, because trials of a running cell are not missing yet. The summary's
-    manifest then has the number of these cells.
+    With ``finished_only``, only finished cells are judged, because trials of a running
+    cell are not missing yet; the summary's manifest then has the number of these cells.
+    None means: if a session is still running the run.
     """
     plans, manifest = log.plans(), log.manifest
     if is_claimed(log.path) if finished_only is None else finished_only:
@@ -51,8 +51,8 @@ def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSumma
 def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
     """Judge the cells of several runs as if they belonged to one run.
 
-    Raises OptionError unless all cells are whole, the rules are equal, and every model
-    is in one run only.
+    Raises OptionError unless all cells are finished, all runs have the same rules, and
+    every cell is in one run only.
     """
     owner: dict[CellKey, RunLog] = {}
     rules: dict[str, tuple[object, RunLog]] = {}
@@ -82,15 +82,15 @@ def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
 
 
 def _frozen_set(logs: Iterable[RunLog]) -> str:
-    """Return the name of the run's frozen set; several names if logs that claim the
-    same rules have different texts, or "" if there is no set.
+    """Return the name of the runs' frozen set, or "" if there is none. There are
+    several names if logs that claim the same rules have different protocols.
     """
     found = (frozen.standing(log.plans(), log.manifest["protocols"]) for log in logs)
     return ", ".join(sorted({str(one) for one in found if one is not None}))
 
 
 def _check_joins(log: RunLog, plan: CellPlan, owner: dict[CellKey, RunLog]) -> None:
-    """Raise OptionError for a cell that is not whole, or is also in another log."""
+    """Raise OptionError for a cell that is not finished, or is also in another log."""
     if not unfinished.is_finished(log, plan, judge_set):
         is_open = unfinished.left_to_run(log, plan, judge_set)
         what = "is not finished" if is_open else "was given up"

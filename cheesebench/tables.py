@@ -1,5 +1,5 @@
-"""Results for people: tables, which show themselves in a notebook and convert to data
-frames, and parts of results with a short ``repr``.
+"""Base classes of results: tables, which a notebook shows and which become data frames,
+and parts of results with a short ``repr``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from cheesebench.extras import install_command
 if TYPE_CHECKING:
     import pandas
 
-#: Maximum characters of a value in a printed result; ``rows()`` has all of it.
+#: Maximum number of characters of a value in a printed table. ``rows()`` has the whole
+#: value.
 WIDEST = 40
-#: Maximum characters of the ``repr`` of a part of a result.
+#: Maximum number of characters in the ``repr`` of a part of a result.
 LONGEST = 200
 
 _SHORT = Repr()
@@ -47,15 +48,15 @@ class Tabular:
     """A result with rows."""
 
     __slots__ = ()
-    #: How the numbers of a column are shown, if not with three digits.
+    #: Formats the numbers of a column, by its name. Other numbers have three digits.
     units: ClassVar[Mapping[str, Callable[[float], str]]] = {}
 
     def rows(self) -> list[dict[str, object]]:
-        """Return the rows: column -> value. Every row has the same columns."""
+        """Return the rows, with values by column. Every row has the same columns."""
         raise NotImplementedError
 
     def frame(self) -> pandas.DataFrame:
-        """Return the rows as a data frame. Raises OptionError where pandas is not
+        """Return the rows as a data frame. Raises OptionError if pandas is not
         installed.
         """
         pandas, rows = import_pandas(), self.rows()
@@ -101,8 +102,9 @@ class Tabular:
 
 
 class Brief:
-    """A dataclass whose ``repr`` names only the fields with a non-default value, cut to
-    ``LONGEST`` characters, because parts of a result hold protocols and sentences.
+    """A dataclass with a short ``repr``, because parts of a result hold whole protocols
+    and sentences. It has only the fields with a non-default value, and at most
+    ``LONGEST`` characters.
     """
 
     __slots__ = ()
@@ -126,12 +128,12 @@ class BriefDict(dict[str, object]):
         return f"{{{said}}}"
 
 
-#: Pandas types that allow a missing value, by the Python type of the others.
+#: Pandas types that allow missing values, by the Python type of the values.
 _NULLABLE = {bool: "boolean", int: "Int64", float: "Float64", str: "string"}
 
 
 def _column(pandas: Any, values: list[Any]) -> Any:
-    """Return a column in which what is missing is NA, as in the frames of a run."""
+    """Return a column of a data frame, with NA for None as in the frames of a run."""
     kinds = {type(value) for value in values if value is not None}
     kind = kinds.pop() if len(kinds) == 1 else float if kinds == {int, float} else None
     if kind in _NULLABLE:
@@ -140,8 +142,8 @@ def _column(pandas: Any, values: list[Any]) -> Any:
 
 
 def _side(value: object) -> str:
-    """Align text to the left, with room for sentences: notebooks align all to the
-    right, as suits numbers, and squeeze what can be wrapped.
+    """Return an HTML attribute that aligns text to the left, and gives a long text more
+    width. Notebooks align everything to the right, and make a wrapped text narrow.
     """
     if not isinstance(value, str | Path):
         return ""

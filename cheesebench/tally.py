@@ -1,4 +1,4 @@
-"""The progress of a run, and its progress line."""
+"""Counts the progress of a run, and words the progress line."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from cheesebench.model_run import ModelRun
     from cheesebench.records import CellPlan
 
-#: Seconds for which a result stays valid, because each check reads the log.
+#: The progress is counted again after this many seconds. Each count reads the log.
 VALID_SECONDS = 1.0
-#: Seconds of running before an estimate is shown.
+#: No time is estimated before the run has lasted this many seconds.
 EARLY_SECONDS = 5.0
-#: Finished part of the trials before an estimate is shown: it would be a guess.
+#: No time is estimated before this share of the trials is finished.
 EARLY_SHARE = 0.05
 
 
@@ -31,16 +31,18 @@ class Standing:
     cells: int
     verdicts: Counter[Verdict]
     trials: int
-    """Trials that are written."""
+    """Number of finished trials."""
     share: float
-    """Finished part of the planned trials, 0 to 1; further sets are not planned yet."""
+    """Finished share of the planned trials, 0 to 1. Later sets of subjects are not
+    planned yet.
+    """
     cost: float
-    """Dollars so far."""
+    """Cost so far, in dollars."""
     left: float | None
-    """Dollars left of the budget; None without one."""
+    """Rest of the budget, in dollars (None: there is no budget)."""
     seconds: tuple[float, float] | None
-    """Seconds left at this pace: for the trials of the present sets, and if no cell is
-    decided early. None if unknown.
+    """Seconds left at this pace: for the sets of subjects that are planned, and for all
+    sets if no cell is decided early. None if unknown.
     """
 
     @property
@@ -71,7 +73,7 @@ class Tally:
         self._latest: tuple[float, Standing] | None = None
 
     def poll(self, fresh: bool = False) -> Standing:
-        """Return the progress, at most VALID_SECONDS old (``fresh``: of now)."""
+        """Return the progress. It is at most VALID_SECONDS old, or new if ``fresh``."""
         now = time.monotonic()
         if fresh or self._latest is None or now - self._latest[0] > VALID_SECONDS:
             self._latest = now, self._count(now)
@@ -81,7 +83,7 @@ class Tally:
         self._judge_finished()
         done, planned = self._trials()
         if self._first is None:
-            self._first = done  # trials of earlier sessions do not count for the pace
+            self._first = done  # Trials of earlier sessions do not count for the pace.
         cost, left = self._dollars()
         return Standing(
             decided=self.cells - len(self._waiting),
@@ -121,7 +123,7 @@ class Tally:
         return pace * (planned - done), pace * to_come
 
     def _dollars(self) -> tuple[float, float | None]:
-        """Return the cost of the run, and the rest of its budget."""
+        """Return the cost of the run and the rest of its budget (None: no budget)."""
         run = self._run
         assert run.log is not None
         cost = run.log.calls.totals().cost if run.settings.language else 0.0
@@ -130,14 +132,16 @@ class Tally:
 
     @property
     def unreadable(self) -> str:
-        """``7 of 8 replies unreadable``, or "" if all of them name an action."""
+        """How many replies name no action, such as ``7 of 8 replies unreadable``, or ""
+        if all replies name one.
+        """
         language = self._run.language
         unreadable, read = (0, 0) if language is None else language.unreadable
         return f"{unreadable} of {read} replies unreadable" if unreadable else ""
 
     def line(self, fresh: bool = False) -> str:
-        """Return the progress as a line: ``4 of 9 cells: 3 PASS, 1 FAIL; $0.12, $4.88
-        left; 61 %, about 2 min left``.
+        """Return the progress as a line, such as ``4 of 9 cells: 3 PASS, 1 FAIL; $0.12,
+        $4.88 left; 61 %, about 2 min left``.
         """
         now = self.poll(fresh)
         parts = [now.verdicts_text, self.unreadable, now.dollars_text]
@@ -148,6 +152,8 @@ class Tally:
 
 
 def time_left(least: float, most: float) -> str:
-    """Return ``about 40 s``, or ``40 s to 12 min`` if more sets may come."""
+    """Return the time left in words: ``about 40 s``, or ``40 s to 12 min`` if the cells
+    may need more sets of subjects.
+    """
     few, many = duration(least), duration(most)
     return f"about {few}" if few == many or most <= least else f"{few} to {many}"

@@ -1,5 +1,5 @@
-"""Text for terminals: made printable, in colour or in ASCII, and trials as strips of
-frames.
+"""Text for terminals: makes it printable, adds colours or replaces glyphs, and shows
+trials as strips of frames.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from cheesebench.redaction import inert
 if TYPE_CHECKING:
     from cheesebench.records import Frame
 
-#: Name of the error handler, as in ``str.encode(errors=...)``.
+#: Name of the error handler for ``str.encode(errors=...)``.
 HANDLER = "cheesebench"
 
-#: Each stand-in is one character, so that tables and mazes stay aligned. Opposite
-#: diagonal headings share a stroke.
+#: An ASCII character for each glyph. It is one character, so that tables and mazes stay
+#: aligned. Opposite diagonal headings share a stroke.
 STAND_INS = {
     glyph: character
     for character, glyphs in {
@@ -54,7 +54,7 @@ STAND_INS = {
 def _stand_in(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    # Other characters (a name in another script) become escapes such as \u4e2d.
+    # Any other character, such as one in a name, becomes an escape such as \u4e2d.
     spelt = (
         STAND_INS.get(glyph) or ascii(glyph)[1:-1]
         for glyph in error.object[error.start : error.end]
@@ -67,17 +67,17 @@ codecs.register_error(HANDLER, _stand_in)
 
 def replace_unprintable(stream: object) -> None:
     """Make a stream print stand-ins for glyphs that it cannot encode, instead of
-    raising.
+    raising an exception.
     """
     if isinstance(stream, io.TextIOWrapper):
-        with contextlib.suppress(ValueError):  # the stream is closed
+        with contextlib.suppress(ValueError):  # The stream is closed.
             stream.reconfigure(errors=HANDLER)
 
 
 @contextlib.contextmanager
 def unprintable_replaced(stream: object) -> Iterator[None]:
-    """Print stand-ins for unprintable glyphs within a ``with`` block, on a stream that
-    would raise for them (``errors="strict"``). Restore the stream after the block.
+    """Make a stream print stand-ins during the block if it would raise an exception
+    (``errors="strict"``). Restore the stream after the block.
     """
     if not isinstance(stream, io.TextIOWrapper) or stream.errors != "strict":
         yield
@@ -105,8 +105,8 @@ _WORD = re.compile(rf"(?<![\w-])(?:[✔✘?!] )?({'|'.join(_COLOURS)})(?![\w-])"
 
 
 def shows_colours(stream: TextIO) -> bool:
-    """Return whether colours may be written: to a terminal, unless NO_COLOR is set
-    (https://no-color.org).
+    """Return whether a stream is a terminal that may show colours: NO_COLOR is not set
+    (https://no-color.org), and TERM is not ``dumb``.
     """
     return (
         stream.isatty()
@@ -116,8 +116,8 @@ def shows_colours(stream: TextIO) -> bool:
 
 
 def coloured(text: str, stream: TextIO | None = None) -> str:
-    """Return printable text, with coloured verdicts if ``stream`` (default: standard
-    output) shows colours.
+    """Return printable text with verdicts and severities in colour, if ``stream``
+    (None: standard output) shows colours.
     """
     if not shows_colours(stream or sys.stdout):
         return text
@@ -126,7 +126,7 @@ def coloured(text: str, stream: TextIO | None = None) -> str:
 
 #: Numbers of frames kept at the beginning and at the end of a long trial.
 FIRST, LAST = 3, 5
-#: Blanks between adjacent frames.
+#: Number of blanks between adjacent frames.
 GAP = 3
 
 _WORDS = dict(zip(ACTION_LETTERS, ACTIONS, strict=True)) | {
@@ -136,12 +136,12 @@ _WORDS = dict(zip(ACTION_LETTERS, ACTIONS, strict=True)) | {
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with its line breaks. Other control characters, and commands of a
-    CI, become visible.
+    """Return ``text`` with all control characters except line breaks, and a CI's
+    workflow commands, spelt out.
     """
     if text.replace(
         "\n", ""
-    ).isprintable():  # true of nearly every text, and tables of calls have millions
+    ).isprintable():  # This is true of nearly every text, and quick.
         return inert(text)
     return inert(
         "\n".join(
@@ -162,9 +162,9 @@ def film_strip(
 ) -> str:
     """Return the frames side by side, in rows of at most ``width`` characters.
 
-    Each has a heading with its step, the action that led to it and the reward (unless
-    0). Of a long trial, only the ``first`` and ``last`` frames are shown, with the
-    number of frames left out.
+    Each frame has a heading with its step, the action that led to it and the reward
+    (unless 0). Of a long trial, only the ``first`` first frames and the ``last`` last
+    ones are shown, with the number of frames left out.
     """
     cut = len(frames) - first - last
     if cut <= 0:
@@ -186,7 +186,7 @@ def _picture(step: int, frame: Frame) -> list[str]:
 
 
 def _rows(frames: Sequence[Frame], step: int, width: int) -> str:
-    """Return rows of frames, the first of which is number ``step``."""
+    """Return rows of frames, whose numbers begin with ``step``."""
     rows: list[list[Sequence[str]]] = []
     room = 0
     for number, frame in enumerate(frames, step):

@@ -19,8 +19,8 @@ from cheesebench.statistics.wording import plural
 
 
 def verify(log: RunLog) -> str:
-    """Return a description of the verified parts. Raises RunLogError for a log that was
-    changed.
+    """Verify a log, and return a sentence on what was verified. Raises RunLogError if
+    the log was changed.
     """
     rows = log.verify()
     _refuse(log, _uncalled(log))
@@ -38,8 +38,8 @@ def replay(
     *,
     agents: bool = False,
 ) -> int:
-    """Replay every trial of a log, or of some of its cells, and return their number;
-    with ``agents``, built-in agents act once more, too.
+    """Replay every trial of a log, or of some of its cells, and return the number of
+    trials. With ``agents``, built-in agents also act again, and must act the same.
 
     Raises RunLogError for a trial that differs from its record.
     """
@@ -53,13 +53,13 @@ def replay(
 def _replay_cell(
     log: RunLog, plugins: PluginManager, plan: records.CellPlan, *, acts: bool
 ) -> int:
-    """Replay a cell and return its number of trials; if it ``acts``, its agent acts
-    once more, too.
+    """Replay a cell and return its number of trials. If it ``acts``, its agent also
+    acts again, and must act the same.
     """
     specification = replaying.recorded_protocol(log, plan, plugins)
     family = plugins.family(specification)
     _check_bar(plan, family.as_planned(specification, plan))
-    # Compiled once for all subjects.
+    # Compile it once for all subjects.
     paradigm = replaying.recorded_paradigm(log, plugins, plan)
     replayed = 0
     for life in log.trials_by_subject(plan):
@@ -85,8 +85,8 @@ def _replay_cell(
 
 
 def _is_shipped(plan: records.CellPlan, plugins: PluginManager) -> bool:
-    """Return whether a cell is of a built-in agent. These agents repeat their actions
-    under the same seed, but a stranger's agent may not.
+    """Return whether a cell's model is a built-in agent. Built-in agents act the same
+    under the same seed; a stranger's agent may not.
     """
     found = plugins.agents.get(plan.model)
     create = None if found is None else getattr(found.create, "func", found.create)
@@ -97,8 +97,8 @@ def _check_agent(
     life: Sequence[records.TrialRecord],
     lived: Iterable[tuple[records.TrialRecord, object]],
 ) -> None:
-    """Raise RunLogError for a trial in which the actions of an agent that lives once
-    more differ from the recorded ones.
+    """Raise RunLogError for a trial whose recorded actions differ from those in
+    ``lived``, where the agent has acted again.
     """
     ran = takewhile(lambda record: not record.missing, life)
     for record, (again, _) in zip(ran, lived, strict=False):
@@ -114,12 +114,12 @@ def _which(record: records.TrialRecord) -> str:
 
 
 def _check_bar(plan: records.CellPlan, true: records.CellPlan) -> None:
-    """Raise RunLogError for a cell that is judged by another bar
-    than the protocol's.
+    """Raise RunLogError if a recorded plan differs from the ``true`` one in anything
+    that affects a verdict.
     """
     recorded = _judged_by(plan)
     for name, value in _judged_by(true).items():
-        # A log of an earlier version has no schedule.
+        # A log of an earlier version has an empty schedule.
         if recorded[name] not in (value, ()):
             raise RunLogError(
                 f"The run judges {plan.label} by another {name} than its protocol: "
@@ -128,9 +128,9 @@ def _check_bar(plan: records.CellPlan, true: records.CellPlan) -> None:
 
 
 def _judged_by(plan: records.CellPlan) -> dict[str, object]:
-    """Return the parts of a plan that come from the protocol's text and affect a
-    verdict. Descriptions of the animals are not among them, because their words change
-    from version to version.
+    """Return the parts of a plan that come from the protocol and affect a verdict.
+    Descriptions of the animals are left out, because their words change from version to
+    version.
     """
     animals = plan.reference
     return {
@@ -153,10 +153,10 @@ def _judged_by(plan: records.CellPlan) -> dict[str, object]:
 
 
 def rows_only(log: RunLog, ranked: bool = False) -> str:
-    """Return a description of a log whose trials are not replayed.
+    """Verify only the rows of a log, and return a sentence on this.
 
-    Raises RunLogError if its rows were changed; if models are ``ranked``, also for a
-    language model that was never called.
+    Raises RunLogError if the rows were changed. If models are ``ranked``, also raises
+    it for a language model that was never called.
     """
     rows, uncalled = log.verify(), _uncalled(log)
     if ranked:
@@ -177,17 +177,18 @@ def _refuse(log: RunLog, uncalled: Sequence[records.CellPlan]) -> None:
 
 
 def calls_by_cell(log: RunLog) -> dict[records.CellKey, records.CellCalls]:
-    """Return the totals of the calls of each cell that made some, and a total of 0 for
-    a language model that has trials without a single call.
+    """Return the call totals of every cell that made calls. A language model's cell
+    that has trials but no calls has a total of 0.
     """
     none = records.CellCalls()
     return {**{plan.key: none for plan in _uncalled(log)}, **log.calls.by_cell()}
 
 
 def _uncalled(log: RunLog) -> list[records.CellPlan]:
-    """Return the cells of language models that have trials without a single call. Such
-    a log is a replay, or has another name. An unknown name does not count as a language
-    model, because an agent may be defined in a ``conftest.py`` that only pytest finds.
+    """Return the language models' cells that have trials but no calls: the log is a
+    replay, or the model's name was changed. An unknown name without an agent is no
+    language model, because it may be an agent of a ``conftest.py``, which only pytest
+    finds.
     """
     called, plugins = log.calls.by_cell(), installed_plugins()
     return [

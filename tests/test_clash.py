@@ -48,7 +48,7 @@ def test_another_package_is_one_line(
     )
     said = ended.stdout + ended.stderr
     assert ended.returncode != 0
-    assert "is that of another package" in said
+    assert "belongs to another package" in said
     assert "pip uninstall cheesebench" in said
     assert "Traceback" not in said
     assert "INTERNALERROR" not in said

@@ -88,7 +88,7 @@ def test_the_nearest_file_with_profiles_is_read(tmp_path: Path) -> None:
     [
         ("subjects = true", r"subjects = True: write a whole number\."),
         ("subjects = 2.5", r"subjects = 2.5: write a whole number\."),
-        ("subjects = [1, 2]", r"subjects: it takes one value, not a list\."),
+        ("subjects = [1, 2]", r"subjects: give one value, not a list\."),
         ("model = [1]", r"model = 1: write text in quotes\."),
         ("timeout = 'x'", r"timeout = 'x': write a number\."),
         ("profile = 'other'", "profile is not a CheeseBench run option"),

@@ -60,7 +60,7 @@ def test_a_profile_is_a_name_for_options(
         (
             "",
             "nightly",
-            "no pyproject.toml here has [[]tool.cheesebench.profiles.nightly[]]",
+            "no pyproject.toml here or above has [[]tool.cheesebench.profiles.nightly[]]",
         ),
     ],
     ids=["profile", "option", "number", "flag", "none"],

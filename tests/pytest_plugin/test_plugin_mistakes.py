@@ -78,7 +78,7 @@ def test_who_ends_the_program_is_named(
     )
     result = project.runpytest_subprocess("--model", "random", "lab")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    said = f"conftest.py:2: ends the program while it is loaded (SystemExit: {code.strip(chr(39))}). Fix it, or *"
+    said = f"conftest.py:2: this file ends the program while it is loaded (SystemExit: {code.strip(chr(39))}). Fix it, or *"
     result.stderr.fnmatch_lines([f"ERROR: *{said}"])
     assert (
         len(
