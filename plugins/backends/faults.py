@@ -1,8 +1,8 @@
 """Classifies a server's error as a fault, or as a model's reply that the server could
 not read.
 
-Servers describe the same error in different ways. Unambiguous words are looked for
-first, then the code in the body, then other words of the message, and the status comes
+Servers describe the same error in different ways. Clear words in the message count
+first, then the code in the body, then other words in the message, and the status comes
 last. Each of these is a table, so that a new phrase is a new line.
 """
 
@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 from cheesebench import ChatFaultError, ChatReply, FaultKind, Usage, quoted
 
-#: Longest waiting time in seconds that a server may ask for. A longer one is ignored.
+#: Longest pause that a server may ask for, in seconds. A longer one is shortened to it.
 MAX_RETRY_AFTER = 86400.0
 
-#: Codes and types in error bodies, for any status. The numeric codes are those of
-#: Zhipu.
+#: Codes and types in error bodies that count for any status, by kind of fault. The
+#: numbers are Zhipu's.
 _SPELT_CODES: Mapping[FaultKind, str] = {
     "quota": "insufficient_quota billing_hard_limit_reached insufficient_balance billing_error"
     " credits_exhausted usage_limit_reached budget_exceeded arrearage 1113 1304 1308",
@@ -57,18 +57,18 @@ def _words(kind: FaultKind, statuses: frozenset[int], *phrases: str) -> _Words:
     return _Words(kind, statuses, re.compile("|".join(phrases), re.DOTALL))
 
 
-#: Words for periods that are longer than any pause between two attempts at a call.
+#: Words for periods that are longer than any pause between attempts at a call.
 _LONG = (
     r"(per|a|each|this|the|/)[ _-]?(day|week|month|year|24 ?h|86400 ?s)|(per|by)day|daily|weekly|monthly|\btoday\b"
     r"|\b[rt]pd\b"
 )
-#: Names for an account's means, and phrases for their absence.
+#: ``_MONEY``: words for what an account can spend. ``_GONE``: words for having none.
 _MONEY = r"credits?\b|balance\b|funds?\b|billing"
 _GONE = (
     r"insufficient|not (enough|active)|expired|exhausted|depleted|used up|(ran|run) out"
 )
-#: Words that count regardless of the code, because some servers also give rate-limit
-#: codes to limits that waiting does not lift.
+#: Words that count before the code. Some servers use rate-limit codes even for limits
+#: that no waiting lifts.
 _FIRST = (
     _words(
         "context_too_long",
@@ -98,8 +98,8 @@ _FIRST = (
         r"data may contain|usage (guidelines|polic)|sensitive (content|information|words)|敏感|不安全|moderation",
     ),
 )
-#: Words that are looked for after the codes. Rate limits count tokens too, so a 429
-#: about too many tokens says nothing about the prompt.
+#: Words that count after the code. Rate limits count tokens too, so a 429 about too
+#: many tokens says nothing about the prompt.
 _THEN = (
     _words(
         "context_too_long",
@@ -133,7 +133,7 @@ _THEN = (
         _ANY,
         r"overloaded|over capacity|no capacity|at capacity|currently unavailable",
     ),
-    # LM Studio and gateways, which report breakdowns with the status of a refusal.
+    # LM Studio and gateways report breakdowns with the status of a refusal.
     _words(
         "server",
         frozenset({400, 404, 409, 412, 422}),
@@ -155,22 +155,23 @@ _STATUS: Mapping[int, FaultKind] = {
     **dict.fromkeys((423, 425, 498, 503, 529), "overload"),
 }
 
-#: Phrases for a tool call by the model that the server could not read.
+#: Matches the error of a server that could not read the model's tool call.
 _UNREAD = re.compile(
     r"tool_use_failed|failed to call a function|failed to parse input at pos"
     r"|(?:error|failed) (?:while |to )?pars(?:e|ing) (?:the )?(?:tool|function)[ _]calls?"
-    # With these words, the message is about the request.
+    # These words mean that the message is about the request.
     r"(?![^'\"{]{0,40}\b(?:messages?|request|history)\b)",
     re.IGNORECASE,
 )
-#: Fields that quote such a call: Groq, llama.cpp, Ollama.
+#: Matches the quotation of such a call, in errors of Groq, llama.cpp or Ollama.
 _WRITTEN = re.compile(
     r'"failed_generation"\s*:\s*(?P<json>"(?:[^"\\]|\\.)*")'
     r"|at pos \d+:\s*(?P<input>.+)|raw='(?P<raw>.*)', err=",
     re.IGNORECASE | re.DOTALL,
 )
-#: Words of a 400 for a model that used up the request's token limit before it answered
-#: (OpenAI's reasoning models). An account's limits have other names.
+#: Matches the error (with status 400) of a model that used up the request's token limit
+#: before it answered, as OpenAI's reasoning models may. An account's limits have other
+#: names.
 _EXHAUSTED = re.compile(
     r"\bmax_(completion_|output_|new_)?tokens\b.{0,60}limit (was|is|has been) reached",
     re.IGNORECASE,
@@ -181,9 +182,9 @@ def reply_of_error(status: int, body: str, limit: int | None) -> ChatReply | Non
     """Return the reply that an error with this status and body stands for, or None if
     the error is a fault.
 
-    Either the reply was cut off before it began, or the server could not read the
-    model's tool call. In the first case the server reports no tokens, so the reply has
-    ``limit``, the request's limit. The latter is the model's own behaviour.
+    There are two such errors. Either the reply was cut off before it began; the server
+    then reports no tokens, so the reply counts ``limit``, the request's limit. Or the
+    server could not read the model's tool call, which is the model's own behaviour.
     """
     message = _spoken(_json_of(body))[1] or body
     is_clear = any(_matching(_FIRST, status, message[:2000].lower()))
@@ -198,8 +199,8 @@ def reply_of_error(status: int, body: str, limit: int | None) -> ChatReply | Non
 
 
 def _unread_call(message: str, body: str) -> str | None:
-    """Return the text of a tool call that the server could not read, from its error: ""
-    if the error does not quote the call, None if it is another error.
+    """Return the text of a tool call that the server could not read. Return "" if the
+    server's error does not quote the call, and None if it is another error.
     """
     if not _UNREAD.search(body):
         return None
@@ -225,8 +226,8 @@ def _json_of(text: str) -> Any:
 def fault_of_answer(
     status: int, body: str, headers: Mapping[str, str], where: str
 ) -> ChatFaultError:
-    """Return the fault for an answer with a status other than 2xx; ``where`` is the
-    server's address.
+    """Return the fault for an answer whose status is not 2xx. ``where`` is the server's
+    address.
     """
     fault = fault_of_error(status, _json_of(body), f"{where} answers {status}", body)
     wish = retry_after(headers)
@@ -240,18 +241,18 @@ def fault_of_error(
     said: str = "The server reports an error",
     body: str = "",
 ) -> ChatFaultError:
-    """Return the fault described in the JSON of an answer: ``{"error": {...}}`` in its
-    many forms.
+    """Return the fault that the JSON of an answer describes: ``{"error": {...}}`` in
+    one of its many forms.
     """
     codes, message, details = _spoken(content)
     if status < 400:
-        # Gateways put the status of the server behind them into the body.
+        # A gateway puts the status of the server behind it into the body.
         status = next(
             (int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 500
         )
     shown = quoted(message or body[:400])
     text = f"{said}: {shown}" if shown else f"{said}."
-    # A page comes from a gateway or proxy, so its words do not describe the request.
+    # An HTML page comes from a gateway or proxy, and does not describe the request.
     page = body.lstrip().startswith("<")
     words = message or ("" if page else body[:2000])
     kind = _kind(status, codes, words, details)
@@ -259,7 +260,7 @@ def fault_of_error(
 
 
 def _spoken(content: Any) -> tuple[list[str], str, Mapping[str, Any]]:
-    """Return codes, message and details of an error's JSON."""
+    """Return the codes, the message and the details in an error's JSON."""
     content = _first(content)
     whole: Mapping[str, Any] = content if isinstance(content, Mapping) else {}
     error = whole.get("error") or _first(whole.get("errors")) or content
@@ -277,7 +278,7 @@ def _codes(details: Mapping[str, Any]) -> list[str]:
 
 
 def _first(value: Any) -> Any:
-    """Return the first of several errors, which some servers send as a list."""
+    """Return the first error if a server sends a list of them."""
     return value[0] if isinstance(value, list) and value else value
 
 
@@ -287,8 +288,8 @@ def _kind(
     words = f"{' '.join(codes)} {message[:2000].lower()}"
     if status == 429:
         words += json.dumps(details.get("details", ""))[:4000].lower()
-        # "You exceeded your current quota" is about a quota per minute if the server
-        # says when to retry.
+        # If the server says when to retry, "You exceeded your current quota" is about a
+        # quota per minute.
         if "exceeded your current quota" in words and _wish_in(details) is None:
             return "quota"
     if status in _CLIENT and _asks_too_much(words):
@@ -311,7 +312,7 @@ def _matching(
 
 
 def _asks_too_much(words: str) -> bool:
-    """Return whether one request exceeds the named limit by itself."""
+    """Return whether the words say that this request alone exceeds the limit."""
     found = re.search(r"limit:? ([\d,]+).{0,60}requested:? ([\d,]+)", words)
     if found is None:
         return False
@@ -320,8 +321,8 @@ def _asks_too_much(words: str) -> bool:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until the server wants the next attempt, given in
-    milliseconds, in seconds or as a date.
+    """Return after how many seconds the server wants the next attempt, or None. The
+    headers give this in milliseconds, in seconds or as a date.
     """
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
         if (milliseconds := _number(headers.get(name))) is not None:
@@ -332,14 +333,13 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     then = _seconds_of_date(wish)
     if then is None:
         return None
-    # The date is compared with the server's own clock, so that an error of that clock
-    # does not matter.
+    # Compare the date with the server's own clock, which may be wrong.
     now = _seconds_of_date(headers.get("date"))
     return _bounded(then - (time.time() if now is None else now))
 
 
 def _wish_in(details: Mapping[str, Any]) -> float | None:
-    """Return the ``retryDelay`` of a Google error body ("30s")."""
+    """Return the ``retryDelay`` ("30s") in the body of Google's errors, in seconds."""
     parts: Any = details.get("details")
     for part in parts if isinstance(parts, list) else []:
         delay = part.get("retryDelay") if isinstance(part, Mapping) else None

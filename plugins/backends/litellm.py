@@ -1,8 +1,8 @@
 """The backend ``litellm``: the APIs of many providers through ``litellm.acompletion``.
 
-litellm is imported at the first call (seconds of CPU time). It is used for translation
-only: its retries, caches, fallbacks, limits and prices stay off, because the harness
-has its own. A parameter that it would silently drop is refused.
+litellm is imported at the first call, because this takes seconds of CPU time. It only
+translates. Its retries, caches, fallbacks, limits and prices stay off, because the
+harness has its own. A parameter that litellm would silently drop is refused.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from cheesebench.plugins.backends.openai import (
 from cheesebench.plugins.backends.processes import typed
 from cheesebench.plugins.backends.replies import reply_in
 
-#: Set before litellm is imported: no download of its price list, no ``.env`` files, no
-#: messages.
+#: Environment variables that are set before litellm is imported, so that it downloads
+#: no price list, reads no ``.env`` file, and writes no messages.
 ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_MODE": "PRODUCTION",
@@ -62,8 +62,8 @@ OURS = {
     "caching": False,
 }
 
-#: Models whose API caches only on request, wherever they are served. Other APIs cache
-#: without a request, or charge by the hour for a requested cache.
+#: Matches models whose API caches prompts only on request, wherever they are served.
+#: Other APIs cache without a request, or charge by the hour for a requested cache.
 CLAUDE = re.compile(r"(?:^|[/.])claude|anthropic", re.IGNORECASE)
 
 OPTIONS: Mapping[str, str] = {
@@ -74,8 +74,8 @@ OPTIONS: Mapping[str, str] = {
     "cache_control": "true or false: ask the API to cache the constant part of prompts (default: true for Claude)",
 }
 
-#: litellm's error classes that say more than status and words. Its statuses are often
-#: its own guess.
+#: Kinds of fault by litellm's error class, for classes that say more than status and
+#: words. A status is often litellm's own guess.
 _CLASSES: dict[str, FaultKind] = {
     "Timeout": "timeout",
     "APIConnectionError": "connection",
@@ -87,8 +87,8 @@ _CLASSES: dict[str, FaultKind] = {
     "PaymentRequiredError": "quota",
     "APIResponseValidationError": "malformed",
 }
-#: Words of errors that litellm attributes to the server, although there was no readable
-#: answer.
+#: Words of errors that litellm reports with a server's status although there was no
+#: readable answer.
 _WORDS: dict[FaultKind, re.Pattern[str]] = {
     "unknown_model": re.compile("llm provider not provided"),
     "connection": re.compile(
@@ -101,9 +101,7 @@ _WORDS: dict[FaultKind, re.Pattern[str]] = {
 
 
 class LiteLLM:
-    """An open connection (a ``Connection``) to the provider that the model's id begins
-    with.
-    """
+    """An open ``Connection`` to the provider with whose name the model's id begins."""
 
     _open = 0
 
@@ -129,7 +127,7 @@ class LiteLLM:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         if self._library is None:
-            # Imported in a thread, so that other calls can continue meanwhile.
+            # Import it in a thread, so that other calls can go on meanwhile.
             self._library = await asyncio.to_thread(import_litellm)
         sampling = sampling_parameters(request.sampling)
         parameters = {
@@ -148,7 +146,7 @@ class LiteLLM:
             for message in request.messages
         ]
         try:
-            # litellm's own timeout starts anew with every byte.
+            # litellm's own timeout starts again at every byte.
             async with asyncio.timeout(request.timeout):
                 answer = await self._library.acompletion(
                     model=request.model,
@@ -161,7 +159,7 @@ class LiteLLM:
             text = f"{request.model} has not answered within {request.timeout:g} s."
             raise ChatFaultError("timeout", text) from None
         except Exception as error:
-            # Any exception (KeyErrors too) is a fault of this call only; the run goes
+            # Any exception, even a KeyError, is a fault of this call only: the run goes
             # on.
             status = int(getattr(error, "status_code", None) or 500)
             limit = request.sampling.max_tokens
@@ -179,8 +177,8 @@ class LiteLLM:
             await self._library.close_litellm_async_clients()
 
     def _refuse_silent_drops(self, model: str, parameters: Mapping[str, Any]) -> None:
-        """Raise ChatFaultError if litellm would silently drop one of the parameters. It
-        does so for some models.
+        """Raise ChatFaultError if litellm would silently drop one of the parameters,
+        which it does for some models.
         """
         if frozenset(parameters) in self._checked:
             return
@@ -218,8 +216,8 @@ class LiteLLM:
 
 
 def _with_breakpoint(message: Message) -> dict[str, Any]:
-    """Return the body of a message. If later prompts begin with the messages up to this
-    one, it has a cache breakpoint in Anthropic's format.
+    """Return the body of a message. If the message ``stays``, the body ends with a
+    cache breakpoint in Anthropic's format.
     """
     body = body_message(message)
     if not message.stays:
@@ -233,7 +231,7 @@ def _with_breakpoint(message: Message) -> dict[str, Any]:
 
 
 def import_litellm() -> Any:
-    """Import litellm without its messages and without its download of prices."""
+    """Import litellm so that it writes no messages and downloads no prices."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     library: Any = importlib.import_module("litellm")
@@ -258,7 +256,7 @@ def fault_kind(error: Exception) -> FaultKind:
 
 
 def _kind_by_words(error: Exception) -> FaultKind | None:
-    """Return the kind of a fault by the text of an error whose status says nothing."""
+    """Return the kind of a fault from the error's text, if its status says nothing."""
     if getattr(error, "status_code", 500) not in (200, 400, 500):
         return None
     text = str(error).lower()[:2000]
@@ -266,8 +264,8 @@ def _kind_by_words(error: Exception) -> FaultKind | None:
 
 
 def is_sent(library: Any, model: str, parameter: str, value: Any) -> bool:
-    """Return whether litellm sends a parameter to a model. Raise litellm's own error
-    for a parameter that it knows the model to refuse.
+    """Return whether litellm sends a parameter to a model. litellm raises its own error
+    if it knows that the model refuses the parameter.
     """
     name, provider, *_ = library.get_llm_provider(model)
     sent = library.utils.get_optional_params(
@@ -301,8 +299,9 @@ def connect(context: BackendContext) -> Connection:
 
 
 def check(context: BackendContext) -> str:
-    """Return whether litellm is installed (``BackendSpec.check``). Keys are not looked
-    for, because only litellm's own code knows which ones a provider needs.
+    """Return what is available (``BackendSpec.check``). Raise OptionError if litellm is
+    not installed. Keys are not looked for unless ``api_key_env`` names one, because
+    only litellm knows which keys a provider needs.
     """
     _check_installed(context)
     if "api_key_env" in context.options:

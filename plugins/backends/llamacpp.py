@@ -2,9 +2,9 @@
 a separate process.
 
 The server comes from the package ``xllamacpp``, whose wheels need no compiler on any
-supported Python. Calls within this process would be no faster. A separate server is
-shared by the workers of ``pytest -n``, drops cancelled calls, and may crash without
-ending the run.
+supported Python. Calls within this process would be no faster. The workers of ``pytest
+-n`` share a separate server; it drops cancelled calls, and a crash of it does not end
+the run.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from cheesebench.plugins.backends.processes import (
 )
 from cheesebench.plugins.backends.weights import OPTIONS, check, digest, weights
 
-#: Default maximum tokens of prompt and reply of one call: enough for every shipped
-#: protocol in every view.
+#: Default for the maximum number of tokens of a call, prompt and reply together. It is
+#: enough for every shipped protocol in every view.
 CONTEXT = 16384
-#: Maximum seconds until the server is healthy. It is long, because a large file may
-#: have to be read from a slow disk.
+#: Default time limit, in seconds, for the server to become healthy. It is long, because
+#: a large file may have to be read from a slow disk.
 STARTUP_TIMEOUT = 600.0
-#: Maximum seconds without a sign of progress: the server reports none during a batch of
-#: 2,048 tokens.
+#: Maximum seconds to wait for the server's report of its progress. It does not answer
+#: during a batch of 2,048 tokens.
 BATCH_TIME = 120.0
-#: Environment variables passed to the server: those of the system and of accelerators,
-#: but no keys of other services.
+#: Matches the environment variables that are passed to the server: those for the system
+#: and for accelerators, but no keys for other services.
 _NEEDED = re.compile(
     r"(?:PATH|HOME|LANG|TZ|TMPDIR|TMP|TEMP|LD_LIBRARY_PATH|VIRTUAL_ENV)$"
     r"|(?:LC|DYLD|CUDA|NVIDIA|GGML|OMP|VK|HIP|HSA|ROCR|METAL)_"
@@ -56,10 +56,10 @@ _NEEDED = re.compile(
 
 
 def serve(context: BackendContext) -> StartedServer:
-    """Start a server for the file, and return when it is healthy.
+    """Start a server for the model's file, and return it when it is healthy.
 
-    Raise OptionError for options or files that make no sense. Raise PluginError, with
-    the end of the log, if the server does not become healthy.
+    Raise OptionError for an invalid option or file. Raise PluginError, with the end of
+    the log, if the server does not become healthy.
     """
     options = context.options
     slots = number_in(options, "slots", max(1, cores() // 4))
@@ -88,7 +88,7 @@ def serve(context: BackendContext) -> StartedServer:
     server.facts = {
         "file": path.name,
         "bytes": path.stat().st_size,
-        # The entry's hash has just been verified.
+        # If the entry has a hash, the file has just been checked against it.
         "sha256": options.get("sha256", "").lower() or digest(path),
         "xllamacpp": importlib.metadata.version("xllamacpp"),
         "slots": slots,
@@ -114,8 +114,8 @@ def cores() -> int:
 
 
 def main() -> None:
-    """Serve in this process until it is terminated. The argument has the settings in
-    JSON.
+    """Serve in this process until it is terminated. The command line's argument has the
+    settings as JSON.
     """
     settings = json.loads(sys.argv[1])
     library: Any = importlib.import_module("xllamacpp")
@@ -124,23 +124,23 @@ def main() -> None:
     parameters.model_alias = {Path(settings["path"]).stem}
     parameters.port, parameters.n_parallel = settings["port"], settings["slots"]
     parameters.n_ctx = settings["context"] * settings["slots"]
-    # Never take over another subject's slot: prompts begin alike, which by default is
-    # enough to take a slot and lose its cache. Instead, a slot's last prompt is always
-    # stored, and the one with the longest common beginning is restored.
+    # Never take over another subject's slot. Prompts begin alike, which by default is
+    # enough to take a slot and lose its cache. With 0, a slot's last prompt is always
+    # stored, and the stored prompt with the longest common beginning is restored.
     parameters.slot_prompt_similarity = 0.0
-    # Prompts of waiting subjects are kept: a model of 135M takes 80 MB for each. The
-    # library's own limit is 8 GiB.
+    # Keep the prompts of waiting subjects. A prompt takes 80 MB in a model of 135
+    # million parameters. The library's default is 8 GiB.
     parameters.cache_ram_mib = 2048
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = settings[
         "threads"
     ]
-    # The request alone determines the sampling.
+    # Only the request determines the sampling.
     parameters.sampling.top_k, parameters.sampling.top_p, parameters.sampling.min_p = (
         0,
         1.0,
         0.0,
     )
-    # Web pages opened on this machine cannot call the server.
+    # Keep web pages that are open on this machine from calling the server.
     parameters.cors_origins, parameters.ui = LOOPBACK, False
     server = library.Server(parameters)
     threading.Event().wait()
@@ -148,7 +148,7 @@ def main() -> None:
 
 
 class LlamaServer(ChatCompletions):
-    """llama.cpp's server, which reports the progress of each call."""
+    """A connection to llama.cpp's server, which reports the progress of each call."""
 
     async def progress(self) -> object:
         """Return the state of the server's slots, which changes with every token, or
@@ -167,7 +167,7 @@ def connect(context: BackendContext) -> Connection:
 
 
 def ready(context: BackendContext) -> str:
-    """Return the place of a model's file (``BackendSpec.check``)."""
+    """Return where a model's file is (``BackendSpec.check``)."""
     _check_installed(context)
     return check(context)
 
@@ -175,7 +175,7 @@ def ready(context: BackendContext) -> str:
 def _check_installed(context: BackendContext) -> None:
     if importlib.util.find_spec("xllamacpp") is None:
         raise PluginError(
-            f"'{context.entry.name}' runs by llama.cpp, which is not installed for this Python. Install it "
+            f"'{context.entry.name}' runs on llama.cpp, which is not installed for this Python. Install it "
             f"({install_command('local')}), or use a running server (--base-url URL)."
         )
 
@@ -188,7 +188,7 @@ LLAMACPP = BackendSpec(
     options={
         "context": f"tokens of prompt and reply together, for each call (default: the entry's context, or {CONTEXT})",
         "slots": "calls processed at once (default: one for every four cores, at least one)",
-        "threads": "threads that compute (default: all cores but one, and both of two; shared cores slow llama.cpp down a lot)",
+        "threads": "threads that compute (default: all cores but one, or both of two; shared cores slow llama.cpp down a lot)",
         **OPTIONS,
         "startup_timeout": f"seconds to wait for the server to be healthy ({STARTUP_TIMEOUT:g})",
     },

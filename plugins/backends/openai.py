@@ -1,11 +1,11 @@
 """The backend ``openai``: any local or remote server that speaks OpenAI's Chat
 Completions.
 
-The client, which uses plain aiohttp, comes first in this module, and the backend
-second. The modules ``faults`` and ``replies`` interpret answers.
+This module has the client, which uses plain aiohttp, and then the backend. The modules
+``faults`` and ``replies`` interpret answers.
 
-The client is written for little CPU time per call (OpenAI's own SDK takes more than ten
-times as much: ``benchmarks/client.py``) and for servers that misbehave. A connection
+The client takes little CPU time per call (OpenAI's own SDK takes more than ten times as
+much: ``benchmarks/client.py``) and is safe with servers that misbehave. A connection
 carries one call, so data sent late, twice or unasked can never become another call's
 reply. Bodies are bounded, never decompressed, and read under one deadline. Redirects
 are not followed, because they would carry the key elsewhere.
@@ -55,25 +55,25 @@ if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
 
-#: Maximum bytes of a reply. A reply of 100,000 tokens has about half as many.
+#: Maximum number of bytes in a reply's body. 100,000 tokens take about half as many.
 MAX_BODY = 4 * 1024 * 1024
-#: Maximum bytes that are read of an error's body.
+#: Maximum number of bytes that are read of an error's body.
 MAX_ERROR_BODY = 64 * 1024
-#: Seconds for establishing a connection, including TLS.
+#: Time limit for opening a connection, including TLS, in seconds.
 CONNECT_TIMEOUT = 20.0
-#: Seconds for a question about the server itself.
+#: Time limit of a request about the server itself, in seconds.
 FACTS_TIMEOUT = 5.0
 #: Ollama's default context in tokens. It silently cuts longer prompts.
 OLLAMA_CONTEXT = 4096
 #: Parts of the request body that the registry must not set.
 RESERVED = ("messages", "model", "stream", "n")
-#: Names for the limit of a reply in the request.
+#: The two names that servers use for the request's limit on reply tokens.
 MAX_TOKENS_NAMES = ("max_tokens", "max_completion_tokens")
-#: Words of a server that does not know a parameter.
+#: Words with which a server says that it does not know a parameter.
 _UNKNOWN = (
     r"(un(supported|known|recognized|expected)|extra|not (supported|permitted|allowed))"
 )
-#: Messages of servers that ask for this name of the limit.
+#: For each of these names, the error messages of servers that want it.
 _OTHER_NAME = {
     "max_completion_tokens": re.compile(
         r"\bmax_tokens\b.*\bmax_completion_tokens\b", re.DOTALL | re.IGNORECASE
@@ -89,15 +89,14 @@ Headers = Callable[[ChatRequest], Mapping[str, str]]
 
 
 class ChatCompletions:
-    """An open connection to one server (a ``Connection``). It must be created inside
-    the event loop.
+    """An open ``Connection`` to one server. It must be created inside the event loop.
 
-    ``max_tokens_name`` is the name for the limit of a reply in the body. ``headers``
-    returns additional headers for a request, such as those for a load balancer. If
-    ``constrains``, a form is requested by a schema of the reply, because the server
+    ``max_tokens_name`` is the request's name for the limit on reply tokens. ``headers``
+    returns more headers for a request, for example for a load balancer. If
+    ``constrains``, a form is requested as a schema of the reply, because the server
     does not enforce tool calls.
 
-    The harness bounds the calls in flight, so the connection pool is unbounded.
+    The harness limits the calls in flight, so the connection pool has no limit.
     """
 
     def __init__(
@@ -146,7 +145,7 @@ class ChatCompletions:
             raise self._broken_off(error, request.timeout) from None
 
     def _broken_off(self, error: Exception, timeout: float) -> ChatFaultError:
-        """Return the fault for an error of the connection."""
+        """Return the fault for a connection error."""
         import aiohttp
 
         faults: tuple[tuple[tuple[type[Exception], ...], FaultKind, str], ...] = (
@@ -156,8 +155,8 @@ class ChatCompletions:
                 f"accepted no connection within {CONNECT_TIMEOUT:g} s",
             ),
             ((TimeoutError,), "timeout", f"has not answered within {timeout:g} s"),
-            # Later calls would fail in the same way, so the error counts as a fault of
-            # the account, which ends the run.
+            # Later calls would fail in the same way, so this counts as a fault of the
+            # account, which stops the model.
             (
                 (aiohttp.ClientConnectorCertificateError, ssl.SSLCertVerificationError),
                 "authentication",
@@ -185,8 +184,8 @@ class ChatCompletions:
         await self._session.close()
 
     async def facts(self) -> ServerFacts:
-        """Return the server's own description; llama.cpp, vLLM and Ollama each have it
-        in a different place.
+        """Return what the server says about itself. llama.cpp, vLLM and Ollama each say
+        it at a different path.
         """
         base = self._url.path.removesuffix("/chat/completions")
         root = base.removesuffix("/v1")
@@ -206,7 +205,9 @@ class ChatCompletions:
         )
 
     def _own(self, listed: dict[str, Any], key: str, name: str) -> dict[str, Any]:
-        """Return the entry for this model in a list of models, or the only entry."""
+        """Return the entry for this model in a list of models, or the list's only
+        entry, or an empty dict.
+        """
         models = [one for one in listed.get(key) or () if isinstance(one, dict)]
         own = [
             one
@@ -216,7 +217,7 @@ class ChatCompletions:
         return own[0] if own else models[0] if len(models) == 1 else {}
 
     async def _get(self, path: str) -> dict[str, Any]:
-        """Return the JSON object at a path, or an empty object if there is none."""
+        """Return the JSON object at a path, or an empty dict if there is none."""
         found = await self.get_json(path, FACTS_TIMEOUT)
         return found if isinstance(found, dict) else {}
 
@@ -245,7 +246,7 @@ class ChatCompletions:
         try:
             return await self._post(request, name)
         except ChatFaultError as fault:
-            # The server did not accept the name of the limit, so asking again under the
+            # The server may not accept the name of the limit. Asking again with the
             # other name does not count as another attempt.
             other = next(one for one in MAX_TOKENS_NAMES if one != name)
             if fault.kind != "bad_request" or not _OTHER_NAME[other].search(str(fault)):
@@ -275,8 +276,8 @@ class ChatCompletions:
                 )
             if response.status < 400:
                 place = quoted(response.headers.get("Location", "nowhere"), 100)
-                # A temporary redirect (a gateway that restarts) is retried; a permanent
-                # one means a wrong address.
+                # A temporary redirect, such as that of a gateway that restarts, is
+                # retried. A permanent one means that the address is wrong.
                 kind: FaultKind = (
                     "bad_request" if response.status in (301, 308) else "server"
                 )
@@ -292,8 +293,8 @@ class ChatCompletions:
     async def _body(self, response: aiohttp.ClientResponse) -> bytearray:
         framing = response.headers.getall("Transfer-Encoding", [])
         if [one.lower() for one in framing] not in ([], ["chunked"]):
-            # The fault is raised at once, because aiohttp would wait for the connection
-            # to close.
+            # Raise the fault at once, because aiohttp would wait for the connection to
+            # close.
             raise self._fault(
                 "malformed", f"frames its reply as '{quoted(', '.join(framing), 30)}'"
             )
@@ -318,10 +319,8 @@ class ChatCompletions:
 
 
 def endpoint(base_url: str) -> URL:
-    """Return the address of Chat Completions below a base URL; ``/v1`` is added if
-    there is no path.
-
-    Raises OptionError for an invalid URL.
+    """Return the address of Chat Completions below a base URL. If the URL has no path,
+    ``/v1`` is added. Raises OptionError for an invalid URL.
     """
     from yarl import URL
 
@@ -333,7 +332,7 @@ def endpoint(base_url: str) -> URL:
 
 def encode(request: ChatRequest, max_tokens_name: str = "max_tokens") -> bytes:
     """Return the body of a request. The served settings of the model's entry
-    (``extra``) override those of the sampling.
+    (``extra``) override the sampling parameters.
     """
     sampling = sampling_parameters(request.sampling)
     limit = sampling.pop("max_tokens", None)
@@ -361,7 +360,7 @@ def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
 
 
 def form_parameters(form: AnswerForm | None) -> dict[str, Any]:
-    """Return the parameters that force a reply into a form: a tool that must be called,
+    """Return the parameters that make a reply have a form: a tool that must be called,
     or a schema of the reply.
     """
     if form is None:
@@ -378,7 +377,7 @@ def form_parameters(form: AnswerForm | None) -> dict[str, Any]:
         "description": form.description,
         "parameters": form.schema,
     }
-    # "required" instead of the tool's name, because llama.cpp knows only the words.
+    # llama.cpp knows only words such as "required" here, and no tool names.
     return {
         "tools": [{"type": "function", "function": function}],
         "tool_choice": "required",
@@ -430,11 +429,11 @@ def _header_value(key: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return why there is no connection, without the address, which the fault already
-    states.
+    """Return why there is no connection, without the address, because the fault already
+    has it.
     """
     cause = getattr(error, "os_error", None)
-    # The number of an SSL error is not one of the system's.
+    # An SSL error's number is not a system error number.
     if isinstance(cause, ssl.SSLError):
         said = f"TLS: {cause.reason or cause}"
     elif isinstance(cause, OSError):
@@ -446,8 +445,8 @@ def _reason(error: Exception) -> str:
 
 
 def _proxy(url: URL) -> str | None:
-    """Return the proxy that the environment names for this address, or None for this
-    machine.
+    """Return the proxy that the environment names for an address, or None if there is
+    none or the address is this machine's.
     """
     if _is_loopback(url.host or ""):
         return None
@@ -465,10 +464,10 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-#: Shorter keys ("EMPTY", "x") are not secrets, and removing them would blot out
-#: ordinary words.
+#: Minimum number of characters of a secret. Shorter keys ("EMPTY", "x") are no secrets,
+#: and removing them from reports would remove ordinary words.
 _SHORTEST_SECRET = 8
-#: Default address for calls.
+#: The default base URL.
 PUBLIC = "https://api.openai.com/v1"
 
 
@@ -476,8 +475,8 @@ OPTIONS: Mapping[str, str] = {
     "base_url": "address of the server, up to /v1 (default: OPENAI_BASE_URL, or the public API)",
     "api_key_env": "name of the environment variable with the key (default: OPENAI_API_KEY)",
     "headers": "more headers, each with the environment variable that has its value: api-key=AZURE_API_KEY",
-    "max_tokens_name": "name of the parameter for the limit of a reply: max_tokens, or max_completion_tokens "
-    "(OpenAI's own API)",
+    "max_tokens_name": "name of the parameter that limits a reply: max_tokens, or max_completion_tokens (OpenAI's own "
+    "API)",
 }
 
 
@@ -493,10 +492,11 @@ def base_url(context: BackendContext) -> str:
 def key_from_environment(
     options: Mapping[str, Any], default: str, required: bool
 ) -> str | None:
-    """Return the key in the variable that the option ``api_key_env`` names, or in
-    ``default``.
+    """Return the key in the environment variable that the option ``api_key_env`` names,
+    or else in the variable ``default``, or None.
 
-    Raises OptionError if there is none and it is ``required`` or was asked for by name.
+    Raises OptionError if there is no key although it is ``required`` or the option
+    names one.
     """
     name = str(options.get("api_key_env") or default)
     if name and (key := secret_in(variable_name("api_key_env", name))):
@@ -514,7 +514,9 @@ def key_from_environment(
 
 
 def variable_name(option: str, given: object) -> str:
-    """Return the environment variable named by an option."""
+    """Return the name of an environment variable that an option gives. Raises
+    OptionError if it is not such a name.
+    """
     name = str(given)
     if not re.fullmatch("[A-Z_][A-Z0-9_]{0,99}", name):
         # The value may be the key itself, so it must not be shown.
@@ -526,19 +528,19 @@ def variable_name(option: str, given: object) -> str:
 
 
 def secret_in(name: str) -> str:
-    """Return the value of an environment variable; OptionError for a value that reports
-    may contain.
+    """Return the key in an environment variable, or "". Raises OptionError if reports
+    could show the key.
     """
     key = os.environ.get(name, "").strip()
     if len(key) >= _SHORTEST_SECRET and redact(key) == key:
         raise OptionError(
-            f"The key in {quoted(name, 100)} could be written into reports, because the variable's name does not say "
-            "that it is one. Export it under a name that ends in _KEY."
+            f"The key in {quoted(name, 100)} could be written into reports, because the variable's name does not show "
+            "that it holds a key. Export it under a name that ends in _KEY."
         )
     return key
 
 
-#: Headers that the request itself sets.
+#: Matches headers that the request itself sets.
 _TAKEN = re.compile(
     "accept|accept-encoding|connection|content-.*|cookie|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade"
     "|user-agent",
@@ -574,7 +576,7 @@ def own_headers(options: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-#: Names of served settings whose values are usually secrets.
+#: Matches the name of a served setting whose value is usually a secret.
 _SECRET = re.compile(
     r"(?<!cache_)key|token$|secret|passw|authori[sz]ation|credential|headers?$|cookie|^user$",
     re.IGNORECASE,
@@ -582,8 +584,8 @@ _SECRET = re.compile(
 
 
 def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) -> None:
-    """Raise OptionError if a model's served settings contain a parameter of the
-    harness, or may contain a key: these settings are recorded.
+    """Raise OptionError if a model's served settings contain a parameter that the
+    harness sets, or may contain a key, because these settings are recorded.
     """
     for name in reserved:
         if name in served:
@@ -598,7 +600,7 @@ def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) 
 
 
 def _secret_name(settings: Any) -> str:
-    """Return the name, at any depth, of a setting that may hold a key, or "" if there
+    """Return the name of a setting, at any depth, that may hold a key, or "" if there
     is none.
     """
     if isinstance(settings, list):
@@ -632,7 +634,7 @@ def connect(context: BackendContext) -> Connection:
 
 
 def check(context: BackendContext) -> str:
-    """Return whether there is a key for the public API (``BackendSpec.check``)."""
+    """Return in words whether there is a key for the server (``BackendSpec.check``)."""
     url = base_url(context)
     public = endpoint(url).host == endpoint(PUBLIC).host
     key = key_from_environment(context.options, "OPENAI_API_KEY", required=public)

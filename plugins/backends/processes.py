@@ -1,10 +1,10 @@
-"""Starts programs and servers for backends. However this process ends, they end with
-it, and no process of theirs remains.
+"""Starts programs and servers for backends. They end with this process, however it
+ends, and leave no process behind.
 
 A small supervisor, in a session of its own, stands between this process and the
-program. When it is told to, or when this process is gone (also by ``kill -9``), the
+program. When it is told to, or when this process is gone (even by ``kill -9``), the
 supervisor ends the program and every process that the program has started. It also
-writes the program's output into a log file, without secrets.
+writes the program's output to a log file, without secrets.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from typing import Any, TextIO
 
 from cheesebench import BackendContext, OptionError, PluginError, quoted, redact
 
-#: Seconds between two checks of the program and of the supervisor's parent.
+#: Seconds between the supervisor's checks of the program and of its own parent.
 _TICK = 0.2
-#: Seconds that the supervisor may take, in addition to the program's own, before it is
-#: killed.
+#: Seconds that the supervisor has to end, in addition to the program's ``grace``. Then
+#: it is killed.
 _MARGIN = 10.0
 #: The loopback address, which only this machine can reach.
 LOOPBACK = "127.0.0.1"
-#: Seconds between two health checks of a server, and between two messages that it is
-#: still loading.
+#: ``_POLL``: seconds between health checks of a server. ``_SAY``: seconds between
+#: messages that the server is still loading.
 _POLL, _SAY = 0.1, 15.0
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-#: prctl(2): orphaned descendants become children of this process, so that none can
-#: escape.
+#: Option of prctl(2): orphaned descendants become children of this process, so that
+#: none can escape.
 _PR_SET_CHILD_SUBREAPER = 36
-#: prctl(2): the signal for this process when the thread that started it is gone.
+#: Option of prctl(2): this process gets a signal when the thread that started it ends.
 _PR_SET_PDEATHSIG = 1
 
 
 class Supervised:
-    """A running program with its output in ``log``. If it cannot be started, its exit
-    code is 127, and the log says why.
+    """A running program whose output is in ``log``. If the program cannot be started,
+    the exit code is 127, and the log says why.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class Supervised:
         grace: float = 20.0,
         variables: Iterable[str] | None = None,
     ) -> None:
-        """Start ``command``; on stopping, it has ``grace`` seconds between SIGTERM and
-        SIGKILL.
+        """Start ``command``. When it is stopped, it has ``grace`` seconds between
+        SIGTERM and SIGKILL.
 
-        ``variables`` names the environment variables that are passed on (None: all),
-        because those of this process may hold keys of other services. Raise PluginError
-        on Windows, which has no process groups.
+        Only the environment variables in ``variables`` are passed on (None: all),
+        because others may hold keys for other services. Raise PluginError on Windows,
+        which has no process groups.
         """
         if os.name != "posix":
             raise PluginError(
@@ -82,13 +82,13 @@ class Supervised:
 
     @property
     def ended(self) -> int | None:
-        """The program's exit code (128 + n: ended by signal n), or None
-        while it runs.
+        """The program's exit code (128 + n if signal n ended it), or None while it
+        runs.
         """
         return self._process.poll()
 
     def tail(self, lines: int = 15) -> str:
-        """Return the last nonempty lines of the log."""
+        """Return the last ``lines`` lines of the log that are not empty."""
         try:
             text = self.log.read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
@@ -96,7 +96,7 @@ class Supervised:
         return "\n".join([line for line in text.splitlines() if line.strip()][-lines:])
 
     def stop(self) -> None:
-        """End the program and everything that it has started; return when they are
+        """End the program and everything that it has started, and return when all are
         gone. A second call does nothing.
         """
         if self._process.poll() is None:
@@ -109,24 +109,24 @@ class Supervised:
 
 
 class StartedServer:
-    """A server in a process of its own (a ``Server``); ``name`` is its program's name
-    in messages.
+    """A ``Server`` in a process of its own. ``name`` is what messages call its
+    program.
     """
 
     def __init__(self, context: BackendContext, name: str, process: Supervised) -> None:
         self.base_url = ""
-        #: The software and model that the server runs; see ``cheesebench.Server``.
+        #: Facts about the server's software and model; see ``cheesebench.Server``.
         self.facts: dict[str, object] = {}
         self.process = process
         self._context, self._name = context, name
         self._what = f"The {name} server for '{context.entry.id}'"
 
     def wait_until(self, healthy: Callable[[], bool], timeout: float) -> float:
-        """Wait until ``healthy`` returns true; return the seconds that it took.
+        """Wait until ``healthy`` returns true, and return how many seconds it took.
 
-        If that fails, the server is stopped. Raise EndedError if the process ends
-        first, and PluginError after ``timeout`` seconds. Both errors quote the end of
-        the server's log.
+        Otherwise stop the server, and raise EndedError if its process has ended, or
+        PluginError after ``timeout`` seconds. Both errors quote the end of the server's
+        log.
         """
         began = said = time.monotonic()
         try:
@@ -152,7 +152,7 @@ class StartedServer:
                         f"{line}{self.process.log}): {quoted(self.process.tail(1), 100)}"
                     )
                 time.sleep(_POLL)
-            # The answer may come from another program that has taken the port.
+            # Another program that has taken the port may have answered.
             if (code := self.process.ended) is not None:
                 raise EndedError(self.with_log(f"{self._what} ended with code {code}."))
         except BaseException:
@@ -161,8 +161,8 @@ class StartedServer:
         return time.monotonic() - began
 
     def with_log(self, said: str) -> str:
-        """Stop the server, and return the sentence with the end of the server's log."""
-        # The server is stopped first, so that the log contains its last output.
+        """Stop the server, and return a sentence followed by the end of its log."""
+        # Stop the server first, so that the log contains its last output.
         self.process.stop()
         lines = "\n".join(
             f"    {quoted(line, 200)}" for line in self.process.tail().splitlines()
@@ -172,8 +172,8 @@ class StartedServer:
         )
 
     def stop(self) -> None:
-        """Stop the server and all of its processes, and return when they are gone.
-        Report it if the server had ended before.
+        """Stop the server and all of its processes, and return when they are gone. If
+        the server had already ended, report this.
         """
         code = self.process.ended
         self.process.stop()
@@ -190,10 +190,10 @@ def start_server(
     needed: re.Pattern[str],
     timeout: float,
 ) -> tuple[StartedServer, str]:
-    """Start a server with the command that ``command`` returns for a port. Return it
-    once it is healthy, with a message.
+    """Start a server with the command that ``command`` returns for a port. When the
+    server is healthy, return it, and how long this took in words.
 
-    The server gets the environment variables that match ``needed``.
+    The server gets only the environment variables that match ``needed``.
     """
     port = free_port(LOOPBACK)
     log = log_path(context, re.sub("[^a-z]", "", name.lower()))
@@ -221,7 +221,7 @@ def free_port(host: str) -> int:
 
 
 def is_healthy(host: str, port: int) -> bool:
-    # http.client is used because urllib would take a proxy from the environment.
+    # urllib would use a proxy from the environment; http.client does not.
     connection = http.client.HTTPConnection(host, port, timeout=5.0)
     try:
         connection.request("GET", "/health")
@@ -233,13 +233,15 @@ def is_healthy(host: str, port: int) -> bool:
 
 
 def number_in(options: Mapping[str, Any], name: str, default: float) -> Any:
-    """Return the option ``name``, a number of the same type as its default."""
+    """Return the value of the option ``name``, a number of the same type as
+    ``default``.
+    """
     return typed(name, options.get(name, default), type(default))
 
 
 def typed(name: str, value: Any, kind: type) -> Any:
-    """Return an option's value as a ``kind``, which may be given as a string (on the
-    command line). Raise OptionError for another value.
+    """Return an option's value as ``kind``. On the command line, the value is a string.
+    Raise OptionError if it does not fit.
     """
     try:
         if kind is bool:
@@ -266,15 +268,15 @@ def typed(name: str, value: Any, kind: type) -> Any:
 
 
 class Guard:
-    """Kills processes that others started for us, but only if this
-    process is killed.
+    """Kills processes that a library has started for this process if this process is
+    killed.
     """
 
     def __init__(self, processes: Iterable[int]) -> None:
         self._process = _start(guard, *map(str, processes))
 
     def release(self) -> None:
-        """Stop guarding. The processes continue."""
+        """Stop guarding. The processes keep running."""
         self._process.terminate()
         self._process.wait()
 
@@ -283,31 +285,31 @@ def python_command(function: Callable[[], object], *arguments: str) -> list[str]
     """Return the command that runs a module's function in a separate Python. The
     function reads its arguments from ``sys.argv[1:]``.
     """
-    # The new Python finds the module in the same place, for any kind of installation.
-    # The option -P keeps it from looking in the working directory.
+    # With the same sys.path, the new Python finds the module in any kind of
+    # installation. The option -P keeps it from looking in the working directory.
     code = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
     code += f"import {function.__module__} as module; sys.exit(module.{function.__name__}())"
     return [sys.executable, "-P", "-c", code, json.dumps(sys.path), *arguments]
 
 
 def _start(function: Callable[[], int], *arguments: str) -> subprocess.Popen[bytes]:
-    """Run a function of this module in a separate process; its first argument is our
-    process id.
+    """Run a function of this module in a separate process. The function's first
+    argument is this process's id.
     """
     return subprocess.Popen(
         python_command(function, str(os.getpid()), *arguments),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # This process handles Ctrl-C in the terminal, because the run must end its
-        # calls before the server stops.
+        # Ctrl-C in the terminal must reach only this process, because the run must end
+        # its calls before the server stops.
         start_new_session=True,
     )
 
 
 def guard() -> int:
-    """Run as the guard (arguments: parent's process id, those of the guarded); return
-    its exit code.
+    """Run as the guard, and return its exit code. The arguments are the process ids of
+    the parent and of the guarded processes.
     """
     parent, *guarded = map(int, sys.argv[1:])
     while os.getppid() == parent:
@@ -319,8 +321,8 @@ def guard() -> int:
 
 
 def main() -> int:
-    """Run as the supervisor (arguments: parent's process id, log, grace, variables,
-    command); return its exit code.
+    """Run as the supervisor, and return the program's exit code. The arguments are the
+    parent's process id, log, grace, variables and command.
     """
     parent, log, grace, command = (
         int(sys.argv[1]),
@@ -344,8 +346,8 @@ def main() -> int:
                 if names is None
                 else {name: os.environ[name] for name in names if name in os.environ},
                 start_new_session=True,
-                # In case the supervisor itself is killed. Ray does so when an actor
-                # ends, together with the actor's other children.
+                # The supervisor itself may be killed: when an actor ends, Ray kills all
+                # of its children.
                 preexec_fn=_end_with_parent if sys.platform == "linux" else None,
                 text=True,
                 errors="replace",
@@ -355,8 +357,8 @@ def main() -> int:
             return 127
         writer = threading.Thread(target=_write, args=(program, sink), daemon=True)
         writer.start()
-        # A changed parent id shows that the parent is gone. A pipe would not, because
-        # forked processes keep it open.
+        # If the parent is gone, the parent id changes. A pipe would not show this,
+        # because forked processes keep it open.
         while (
             program.poll() is None
             and not stop_requested.is_set()
@@ -364,7 +366,7 @@ def main() -> int:
         ):
             stop_requested.wait(_TICK)
         _end(program, grace)
-        # The thread reads the rest of the pipe, because the last output is the most
+        # Let the thread read the rest of the pipe, because the last output is the most
         # important.
         writer.join(_MARGIN / 2)
     return program.returncode if program.returncode >= 0 else 128 - program.returncode
@@ -373,15 +375,15 @@ def main() -> int:
 def _write(program: subprocess.Popen[str], sink: TextIO) -> None:
     assert program.stdout is not None
     for line in program.stdout:
-        # A full disk must not stop a program that only wants to log. Lines that come
-        # after the log is closed are dropped.
+        # A full disk must not stop the program. A line that comes after the log is
+        # closed is dropped.
         with contextlib.suppress(OSError, ValueError):
             print(redact(line.rstrip("\n")), file=sink, flush=True)
 
 
 def _end(program: subprocess.Popen[str], grace: float) -> None:
-    """End the program's process group, first by SIGTERM and then by SIGKILL, and all
-    processes that left the group.
+    """End the program's process group, first with SIGTERM and then with SIGKILL. Then
+    kill all processes that have left the group.
     """
     deadline = time.monotonic() + grace
     _signal_group(program.pid, signal.SIGTERM)
@@ -392,8 +394,8 @@ def _end(program: subprocess.Popen[str], grace: float) -> None:
         _bury(program.pid)
     _signal_group(program.pid, signal.SIGKILL)
     program.wait()
-    # The children of killed processes become ours, so this is repeated until there are
-    # none.
+    # The children of killed processes become children of this one, so repeat this until
+    # none are left.
     while left := _children():
         for process in left:
             with contextlib.suppress(ProcessLookupError):
@@ -403,8 +405,8 @@ def _end(program: subprocess.Popen[str], grace: float) -> None:
 
 
 def _signal_group(group: int, number: int) -> bool:
-    """Signal a process group; return whether it exists (macOS denies permission for a
-    group of zombies).
+    """Signal a process group, and return whether it exists. (For a group of zombies,
+    macOS denies permission.)
     """
     try:
         os.killpg(group, number)
@@ -414,8 +416,8 @@ def _signal_group(group: int, number: int) -> bool:
 
 
 def _adopt_orphans() -> None:
-    """Become the parent of orphaned descendants. This exists only on Linux; on other
-    systems, only the process group is ended.
+    """Become the parent of orphaned descendants. Only Linux can do this; on other
+    systems, only the program's process group is ended.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -435,7 +437,7 @@ def _children() -> list[int]:
 
 
 def _bury(program: int) -> None:
-    """Wait for dead children, except the program, whose exit code is still needed."""
+    """Reap dead children, except the program, whose exit code is still needed."""
     for process in _children():
         if process != program:
             with contextlib.suppress(ChildProcessError):

@@ -1,9 +1,9 @@
-"""Reads an answer with status 200: a reply with its reasoning and token counts, or a
-fault.
+"""Reads an answer with status 200 as a reply with its reasoning and token counts, or as
+a fault.
 
-A reply is readable text in the requested choice, and was ended by the model or by its
-limit. An answer that was ended for another reason, or is in an unknown form, is a fault
-with its cause, and never an empty reply.
+A reply is readable text in the requested choice that the model or its limit has ended.
+An answer that ended for another reason, or has an unknown form, is a fault with its
+cause, and never an empty reply.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from cheesebench import (
 )
 from cheesebench.plugins.backends.faults import fault_of_error
 
-#: Spellings of the reason why a reply ended: letters only, in lower case, up to a first
-#: colon, without "finish reason" before it. A kind of fault means that the reply did
-#: not end because of the model, whatever it had written.
+#: Spellings of why a reply ended, by meaning. They have only the letters before the
+#: first colon, in lower case, without a leading "finish reason". If the meaning is a
+#: kind of fault, it was not the model that ended the reply, whatever it had written.
 _SPELT_FINISHES: Mapping[Finish | FaultKind, str] = {
     "stop": "stop stopped eos eostoken eosfound endturn endofturn endoftext stopsequence"
     " stoptoken toolcalls toolcall functioncall functioncalls tooluse complete"
@@ -58,14 +58,13 @@ _FINISHES = {
     for word in words.split()
 }
 _FAULTS = frozenset(get_args(FaultKind))
-#: Finish reasons that mean a tool call.
+#: Spellings that mean a tool call.
 _CALLS = frozenset(
     ["toolcalls", "toolcall", "functioncall", "functioncalls", "tooluse"]
 )
-#: Tags that models put around their reasoning.
+#: Matches a tag that models put around their reasoning.
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought)>", re.IGNORECASE)
-#: Parts of a message besides its content. Any other part may be a reply in an unknown
-#: form.
+#: Known fields of a message. Any other field may be a reply in an unknown form.
 _BESIDE = frozenset(
     (
         *("role", "name", "content", "refusal", "reasoning", "reasoning_content"),
@@ -74,13 +73,13 @@ _BESIDE = frozenset(
         "provider_specific_fields",
     )
 )
-#: Maximum number of characters of a model's name that are read. Messages show fewer.
+#: Maximum number of characters read of a model's name. Messages show fewer.
 _LONGEST_NAME = 4096
 
 
 def read_reply(body: bytes | bytearray, form: AnswerForm | None = None) -> ChatReply:
     """Return the reply in the body of an answer with status 200. Raise ChatFaultError
-    if it has none.
+    if there is none.
     """
     try:
         answer = json.loads(body.decode())
@@ -92,7 +91,8 @@ def read_reply(body: bytes | bytearray, form: AnswerForm | None = None) -> ChatR
 def reply_in(
     answer: Any, body: bytes | bytearray, form: AnswerForm | None = None
 ) -> ChatReply:
-    """Return the reply in the JSON of an answer; ``body`` is quoted if there is none.
+    """Return the reply in the JSON of an answer. If there is none, raise
+    ChatFaultError, which quotes ``body``.
 
     If a tool was offered, the arguments of its call are the reply.
     """
@@ -123,8 +123,8 @@ def reply_in(
 
 
 def _malformed(said: str, body: bytes | bytearray) -> ChatFaultError:
-    """Return a fault that quotes the beginning of a body, which suffices to identify
-    it.
+    """Return a fault that quotes the beginning of a body. It is enough to recognise
+    what it is.
     """
     beginning = quoted(body[:400].decode("utf-8", "replace"), 120) or "(empty)"
     return ChatFaultError("malformed", f"{said}: {beginning}")
@@ -141,8 +141,8 @@ def _choice(choices: Any) -> Mapping[str, Any]:
 
 
 def _finish(reason: Any) -> Finish | None:
-    """Return the reason why a reply ended, or None if it is unknown. Raise
-    ChatFaultError if the model was not the cause.
+    """Return why a reply ended, or None if that is unknown. Raise ChatFaultError if the
+    model was not the cause.
     """
     meaning = _FINISHES.get(_word(reason))
     if meaning in _FAULTS:
@@ -159,7 +159,9 @@ def _finish(reason: Any) -> Finish | None:
 
 
 def _word(reason: Any) -> str:
-    """Return the letters of a finish reason, which SGLang puts into an object."""
+    """Return a finish reason as in ``_SPELT_FINISHES``. SGLang puts it into an
+    object.
+    """
     said = reason.get("type") if isinstance(reason, Mapping) else reason
     word = re.sub("[^a-z]", "", _words(said).partition(":")[0].lower())
     return word.removeprefix("finishreason")
@@ -173,7 +175,7 @@ class _Said(NamedTuple):
 def _said(
     message: Mapping[str, Any], call: str | None, body: bytes | bytearray
 ) -> _Said:
-    """Return a message's text, or the arguments of its call, and its reasoning."""
+    """Return a message's text (or the arguments of its call) and its reasoning."""
     content = message.get("content")
     if isinstance(content, list):
         content, thoughts = _parts(content, body)
@@ -185,7 +187,7 @@ def _said(
         )
     # A refusal is the model's own text, and is judged like any other reply.
     text, inline = split_thoughts(content or _words(message.get("refusal")))
-    # When a tool was called, the text of the message is not the answer.
+    # If a tool was called, the message's text is not the answer but reasoning.
     if call is not None:
         text, inline = call, join_thoughts(inline, text)
     fields = map(_words, (message.get("reasoning_content"), message.get("reasoning")))
@@ -193,8 +195,8 @@ def _said(
 
 
 def _parts(parts: list[Any], body: bytes | bytearray) -> tuple[str, str]:
-    """Return the text and the reasoning of a content that consists of parts. Raise
-    ChatFaultError for a part that may hold text in an unknown form.
+    """Return the text and the reasoning in a list of parts. Raise ChatFaultError for a
+    part of an unknown form, because it may hold text.
     """
     read = [_part(part) for part in parts if part is not None]
     if not read or None in read:
@@ -221,7 +223,7 @@ def _part(part: Any) -> _Said | None:
 
 
 def _thoughts(part: Mapping[str, Any]) -> str:
-    """Return the reasoning in a part: a text, or parts of its own."""
+    """Return the reasoning in a part. It is a text, or a list of parts."""
     for inner in map(part.get, ("thinking", "text", "reasoning", "summary", "content")):
         if isinstance(inner, list):
             inner = "".join(_words(one.get("text")) for one in inner if isinstance(one, Mapping))  # fmt: skip
@@ -232,7 +234,7 @@ def _thoughts(part: Mapping[str, Any]) -> str:
 
 def _arguments(message: Mapping[str, Any]) -> str | None:
     """Return the arguments of the first tool call as JSON, or None if there is no
-    readable call. Some servers send the object itself instead of its JSON.
+    readable call. Some servers send an object instead of JSON text.
     """
     calls = message.get("tool_calls")
     first = (
@@ -253,15 +255,15 @@ def _check_empty(
     finish: Finish | None,
     body: bytes | bytearray,
 ) -> None:
-    """Raise ChatFaultError for an empty reply that the model did not write: a tool
-    call, no token at all, text elsewhere, or an end outside the model.
+    """Raise ChatFaultError for an empty reply unless the model has written an empty
+    one. There may be a tool call, no token at all, text elsewhere, or another end.
     """
     message = choice["message"]
     if message.get("tool_calls") or message.get("function_call"):
         raise _malformed("The reply is a tool call and no text", body)
     elsewhere = [name for name in message if name not in _BESIDE and message[name]]
     elsewhere += [name for name in ("text", "delta") if choice.get(name)]
-    # Gemini omits the content if reasoning took up the limit.
+    # Gemini leaves the content out if reasoning has used up the limit.
     cut_off = finish == "length" and count_tokens(usage)[0].completion > 0
     if elsewhere or not ("content" in message or cut_off):
         held = f", but a part '{quoted(str(elsewhere[0]), 30)}'" if elsewhere else ""
@@ -279,17 +281,17 @@ def _check_empty(
 
 @lru_cache(maxsize=64)
 def _name(model: str) -> str:
-    """Return the server's name for the model, fit for display. Results are cached,
-    because thousands of replies have the same name.
+    """Return the server's name for the model, made fit for display. Thousands of
+    replies have the same name, so results are cached.
     """
     return quoted(model, 200)
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
-    """Return a text without the reasoning in ``<think>`` tags, and the reasoning.
+    """Return a text without the reasoning in ``<think>`` tags, and this reasoning.
 
     A closing tag without an opening one ends reasoning that began in the prompt's
-    template; an unclosed tag means that the reasoning was cut off.
+    template. An opening tag without a closing one means that the reasoning was cut off.
     """
     if "<" not in text:
         return text, ""
@@ -320,8 +322,8 @@ def join_thoughts(*thoughts: str) -> str:
 
 
 def replace_surrogates(text: str) -> str:
-    """Return the text with lone surrogates replaced, because no file and no database
-    accepts them.
+    """Return the text with lone surrogates replaced, because neither files nor
+    databases accept them.
     """
     try:
         text.encode()
@@ -334,11 +336,10 @@ def _words(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-#: More tokens than any context has; a larger number is an error of the server.
+#: Larger token counts are errors of the server. No context has as many tokens.
 _MOST_TOKENS = 10**7
-#: Places where servers report each count: its name, or ``object.name``, in letters only
-#: and in lower case. If a server reports a count in several places, the largest is
-#: used.
+#: Where servers report each count: a name, or ``object.name``, in lower-case letters
+#: only. If a server reports a count in several places, the largest one is used.
 _COUNTS: Mapping[str, tuple[str, ...]] = {
     "prompt": ("prompttokens", "inputtokens", "prompttokencount", "inputtokencount", "promptevalcount"),
     "completion": (
@@ -360,12 +361,13 @@ _COUNTS: Mapping[str, tuple[str, ...]] = {
 
 
 def count_tokens(usage: Any) -> tuple[Usage, str]:
-    """Return the tokens of a call, and contradictions among the server's counts (mostly
-    empty).
+    """Return the tokens of a call, and a contradiction between the server's counts in
+    words (usually empty).
 
-    Impossible counts are ignored. Reply tokens are the total minus the prompt, which
-    includes reasoning wherever it is counted. A cache that is larger than the prompt
-    was counted separately, unless the total contradicts that.
+    Impossible counts are ignored. The reply's tokens are the total minus the prompt, so
+    that they include reasoning wherever the server counts it. If there are more cached
+    tokens than prompt tokens, the server counts them separately, unless the total
+    contradicts this.
     """
     counts = dict(_counts(usage))
     prompt, completion, total, reasoning, cached, written = (
@@ -378,7 +380,7 @@ def count_tokens(usage: Any) -> tuple[Usage, str]:
     if completion and not prompt:
         prompt = max(0, total - completion)
     if total and total < prompt + completion:
-        doubt = f"{total:,} tokens in all, but {prompt:,} of the prompt and {completion:,} of the reply"
+        doubt = f"{total:,} tokens in all, but {prompt:,} prompt tokens and {completion:,} reply tokens"
     beside = reasoning if reasoning > completion else 0
     reply = max(completion + beside, total - prompt)
     return Usage(
@@ -393,11 +395,11 @@ def count_tokens(usage: Any) -> tuple[Usage, str]:
 def _with_cache(
     prompt: int, completion: int, total: int, cached: int, written: int
 ) -> tuple[int, int, int, str]:
-    """Return the prompt tokens, and those of them that were read from the cache and
-    written into it.
+    """Return the numbers of prompt tokens, of prompt tokens read from the cache, and of
+    prompt tokens written to the cache, and a contradiction in words or "".
 
     Some servers, such as Anthropic's, count the prompt without its cached part. The
-    total, if there is one, shows which convention was used.
+    total, if there is one, shows how the server counts.
     """
     cache = cached + written
     beside = prompt + cache + completion
@@ -406,13 +408,13 @@ def _with_cache(
     if cache <= prompt:
         return prompt, cached, written, ""
     kept = min(cached, prompt)
-    doubt = f"{cache:,} tokens of the cache, but {prompt:,} of the prompt"
+    doubt = f"{cache:,} cached tokens, but {prompt:,} prompt tokens"
     return prompt, kept, min(written, prompt - kept), doubt
 
 
 def _wrote_nothing(usage: Any) -> bool:
-    """Return whether a server counts no token of a reply, even if its total
-    is not 0.
+    """Return whether the server says that the reply has 0 tokens, whatever the total
+    is.
     """
     counts = dict(_counts(usage))
     said = [counts[name] for name in _COUNTS["completion"] if name in counts]
@@ -421,7 +423,9 @@ def _wrote_nothing(usage: Any) -> bool:
 
 
 def _counts(usage: Any, place: str = "") -> list[tuple[str, int]]:
-    """Return the counts of a usage object, by their names in letters."""
+    """Return the counts in a usage object, with their names in lower-case letters
+    only.
+    """
     found: list[tuple[str, int]] = []
     for name, value in usage.items() if isinstance(usage, Mapping) else ():
         key = re.sub("[^a-z]", "", str(name)[:60].lower())

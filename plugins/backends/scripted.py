@@ -1,11 +1,11 @@
 """The backend ``scripted``, which takes replies from a YAML file (``--model
-scripted:FILE.yaml``) and needs no server and no network::
+scripted:FILE.yaml``) and needs neither a server nor a network::
 
     seed: 7
     replies:  # the first one that fits is used
       # one call in twenty, drawn by the seed
       - {fault: rate_limit, retry_after: 0.1, share: 0.05}
-      # a regular expression, found in the last message
+      # a regular expression to find in the last message
       - {when: "reward: 1", say: "ACTIONS: FORWARD"}
       - say: ["ACTIONS: FORWARD, FORWARD", "ACTIONS: ROTATE_LEFT"]
         choose: by_seed  # default: one after the other, for each conversation
@@ -37,7 +37,7 @@ from cheesebench import (
     read_document,
 )
 
-#: Number of characters that count as one token.
+#: Number of characters that count as a token.
 TOKEN = 4
 
 
@@ -75,8 +75,9 @@ def _span(value: Any) -> Any:
 
 
 class Line(BaseModel):
-    """One line of a script: its condition, and its reply or fault. The uses of a line
-    (``times``), and its turns, are counted separately for each conversation.
+    """One line of a script: its condition, and its reply or fault. Each conversation
+    counts for itself how often it has used a line (for ``times``), and which of the
+    line's texts comes next.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -101,7 +102,7 @@ class Line(BaseModel):
 
 
 class Script(BaseModel):
-    """A whole script."""
+    """A script of replies."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -123,7 +124,7 @@ class Scripted:
 
     def __init__(self, script: Script, name: str) -> None:
         self._lines, self._seed, self._name = script.replies, script.seed, name
-        #: Number of uses of each line in each conversation.
+        #: How often each conversation has used each line.
         self._used: dict[tuple[str, int], int] = defaultdict(int)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -149,8 +150,8 @@ class Scripted:
                 line.retry_after,
             )
         if line.choose == "by_seed":
-            # The turn is drawn and not counted, so that the same question gets the same
-            # answer after a fault or in a resumed run.
+            # Draw the turn instead of counting it, so that the same question gets the
+            # same answer after a fault or in a resumed run.
             turn = int(self._draw("reply", request, asked) * len(line.say))
         text = line.say[turn % len(line.say)]
         return ChatReply(
@@ -197,8 +198,8 @@ class Scripted:
 
 
 def connect(context: BackendContext) -> Connection:
-    """Return a connection to the script that the model's id names. Raise FileError with
-    the script's mistakes.
+    """Return a connection to the script that the model's id names. Raise FileError if
+    the script has mistakes.
     """
     path = Path(context.entry.id).expanduser()
     return Scripted(read_script(path), path.name)

