@@ -67,8 +67,7 @@ def cheesebench_agents() -> Iterable[AgentSpec]:
             memory="none",
             summary="walks to a visible G by BFS, else explores",
         ),
-        # The edition `paper` replaces the agents of these names with the following
-        # ones.
+        # In the edition `paper`, these two replace the agents named before the "@".
         AgentSpec(
             "tabular-ql@paper",
             PublishedTabularQL,
@@ -81,7 +80,7 @@ def cheesebench_agents() -> Iterable[AgentSpec]:
             memory="life",
             summary="the BFS oracle by the rules of the CheeseBench paper's package",
         ),
-        # In the edition `paper`, our own versions remain available under these names.
+        # In the edition `paper`, our own versions are available under these names.
         AgentSpec(
             "tabular-ql@default",
             TabularQL,

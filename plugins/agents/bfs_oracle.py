@@ -1,7 +1,7 @@
 """An agent that reads the top-down map and walks to a visible ``G``. Its score measures
 how much a map reveals.
 
-It sees what a model sees, and has no memory across trials.
+It sees what a model sees, and has no memory from trial to trial.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ GOAL = "G"
 
 
 class BfsOracle:
-    """An agent that walks to the nearest ``G`` by breadth-first search over cell and
-    headingand explores if it sees none.
+    """An agent that walks to the nearest ``G``, by breadth-first search over cells and
+    headings. If it sees none, it explores.
 
     Exploring means going to the nearest of the least visited cells. Every character
-    except ``#`` and blanks counts as walkable until a FORWARD into it fails. On text
-    that is not a map it acts at random.
+    except ``#`` and blanks counts as walkable until a FORWARD into it fails. If the
+    observation is not a map, the agent acts at random.
     """
 
-    #: Number of pictures whose graph is cached. Graphs are pure functions of the
-    #: pictures, not memories of a trial.
+    #: Maximum number of pictures whose graphs are cached. A graph depends only on its
+    #: picture, so the cache is no memory of trials.
     CACHED_GRIDS = 32
 
     def __init__(self, context: AgentContext) -> None:
@@ -81,16 +81,15 @@ class BfsOracle:
             and self._pose is not None
             and self._carried(before >> 3, self._pose >> 3)
         ):
-            # Start without a position: this agent measures what pictures show, so it
-            # must not know where it was placed.
+            # The subject was moved, so forget which cells were visited: this agent
+            # measures what pictures show, and must not know where it was placed.
             self._visits, self._level = {self._pose >> 3: 1}, 0
         if before is None or self._pose is None:
             return
         if (picture, rest) == (self._picture, self._rest):
             self._learn(action, before, self._pose)
         else:
-            # The event may mean that the subject was frozen, which explains the
-            # failures before it.
+            # The event may have ended a freeze, which explains the failures before it.
             self._withdraw_doubtful()
 
     def _carried(self, before: int, after: int) -> bool:
@@ -133,7 +132,7 @@ class BfsOracle:
         self._replan_from_scratch()
 
     def _replan_from_scratch(self) -> None:
-        """Discard everything that depended on the old interpretation of the arena."""
+        """Discard everything that depends on the old reading of the arena."""
         text = self._picture
         for cell in self._solid:
             text = text[:cell] + grid.WALLS[0] + text[cell + 1 :]

@@ -1,8 +1,8 @@
 """Learners whose skill is one number. A learner of skill ``s`` is a ``place-learner``
 that is impaired in ``1 - s`` of all cases.
 
-Their rates as a function of skill are a protocol's psychometric curve, which shows the
-skills between which the protocol can distinguish models.
+Their pass rates, as a function of skill, are a protocol's psychometric curve. It shows
+between which skills the protocol can tell models apart.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 from cheesebench import ACTIONS, AgentContext, AgentSpec
 from cheesebench.plugins.agents.place_learner import PlaceLearner
 
-#: Registered skills in per cent; 100 is ``place-learner``, and 0 is ``random``.
+#: Skills that have an agent, in per cent. 100 would be ``place-learner``, 0 ``random``.
 SKILLS = (40, 60, 80, 90)
 
 
@@ -55,7 +55,7 @@ class GradedLearner:
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
     ) -> None:
-        """Learn from the perceived (possibly confused) observation."""
+        """Learn from the observation, with its landmarks possibly confused."""
         self._learner.observe(action, reward, self._seen(observation), ended)
 
     def _fails(self) -> bool:
@@ -66,13 +66,11 @@ class GradedLearner:
 
 
 def graded(skill: int) -> AgentSpec:
-    """Return the learner of a skill in per cent, such as ``graded-60`` for 60."""
+    """Return the agent with a skill in per cent, such as ``graded-60`` for 60."""
     create: Callable[[AgentContext], GradedLearner] = partial(
         GradedLearner, skill=skill / 100
     )
-    summary = (
-        f"`place-learner`, but in {100 - skill} % of steps and trials it fails to be"
-    )
+    summary = f"`place-learner`, impaired in {100 - skill} % of its steps and trials"
     return AgentSpec(f"graded-{skill}", create, memory="life", summary=summary)
 
 

@@ -1,7 +1,7 @@
 """Reads the agent's pose from a top-down map, and computes the result of each step.
 
-A cell is an index into the map's text, including line ends, so that moving means adding
-an offset. A pose is ``cell * 8 + heading``.
+A cell is an index into the map's text, including line ends, so a move adds an offset. A
+pose is ``cell * 8 + heading``.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class Grid:
         return (pose >> 3) + self._offsets[pose & 7]
 
     def step(self, pose: int, action: int, turn: int) -> int:
-        """Return the pose after the action; ``turn`` is the number of eighths per
-        rotation.
+        """Return the pose after the action. ``turn`` is the number of eighths of a
+        circle per rotation.
         """
         if action == FORWARD:
             if self._ahead[pose] == _NOT_YET:

@@ -1,11 +1,12 @@
 """Hippocampal-QL: Q-learning with a learnt map, replay, memories of reward, and
 curiosity.
 
-Like Tabular-QL, it knows only observations (the text is the state), actions and
-rewards. It adds functions attributed to the hippocampus. The map is searched backwards
-from remembered rewards. A memory of reward fades when it disappoints, and is recalled
-in the context of earlier rewards in the trial. After a trial, its steps are replayed
-backwards. If no known way leads to reward, the nearest untried action is taken.
+Like Tabular-QL, the agent knows only observations (the text is the state), actions and
+rewards. It adds functions that are attributed to the hippocampus. It searches its map
+backwards from remembered rewards. A memory of reward fades when the reward fails to
+come, and is recalled in the context of earlier rewards in the trial. After a trial, the
+agent replays the trial's steps backwards. If no known way leads to reward, it takes the
+nearest untried action.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ class RewardMemory:
     """Remembers the worth of rewarded steps (state, action), and two more facts about
     each.
 
-    The first is whether a reward can be taken again in the same trial. Most food can be
-    taken only once. For steps without experience, the experience with other steps
-    counts. The second is the worth of a step in its *context*, the last paying step of
-    the trial, because food may appear in a new place.
+    The first is whether its reward can be taken again in the same trial, because most
+    food can be taken only once. If a step has no experience with this, the experience
+    with all steps counts. The second is the worth of a step in its *context*, the last
+    rewarded step of the trial, because food may then appear in a new place.
     """
 
     def __init__(self) -> None:
         self.best = 0.0
-        """The largest reward ever met."""
+        """The largest reward so far."""
         self.changed = False
         """Whether ``promising`` may return another result than in its last call."""
         self._worth: dict[Step, float] = {}
@@ -51,9 +52,9 @@ class RewardMemory:
         #: are not expected to be rewarded again before the next trial.
         self._paid: set[Step] = set()
         self._spent: set[Step] = set()
-        #: For each step, and for all steps together: how often it was rewarded again,
-        #: and how often it was tried again, in the same trial. The initial counts make
-        #: a second reward as likely as not.
+        #: How often steps were rewarded again, and how often they were tried again, in
+        #: the same trial: for each step, and for all steps together. The initial counts
+        #: make a second reward as likely as not.
         self._again: dict[Step, tuple[int, int]] = {}
         self._all_again = (1, 2)
 
@@ -119,8 +120,8 @@ class RewardMemory:
 
 _COUNT = len(ACTIONS)
 
-#: ``GAMMA`` is the discount per step, ``ALPHA`` the learning rate. ``EPSILON`` is the
-#: share of random actions, which end unforeseen cycles.
+#: ``GAMMA``: discount per step. ``ALPHA``: learning rate. ``EPSILON``: share of random
+#: actions, which end unforeseen cycles.
 GAMMA, ALPHA, EPSILON = 0.95, 0.5, 0.02
 #: Cost of a punishment as large as the best reward, as a number of steps on the map.
 PUNISHMENT = 200
@@ -130,10 +131,10 @@ DEAR = 12
 #: Maximum number of states that a search for an untried action visits: ``FAR`` if no
 #: path to reward is known, otherwise ``NEAR``.
 FAR, NEAR = 3000, 100
-#: Steps between a failed search for untried actions and the next one.
+#: Number of steps without a search after a search for untried actions has failed.
 BORED = 5
-#: An action without effect in at least this many cases, and in 95 % of its trials, is
-#: no longer new.
+#: An action is no longer interesting if it was tried at least this often, and changed
+#: the observation in at most 5 % of the cases.
 ENOUGH = 20
 #: ``REPLAY`` is the maximum number of steps replayed after a trial. ``MOST_STATES`` is
 #: the maximum number of states on the map, which is emptied when it is full.
@@ -141,14 +142,13 @@ REPLAY, MOST_STATES = 1000, 20_000
 
 
 class HippocampalQL:
-    """An agent that takes the cheapest known path to a remembered reward, or else to
-    the nearest untried action; otherwise acts by value.
+    """An agent that takes the cheapest known path to a remembered reward, or else the
+    shortest one to an untried action. If there is neither, it acts by value.
     """
 
     def __init__(self, context: AgentContext) -> None:
         self._random = random.Random(context.seed)
-        #: For each action, the number of times it was tried, and the number of times
-        #: the observation changed.
+        #: How often each action was tried, and how often it changed the observation.
         self._tried, self._moved = [0] * _COUNT, [0] * _COUNT
         self._trial: deque[tuple[int, int, float, int, bool]] = deque(maxlen=REPLAY)
         self._forget()
@@ -164,7 +164,7 @@ class HippocampalQL:
         self._trial.clear()
 
     def begin_trial(self, observation: str) -> None:
-        """Start a trial, in which used-up rewards count again."""
+        """Start a trial, in which taken rewards count again."""
         if len(self._table) >= MOST_STATES:
             self._forget()
         self._memory.begin_trial()

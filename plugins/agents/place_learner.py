@@ -1,12 +1,13 @@
 """Place-learner: remembers what happened at each place, relative to the landmarks, and
 goes to the best place by a map.
 
-It reads top-down maps, as ``bfs-oracle`` does, and knows nothing else about the
+The agent reads top-down maps, as ``bfs-oracle`` does, and knows nothing else about the
 apparatus. It treats a trial as a series of *moments*, each with its picture and text.
 An event ends a moment: the subject is moved, the picture or the text changes, or the
-trial ends. In each moment it chooses a place and takes the shortest path that touches
-no other conspicuous place. The outcome is remembered for the place, for its looks, and
-for its role in the trial (whether it was already visited or rewarded).
+trial ends. In each moment the agent chooses a place and takes the shortest path that
+touches no other conspicuous place. It remembers the outcome for the place, for the
+place's looks, and for its role in the trial (whether it was already visited or
+rewarded).
 """
 
 from __future__ import annotations
@@ -55,19 +56,19 @@ def look(observation: str) -> Situation | None:
     )
 
 
-#: Maximum disagreement of landmarks, in degrees, about the rotation of the room. They
-#: disagree because landmarks stand on squares of a grid, where there is space.
+#: Maximum difference, in degrees, between a landmark's rotation and the room's. There
+#: are differences because landmarks stand on squares of a grid, where there is space.
 TOLERANCE = 20
-#: Maximum distance of a conspicuous place from its expected position.
+#: Maximum distance of a conspicuous place from its expected position, in cells.
 NEAR = 1.5
 
 
 class Frame:
-    """The room's frame, in which places are remembered. Pictures are rotated until the
-    landmarks match.
+    """The room's frame of reference, in which places are remembered. Pictures are
+    rotated until the landmarks match.
 
-    Landmarks are glyphs that occur once. The room counts as rotated if at least two
-    have moved around the centre by the same angle.
+    Landmarks are glyphs that occur once. The room counts as rotated if at least two of
+    them have moved around the centre by the same angle.
     """
 
     def __init__(self) -> None:
@@ -78,7 +79,7 @@ class Frame:
         self._numbers: dict[tuple[int, int, str], int] = {}
 
     def orient(self, here: Situation) -> None:
-        """Determine the rotation of the picture."""
+        """Find out by how much the picture is rotated."""
         marks = _landmarks(here)
         moved = [
             at / self._marks[glyph]
@@ -102,8 +103,8 @@ class Frame:
                 _about_middle(here, cell) * cmath.rect(1, -math.radians(self.turn)),
                 glyph != ground,
             )
-            # In pictures with equal rotation a place keeps its cell; otherwise it is
-            # the nearest one.
+            # If the rotation is the same, a place keeps its cell. Otherwise it is at
+            # the nearest cell.
             likely = [
                 (abs(one - at), number)
                 for number, (one, marked, turn) in enumerate(self._known)
@@ -147,11 +148,12 @@ _ACTIONS = (FORWARD, ROTATE_RIGHT, ROTATE_LEFT)
 
 
 class Ways:
-    """Breadth-first search from ``start``, over poses (``cell * 8 + heading``).
+    """The shortest paths from ``start``, by breadth-first search over poses (``cell * 8
+    + heading``).
 
-    No path continues from a cell (other than the first) that must not be ``crossed``.
-    ``barred`` holds poses from which FORWARD is known to fail; ``turn`` is the number
-    of eighths per rotation.
+    ``crossed`` says whether a path may continue from a cell other than the first.
+    ``barred`` holds the poses from which FORWARD is known to fail. ``turn`` is the
+    number of eighths of a circle per rotation.
     """
 
     def __init__(
@@ -195,28 +197,28 @@ class Ways:
 #: Possible roles of a place in this trial: not yet visited, visited without reward, and
 #: rewarded.
 FRESH, IN_VAIN, REWARDED = 0, 1, 2
-#: ``GUESS`` is the assumed outcome of a place without experience, for each role.
-#: ``SHOWN`` is that of a place to which the subject was led.
+#: ``GUESS``: assumed outcome of a place without experience, for each role. ``SHOWN``:
+#: assumed outcome of a place to which the subject was led.
 GUESS = (0.5, 0.4, 0.7)
 SHOWN = 2.0
-#: Weight that entering a place without consequences has as evidence about places that
-#: look the same.
+#: Weight of an entry without consequences as evidence about places that look the same.
 HINT = 0.1
-#: Share of later outcomes credited to a choice without an outcome of its own.
+#: Share of the next choice's outcome that is credited to a choice without an outcome of
+#: its own.
 FADING = 0.9
-#: Weight of a place's looks relative to the place itself.
+#: Weight of a place's looks, relative to the place itself.
 LOOKS = 2.0
-#: A moment of at most this many steps leaves no time to go anywhere.
+#: A moment with at most this many steps leaves no time to go anywhere.
 SHORT = 4
-#: This many moments of equal length are not a coincidence.
+#: This many moments with the same number of steps are no coincidence.
 NO_ACCIDENT = 3
 
-#: Looks of a moment: its text, and the number of each conspicuous glyph.
+#: Looks of a moment: its text, and how often each conspicuous glyph occurs.
 Signature = tuple[str, tuple[tuple[str, int], ...]]
 
 
 class Choice(NamedTuple):
-    """The choice that an outcome is credited to."""
+    """A choice to which an outcome is credited."""
 
     moment: Signature
     place: int
@@ -227,8 +229,8 @@ class Choice(NamedTuple):
 
 
 class Worth:
-    """Mean outcomes of kinds of places and of single places. Each mean starts from a
-    prior that counts as one outcome, the mean of the more general kind.
+    """Mean outcomes of kinds of places and of single places. Each mean includes a prior
+    that counts as one outcome: the mean of the more general kind.
     """
 
     def __init__(self) -> None:
@@ -250,8 +252,8 @@ class Worth:
         self._add((moment, glyph, been, elsewhere), 0.0, HINT)
 
     def credit(self, choice: Choice, outcome: float) -> None:
-        """Record an outcome of a choice, between -1 and 1: for the place (also by
-        moment) and for its looks.
+        """Record the outcome of a choice, from -1 to 1: for the place, for the place in
+        this kind of moment, and for its looks.
         """
         moment, place, been, glyph, elsewhere = choice
         self._add((place, been), outcome)
@@ -293,8 +295,8 @@ class Moment:
     """Statistics of moments that look alike."""
 
     #: In this order: the number of such moments, their shortest and longest duration in
-    #: steps, whether one ended although the subject did not move, and whether a trial
-    #: ended in one with reward or punishment.
+    #: steps, whether one ended although the subject entered nothing, and whether a
+    #: trial ended in one with reward or punishment.
     count: int = 0
     shortest: int = 1 << 30
     longest: int = 0
@@ -303,13 +305,13 @@ class Moment:
 
     @property
     def brief(self) -> bool:
-        """Whether the moment passes by itself before the subject could get anywhere."""
+        """Whether such moments pass by themselves before the subject gets anywhere."""
         return self.count > 1 and self.shortest == self.longest <= SHORT
 
     @property
     def regular(self) -> bool:
-        """Whether the duration of such moments is constant, so that the subject's
-        actions cannot end it.
+        """Whether all such moments have the same duration, so that the subject's
+        actions cannot end them.
         """
         return (
             self.unprompted
@@ -328,8 +330,9 @@ class Moment:
 class Step(NamedTuple):
     """One step.
 
-    ``asked``: the subject chose its action. ``tried``: it tried to enter ``at``;
-    otherwise ``at`` is the cell where it was.
+    ``asked`` says whether the subject chose the action, ``carried`` whether it was
+    moved, and ``changed`` whether the moment has ended. ``at`` is the cell that the
+    subject tried to enter if ``tried``, otherwise the cell where it was.
     """
 
     before: Situation
@@ -359,22 +362,25 @@ class Trial:
         self.choices.clear()
 
 
-#: Number of steps to wait at a place rewarded in this trial although nothing happens.
+#: Number of steps that the learner waits if it chooses to stay where it is.
 WAIT = 8
-#: Cost of a step, cost of crossing conspicuous places, and bonus for trying them.
+#: ``STEP_COST``: cost of a step. ``TRESPASS``: cost of a path across conspicuous
+#: places. ``CURIOSITY``: bonus for going to a conspicuous place.
 STEP_COST, TRESPASS, CURIOSITY = 0.002, 0.25, 0.05
 #: If no place is worth more than this, the learner stays where it is for a while.
 REST = 0.6
-#: Share of a reward's worth that does not depend on its size; the rest is its size
-#: relative to the largest.
+#: Share of a reward's worth that does not depend on its size. The rest is proportional
+#: to its size, relative to the largest.
 SUCCESS = 0.6
-#: Maximum number of means and kinds of moments; beyond it, the memory is reset.
+#: Maximum number of means and kinds of moments. Beyond it, the memory is reset.
 MAX_MEMORY = 50_000
 _NOT_GROUND = frozenset(WALLS + ARROWS + UNKNOWN)
 
 
 def _redrawn(before: str, after: str) -> bool:
-    """Return whether the picture changed, apart from cells that the subject hides."""
+    """Return whether the picture has changed, except in cells that the subject
+    hides.
+    """
     if len(before) != len(after):
         return True
     return any(
@@ -383,8 +389,8 @@ def _redrawn(before: str, after: str) -> bool:
 
 
 class PlaceLearner:
-    """An agent that goes to the place with the highest expected outcome: a rewarded
-    one, one to which it was led, or a new one.
+    """An agent that goes to the place with the highest expected outcome. It may be a
+    rewarded place, a place to which the agent was led, or a new one.
     """
 
     def __init__(self, context: AgentContext) -> None:
@@ -418,7 +424,7 @@ class PlaceLearner:
         self._asked = False
 
     def begin_trial(self, observation: str) -> None:
-        """Start a trial: determine the rotation, and empty the working memory."""
+        """Start a trial: find out the rotation, and empty the working memory."""
         if len(self._worth) + len(self._moments) > MAX_MEMORY:
             self._forget()
         self._trial = Trial()
@@ -490,8 +496,8 @@ class PlaceLearner:
         """Record the outcome of a step for the place that it concerns."""
         over = step.changed or ended
         if reward or over:
-            # A reward on being moved belongs to the new place, unless the subject was
-            # held.
+            # A reward for a step that moves the subject belongs to the new place,
+            # unless the subject was held.
             entered = step.tried and not self._moment.regular
             led = step.carried and not entered and step.asked
             if over:
@@ -517,7 +523,8 @@ class PlaceLearner:
         moment.unprompted |= not tried
         moment.felt |= reward != 0 and ended
         if moment.timed and not was_timed:
-            # The passing of time caused the outcome, and the subject's choice did not.
+            # It was the passing of time, not the subject's choice, that caused the
+            # outcome.
             self._worth.forget_looks(self._signature)
 
     def _event(self, place: int, reward: float, *, entered: bool) -> None:
@@ -534,13 +541,13 @@ class PlaceLearner:
             self._plan.clear()
 
     def _outcome(self, reward: float) -> float:
-        """Return an outcome between -1 and 1."""
+        """Return the outcome that a reward means, from -1 to 1."""
         size = reward / self._greatest if reward else 0.0
         return SUCCESS + (1 - SUCCESS) * size if reward > 0 else size
 
     def _nothing_happened(self, before: Situation, after: Situation, at: int) -> None:
-        """Record that entering a place had no consequences, or that a cell is solid
-        because it was not entered.
+        """Record that entering a place had no consequences, or, if the subject did not
+        move, that the cell is solid.
         """
         choice = self._choice(at)
         if choice.been != REWARDED:
@@ -555,7 +562,7 @@ class PlaceLearner:
             self._walked.add(choice.glyph)
 
     def _end_trial(self, after: Situation, reward: float) -> None:
-        """Learn from the trial. The place to which the subject was led at its end
+        """Learn from the trial. A place to which the subject was led at the end of it
         counts as worth visiting.
         """
         self._trial.learn(self._worth)
@@ -653,8 +660,8 @@ class PlaceLearner:
         return Grid(text, here.stride)
 
     def _worth_function(self) -> Callable[[Choice, int, Situation], float | None]:
-        """Return a function for the worth of going to a cell in this moment; it returns
-        None for a cell that is ruled out.
+        """Return a function that returns the worth of going to a cell in this moment,
+        or None for a cell that is ruled out.
         """
         if self._moment.timed:
             return self._worth_at_the_end

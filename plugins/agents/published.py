@@ -1,9 +1,9 @@
 """The two baselines of the CheeseBench paper, by the rules of its published package
 (cheesebench 0.2.0).
 
-In the edition ``paper`` they are ``tabular-ql`` and ``bfs-oracle``. The rules are those
-of an experiment, and must not change: ``tests/peer`` compares their steps with the
-package's own.
+In the edition ``paper`` they are ``tabular-ql`` and ``bfs-oracle``. Their rules belong
+to a published experiment, and must not change: ``tests/peer`` compares their steps with
+the package's own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cheesebench import (
     AgentContext,
 )
 
-#: ``GAMMA`` is the discount factor, ``ALPHA`` the learning rate of the first trial.
+#: ``GAMMA``: discount per step. ``ALPHA``: learning rate in the first trial.
 GAMMA, ALPHA = 0.9, 0.5
 #: The share of random steps has the value ``EPSILON`` before the first trial, is
 #: multiplied by ``EPSILON_DECAY`` from one trial to the next, and is at least
@@ -37,20 +37,20 @@ State = tuple[bytes, int]
 
 #: Glyphs that mean a goal to Tabular-QL, anywhere on the screen.
 GOALS = frozenset("GP*+")
-#: Number of headings in its dead reckoning.
+#: Number of headings that Tabular-QL counts with.
 HEADINGS = 8
 #: Actions for looking around, without STAY.
 EXPLORING = (FORWARD, ROTATE_LEFT, ROTATE_RIGHT)
 #: Number of consecutive equal states after which the agent turns.
 STUCK = 5
-#: Maximum length of a path on its map.
+#: Maximum length of a path on the agent's map, in steps.
 DEEPEST = 50
 
 
 class PublishedTabularQL:
     """An agent that walks forward while a goal glyph is on screen. Otherwise it follows
-    its map to a picture with one; if there is no path, it turns when it is stuck, and
-    otherwise chooses epsilon-greedily by Q.
+    its map to a picture with a goal glyph. If there is no path, it turns if it is
+    stuck, and else chooses epsilon-greedily by Q.
 
     A state is the picture with the heading by dead reckoning from the start of the
     trial. The reward of a trial's last step is never learnt, because the package resets
@@ -88,8 +88,8 @@ class PublishedTabularQL:
         self._enter(observation, (before[1] + turned) % HEADINGS)
         best = np.max(self._of(self._here))
         values = self._of(before)
-        # The values have single precision, because the package's have, and ties depend
-        # on it.
+        # The values have single precision, like the package's, because ties depend on
+        # this.
         values[action] += self._alpha * (reward + GAMMA * best - values[action])
         self._map[before, action] = self._here
 
@@ -150,8 +150,8 @@ TRIED = (0, 2, 3, 1)
 #: The direction that the oracle reads from each arrow. It knows no diagonals, so it
 #: takes them for one of the four directions.
 TAKEN_FOR = dict(zip("↑→↗↓↘←↖↙^>v<", (0, 1, 1, 2, 2, 3, 3, 3, 0, 1, 2, 3), strict=True))
-#: ``AIMS`` are the glyphs that mean a goal to the oracle. ``WALL`` is the only glyph
-#: that it cannot pass.
+#: ``AIMS``: the glyphs that mean a goal to the oracle. ``WALL``: the only glyph that it
+#: cannot pass.
 AIMS, WALL = frozenset("GP*+E"), "#"
 #: Action for each number of right turns still needed.
 TURNS = (FORWARD, ROTATE_RIGHT, ROTATE_RIGHT, ROTATE_LEFT)
@@ -161,8 +161,8 @@ class PublishedBfsOracle:
     """An agent that takes the first step of a shortest path to a goal glyph, in four
     directions. If it sees no goal, it follows a fixed pattern.
 
-    It assumes turns of 90 degrees. With headings of 45 degrees it therefore walks along
-    a diagonal, which it takes for an axis.
+    It assumes turns of 90 degrees. If turns are 45 degrees, it therefore walks along
+    diagonals, which it takes for rows and columns.
     """
 
     def __init__(self, context: AgentContext) -> None:
@@ -196,8 +196,8 @@ class PublishedBfsOracle:
         return ROTATE_LEFT if self._searched % 5 == 0 else FORWARD
 
 
-#: Results are cached, because pictures recur, and the result depends only on the
-#: picture.
+#: Results are cached, because the same pictures come again, and a result depends only
+#: on its picture.
 @lru_cache(maxsize=4096)
 def _read(observation: str) -> tuple[int | None, int | None]:
     """Return the direction that the oracle believes it faces, and the direction of the

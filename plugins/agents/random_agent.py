@@ -12,12 +12,12 @@ _MOVES = tuple((action,) for action in range(len(ACTIONS)))
 
 
 class RandomAgent:
-    """An agent that draws every action uniformly and independently, by its own seed. It
-    has no memory.
+    """An agent that draws every action uniformly and independently, from its own seed.
+    It has no memory.
     """
 
-    #: Number of actions drawn at a time, because a call of the generator for each would
-    #: dominate the run time.
+    #: Number of actions drawn at a time. Drawing each by itself would dominate the run
+    #: time.
     BATCH = 4096
 
     def __init__(self, context: AgentContext) -> None:

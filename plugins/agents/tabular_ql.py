@@ -1,4 +1,4 @@
-"""Tabular-QL: Q-learning over observations, and paths to reward through the transitions
+"""Tabular-QL: Q-learning over observations, and paths to reward along the transitions
 seen so far.
 
 It follows the baseline of that name in the CheeseBench paper.
@@ -39,8 +39,8 @@ class Transitions:
         return len(self._next) - 1
 
     def add(self, state: int, action: int, following: int, cost: int = 1) -> None:
-        """Record that ``action`` led from ``state`` to ``following``; later experience
-        replaces older.
+        """Record that ``action`` led from ``state`` to ``following``. Later experience
+        replaces earlier experience.
         """
         known = self._next[state][action]
         if known == following and self._before[following][state, action] == cost:
@@ -98,7 +98,8 @@ class Transitions:
                     queue.append(state)
 
 
-#: Longer observations are stored as a digest, to bound memory use.
+#: Maximum number of characters of an observation that is stored as text. A longer one
+#: is stored as a digest, to limit memory use.
 LONGEST_KEY = 8192
 
 
@@ -150,7 +151,7 @@ class QTable:
         values[action] += rate * (reward + future - values[action])
 
     def greedy(self, state: int, chance: random.Random) -> int:
-        """Return an action of the highest value; ``chance`` breaks ties."""
+        """Return the action with the highest value. ``chance`` breaks ties."""
         values = self._values[state]
         best = max(values)
         return chance.choice(
@@ -182,8 +183,8 @@ class TabularQL:
         self._random = random.Random(context.seed)
         self._transitions = Transitions(_COUNT)
         self._table = QTable(self._transitions, GAMMA)
-        #: In this order: the steps (state, action) that were rewarded, and those of
-        #: them that were not rewarded again in this trial.
+        #: ``_rewarded``: the steps (state, action) that were ever rewarded.
+        #: ``_disappointing``: rewarded steps that brought no reward in this trial.
         self._rewarded: dict[tuple[int, int], None] = {}
         self._disappointing: set[tuple[int, int]] = set()
         self._trial = 0

@@ -754,7 +754,7 @@ def _recorded(project: pytest.Pytester) -> int:
                 "--cheese-agent-option",
                 "prompt=Act. It is $5. $action_form",
             ],
-            "The prompt has '$action_form', *Did you mean 'actions_form'?*write $$.",
+            "The prompt has '$action_form', *Did you mean 'actions_form'?*Write $$ for*",
         ),
         (
             ["--model", "openai/tiny", "--max-cost", "0"],

@@ -1,8 +1,8 @@
 """The agents ``llm`` and ``llm-tools``: a language model plays a subject. See
 ``docs/prompts.md``.
 
-``llm`` reads free text; ``llm-tools`` asks for calls of one tool. All settings are
-recorded, and can be varied.
+``llm`` reads free text, and ``llm-tools`` asks the model to call a tool. All settings
+are recorded, and can be varied.
 """
 
 from __future__ import annotations
@@ -30,52 +30,52 @@ from cheesebench import (
 )
 from cheesebench.plugins.agents.llm import parsing, prompts
 
-#: Possible responses to a reply without a valid action.
+#: What happens after a reply without a valid action.
 NOOP, RETRY, END_TRIAL = "noop", "retry-with-feedback", "end-trial"
-#: Conditions for dropping the rest of a plan.
+#: When the rest of a plan is dropped.
 ON_CHANGE, NEVER = "change", "never"
-#: Forms of answer for a model of ``llm-tools``: a tool call, or constrained JSON.
+#: How a model of ``llm-tools`` answers: with a tool call, or with constrained JSON.
 TOOLS, SCHEMA = "tools", "schema"
-#: Ways of showing observations.
+#: How later observations of a message are shown.
 FULL, CHANGES = "full", "changes"
 
 SETTINGS: Mapping[str, Any] = {
-    # Number of past pairs of observation and reply in a prompt, or a range for a
-    # Window.
+    # Number of past pairs of observation and reply in a prompt, or a range of numbers
+    # (`Window`).
     "history": "3-7",
     # Maximum number of actions in one reply.
     "actions": 8,
     # Name of the system prompt.
     "prompt": "default",
     "unparsed": NOOP,
-    # Whether an event drops the rest of a plan, or the plan is always completed (as in
+    # Whether an event drops the rest of a plan, or a plan is always completed (as in
     # the paper).
     "interrupt": ON_CHANGE,
     # After this many consecutive answers without an action, the rest of the trial
-    # passes without calls; 0: never.
+    # passes without calls (0: never).
     "patience": 5,
     # Whether later observations of a message are shown in full, or as changed lines.
     "observations": FULL,
-    # Maximum number of characters of learnings; 0: they are not requested.
+    # Maximum number of characters of learnings (0: they are not requested).
     "learnings": 500,
     "reasoning_in_history": False,
     "images_in_history": True,
-    # Sampling parameters, read where the model is called.
+    # Sampling parameters, which the harness reads.
     "temperature": 0.7,
-    # Without a value, it is computed from the other settings (`reply_tokens`).
+    # If nobody sets it, it is computed from the other settings (`reply_tokens`).
     "max_tokens": 256,
 }
-#: Settings of ``llm-tools``: those of ``llm``, and the form of the answers.
+#: Settings of ``llm-tools``: all settings of ``llm``, and how the model answers.
 TOOL_SETTINGS: Mapping[str, Any] = {**SETTINGS, "answer": TOOLS}
 
 
 class Window(NamedTuple):
-    """Number of past pairs in a prompt once a life is long enough: from ``least`` to
-    ``most``.
+    """The number of past pairs in a prompt, once a life is long enough: from ``least``
+    to ``most``.
 
-    Pairs are added until there are ``most``; then all but the last ``least`` are
-    dropped. Between drops prompts only grow, so that servers can reuse their prompt
-    caches. If ``least`` equals ``most``, the window slides.
+    Pairs are added until there are more than ``most``. Then all but the last ``least``
+    are dropped. Between drops, prompts only grow, so that servers can reuse their
+    prompt caches. If ``least`` equals ``most``, the window slides.
     """
 
     least: int
@@ -87,13 +87,13 @@ class Window(NamedTuple):
         return self.least == self.most
 
     def cut(self, pairs: int) -> int:
-        """Return the number of pairs that are dropped out of ``pairs``."""
+        """Return how many of ``pairs`` pairs are dropped."""
         return pairs - self.least if pairs > self.most else 0
 
 
 def read_history(text: str) -> int | str:
-    """Return the setting ``history`` in its recorded form: ``5`` for exactly five
-    pairs, or ``"3-7"``.
+    """Return the setting ``history`` as it is recorded: a number of pairs, ``5``, or a
+    range, ``"3-7"``.
 
     Raises:
         ValueError: If it is neither.
@@ -116,7 +116,7 @@ def window(history: int | str) -> Window:
 
 
 class _Rule(NamedTuple):
-    """A requirement on a value: its wording, and its test."""
+    """A requirement on a value: what it says in words, and its test."""
 
     wanted: str
     holds: Callable[[Any], bool]
@@ -189,7 +189,7 @@ def _rules() -> Mapping[str, _Rule]:
 
 
 def check(settings: Mapping[str, Any]) -> None:
-    """Raise OptionError for an unknown name or a value that makes no sense."""
+    """Raise OptionError for an unknown setting or an invalid value."""
     _check(settings, SETTINGS)
 
 
@@ -219,19 +219,19 @@ def _check_placeholders(prompt: str) -> None:
     for name in prompts.unknown_placeholders(prompt)[:1]:
         filled = ", ".join(f"${one}" for one in prompts.PLACEHOLDERS)
         raise OptionError(
-            f"The prompt has '${name}', but nothing of that name is filled in."
-            f"{did_you_mean(name, prompts.PLACEHOLDERS)} Known: {filled}. For a dollar sign write $$."
+            f"The prompt has '${name}', which is not a placeholder."
+            f"{did_you_mean(name, prompts.PLACEHOLDERS)} Known: {filled}. Write $$ for a dollar sign."
         )
 
 
-#: Number of feedback messages about replies without an action before STAY is played
-#: (``retry-with-feedback``).
+#: With ``retry-with-feedback``, how often the model is asked again after a reply
+#: without an action, before STAY is played.
 RETRIES = 2
 #: The STAY actions for the rest of an abandoned trial (``end-trial``, ``patience``).
-#: They are more than any sensible trial has steps.
+#: There are more of them than any sensible trial has steps.
 REST = (STAY,) * 10_000
-#: Maximum number of characters of a reply that are kept. It exceeds ``max_tokens`` by
-#: far, and matters for servers without limits.
+#: Maximum number of characters of a reply that are kept. It is far more than
+#: ``max_tokens`` allows, and matters only for servers without limits.
 REPLY_LENGTH = 20_000
 #: Names of the counters of a trial; see ``LlmAgent.tally``.
 COUNTS = (
@@ -242,11 +242,11 @@ COUNTS = (
 
 
 def reply_tokens(settings: Mapping[str, Any]) -> int:
-    """Return the number of tokens of the longest reply that the prompt asks for.
+    """Return the number of tokens in the longest reply that the prompt asks for.
 
-    The name of an action takes up to 7, English 1 for every 3 characters, and labels
-    about 30. The number is doubled for a prompt that asks for reasoning first, and for
-    the user's own prompts.
+    The name of an action takes up to 7 tokens, English a token for every 3 characters,
+    and the labels about 30 tokens. The number is doubled for a prompt that asks for
+    reasoning first, and for the user's own prompts.
     """
     actions: int = settings["actions"]
     learnings: int = settings["learnings"]
@@ -258,8 +258,9 @@ def reply_tokens(settings: Mapping[str, Any]) -> int:
 
 
 class _Past:
-    """A past pair of observation and reply. The reply is rewritten from the executed
-    actions. ``refused`` is true if the reply had no action.
+    """A past pair of observation and reply. Prompts have a reply that is rewritten from
+    the executed actions, unless ``said`` has the model's own text. ``refused`` says
+    whether the reply had no action.
     """
 
     def __init__(
@@ -271,13 +272,13 @@ class _Past:
 
 
 class LlmAgent:
-    """The agents ``llm`` and ``llm-tools``. History and learnings continue across the
-    trials of a life.
+    """The agents ``llm`` and ``llm-tools``. History and learnings last for all trials
+    of a life.
 
-    A *stretch* begins with a trial, and when the subject is free again after being held
-    or moved. Without a history, a message holds only the present stretch
-    (``docs/prompts.md``, "Without a history"). No randomness is involved: prompts
-    depend only on observations and replies.
+    A *stretch* begins when a trial begins, and when the subject is free again after
+    being held or moved. Without a history, a message holds only the present stretch
+    (``docs/prompts.md``, "Without a history"). There is no randomness: prompts depend
+    only on settings, observations and replies.
     """
 
     def __init__(self, context: ModelAgentContext) -> None:
@@ -307,7 +308,7 @@ class LlmAgent:
         self._system = Message("system", (text,), stays=True)
         self._past: list[_Past] = []
         self._learnings = ""
-        #: Events since the last call. Without a history, all events of the present
+        #: Events since the last call, or, without a history, all events of the present
         #: stretch.
         self._events: list[prompts.Event] = []
         #: Events of earlier stretches that the model has not seen. Notes on them are
@@ -348,8 +349,8 @@ class LlmAgent:
             self._events.append(prompts.Freed(observation))
 
     def interrupted(self) -> bool:
-        """Drop the rest of the plan, if there is one. A trial that passes without calls
-        is not affected.
+        """Drop the rest of the plan, if there is one. In a trial that passes without
+        calls there is none.
         """
         if not self._pending:
             return False
@@ -366,8 +367,8 @@ class LlmAgent:
         self._events.clear()
 
     def prompt(self) -> tuple[Message, ...]:
-        """Return the system prompt, the past pairs, and the events since
-        the last call.
+        """Return the system prompt, the past pairs and the events since the last call.
+        If notes on earlier stretches are due, return a request for them instead.
         """
         learnings = self._learnings if self._room else None
         if self._untold:
@@ -391,8 +392,8 @@ class LlmAgent:
         )
 
     def read(self, reply: ChatReply) -> Sequence[int]:
-        """Return at most k actions. For a reply without any action, return STAY or
-        ``REST``, or nothing if the model is to be asked again.
+        """Return the reply's actions, at most as many as the setting ``actions``. For a
+        reply without an action, return STAY or ``REST``, or nothing to ask again.
         """
         spoken = self._spoken(reply)
         told = "\n".join(
@@ -407,7 +408,7 @@ class LlmAgent:
             ran_on=spoken.ran_on or parsed.ran_on,
         )
         if self._untold:
-            # Only learnings were requested; the next prompt asks for actions.
+            # Only learnings were requested. The next prompt asks for actions.
             self._count(notes=1, unusable=cut_off or not spoken.text)
             self._untold.clear()
             self._learn(parsed)
@@ -442,7 +443,7 @@ class LlmAgent:
     def _carried_out(self, parsed: parsing.Parsed) -> Sequence[int]:
         self._silent = 0 if parsed.actions else self._silent + 1
         if self._patience and self._silent >= self._patience:
-            # No action is pending, so these steps are shown to the model as waiting.
+            # Nothing is pending, so the model is told that it waited in these steps.
             return REST
         self._pending.extend(parsed.actions or (STAY,))
         return parsed.actions or (STAY,)
@@ -450,8 +451,8 @@ class LlmAgent:
     def observe(
         self, action: int, reward: float, observation: str, ended: bool
     ) -> None:
-        """Record the result of a step, which the model chose or in which the subject
-        was frozen.
+        """Record the result of a step. The model chose the step, or the subject was
+        frozen.
         """
         asked = self._pending.popleft() if self._pending else None
         if asked is not None and self._past and not self._silent:
@@ -464,11 +465,11 @@ class LlmAgent:
         return {name: self._counts[name] for name in COUNTS}
 
     def _staying(self) -> int:
-        """Return the number of past pairs worth caching for a server, because later
-        prompts begin with them, too.
+        """Return the number of past pairs with which later prompts begin, too, so that
+        a server should cache them.
 
-        No later prompt contains what the last prompt before a cut adds. That prompt
-        still begins like the one before it.
+        Before a cut, the last prompt still begins like the one before it, but no later
+        prompt contains what it adds.
         """
         pairs, (_, most) = len(self._past), self._window
         if pairs < most:
@@ -480,8 +481,8 @@ class LlmAgent:
             self._learnings = _storable(parsed.learnings)
 
     def _remembered(self, past: _Past) -> str:
-        """Return a past reply: its notes and its executed actions, without other text
-        or plans.
+        """Return a past reply as later prompts have it: notes and executed actions, or
+        the model's own text if that is kept.
         """
         if past.said:
             return past.said
@@ -529,8 +530,8 @@ def _storable(text: str) -> str:
 
 
 def answer_form(settings: Mapping[str, Any]) -> AnswerForm:
-    """Return the tool of ``llm-tools``. The actions come first, so that a truncated
-    call still contains them.
+    """Return the form of the replies of ``llm-tools``. The actions come first, so that
+    a truncated call still contains them.
     """
     actions: dict[str, Any] = {"type": "string", "enum": list(ACTIONS)}
     listed = {
@@ -559,8 +560,8 @@ def answer_form(settings: Mapping[str, Any]) -> AnswerForm:
 
 
 def memory_line(settings: Mapping[str, Any]) -> str:
-    """Describe the memory of a subject with these settings: ``3-7 past answers, 500
-    characters of notes``.
+    """Return the memory of a subject with these settings in words, such as ``3-7 past
+    answers, 500 characters of notes``.
     """
     history, notes = window(settings["history"]), settings["learnings"]
     noted = f"{notes} characters of notes" if notes else ""
@@ -590,5 +591,5 @@ LLM_TOOLS = replace(
     settings=TOOL_SETTINGS,
     check=check_tools,
     form=answer_form,
-    summary="the same, but the model acts by calling a tool, so no reply has to be read",
+    summary="like `llm`, but the model acts by calling a tool, so no text has to be read",
 )

@@ -1,9 +1,9 @@
 """Reads one line as a list of actions. All functions are pure, and take time
 proportional to the line's length.
 
-An item is the name of an action, a count ("x3") and an explanation, which is ignored.
-An item that is not an action ends the list, because the items after it were planned on
-the assumption that it would be carried out.
+An item is the name of an action, with an optional count ("x3") and an optional
+explanation, which is ignored. An item that is not an action ends the list, because the
+items after it were planned on the assumption that it would be carried out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-#: A count larger than this is not read as a plan.
+#: A larger count is read as this number.
 MAX_COUNT = 99
 
 _TURNS = ("rotate", "turn", "spin", "pivot", "rotating", "turning")
@@ -74,9 +74,9 @@ SHORT = {
     **dict.fromkeys(("s", "wait", "nop"), STAY),
 }
 _LISTED = FULL | SHORT
-#: Length of a step as part of a name. Every step has it, so it is ignored.
+#: Matches the length of a step in a name. It is ignored, because every step has it.
 _ONE_STEP = re.compile("one(?:cell|step)")
-#: Moves that no prompt offers: a step to the side is not a turn.
+#: Names of moves that no prompt offers. (A step to the side is not a turn.)
 _NOT_OFFERED = {
     f"{verb}{way}"
     for verb in (*_WALKS, "strafe", "slide")
@@ -84,18 +84,18 @@ _NOT_OFFERED = {
 }
 #: Maximum number of words and hyphens in a name ("turn to your left without moving").
 _MOST_TOKENS = 6
-#: Characters around a line that mean nothing.
+#: Characters that mean nothing at the beginning or end of a line.
 BLANKS = " \t\n*_`"
 #: Words allowed between items, and before the first one.
 _CONNECTORS = _set("and then next finally first now again lastly also afterwards boxed")
-#: Words allowed before the first item of a sentence that announces actions; and the
-#: words of which at least one is required.
+#: Words allowed before the first item of a sentence that announces actions. At least
+#: one of ``_WILL`` is required.
 _SPEAKER = _set(
     "i im we me the best so think therefore thus just my next action actions move choice have must answer it that"
 )
 _WILL = _set("will ill id lets let choose decide going should would is are be")
 _SEEMS = _set("seems looks sounds feels may might could can was has")
-#: Words that deny the following action, or leave it open.
+#: Words that deny the action after them, or leave it open.
 OPEN = _set(
     "not no never nor neither without avoid rather instead cannot cant dont doesnt wont shouldnt wouldnt or either if "
     "otherwise else unless whether possible available allowed valid options option could can might may when"
@@ -114,7 +114,7 @@ _NUMBERS = {
     "twice": 2,
     "thrice": 3,
 }
-#: Units that a number may count.
+#: Words that may follow a count.
 _UNITS = _set(
     "x times time cell cells step steps moment moments space spaces square squares unit units once"
 )
@@ -123,7 +123,7 @@ _SEPARATORS = _set(", ; . ! | + & > → ➡ ⇒ -> => 、 ，")
 _DECORATION = _set("* _ ` \" ' [ ] { } “ ” ‘ ’ ~ <")
 _BULLETS = _set("- * • + –")
 _DASHES = _set("- – —")
-#: Words, numbers, arrows, and every other character by itself.
+#: Matches a word, a number, an arrow, or any other single character.
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|->|=>|[^\s]")
 
 
@@ -140,9 +140,9 @@ class Item(NamedTuple):
 class Line(NamedTuple):
     """The list in a line.
 
-    ``choice``: the line leaves a choice, or denies an action, and so lists nothing.
-    ``cut``: an item that is not an action ended the list; ``unknown`` counts it, unless
-    it is a sentence.
+    If ``choice``, the line leaves a choice or denies an action, and so lists nothing.
+    If ``cut``, an item that is not an action ended the list; ``unknown`` counts this
+    item, unless it is a sentence.
     """
 
     items: tuple[Item, ...] = ()
@@ -152,36 +152,32 @@ class Line(NamedTuple):
 
 
 def labelled_line(line: str) -> Line:
-    """Read the text after the label. Words such as "I will" may come before its first
-    item.
-    """
+    """Read the text after a label. Words such as "I will" may come before its items."""
     return _Reader(line, _LISTED, announced=True).read()
 
 
 def listed_line(line: str) -> Line:
-    """Read a line below the label: a bulleted line as a list, another line only if it
-    is nothing but a list.
-    """
+    """Read a line below a label. If it has no bullet, it must be nothing but a list."""
     return _Reader(line, _LISTED, whole=not is_bulleted(line)).read()
 
 
 def bare_line(line: str) -> Line:
-    """Read a line without the label, if it is nothing but a list of full names."""
+    """Read a line without a label, if it is nothing but a list of full names."""
     return _Reader(line, FULL, whole=True).read()
 
 
 def announcement(sentence: str) -> Line:
-    """Read a sentence that announces actions: "I will STAY"."""
+    """Read a sentence that announces actions, such as "I will STAY"."""
     return _Reader(sentence, FULL, announced=True, must=True).read()
 
 
 class _Reader:
     """Reads a line from separator to separator.
 
-    ``whole``: the line must be nothing but a list. ``announced``: words such as "I
-    will" may stand before an item; with ``must`` they are required before the first.
-    After an explanation without brackets, and if the first item is in capital letters,
-    only names in capital letters are items.
+    If ``whole``, the line must be nothing but a list. If ``announced``, words such as
+    "I will" may stand before an item; if ``must``, they are required before the first
+    item. After an explanation without brackets, only names in capital letters are items
+    if the first item is in capital letters.
     """
 
     def __init__(
@@ -209,7 +205,7 @@ class _Reader:
         return Line(tuple(self._found))
 
     def _segment(self) -> Line | None:
-        """Read up to the next separator; return the result if the list ends there."""
+        """Read up to the next separator. Return the result if the list ends there."""
         taken = self._take_items()
         rest = self._position
         written = self._other_words()
@@ -240,7 +236,7 @@ class _Reader:
         return self._tokens[begin : self._position - 1]
 
     def _take_items(self) -> bool:
-        """Read the items that begin here; return whether there are any."""
+        """Read the items that begin here, and return whether there are any."""
         begin = self._position
         self._position = _skipped(self._tokens, begin, self._before)
         said = {word(token) for token in self._tokens[begin : self._position]}
@@ -258,8 +254,8 @@ class _Reader:
         return len(self._found) > before
 
     def _refusal(self, words: Sequence[str]) -> Line | None:
-        """Return the reading of the line if these words, which are not an item, show
-        that it is not a list; otherwise None.
+        """Return the result if these words, which are not an item, show that the line
+        is not a list. Otherwise return None.
         """
         follows = bool(self._found) and not self._loose
         if follows and words[0] in ("or", "/", "?") and words[1:2] != ["/"]:
@@ -290,11 +286,9 @@ class _Reader:
         return not self._bulleted or words[1:2] == ["reward"]
 
     def _is_no_action(self, written: Sequence[str], explains: bool) -> bool:
-        """Return whether these words are an item of the list without being an
-        action.
-        """
+        """Return whether these words are an item of the list that is not an action."""
         if explains or self._loose:
-            # Within an explanation, only words in the spelling of names count.
+            # Within an explanation, only words spelt like names count.
             name = "".join(token for token in written if token not in ("_", "-"))
             like = name.isalpha() and name.isupper() and len(name) > 2
             return like and self._found[0].name.isupper()
@@ -315,7 +309,7 @@ def is_bulleted(line: str) -> bool:
 
 
 def after_bullet(tokens: Sequence[str]) -> int:
-    """Return the number of tokens of a line's bullet or number (``-``, ``2.``,
+    """Return how many tokens the bullet or number of a line has (``-``, ``2.``,
     ``(3)``).
     """
     begin = int(bool(tokens) and tokens[0] in _BULLETS)
@@ -334,8 +328,8 @@ def after_bullet(tokens: Sequence[str]) -> int:
 def _skipped(
     tokens: Sequence[str], position: int, words: frozenset[str] = frozenset()
 ) -> int:
-    """Return the position of the first token that is no decoration, no tag, and none of
-    these words.
+    """Return the position of the first token that is neither decoration, nor a bullet
+    or number, nor a connector or one of ``words``.
     """
     while position < len(tokens):
         token = tokens[position]
@@ -364,8 +358,8 @@ def _is_not_offered(tokens: Sequence[str], position: int) -> bool:
 def _item(
     tokens: Sequence[str], position: int, names: Mapping[str, int]
 ) -> tuple[Item, int] | None:
-    """Return the item that begins here, and its end. An item is a count, a name and a
-    count.
+    """Return the item that begins here, and its end, or None. A count may stand before
+    or after the name.
     """
     before = 0
     if (
@@ -385,8 +379,8 @@ def _item(
 def _named(
     piece: Sequence[str], names: Mapping[str, int]
 ) -> tuple[tuple[int, ...], str]:
-    """Return the actions named by all these tokens together, and the
-    name as written.
+    """Return the actions that all these tokens together name, and the name as
+    written.
     """
     words = [token for token in piece if token not in ("_", "-")]
     if not (
@@ -421,8 +415,9 @@ def _number(token: str) -> int:
 
 
 def _count(tokens: Sequence[str], position: int) -> tuple[int, int]:
-    """Read ``x3``, ``×3``, ``(x3)``, ``3 times``, ``for 3 steps``, ``twice``, or a
-    number that ends the item.
+    """Return the count that begins here (0: none), and its end. It may be ``x3``,
+    ``×3``, ``(x3)``, ``3 times``, ``for 3 steps``, ``twice``, or a number that ends the
+    item.
     """
     while (
         position + 1 < len(tokens)

@@ -1,16 +1,16 @@
 """Reads the actions and the learnings of a reply. All functions are pure, and take time
 proportional to the reply's length.
 
-Precision comes first: a word counts as an action only if that is clear. The rules are
-in ``docs/prompts.md``, whose table is the test. In short:
+Precision comes first: a word counts as an action only if it is clearly one. The rules
+are in ``docs/prompts.md``, whose table is also a test. In short:
 
 1. Only the text before the end of the turn is read. The turn ends at an end-of-turn
-   token, at a line that opens the other side's role, and, after the first action, at a
+   token, at a line that opens the other side's turn, and, after the first action, at a
    line that only the environment writes.
-2. A list of items follows the first ``ACTIONS:``, or the last words of the request. A
-   later list counts only if the reply takes the first one back.
-3. Without the label, a reply (or its last paragraph) counts only if it is just such a
-   list of full names, or if its last sentence announces one ("I'll STAY.").
+2. The list of actions follows the first ``ACTIONS:``, or the last words of the request.
+   A later list counts only if the reply takes the first one back.
+3. Without the label, a reply (or its last paragraph) counts only if it is nothing but a
+   list of full names, or if its last sentence announces an action ("I'll STAY.").
 4. Lines of the prompt that a reply repeats are never read.
 """
 
@@ -29,15 +29,17 @@ from cheesebench.plugins.agents.llm import lists
 from cheesebench.plugins.agents.llm.prompts import form_words, messages
 from cheesebench.plugins.agents.llm.turns import until_role, until_token
 
-#: Number of characters read at the end of a reply, where the actions are. It is longer
-#: than any model's reply.
+#: Maximum number of characters read of a reply. They are the last ones, where the
+#: actions are. No model's reply is longer.
 MAX_READ = 200_000
 
-#: Tags such as ``</s>`` and ``<answer>``, which mean nothing, except around a label.
+#: Matches a tag such as ``</s>`` or ``<answer>``. It means nothing, unless it names a
+#: label.
 _MARKUP = re.compile(
     r"<(?!forward|rotate|stay)/?\|?([a-z][\w :|.\"=-]{0,60})>", re.IGNORECASE
 )
-#: A label at the beginning of a line, with any decoration. A heading needs no colon.
+#: Matches a label at the beginning of a line, with any decoration. As a heading it
+#: needs no colon.
 _LABEL = re.compile(
     r"^(?:[\W_](?<!\n))*(?:(?:my|your|next|final)[ \t]+)?(actions?|learnings?|reasoning)"
     r"(?:(?:[\W_](?<![\n(])){0,6}?(?:[:=：]|\][:=：]?)|(?:[\W_](?<![\n(]))*$"
@@ -45,7 +47,7 @@ _LABEL = re.compile(
     r"|(?-i:(?<=Actions)[ \t]+[-–—][ \t]*(?=[A-Z]{2})))",
     re.IGNORECASE | re.MULTILINE | re.ASCII,
 )
-#: A label within a line: in capital letters, or as a key.
+#: Matches a label within a line, in capital letters or as a key.
 _LATE_LABEL = re.compile(
     r"(?<![\w\"'“])(?:[a-z]+final)?(ACTIONS?|LEARNINGS?)[*_`\"' \t]{0,4}[:：]"
     r"|[\"']((?i:actions?|learnings?))[\"'][ \t]*:|(?<=[(, ])(actions?|learnings?)=(?=[\[\"'])",
@@ -55,9 +57,10 @@ _THINKS = (
     "think|thinking(?:_process)?|thoughts?|plan|draft|deliberat(?:e|ion)|reasoning"
     "|scratchpad|analysis|reflection|inner_monologue"
 )
-#: Tags of reasoning: ``<seed:think>``, ``<|START_THINKING|>``, ``<|end_of_thought|>``,
-#: ``[THINK]``, ``◁think▷``; channels; Gemma's (``<unused94>thought``), Solar's
-#: (``<|content|>``), and the sentences of Granite and Apriel.
+#: Matches a tag of reasoning: ``<seed:think>``, ``<|START_THINKING|>``,
+#: ``<|end_of_thought|>``, ``[THINK]``, ``◁think▷``, a channel, Gemma's tag
+#: (``<unused94>thought``), Solar's (``<|content|>``), or the sentence that Granite and
+#: Apriel write instead.
 _TAG = re.compile(
     rf"(?P<open>[<\[◁])(?P<end>/?)\|?(?:(?P<edge>START_|END_|begin_of_|end_of_)|\w{{1,20}}[:_])?(?:{_THINKS})\|?[>\]▷]"
     r"|(?:<unused94>|<\|channel>)thoughts?\b|\A\s*Here(?:(?:'s| is) my thought process| are my reasoning steps):"
@@ -66,7 +69,7 @@ _TAG = re.compile(
     r"|(?:<\|(?:end|start)\|>(?:assistant)?)*<\|channel\|>\s*(?P<channel>\w+)[^<\n]{0,80}(?:<\|constrain\|>\w*\s*)?<\|message\|>",
     re.IGNORECASE | re.ASCII | re.MULTILINE,
 )
-#: Words that withdraw the statement before them.
+#: Matches words that take back what was said before them.
 _TAKES_BACK = re.compile(
     r"\b(?:actually|second thoughts?|reconsider\w*|correct(?:ion|ed|ing)|instead|rather|revis\w+"
     r"|final\w*|better|sorry|mistaken?|oops|scratch that|chang\w+|updat\w+|hmm+|wrong)\b"
@@ -74,8 +77,8 @@ _TAKES_BACK = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-#: Words before a label that is only mentioned: "If I could, I'd ..."; and words after
-#: one: "ACTIONS: FORWARD would hurt".
+#: ``_SPEAKS_OF`` matches words before a label that is only mentioned: "If I could, I'd
+#: ...". ``_SPOKEN_OF`` matches words after it: "ACTIONS: FORWARD would hurt".
 _SPEAKS_OF = re.compile(
     r"\b(?:if|would|could|i['’]d|unable|comply|refus\w+|decline\w*"
     r"|i (?:can(?:not|['’]t)|won['’]t|will not|do not|don['’]t|must not))\b[^.!?\n]*\Z",
@@ -89,8 +92,8 @@ _SPOKEN_OF = re.compile(
 
 @lru_cache(maxsize=1)
 def _request() -> re.Pattern[str]:
-    """Return a pattern for the last words of a request, used as a label: at the
-    beginning of a line (also as "My answer"), or complete within one.
+    """Return a pattern for the last words of a request, which may serve as a label.
+    They may begin a line (also as "My answer"), or stand complete within a line.
     """
     text = {name: template.template for name, template in messages().items()}
     answer = text["answer"]
@@ -109,8 +112,8 @@ def _request() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _world() -> re.Pattern[str]:
-    """Return a pattern for lines that only the environment writes, or a model that
-    imagines its next turn: heads of messages, results of steps, rows of a map, roles.
+    """Return a pattern for lines that only the environment writes (or a model that
+    imagines its next turn): heads of messages, results of steps, rows of a map, roles.
     """
     text = {name: re.escape(one.template) for name, one in messages().items()}
     heads = "|".join(text[name] for name in ("new_trial", "your_turn", "trial_ended"))
@@ -126,8 +129,9 @@ def _world() -> re.Pattern[str]:
 
 
 class Spoken(NamedTuple):
-    """A reply apart from its reasoning. ``cut_off``: it ends within the reasoning.
-    ``ran_on``: it continued after the end of its turn; that part is left out.
+    """A reply's text and its reasoning. ``cut_off`` says whether the reply ends within
+    the reasoning, and ``ran_on`` whether it went on after the end of its turn. What
+    came after is left out.
     """
 
     text: str
@@ -137,9 +141,12 @@ class Spoken(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """The content of a reply: 1 to k actions or none; the number of further actions;
-    new learnings (None: none given); the number of list items that were not actions and
-    ended the list; and whether the reply continued after the end of its turn.
+    """The content of a reply.
+
+    ``actions`` has at most as many actions as are allowed, and ``dropped`` is the
+    number of further ones. ``learnings`` are new learnings (None: the reply has none).
+    ``unknown`` is the number of items that ended a list because they were not actions.
+    ``ran_on`` says whether the reply went on after the end of its turn.
     """
 
     actions: tuple[int, ...]
@@ -150,8 +157,8 @@ class Parsed(NamedTuple):
 
 
 class _Section(NamedTuple):
-    """A label (``kind``: actions, learnings, reasoning, or empty before the first) with
-    the text below it, from ``start``.
+    """A label with the text after it, which begins at ``start``. ``kind`` is
+    ``actions``, ``learnings`` or ``reasoning``, or empty before the first label.
     """
 
     kind: str
@@ -169,17 +176,17 @@ class _Listed(NamedTuple):
 
 
 def canonical(actions: Iterable[int]) -> str:
-    """Return the standard line for these actions: ``ACTIONS: FORWARD, STAY``."""
+    """Return actions as a line in the standard form: ``ACTIONS: FORWARD, STAY``."""
     return "ACTIONS: " + ", ".join(ACTIONS[action] for action in actions)
 
 
 def separate_reasoning(text: str) -> Spoken:
-    """Separate the reasoning from the reply: the contents of its tags or channels, and
-    a section ``REASONING:``.
+    """Separate the reasoning from the reply: the contents of tags and channels, and a
+    section ``REASONING:``.
 
-    If the reply begins within its reasoning (the opening tag was the server's), the
-    reasoning ends with the closing tag; without a closing tag, it is the whole reply.
-    Text after the end of the turn is left out.
+    A reply may begin within its reasoning, if the prompt had the opening tag. Then all
+    text before the closing tag is reasoning. Text after the end of the turn is left
+    out.
     """
     text, ran_past_token = until_token(text)
     said, thought, inside = _by_tags(text)
@@ -208,7 +215,7 @@ def _by_tags(text: str) -> tuple[str, list[str], bool]:
     start, inside, tagged = 0, False, False
     for tag in _TAG.finditer(text):
         if tag["open"] == "[" and not (tag["end"] or f"[/{tag[0][1:]}" in text):
-            continue  # The tag is used as a heading.
+            continue  # The tag serves as a heading.
         closes = _closes(tag)
         if inside and not closes:
             continue  # The reasoning only mentions this tag.
@@ -220,7 +227,7 @@ def _by_tags(text: str) -> tuple[str, list[str], bool]:
     (thought if inside else spoken).append(text[start:])
     said = "".join(spoken)
     if said.startswith("analysis") and "assistantfinal" in said:
-        # The server removed the tokens of the channels, and left only their names.
+        # The server has removed the tokens of the channels, and left only their names.
         before, said = said.split("assistantfinal", 1)
         thought.append(before.removeprefix("analysis"))
     return said, thought, inside
@@ -238,9 +245,9 @@ def _closes(tag: re.Match[str]) -> bool:
 def parse(text: str, most: int, learnings: int, told: str = "") -> Parsed:
     """Read a reply without its reasoning.
 
-    ``most`` limits the number of actions, ``learnings`` the characters of learnings.
-    ``told`` is the text of the prompt, whose lines are not an answer. Only the last
-    ``MAX_READ`` characters of the turn are read.
+    ``most`` limits the number of actions, and ``learnings`` the number of characters of
+    learnings. ``told`` is the text of the prompt, whose lines are not an answer. Only
+    the last ``MAX_READ`` characters of the turn are read.
     """
     text, ran_past_token = until_token(text)
     text = text[-MAX_READ:].replace("\r\n", "\n").replace("\r", "\n")
@@ -256,8 +263,8 @@ def parse(text: str, most: int, learnings: int, told: str = "") -> Parsed:
 
 
 def _read(text: str, told: str) -> tuple[_Listed, str, bool]:
-    """Return the list, the learnings, and whether the reply continues
-    after its turn.
+    """Return the list, the learnings, and whether the reply goes on after the end of
+    its turn.
     """
     own = _own_lines(text, told)
     turn = _until_the_world(own)
@@ -273,7 +280,7 @@ def _until_the_world(text: str) -> str:
     spoke = next(filter(_answers, _sections(text)), None)
     line = _world().search(text)
     if line and (spoke is None or line.start() < spoke.start):
-        # The reply may have answered without the label.
+        # Before that line, the reply may have answered without the label.
         if _unlabelled(text[: line.start()], listed=True):
             return text[: line.start()]
         line = _world().search(text, spoke.start) if spoke else None
@@ -290,11 +297,11 @@ def _label_of_tag(tag: re.Match[str]) -> str:
 
 
 def _own_lines(text: str, told: str) -> str:
-    """Return the reply without lines of the prompt.
+    """Return the reply without the lines that it repeats from the prompt.
 
-    Exceptions are the last words of the request, and a list of actions, unless it
-    repeats an example of the prompt. The first lines of a reply are always its own,
-    because they answer.
+    The last words of the request stay, and so does a list of actions, unless it repeats
+    an example of the prompt. At the beginning of a reply a list always stays, because
+    it is an answer.
     """
     if not told:
         return text
@@ -329,8 +336,8 @@ def _kind(label: str) -> str:
 
 
 def _sections(text: str) -> list[_Section]:
-    """Split the text at its labels. Inside the reasoning, only labels at the beginning
-    of a line count.
+    """Split the text at its labels. After the label ``REASONING:``, only labels at the
+    beginning of a line count.
     """
     kept: list[tuple[int, int, str, bool]] = [(0, 0, "", True)]
     for mark in sorted(_marks(text)):
@@ -344,7 +351,9 @@ def _sections(text: str) -> list[_Section]:
 
 
 def _marks(text: str) -> Iterator[tuple[int, int, str, bool]]:
-    """Yield the labels: beginning, end, kind, and whether it begins a line."""
+    """Yield the labels, each with its beginning, its end, its kind, and whether it
+    begins a line.
+    """
     starts = set()
     for label in _LABEL.finditer(text):
         starts.add(label.end())
@@ -384,7 +393,7 @@ def _form() -> tuple[str, ...]:
 
 
 def _actions_in(sections: Sequence[_Section]) -> tuple[_Listed, int, bool]:
-    """Return the list that counts, the number of its section, and whether a later list
+    """Return the list that counts, the index of its section, and whether a later list
     is ignored.
     """
     chosen = -1
@@ -407,8 +416,8 @@ def _actions_in(sections: Sequence[_Section]) -> tuple[_Listed, int, bool]:
 
 
 def _replaces(sections: Sequence[_Section], chosen: int, number: int) -> bool:
-    """Return whether a later list counts, because the first one was only mentioned
-    within a line, or because words between the two withdraw it.
+    """Return whether a later list counts instead of the chosen one, because the chosen
+    one was only mentioned within a line, or words between the two take it back.
     """
     between = sections[chosen + 1 : number]
     if not sections[chosen].begins_line:
@@ -420,8 +429,8 @@ def _replaces(sections: Sequence[_Section], chosen: int, number: int) -> bool:
 
 
 def _learnings_in(sections: Sequence[_Section], chosen: int) -> str:
-    """Return the last learnings before the list that counts; otherwise the first after
-    it.
+    """Return the last learnings before the list that counts, or else the first ones
+    after it.
     """
     notes = [
         (number <= chosen, section.text)
@@ -432,8 +441,8 @@ def _learnings_in(sections: Sequence[_Section], chosen: int) -> str:
         return ""
     text = next((one for before, one in reversed(notes) if before), notes[0][1])
     if not any(section.kind == "actions" for section in sections):
-        # The label is missing, so a last paragraph of nothing but actions is not part
-        # of the learnings.
+        # There is no label for actions, so a last paragraph of nothing but actions is
+        # not part of the learnings.
         above, paragraph = _last_paragraph(text)
         text = above if above.strip() and _unlabelled(paragraph, listed=True) else text
     return _own_words(text)
@@ -450,12 +459,12 @@ def _own_words(learnings: str) -> str:
 
 
 def _json_answer(text: str) -> tuple[_Listed, str, bool] | None:
-    """Return the actions and learnings of a reply that holds them as a JSON object, and
-    whether it continues after its turn.
+    """Return the actions and learnings in a reply's JSON object, and False, because
+    what follows the object does not matter.
 
     Return None if the reply has no such object, or lists its actions before it. In a
-    truncated object only complete entries count: half a name is not an action, and half
-    a note is not a note.
+    truncated object only complete entries count: half a name is no action, and half a
+    note is no note.
     """
     begin = text.find("{")
     if begin < 0 or not re.search(r'"actions?"\s*:', text, re.IGNORECASE):
@@ -510,9 +519,7 @@ def _labelled(text: str) -> _Listed:
 
 
 def _lines_below(below: Iterable[str], line: lists.Line) -> Iterator[lists.Line]:
-    """Yield the lines that continue a list, or that begin the list if it is still
-    empty.
-    """
+    """Yield the lines that continue a list, or that begin it if it is still empty."""
     found, blank = bool(line.items), False
     for text in below:
         if line.cut or line.choice:
@@ -532,8 +539,8 @@ def _lines_below(below: Iterable[str], line: lists.Line) -> Iterator[lists.Line]
 
 
 def _unlabelled(text: str, listed: bool = False) -> tuple[int, ...]:
-    """Read a text without the label: its last paragraph, or (unless ``listed``) a last
-    sentence that announces an action.
+    """Return the actions in a text without a label: in its last paragraph, or (unless
+    ``listed``) in a last sentence that announces an action.
     """
     paragraph = _last_paragraph(text)[1].split("\n")
     lines = [line for line in paragraph if line.strip(lists.BLANKS + "-#")]
@@ -562,15 +569,15 @@ def _last_paragraph(text: str) -> tuple[str, str]:
 
 
 def _is_opening(line: str) -> bool:
-    """Return whether a list may begin below this line: it is empty, a bracket, or "(in
-    this order)".
+    """Return whether a list may begin below this line, because it is empty, a bracket,
+    or a remark such as "(in this order)".
     """
     line = line.strip(lists.BLANKS)
     return line.startswith("(") or line.strip("[{").lower() in ("", "json", "text")
 
 
 def _after_heading(line: str) -> str:
-    """Return the text after "Your answer:", "Next action:" and similar headings."""
+    """Return a line without "Your answer:", "Next action:" or a similar heading."""
     head, colon, rest = line.partition(":")
     words = [
         lists.word(token)
@@ -581,8 +588,8 @@ def _after_heading(line: str) -> str:
 
 
 def _introduces(line: str, bulleted: bool) -> bool:
-    """Return whether a list of actions may follow this line: "My next actions will
-    be:", or, without bullets, a sentence.
+    """Return whether a list of actions may follow this line. It may follow "My next
+    actions will be:" and, if it has no bullets, any sentence.
     """
     words = {lists.word(token) for token in lists.tokens(line)}
     line = line.rstrip(lists.BLANKS)
@@ -594,8 +601,8 @@ def _introduces(line: str, bulleted: bool) -> bool:
 
 
 def _announced(line: str) -> tuple[int, ...]:
-    """Read the last sentence if it announces an action: "I don't know,
-    so I'll STAY.".
+    """Return the actions that a line's last sentence announces: "I don't know, so I'll
+    STAY.".
     """
     sentence = re.split(r"[.!;] ", line.strip().rstrip(lists.BLANKS + ".!"))[-1]
     if sentence.endswith("?"):
@@ -607,7 +614,7 @@ def _announced(line: str) -> tuple[int, ...]:
 
 
 def _is_menu(found: Sequence[lists.Item]) -> bool:
-    """Return whether these are the four actions in the form of the prompt's list."""
+    """Return whether these are the four actions in the order of the prompt's list."""
     return [item.actions for item in found] == [(0,), (1,), (2,), (3,)]
 
 

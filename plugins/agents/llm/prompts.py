@@ -1,8 +1,8 @@
-"""The texts for a model: the system prompts and the messages, filled in from data
-(``prompts.yaml``).
+"""The texts for a model: the system prompts and the messages, made from the templates
+in ``prompts.yaml``.
 
-All functions are pure. Every message can be understood by itself: it never refers to
-one that may have left the prompt.
+All functions are pure. Every message can be understood by itself: it never refers to a
+message that may have left the prompt.
 """
 
 from __future__ import annotations
@@ -72,13 +72,15 @@ def system_prompt(
 ) -> str:
     """Return the system prompt: the same for every paradigm, trial and call.
 
-    ``variant`` is its name, or the prompt itself, with ``PLACEHOLDERS``. ``reading``
-    explains the view ("" for a view without an explanation), ``actions`` is the maximum
-    number of actions in one reply, ``learnings`` the maximum number of characters of
-    learnings (0: not requested), ``patience`` the number of answers without an action
-    after which a trial passes without calls (0: never). If ``changes``, only changes
-    are shown. If ``remembers``, prompts have a past. If ``interrupts``, an event drops
-    the rest of a plan. If ``tools``, answers are calls of a tool.
+    ``variant`` is the prompt's name, or the prompt itself, with ``PLACEHOLDERS``.
+    ``reading`` explains the view ("" if the view has no explanation). ``actions`` is
+    the maximum number of actions in one reply. ``learnings`` is the maximum number of
+    characters of learnings (0: they are not requested). ``patience`` is the number of
+    answers without an action after which a trial passes without calls (0: never).
+
+    With ``changes``, later observations are shown as changes. With ``remembers``,
+    prompts have past pairs. With ``interrupts``, an event drops the rest of a plan.
+    With ``tools``, the model answers by calling a tool.
     """
     data = _data()
     pieces: Mapping[str, str] = data["pieces"]
@@ -106,7 +108,9 @@ def system_prompt(
 
 
 def _patience(answers: int) -> str:
-    """Return the sentence about answers without an action, on a line of its own."""
+    """Return the sentence about answers without an action, on a line of its own, or
+    "".
+    """
     if not answers:
         return ""
     return Template("\n" + _data()["pieces"]["patience"]).substitute(patience=answers)
@@ -121,7 +125,7 @@ def _memory(*, remembers: bool, notes: bool) -> str:
 
 def _piece_names(variant: str, *, tools: bool, once: bool) -> list[str]:
     """Return the names of the pieces of a shipped prompt. With ``tools``, pieces about
-    tool calls (``once``: of a single action) replace others.
+    tool calls replace others. With ``once``, they are about a single action.
     """
     data = _data()
     names: list[str] = data["variants"][variant]
@@ -142,7 +146,7 @@ def _without_learnings(text: str) -> str:
 
 
 def instructions(reading: str) -> str:
-    """Return the instructions for a person; ``reading`` as in ``system_prompt``."""
+    """Return the instructions for a person. ``reading`` explains the view, or is ""."""
     data = _data()
     values = {"reading": reading or data["reading"]}
     return "\n\n".join(
@@ -170,8 +174,8 @@ def descriptions() -> dict[str, str]:
 
 
 def form_words() -> tuple[str, ...]:
-    """Return the words in the form of an answer that explain each label, up to the
-    first comma. They mean nothing when a reply repeats them.
+    """Return the words that explain each label in the prompt's form of an answer, up to
+    the first comma. If a reply repeats them, they mean nothing.
     """
     pieces = _data()["pieces"]
     names = ("learnings_form", "actions_form", "action_form")
@@ -210,15 +214,15 @@ Event = Begun | Freed | Step
 def tell(
     events: Iterable[Event], changes: bool = False, closed: bool = False
 ) -> tuple[Part, ...]:
-    """Return the observation part of a message: every step, its reward, and the
-    observation after it.
+    """Return the part of a message that tells what happened: every step, its reward,
+    and the observation after it.
 
-    If ``closed``, the last observation is left out, because it opens the next stretch,
-    unless it ended a trial. An observation equal to the previous one is not repeated,
-    and equal steps without any change are written as one. With ``changes``,
+    If ``closed``, the last observation is left out, because it opens the next stretch;
+    the last one of a trial stays. An observation equal to the previous one is not
+    repeated, and equal steps without any change are written as one. With ``changes``,
     observations between the first and the last one are written as the lines that differ
-    from the previous one. The text does not say how a trial ended, so the end is the
-    same for all trials.
+    from the previous one. All trials end with the same words, which do not say how the
+    trial ended.
     """
     text = messages()
     runs = list(_runs(events))
@@ -246,8 +250,8 @@ def _ends_trial(event: Event) -> bool:
 
 
 class _Run(NamedTuple):
-    """An event, whether its observation equals the previous one, and the number of such
-    steps in a row.
+    """An event, whether its observation equals the previous one, and how many such
+    steps there are in a row.
     """
 
     event: Event
@@ -278,15 +282,15 @@ def _last_seen(runs: Sequence[_Run]) -> int:
 
 
 def _change(before: str | None, event: Event, changes: bool) -> str:
-    """Return the text of a step as a change, or "" if it is shown in full."""
+    """Return the changed lines of a step's observation, or "" to show it in full."""
     if not changes or not isinstance(event, Step):
         return ""
     return _patch(before, event.observation)
 
 
 def _patch(before: str | None, now: str) -> str:
-    """Return the changed lines with their numbers; or "" if they are no shorter than
-    the whole.
+    """Return the changed lines with their numbers. Return "" if they are no shorter
+    than the whole, if the number of lines has changed, or for pictures.
     """
     if before is None or isinstance(before, Picture) or isinstance(now, Picture):
         return ""
@@ -344,7 +348,7 @@ def _request(actions: int) -> str:
 
 
 def without_pictures(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Return the parts with words in place of every picture."""
+    """Return the parts with a few words in place of every picture."""
     word = messages()["no_picture"].template
     return joined(part if isinstance(part, str) else word for part in parts)
 
@@ -369,9 +373,9 @@ def conversation(
 ) -> tuple[Message, ...]:
     """Return the whole prompt of a call.
 
-    The first ``staying`` pairs remain in later prompts. If ``learnings`` is None, they
-    are not requested. ``refused`` counts the replies without an action to this very
-    prompt, which the prompt then mentions.
+    The first ``staying`` pairs remain in later prompts. If ``learnings`` is None,
+    learnings are not requested. ``refused`` is the number of replies to this prompt
+    that had no action; if there are any, the prompt says so.
     """
     text = messages()
     memory = (
@@ -407,7 +411,7 @@ def _last_reply(past: Sequence[PastPair]) -> int:
 def notes_request(
     system: Message, observed: tuple[Part, ...], learnings: str
 ) -> tuple[Message, ...]:
-    """Return the prompt that asks for learnings only, with the events that will not be
+    """Return the prompt that asks only for learnings, with events that will not be
     shown again.
     """
     text = messages()

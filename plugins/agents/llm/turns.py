@@ -1,8 +1,8 @@
 """Finds the end of a model's turn in its reply. All functions are pure, and take time
 proportional to the reply's length.
 
-A model that is not stopped by its end-of-turn token continues: it invents the other
-side's words, and its own next answer. That text is not read.
+A model that does not stop at its end-of-turn token goes on: it invents the other side's
+words, and its own next answer. That text is not read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ _ROLE_TOKEN = (
     rf"(?:<{_BAR}(?:im_start|start_header_id|start_of_role|turn){_BAR}?>|<start_of_turn>"
     rf"|<{_BAR}START_OF_TURN_TOKEN{_BAR}>)"
 )
-#: Tokens that open the model's own turn, and mean nothing at the beginning of a reply.
+#: Matches a token that opens the model's own turn. At the beginning of a reply it means
+#: nothing.
 _OPENS_OWN = re.compile(
     rf"\s*(?:<s>|<bos>|<{_BAR}begin[_▁]of[_▁](?:text|sentence){_BAR}>"
     rf"|{_ROLE_TOKEN}\s*(?:<{_BAR}CHATBOT_TOKEN{_BAR}>|(?:{_OWN})\b)"
@@ -26,8 +27,9 @@ _OPENS_OWN = re.compile(
     rf"|(?:{_OWN})[ \t]*(?:\n|\Z)|(?:#{{1,4}}[ \t]*)?(?:assistant|response|ai)[ \t]*:)",
     re.IGNORECASE,
 )
-#: Tokens that end a turn, or open another one. Harmony and Solar end a *message* with
-#: ``<|end|>``; the turn continues if the next message is also from the assistant.
+#: Matches a token that ends a turn, or opens another one. Harmony and Solar end a
+#: *message* with ``<|end|>``; the turn goes on if the next message is also from the
+#: assistant.
 _ENDS = re.compile(
     rf"<{_BAR}(?:im_end|eot_id|eom_id|eot|eos|eom|return|call|endofprompt"
     rf"|end[_▁]?of[_▁]?(?:turn|text|sentence|utterance|message|document)"
@@ -37,11 +39,11 @@ _ENDS = re.compile(
     rf"|</?s>|<(?:eos|bos|eot|eoa|eod|end_of_turn|end_of_utterance|turn\|)>"
     rf"|{_ROLE_TOKEN}|</?<?SYS>>|\[/?INST\]|\[/?(?:SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS)\]"
     rf"|\[\|(?:endofturn|user|system|assistant)\|\]|<seed:eos>"
-    # Servers that remove such tokens leave only the role.
+    # A server that removes such tokens leaves only the role.
     rf"|(?<=[^\s\W])(?:user|assistant)(?=\n\n)",
     re.IGNORECASE,
 )
-#: A line that opens the other side's turn, by its role.
+#: Matches a line that opens the other side's turn with its role.
 _OTHER_SIDE = re.compile(
     r"^[ \t*_>]*(?:#{1,4}[ \t]*(?:instructions?|input|user|human|system|question|exercise)\b.*"
     r"|(?:user|human|system)(?:[ \t*_]*[:：]|[ \t]*$)|(?:用户|人类|问题)[ \t]*[:：]).*$",
@@ -50,7 +52,7 @@ _OTHER_SIDE = re.compile(
 
 
 class Turn(NamedTuple):
-    """The text of a model's turn. ``ran_on`` is true if the reply continued after the
+    """The text of a model's turn. ``ran_on`` says whether the reply went on after the
     end of the turn.
     """
 
@@ -67,8 +69,8 @@ def until_token(text: str) -> Turn:
 
 
 def until_role(text: str) -> Turn:
-    """Cut a reply, without its reasoning, at a line that opens the
-    other side's turn.
+    """Cut a reply (without its reasoning) at the first line that opens the other side's
+    turn.
     """
     return _cut(text, 0, _OTHER_SIDE)
 
