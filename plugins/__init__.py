@@ -1,1 +1,1 @@
-"""Built-in plugins, registered through the same hooks as third-party plugins."""
+"""The built-in plugins. They register through the same hooks as third-party plugins."""

@@ -15,9 +15,10 @@ __all__ = ["cheesebench_executors"]
 
 #: Options of the executor ``ray``.
 RAY_OPTIONS: Mapping[str, str] = {
-    "address": "of the cluster: auto, or HOST:PORT. Default: RAY_ADDRESS, else one on this machine, else a new one",
-    "num_cpus": "processors that a subject takes. Default: 1",
-    "num_gpus": "GPUs that a subject takes. Default: 0",
+    "address": "address of the cluster: auto or HOST:PORT (default: RAY_ADDRESS, or else a cluster on this machine, or "
+    "else a new one)",
+    "num_cpus": "number of processors that a subject takes (default: 1)",
+    "num_gpus": "number of GPUs that a subject takes (default: 0)",
 }
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from cheesebench import ExecutorContext, Job, Report, WorkerDiedError
 from cheesebench.plugins.executors import pipes
 
-#: Log of the workers' output, including Python's output on a crash.
+#: Name of the log of the workers' output. Python's output on a crash is in it, too.
 LOG_NAME = "workers.log"
 
 
 class LocalExecutor:
-    """A pool of worker processes, each started on first use."""
+    """A pool of worker processes. Each is started when it is first needed."""
 
     def __init__(self, context: ExecutorContext) -> None:
         self.capacity = context.processes
@@ -36,8 +36,8 @@ class LocalExecutor:
 
 
 class WorkerProcess:
-    """A worker process. It is started at its first job, and started again at the next
-    job after it died.
+    """A worker process. It is started for its first job, and, if it has died, again for
+    the next job.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -61,8 +61,8 @@ class WorkerProcess:
             received = bytearray()
             ended = False
             while not ended:
-                # There may be many small reports at once, and a coroutine for each
-                # would cost more than the reports.
+                # Read many small reports at once, because a coroutine for each would
+                # cost more than the reports.
                 chunk = await stdout.read(pipes.CHUNK)
                 if not chunk:
                     raise EOFError
@@ -73,7 +73,7 @@ class WorkerProcess:
                 pipes.how_it_ended(await self._end(), "the worker process", LOG_NAME)
             ) from None
         except BaseException:
-            # Late reports of this process would be taken for those of the next job.
+            # A late report of this process would be taken for one of the next job.
             await self._end()
             raise
 

@@ -22,16 +22,16 @@ from cheesebench import Report, WorkerDiedError
 
 #: Length prefix of a message in a pipe.
 HEADER = struct.Struct(">I")
-#: Maximum bytes read from a process at once.
+#: Maximum number of bytes read from a process at once.
 CHUNK = 1 << 18
-#: Errors of a machine that is briefly short of memory or processes. After one of them,
-#: the start is tried again.
+#: Errors of a machine that is short of memory or processes for a moment. The start is
+#: then tried again.
 _SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.EFAULT)
 #: Seconds before each further attempt to start a process.
 _PAUSES = (0.5, 2.0)
-# multiprocessing would import the main module of the parent again (all of pytest, or a
-# script without a guard), and one dead worker would break its whole pool. So this
-# starts a bare interpreter, which gets the parent's sys.path first.
+# Code of a bare interpreter, which first gets the parent's sys.path. multiprocessing
+# would import the parent's main module again (all of pytest, or a script without a
+# guard), and one dead worker would break its whole pool.
 _BOOT = (
     "import pickle, sys; jobs = sys.stdin.buffer; sys.path[:] = pickle.load(jobs); "
     "from {module} import main; main(jobs)"
@@ -44,7 +44,7 @@ def pack(message: Any) -> bytes:
 
 
 def unpack(received: bytearray) -> Iterator[Any]:
-    """Yield the complete messages among the bytes received, and remove them."""
+    """Yield the complete messages in the received bytes, and remove them."""
     place = 0
     try:
         while len(received) >= place + HEADER.size:
@@ -59,8 +59,8 @@ def unpack(received: bytearray) -> Iterator[Any]:
 
 
 def deliver(received: bytearray, report: Callable[[Report], None]) -> bool:
-    """Pass the complete reports among the bytes to ``report``, and remove them. Return
-    whether the last one ends the job.
+    """Pass the complete reports in the received bytes to ``report``, and remove them.
+    Return whether the last one ends the job.
     """
     ended = False
     for message in unpack(received):
@@ -85,21 +85,21 @@ def write_all(pipe: Any, content: bytes) -> None:
 
 
 def take_output() -> Any:
-    """Return standard output as a pipe of messages. Later prints go to standard error
-    (the log).
+    """Return standard output as a pipe for messages. From now on, prints go to standard
+    error, which is the log.
     """
     reports = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
-    # Processes that an agent forks (a pool of multiprocessing, say) must not hold the
-    # pipe, or the worker's death would go unnoticed.
+    # A process that an agent forks, as in a multiprocessing pool, must not hold the
+    # pipe, or the worker's death would not be noticed.
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=reports.close)
     return reports
 
 
 async def start(module: str, log: Path) -> Process:
-    """Start a process that runs ``main`` of a module with the sys.path of this process.
-    The output of the process is appended to ``log``.
+    """Start a process that runs the function ``main`` of a module, with the sys.path of
+    this process. The process's output is appended to ``log``.
 
     Raise WorkerDiedError if the machine cannot start another process.
     """
@@ -113,8 +113,8 @@ async def start(module: str, log: Path) -> Process:
         OSError,
         RuntimeError,
     ) as error:
-        # The machine has run out of memory, processes or threads. (Python starts a
-        # thread to wait for a process.)
+        # The machine is out of memory, processes or threads. (Python starts a thread to
+        # wait for the process.)
         raise WorkerDiedError(f"no process could be started: {error}") from error
     finally:
         if output is not subprocess.DEVNULL:
@@ -148,10 +148,8 @@ async def _start(code: str, output: Any) -> Process:
 
 
 async def end(process: Process, patience: float = 0.0) -> int:
-    """End a process and its children, and return its exit code. The process first has
-    ``patience`` seconds to end by itself.
-
-    ``start`` has made the process the leader of a session of its own.
+    """End a process that ``start`` has started, and its children, and return its exit
+    code. First it has ``patience`` seconds to end by itself.
     """
     assert process.stdin is not None
     assert process.stdout is not None
@@ -163,13 +161,13 @@ async def end(process: Process, patience: float = 0.0) -> int:
         if process.returncode is None and not process.stdout.at_eof():
             process.kill()
     end_session(process.pid)
-    await process.stdout.read()  # Children of the process may keep its output open.
+    await process.stdout.read()  # A child of the process may keep its output open.
     return await process.wait()
 
 
 def end_session(leader: int) -> None:
-    """Kill the remaining processes of a session, except this one. Without /proc (not
-    Linux), none can be found.
+    """Kill the remaining processes of a session, except this process. Only Linux can
+    find them, because it has /proc.
     """
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # The process may have just ended.

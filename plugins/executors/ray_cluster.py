@@ -1,5 +1,5 @@
-"""``--executor ray``: subjects as tasks of a Ray cluster, through a driver process
-(``ray_driver``).
+"""The executor ``ray``: runs subjects as tasks of a Ray cluster, through a driver
+process (``ray_driver``).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from cheesebench import (
 )
 from cheesebench.plugins.executors import pipes
 
-#: Log of the driver process: output of Ray and the agents.
+#: Name of the driver process's log, with the output of Ray and the agents.
 LOG_NAME = "ray.log"
 #: Maximum number of jobs handed to the cluster at a time. The cluster decides how many
 #: of them run at once.
 CAPACITY = 2048
-#: Seconds that the driver process may take to end. It needs at most ten to end its own
+#: Seconds that the driver process has to end. It takes up to ten to end its own
 #: processes.
 PATIENCE = 15.0
 
@@ -64,23 +64,23 @@ class RayExecutor:
         self._listening: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
         self._ready: asyncio.Future[None] | None = None
-        #: The reason why this cluster gets no more jobs, or "" if it still gets some.
+        #: Why this cluster gets no more jobs, or "" if it still gets some.
         self._refusal = ""
         self._numbers = itertools.count()
-        #: Running jobs by number, each with its report function and the future that
-        #: ends it.
+        #: Running jobs by number, each with the function for its reports and the future
+        #: that is done when the job has ended.
         self._jobs: dict[
             int, tuple[Callable[[Report], None], asyncio.Future[None]]
         ] = {}
         #: Number of reported trials of each running job.
         self._trials: dict[int, int] = {}
-        #: Cells that the driver process knows: (specification, plan) -> number. The
-        #: objects are kept, because ids are reused.
+        #: Numbers of the cells that the driver process knows, by the ``id`` of their
+        #: plans. The jobs are kept so that no id is used again.
         self._cells: dict[int, tuple[int, Job]] = {}
 
     async def start(self) -> None:
-        """Connect, and compare the installations of the nodes. Raise CheeseBenchError
-        if they differ.
+        """Connect, and compare the nodes' installations with this one. Raise
+        CheeseBenchError if they differ.
         """
         async with self._starting:
             if self._process is not None:
@@ -103,8 +103,8 @@ class RayExecutor:
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
         while self._process is None and not self._refusal:
             await self.start()
-        # Fail at once, because another attempt may take minutes, and there may be
-        # thousands of jobs.
+        # There may be thousands of jobs, and each attempt to connect may take minutes,
+        # so fail at once.
         if self._refusal:
             raise PluginError(self._refusal)
         number = next(self._numbers)
@@ -133,7 +133,7 @@ class RayExecutor:
                     _fail(self._waiting(), PluginError(self._refusal))
                 else:
                     self._hear(kind, *values)
-        # From now on, a job that begins waits for a new driver process.
+        # A job that begins from now on waits for a new driver process.
         ready, *jobs = self._waiting()
         self._process = None
         code = await pipes.end(process)
@@ -142,19 +142,21 @@ class RayExecutor:
         _fail(jobs, WorkerDiedError(text))
 
     def _waiting(self) -> list[asyncio.Future[None]]:
-        """Return the messages for the driver process: its start, then the jobs."""
+        """Return the futures of what waits for the driver process: its start, then the
+        running jobs.
+        """
         assert self._ready is not None
         return [self._ready, *(ended for _, ended in self._jobs.values())]
 
     def _hear(self, kind: str, *values: Any) -> None:
         if kind == "ready":
             assert self._ready is not None
-            # If not, the session has stopped waiting for it.
+            # The session may have stopped waiting.
             if not self._ready.done():
                 self._ready.set_result(None)
         elif kind == "reports":
             for number, packed in values[0]:
-                # If not, the session has stopped waiting for it.
+                # The session may have stopped waiting for this job.
                 if number in self._jobs:
                     report, ended = self._jobs[number]
                     try:
@@ -166,7 +168,7 @@ class RayExecutor:
                         self._trials[number] = max(reached)
                         report(message)
                     except Exception as error:
-                        # Only this job fails; the others still report.
+                        # Only this job fails. The others still report.
                         if not ended.done():
                             ended.set_exception(error)
                         continue
@@ -178,7 +180,7 @@ class RayExecutor:
                 return
             report, ended = self._jobs[number]
             if kind == "again":
-                # The trial in progress is run again, and the report says so.
+                # The trial in progress is run again. Report this to the journal.
                 report(
                     Report(
                         notes=[
@@ -193,13 +195,12 @@ class RayExecutor:
                 ended.set_exception(WorkerDiedError(text))
 
     async def close(self) -> None:
-        """End the driver process and every Ray process that it started."""
+        """End the driver process and all Ray processes that it has started."""
         process, self._process = self._process, None
         if process is not None and self._listening is not None:
             self._listening.cancel()
         if self._listening is not None:
-            # Otherwise the whole process is ending, and nothing can wait in a closed
-            # loop.
+            # Wait for the cancelled task.
             await asyncio.gather(self._listening, return_exceptions=True)
         if self._ready is not None:  # The driver process can no longer become ready.
             self._ready.cancel()

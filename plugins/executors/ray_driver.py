@@ -1,10 +1,10 @@
 """The process that drives Ray for a session. It receives jobs through one pipe, and
 sends reports through another.
 
-Ray ends the process of a driver that loses its cluster. The session must survive that,
-because it writes the log, so the driver is a separate process. When the session ends,
-for whatever reason, the pipe closes, and this process ends with every Ray process that
-it started.
+Ray ends the process of a driver that loses its cluster. The session writes the log and
+must survive this, so the driver is a separate process. When the session ends, for
+whatever reason, the pipe closes. Then this process ends, and with it every Ray process
+that it has started.
 """
 
 from __future__ import annotations
@@ -36,23 +36,21 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from cheesebench import installation
 from cheesebench.plugins.executors import pipes, ray_task
 
-#: ``TASK_SECONDS`` is the target duration of a task in seconds; Ray needs some
-#: milliseconds for each task. ``TASK_JOBS`` is the maximum number of jobs in a task.
+#: ``TASK_SECONDS``: target duration of a task. Ray itself needs some milliseconds for
+#: each task. ``TASK_JOBS``: maximum number of jobs in a task.
 TASK_SECONDS, TASK_JOBS = 0.5, 64
-#: ``CRASHES`` is the maximum number of attempts at a job whose processes died,
-#: ``DEATHS`` at a job whose nodes died.
+#: A job fails when this many of its attempts have failed: ``CRASHES`` because a process
+#: died, or ``DEATHS`` because a node died.
 CRASHES, DEATHS = 3, 20
 #: Seconds before the next attempt at a job whose node died. For about 15 s after a
-#: death, Ray still sends tasks to the dead node, and each fails at once.
+#: node's death, Ray still sends tasks to it, and each fails at once.
 MISSED_SECONDS = 3.0
-#: In seconds: ``CHECK_SECONDS`` limits the time in which the nodes report their
-#: installation, ``LOOK_SECONDS`` is the time between two checks of the cluster's size,
-#: and ``END_SECONDS`` limits the time in which this process ends once its input is
-#: closed.
+#: ``CHECK_SECONDS``: time limit for the nodes to report their installation.
+#: ``LOOK_SECONDS``: time between checks of the cluster's size. ``END_SECONDS``: time
+#: limit for this process to end after its input was closed.
 CHECK_SECONDS, LOOK_SECONDS, END_SECONDS = 120.0, 2.0, 10.0
-#: In seconds: ``REACH_SECONDS`` limits the time in which an address accepts a
-#: connection, and ``CONNECT_SECONDS`` the time for reaching a cluster, or for starting
-#: one on a busy machine.
+#: ``REACH_SECONDS``: timeout of the test connection to HOST:PORT. ``CONNECT_SECONDS``:
+#: time limit for Ray to join a cluster, or to start one on a busy machine.
 REACH_SECONDS, CONNECT_SECONDS = 10.0, 180.0
 #: Queue of the messages from the session. The last entry is None.
 Inbox = queue.SimpleQueue[bytes | None]
@@ -60,8 +58,8 @@ Inbox = queue.SimpleQueue[bytes | None]
 
 @dataclass(eq=False)
 class Cell:
-    """A cell: one of its jobs, pickled, and the number of seconds that a job takes, if
-    it is known.
+    """A cell: one of its jobs, pickled, and how many seconds a job takes (None:
+    unknown).
     """
 
     content: bytes
@@ -70,8 +68,8 @@ class Cell:
 
 @dataclass(eq=False)
 class Work:
-    """A job. ``crashes`` counts the processes that died with it, ``deaths`` the nodes.
-    After the first of either, the job runs in a task of its own.
+    """A job. ``crashes`` is the number of processes that died with it, and ``deaths``
+    the number of nodes. After the first of either, it runs in a task of its own.
     """
 
     number: int
@@ -97,8 +95,7 @@ class Driver:
         self._limit: int | None = options["processes"]
         self._cpus: float = options["num_cpus"]
         self._gpus: float = options["num_gpus"]
-        # Ray's own retries stay off, because they would mix the messages of two
-        # attempts.
+        # Switch off Ray's own retries, which would mix the messages of two attempts.
         taken = {"num_cpus": self._cpus, "num_gpus": self._gpus}
         self._task = ray.remote(max_retries=0, num_returns="streaming", **taken)(
             ray_task.do_jobs
@@ -110,7 +107,7 @@ class Driver:
         self.over = asyncio.Event()
 
     def hear(self, kind: str, *values: Any) -> None:
-        """Handle a message from the session, which has a cell or a job of a cell."""
+        """Handle a message from the session: a cell, or a job of a cell."""
         if kind == "cell":
             self._cells[values[0]] = Cell(values[1])
         else:
@@ -125,8 +122,8 @@ class Driver:
             self.over.set()
 
     async def check(self) -> None:
-        """Compare the installations of the nodes, and tell the session whether jobs can
-        be done.
+        """Compare the nodes' installations with the session's, and tell the session
+        whether jobs can be done.
         """
         found: dict[str, list[str]] = {}
         nodes = [
@@ -135,7 +132,7 @@ class Driver:
             if node["Alive"] and node["Resources"].get("CPU")
         ]
         if self._limit is None and not any(map(self._fits, nodes)):
-            # Ray would silently wait forever for such a node.
+            # Ray would silently wait forever for a node that is large enough.
             self._say("refused", self._too_small(nodes))
             return
         await asyncio.gather(*(self._check_node(node, found) for node in nodes))
@@ -159,9 +156,9 @@ class Driver:
             for number, kind in zip(most, ("CPUs", "GPUs"), strict=True)
         )
         return (
-            f"a subject takes {self._cpus:g} CPUs and {self._gpus:g} GPUs of a node, and no node of the cluster has "
-            f"them (the most are {has}). Lower --executor-option num_cpus or num_gpus; if such nodes are still to "
-            "come, give --processes."
+            f"a subject takes {self._cpus:g} CPUs and {self._gpus:g} GPUs of a node, but no node of the cluster has "
+            f"them (at most: {has}). Lower --executor-option num_cpus or num_gpus. If larger nodes are still to join, "
+            "give --processes."
         )
 
     async def _check_node(
@@ -181,13 +178,15 @@ class Driver:
         except TimeoutError:
             found[name] = [f"no answer in {CHECK_SECONDS:.0f} s"]
         except RayError as error:
-            # A node that dies during the check would do no jobs either.
+            # Ignore a node that died during the check, because it will do no jobs.
             alive = {one["NodeID"] for one in ray.nodes() if one["Alive"]}
             if node["NodeID"] in alive:
                 found[name] = [_line(getattr(error, "cause", error))]
 
     def _look(self) -> None:
-        """Adapt to the size of the cluster, because nodes come and go."""
+        """Adapt to the size of the cluster, now and again later, because nodes come and
+        go.
+        """
         cpus = ray.cluster_resources().get("CPU", 0)
         self._slots = self._limit or max(1, int(cpus / self._cpus))
         self._dispatch()
@@ -206,8 +205,8 @@ class Driver:
         self._dispatch()
 
     def _next(self) -> list[Work]:
-        """Take and return the jobs of the next task. All are from one cell, and enough
-        are left for other tasks.
+        """Take the jobs of the next task and return them. All are of one cell, and
+        enough are left for other tasks.
         """
         works = [self._waiting.popleft()]
         cell = works[0].cell
@@ -265,8 +264,8 @@ class Driver:
     def _again(
         self, works: Iterable[Work], *, crashes: int = 0, deaths: int = 0, why: str
     ) -> None:
-        """Retry jobs, each in a task of its own, except a job that has failed too
-        often. The first job is the one that was interrupted.
+        """Retry jobs, each in a task of its own, unless they have failed too often. The
+        first job is the one that was interrupted.
         """
         works = list(works)
         for work in reversed(works):
@@ -283,23 +282,23 @@ class Driver:
 
 
 def main(jobs: BinaryIO) -> None:
-    """Connect with the settings in the first message, then do jobs until ``jobs`` is
+    """Connect with the settings in the first message. Then do jobs until ``jobs`` is
     closed.
     """
     pipe = pipes.take_output()
     options = pickle.loads(next(pipes.read_messages(jobs)))
     inbox: Inbox = queue.SimpleQueue()
-    # The thread is started before connecting, because a session may end while the
-    # cluster does not answer.
+    # Start the thread before connecting, because the session may end while the cluster
+    # does not answer.
     threading.Thread(target=_receive, args=(jobs, inbox), daemon=True).start()
     cloudpickle.register_pickle_by_value(ray_task)
-    # No usage statistics are sent unless they are asked for.
+    # Send no usage statistics unless the user asks for it.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         _reach(options["address"])
         with _limited(pipe):
-            # Without an address Ray looks at RAY_ADDRESS, then for a cluster on this
-            # machine; otherwise it starts one.
+            # Without an address, Ray uses RAY_ADDRESS, or else a cluster on this
+            # machine, or else it starts one.
             ray.init(
                 options["address"],
                 include_dashboard=False,
@@ -307,8 +306,8 @@ def main(jobs: BinaryIO) -> None:
                 namespace="cheesebench",
             )
     except Exception as error:
-        # Ray raises many kinds of errors for a missing cluster (ConnectionError,
-        # RuntimeError and others).
+        # If there is no cluster, Ray raises ConnectionError, RuntimeError or another
+        # error.
         pipes.write_all(
             pipe, pipes.pack(("refused", f"Ray cannot be reached: {_line(error)}"))
         )
@@ -331,8 +330,8 @@ def _receive(jobs: BinaryIO, inbox: Inbox) -> None:
 
 @contextlib.contextmanager
 def _limited(pipe: Any) -> Iterator[None]:
-    """End this process, with a message, unless the block ends in time, because Ray
-    retries endlessly if something listens.
+    """End this process with a message unless the block ends in time. If anything
+    listens at the address, Ray tries endlessly.
     """
 
     def give_up() -> None:
@@ -357,24 +356,22 @@ def _limited(pipe: Any) -> Iterator[None]:
 
 
 def _end_later() -> None:
-    """End within END_SECONDS, regardless of what is pending."""
+    """End this process within END_SECONDS, whatever is pending."""
     timer = threading.Timer(END_SECONDS, _end)
     timer.daemon = True
     timer.start()
 
 
 def _end() -> None:
-    """End this process and everything that it started, because a starting worker waits
-    long for a cluster that is gone.
+    """End this process and everything that it has started. By itself, a starting worker
+    would wait long for a cluster that is gone.
     """
     pipes.end_session(os.getpid())
     os._exit(0)
 
 
 def _reach(address: str | None) -> None:
-    """Raise OSError at once if nothing listens at HOST:PORT, because Ray would retry
-    for minutes.
-    """
+    """Raise OSError if nothing listens at HOST:PORT. Ray would retry for minutes."""
     host, colon, port = (address or "").rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()

@@ -1,5 +1,5 @@
-"""The task that Ray runs on a node. Its code is sent by value, and imports nothing of
-CheeseBench before it has checked the node's installation.
+"""The task that Ray runs on a node. Its code is sent by value. It imports nothing of
+CheeseBench before it checks the node's installation.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-#: ``SEND_SECONDS`` is the time after which finished trials are sent, ``SEND_BYTES`` the
-#: number of bytes from which they are sent at once. Ray keeps a message of less than
-#: 100 kB in the memory of the driver, where it survives the death of a node.
+#: Finished trials are sent after ``SEND_SECONDS``, or when they have ``SEND_BYTES``
+#: bytes. Ray keeps a message of less than 100 kB in the driver's memory, where it
+#: survives the death of a node.
 SEND_SECONDS, SEND_BYTES = 0.1, 64_000
 
 
@@ -26,14 +26,17 @@ def do_jobs(
 ) -> Iterator[bytes]:
     """Do jobs of one cell, and yield pickled messages.
 
-    ``path`` is the session's sys.path, ``expected`` its installation, ``content`` a
-    pickled job of the cell; ``jobs`` have number, subject and yoke. A message is
-    ``("differs", phrases)``, which is the only one if there are no jobs, or
-    ``("reports", seconds, reports)``: the seconds since the first job began, and for
-    each report the number of its job, whether it is the last, and the report, pickled.
+    ``path`` is the session's sys.path, ``expected`` its installation, and ``content`` a
+    pickled job of the cell. Each of ``jobs`` has a number, a subject and a yoke.
+
+    A message ``("differs", phrases)`` says how the node's installation differs. It is
+    sent if there are differences, or if there are no jobs, and is then the only
+    message. All other messages are ``("reports", seconds, reports)``: the seconds since
+    the first job began, and for each report the number of its job, whether it is the
+    job's last, and the pickled report.
     """
-    # If a directory of the session also exists on this node, plugins in it can be
-    # loaded.
+    # Plugins in the session's directories can be loaded if this node has these
+    # directories, too.
     sys.path += [
         entry for entry in path if entry not in sys.path and os.path.isdir(entry)
     ]
@@ -41,7 +44,7 @@ def do_jobs(
         from cheesebench import differences, installation, run_job
 
         problems = differences(installation(), expected)
-    # The installation is missing or broken, or its version does not have these modules.
+    # CheeseBench is missing or broken, or this version does not have these functions.
     except Exception as error:
         problems = [f"cheesebench cannot be imported ({type(error).__name__}: {error})"]
     if problems or not jobs:
@@ -57,7 +60,7 @@ def do_jobs(
             try:
                 packed = pickle.dumps(report, pickle.HIGHEST_PROTOCOL)
             except Exception as error:
-                # A plugin's measure cannot be pickled, which ends the subject.
+                # A plugin's measure cannot be pickled. This ends the subject.
                 report = messages.throw(error)
                 packed = pickle.dumps(report, pickle.HIGHEST_PROTOCOL)
             reports.append((number, report.ended, packed))

@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 from cheesebench import ExecutorContext, Job, JobRunner, Report
 
-#: Seconds that threads have to end their trials when the session closes. After that,
-#: they are abandoned.
+#: Seconds that threads have to end their trials when the session closes. Then they are
+#: abandoned.
 STOP_SECONDS = 2.0
-#: Maximum number of a thread's reports that wait for the event loop, which responds
-#: more slowly with many threads.
+#: Maximum number of reports of one thread that wait for the event loop. With many
+#: threads, the loop is slow.
 MOST_WAITING_REPORTS = 64
 
 
@@ -39,7 +39,7 @@ class ThreadExecutor:
         runner = self._idle.pop() if self._idle else JobRunner(self._plugins)
 
         def call_in_loop(callback: Callable[..., object], *arguments: object) -> None:
-            # The loop may be closed when an abandoned thread returns.
+            # When an abandoned thread returns, the loop may be closed.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(callback, *arguments)
 
@@ -67,8 +67,8 @@ class ThreadExecutor:
                     if self._stopping.is_set():
                         return
             except Exception as error:
-                # This is a bug in CheeseBench, and the caller that waits for this
-                # subject must be told of it.
+                # This is a bug in CheeseBench. Pass it on to whoever awaits the
+                # subject.
                 problem = error
             call_in_loop(finish, problem)
 

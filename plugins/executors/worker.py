@@ -1,6 +1,6 @@
 """The worker process: does one job after another until its standard input is closed.
 
-The input is also closed when the session dies that started the worker, so the worker
+If the session that started the worker dies, the input is closed too, so the worker
 never outlives its session.
 """
 
@@ -18,7 +18,7 @@ from cheesebench.plugins.executors import pipes
 
 
 def main(jobs: BinaryIO) -> None:
-    """Read jobs from ``jobs`` and write reports to standard output, each at once, so
+    """Read jobs from ``jobs``, and write each report to standard output at once, so
     that a crash loses none.
     """
     # An agent's output must not mix with the reports, so it goes to standard error
@@ -32,7 +32,7 @@ def main(jobs: BinaryIO) -> None:
             try:
                 packed = pipes.pack(report)
             except Exception as error:
-                # A plugin's measure cannot be pickled, which ends the subject.
+                # A plugin's measure cannot be pickled. This ends the subject.
                 packed = pipes.pack(messages.throw(error))
             pipes.write_all(reports, packed)
 
@@ -40,7 +40,6 @@ def main(jobs: BinaryIO) -> None:
 def _receive(jobs: BinaryIO, inbox: queue.SimpleQueue[bytes]) -> None:
     for message in pipes.read_messages(jobs):
         inbox.put(message)
-    # Exit now, because nothing reads the reports any longer; the main thread may be
-    # busy.
+    # Exit now, even if the main thread is busy, because nobody reads its reports.
     sys.stderr.flush()
     os._exit(0)

@@ -1,4 +1,6 @@
-"""The shipped models: lists in YAML beside this module, read like a user's own list."""
+"""The shipped models. Their lists are YAML files beside this module, read like a user's
+own list.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built-in views: one module each."""
+"""The built-in views. Each has a module of its own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The top-down map: a line per row of the arena with the agent as an arrow, and below
-it the text of the state.
+"""The top-down map: a line for each row of the arena, with the agent as an arrow, and
+the text of the state below.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ ARROWS = "↑↗→↘↓↙←↖"
 
 
 class _Picture(NamedTuple):
-    """A scene drawn without the agent. Keeping ``scene`` prevents another one from
-    getting its id().
+    """A scene drawn without the agent. ``scene`` is kept so that no other scene gets
+    its id().
     """
 
     scene: Scene
@@ -23,10 +23,10 @@ class _Picture(NamedTuple):
 
 
 class Ascii2D:
-    """View ``ascii_2d``: the whole arena from above, north at the top.
+    """View ``ascii_2d``: the whole arena from above, with north at the top.
 
-    All rows have the same length (nothing is stripped), so columns stay aligned and
-    every pose of a scene gives an observation of the same length.
+    All rows have the same length (nothing is stripped), so columns stay aligned, and
+    all observations of a scene have the same length.
     """
 
     name = "ascii_2d"
@@ -36,13 +36,13 @@ class Ascii2D:
     )
     characters = ARROWS + "\n"
 
-    #: Number of scenes whose picture is cached. A paradigm has under 20: one per
-    #: combination of doors, cues and text.
+    #: Maximum number of scenes whose pictures are cached. A paradigm has fewer than 20:
+    #: one for each combination of doors, cues and text.
     CACHED_SCENES = 256
 
     def __init__(self) -> None:
-        # Keyed by identity, because hashing a scene means hashing every tile, which
-        # costs more than drawing it.
+        # Pictures by the scene's id, because hashing all tiles of a scene costs more
+        # than drawing it.
         self._pictures: dict[int, _Picture] = {}
 
     def render(self, scene: Scene, column: int, row: int, heading: int) -> str:

@@ -1,5 +1,5 @@
-"""The egocentric map: the visible squares before the agent, rotated so that the agent
-looks up.
+"""The egocentric map: the visible squares in front of the agent, rotated so that the
+agent looks up.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from cheesebench.plugins.views import boards
 
 #: The character for the agent, which always looks up.
 AGENT = "↑"
-#: ``FOG`` is the character for a hidden square in the field of view. ``OTHER_FOG``
-#: replaces it if the place has a ``?`` of its own.
+#: ``FOG``: the character for a hidden square in the field of view. ``OTHER_FOG``
+#: replaces it if the arena has a glyph ``?``.
 FOG, OTHER_FOG = "?", "░"
-#: Separator of squares in a rotated world.
+#: Character between squares if the map is rotated by 45 degrees.
 GAP = " "
 
 
@@ -20,16 +20,16 @@ class Ascii2DFpv:
     """View ``ascii_2d_fpv``: the compass heading, an empty line, the visible squares,
     then the text of the state.
 
-    The field of view is the half before the agent, with its own row; it reaches as far
-    as the line of sight does. The agent is in the last row. One square is one
-    character. With an even heading (N, E, S, W) neighbours touch. With an odd one the
-    world is rotated by 45 degrees: squares stand like the black ones of a chessboard,
-    the square straight ahead is two rows up, and those ahead of the shoulders are one
-    row up and one column aside.
+    The field of view is the half-plane in front of the agent, with the agent's own row,
+    as far as the line of sight reaches. The agent is in the last row. One square is one
+    character. With the heading N, E, S or W, neighbouring squares touch. With NE, SE,
+    SW or NW, the map is rotated by 45 degrees: squares are arranged like the black
+    squares of a chessboard, the square straight ahead is two rows up, and the squares
+    diagonally ahead are one row up and one column aside.
 
-    ``?`` is a square hidden by something nearer (``░`` if the place has a ``?`` of its
-    own). A line ends with its last visible square, and beyond the first line nothing is
-    visible. Landmarks are tall, and visible over walls.
+    ``?`` is a square hidden by something nearer (``░`` if the arena has a glyph ``?``).
+    A line ends with its last visible square, and the first line is the farthest one
+    with a visible square. Landmarks are tall, and visible over walls.
     """
 
     name = "ascii_2d_fpv"
@@ -90,8 +90,8 @@ class Ascii2DFpv:
         return ord(OTHER_FOG if (board.glyphs == ord(FOG)).any() else FOG)
 
     def max_length(self, scene: Scene) -> int:
-        """Return an upper limit for the length of an observation of the scene: a board
-        seen along its diagonal.
+        """Return an upper limit for the length of an observation of the scene. A board
+        is largest when it is seen along its diagonal.
         """
         side = len(scene.tiles) + len(scene.tiles[0])
         return (

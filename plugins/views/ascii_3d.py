@@ -1,5 +1,5 @@
-"""The view in first person, with walls that grow as they come nearer, the floor before
-the agent, and landmarks above.
+"""The view in first person, with walls that are higher the nearer they are, the floor
+in front of the agent, and landmarks above.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.intp]
 
-#: Number of columns (odd, so that the middle one looks straight ahead), and of rows
-#: above and below the horizon.
+#: ``COLUMNS``: number of columns. It is odd, so that the middle one looks straight
+#: ahead. ``HALF``: number of rows above the horizon, and also below it.
 COLUMNS, HALF = 49, 8
 MIDDLE = COLUMNS // 2
 #: Tangent of the angle of the outermost columns: slightly more than 45 degrees from
 #: straight ahead.
 WIDE = 1.2
 #: A wall ``d`` squares ahead reaches ``FOCUS / (d + BACK)`` rows above and below the
-#: horizon. Right in front of the agent (d = 0.5) these are all rows. Farther away their
-#: number falls slowly, as if the eye stood a little behind the agent.
+#: horizon. Right in front of the agent (d = 0.5) it fills all rows. With distance the
+#: number falls slowly, as if the eye were a little behind the agent.
 BACK = 2.3
 FOCUS = HALF * (0.5 + BACK)
 #: Wall characters, each with the distance (in squares) up to which it is used.
 SHADES = ((1.0, "█"), (3.0, "▓"), (7.0, "▒"), (math.inf, "░"))
-#: Crossings that are nearer to each other than this count as one, because the ray
-#: passes through a corner.
+#: Crossings of edges that are nearer to each other than this, in units of the ray's
+#: direction, count as one: the ray passes through a corner.
 _SAME = 1e-9
 
 Vector = tuple[float, float]
 
 
 def directions(heading: int) -> tuple[Vector, Vector]:
-    """Return forward and right, (across, down) each, of length 1."""
+    """Return the directions forward and right, each as (across, down) of length 1."""
     across, down = boards.FORWARD_OF[heading]
     length = math.hypot(across, down)
     return (across / length, down / length), (-down / length, across / length)
@@ -59,14 +59,14 @@ def height(ahead: float) -> int:
 
 
 def floor_row(ahead: float) -> int:
-    """Return the row of the floor at this distance, counted from 0 at the horizon
-    downwards.
+    """Return the row of the floor at this distance. Rows count down from 0 at the
+    horizon.
     """
     return min(HALF - 1, int(FOCUS / (ahead + BACK)))
 
 
 def column_of(ahead: float, aside: float) -> int | None:
-    """Return the column of a position, or None outside of the picture."""
+    """Return the column of a position, or None if it is outside the picture."""
     if ahead <= 0 or abs(aside) > WIDE * ahead:
         return None
     return MIDDLE + math.floor(aside / (ahead * WIDE) * MIDDLE + 0.5)
@@ -74,37 +74,35 @@ def column_of(ahead: float, aside: float) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """The squares seen in each column with one heading, as offsets on a board with
-    ``stride`` columns.
+    """The squares seen in each column with one heading, as offsets in a board's numbers
+    of squares.
     """
 
     one: Numbers
-    """A square for each column and each step along its ray ..."""
+    """A square for each column and each step along the column's ray."""
     other: Numbers
     """A second square (or the same one) for each of these steps. The ray ends if both
     are opaque.
     """
     heights: Numbers
-    """Height above the horizon, in rows, of a wall on that square."""
+    """Height of a wall on the square above the horizon, in rows."""
     shades: NDArray[np.uint32]
-    """Character (code point) of a wall on that square."""
+    """Character of a wall on the square, as a code point."""
     floor: Numbers
     """Square of the floor for each row below the horizon and each column."""
 
 
 class Optics:
-    """The lenses of all headings for boards on which rays end ``reach`` columns or rows
-    away.
-    """
+    """The lenses for all headings. Rays end ``reach`` columns or rows away."""
 
     def __init__(self, reach: int) -> None:
         self._reach = reach
-        #: Rays for the headings N (0) and NE (1). Those for the other headings are
-        #: these, rotated by quarter turns.
+        #: Rays for the headings N (0) and NE (1). For the other headings, these are
+        #: rotated by quarter turns.
         self._rays: dict[int, _Rays] = {}
 
     def lens(self, heading: int, stride: int) -> Lens:
-        """Return the lens of a heading for boards with this number of columns."""
+        """Return the lens for a heading, and for boards with ``stride`` columns."""
         if heading % 2 not in self._rays:
             self._rays[heading % 2] = _Rays(heading % 2, self._reach)
         rays = self._rays[heading % 2]
@@ -124,8 +122,8 @@ class Optics:
 
 
 class _Rays:
-    """The same data as in ``Lens``, with each square as a pair of offsets in columns
-    and rows.
+    """The data of a ``Lens``, with each square as an offset in columns and one in
+    rows.
     """
 
     def __init__(self, heading: int, reach: int) -> None:
@@ -151,7 +149,7 @@ class _Rays:
         self.shades = shades[np.searchsorted([limit for limit, _ in SHADES], ahead)]
         distances = FOCUS / (np.arange(HALF) + 0.5) - BACK
         places = np.rint(distances[:, None, None] * np.array(ways)).astype(np.intp)
-        # Positions beyond the reach are off the board, and clipping keeps them there.
+        # Positions beyond the reach are off the board, even after clipping.
         places = places.clip(-reach, reach)
         self.floor = places[..., 0], places[..., 1]
 
@@ -162,8 +160,9 @@ def _crossed(
     """Yield the squares that a ray from the centre of a square enters, as (column, row,
     column, row, length).
 
-    The ray ends if both squares are opaque: the same square twice, or the two beside a
-    corner that it passes. ``length`` is in units of the direction's own length.
+    The ray ends if both squares are opaque. They are the same square, or the two beside
+    a corner that the ray passes. ``length`` is the length up to there, in units of the
+    given direction.
     """
     right, below = (1 if across > 0 else -1), (1 if down > 0 else -1)
     step_x = math.inf if abs(across) < _SAME else 1 / abs(across)
@@ -185,7 +184,7 @@ def _crossed(
 
 
 WALL = "#"
-#: Drawn between two neighbours with the same glyph.
+#: Character between two neighbouring objects with the same glyph.
 EDGE = "│"
 #: Number of rows down to the horizon, including the strip of landmarks.
 _HORIZON = 1 + HALF
@@ -197,10 +196,10 @@ class Ascii3D:
     then the text of the state.
 
     Walls are shaded by distance. Objects with a glyph of their own (solids, closed
-    doors, landmarks) are drawn with it. The lower half shows the glyphs of the floor.
-    Unusual floor, solids and doors are marked by a character even if perspective would
-    leave them none; nearer ones cover those behind. Landmarks are tall: the strip shows
-    them even over walls.
+    doors, landmarks) are drawn with this glyph. The lower half shows the glyphs of the
+    floor. Unusual floor, solids and doors have at least one character, even if
+    perspective would leave them none; nearer ones cover those behind. Landmarks are
+    tall: the strip shows them even over walls.
     """
 
     name = "ascii_3d"
@@ -262,8 +261,8 @@ class Ascii3D:
 
 
 class _Stage:
-    """A board with a margin as wide as rays reach, so that none leaves it, and the
-    squares that are always drawn.
+    """A board with so wide a margin that no ray leaves it, and the squares that are
+    always drawn.
     """
 
     def __init__(self, board: boards.Board) -> None:
@@ -282,7 +281,7 @@ class _Stage:
         ).ravel()
         floors = Counter(tile.glyph for tile in tiles if tile.kind == "floor")
         common = floors.most_common(1)[0][0] if floors else ""
-        #: ``_marked`` says for each square whether it is always marked.
+        #: Whether each square is drawn even if perspective leaves it no room.
         self._marked = np.array([_is_mark(tile, common) for tile in tiles])
         self._upright = [tile.kind in boards.OPAQUE for tile in tiles]
         self._tall = [tile.kind == "landmark" for tile in tiles]
@@ -304,7 +303,7 @@ class _Stage:
         things = self._glyphs[hit]
         walls = things == ord(WALL)
         things = np.where(walls, lens.shades[at], things)
-        # An edge separates two equal objects side by side, unless one is only one
+        # Draw an edge between two equal objects side by side, unless one is only one
         # column wide.
         alike = (
             (hit[1:-1] != hit[:-2])
@@ -328,8 +327,8 @@ class _Stage:
         row: int,
         heading: int,
     ) -> None:
-        """Draw landmarks in the strip, and visible marked squares at their place, the
-        nearest one last.
+        """Draw landmarks in the strip, and visible marked squares where they are. The
+        nearest one is drawn last.
         """
         squares, across, down = self.board.seen(column, row)
         marks = self._marked[squares]
@@ -365,8 +364,8 @@ class _Stage:
     def _face(
         self, column: int, row: int, across: float, down: float
     ) -> tuple[float, float]:
-        """Return the centre of the side (or the corner) of an opaque square that faces
-        the viewer.
+        """Return the centre of the side of an opaque square that faces the viewer, or
+        the corner if two sides do or none does.
         """
         side_x, side_y = (across > 0) - (across < 0), (down > 0) - (down < 0)
         place = (row + self.margin) * self.stride + column + self.margin
@@ -378,8 +377,8 @@ class _Stage:
 
 
 def _is_mark(tile: Tile, common: str) -> bool:
-    """Return whether a tile is drawn even if perspective leaves it no room; ``common``
-    is the usual floor.
+    """Return whether a tile is drawn even if perspective leaves it no room. ``common``
+    is the glyph of most of the floor.
     """
     if tile.kind in ("floor", "door", "solid"):
         return tile.glyph != (common if tile.kind == "floor" else WALL)

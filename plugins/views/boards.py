@@ -1,5 +1,5 @@
-"""A scene for egocentric views: its glyphs as numbers, its opaque squares, and the
-squares visible from each square.
+"""What egocentric views need of a scene: its glyphs as numbers, its opaque squares, and
+the squares that are visible from each square.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ Offset = tuple[int, int]
 
 
 def crossed(across: int, down: int) -> Iterator[tuple[Offset, Offset]]:
-    """Yield the squares between the centres of two squares on a straight line, without
-    its ends.
+    """Yield the squares on the straight line between the centres of two squares,
+    without these two.
 
-    Each entry is a pair of squares that block the line if both are opaque: the same
-    square twice if the line passes its inside, or the two beside a corner that it
-    passes.
+    Each entry is a pair of squares that block the line if both are opaque. It is the
+    same square twice if the line passes through its inside, and two squares if the line
+    passes through the corner between them.
     """
     wide, high = abs(across), abs(down)
     right, below = (1 if across > 0 else -1), (1 if down > 0 else -1)
     x = y = 0
     while True:
-        # The sign says whether the line next crosses the edge of a column or that of a
-        # row.
+        # The sign says whether the line crosses the edge of a column or of a row next.
         side = (2 * x + 1) * high - (2 * y + 1) * wide
         if side == 0:
             yield ((x + 1) * right, y * below), (x * right, (y + 1) * below)
@@ -40,18 +39,19 @@ def crossed(across: int, down: int) -> Iterator[tuple[Offset, Offset]]:
 class Sight:
     """Mutual visibility of squares on a board of ``width`` times ``height`` squares.
 
-    A square is visible if the straight line between the two centres is free. The line
-    may touch opaque squares, but not pass their inside, nor between two that touch at a
-    corner (so sight goes where a step could go, and is mutual). An opaque square is
-    also visible next to visible free ones, on the viewer's side: walls that one walks
-    along are seen, with their corners. ``tall`` squares are visible from everywhere.
+    A square is visible from another if the straight line between their centres is free.
+    The line may touch opaque squares, but may not pass through their inside, nor
+    between two that touch at a corner. So sight goes where a step could go, and is
+    mutual. An opaque square is also visible if a free square beside it, on the viewer's
+    side, is visible: a subject that walks along a wall sees the wall and its corners.
+    ``tall`` squares are visible from everywhere.
     """
 
     def __init__(self, width: int, height: int, opaque: int, tall: int) -> None:
         self.width, self.height = width, height
         self._opaque, self._tall = opaque, tall
-        #: For each offset (row by row from the north-west), a bit for each square:
-        #: whether it sees the square at this offset from it.
+        #: For each offset (row by row from the north-west), a number with a bit for
+        #: each square, which says whether the square sees the one at this offset.
         self._seers: list[int] = [0] * ((2 * width - 1) * (2 * height - 1))
         self._look()
 
@@ -60,8 +60,8 @@ class Sight:
         return len(self._seers) * self.width * self.height
 
     def squares(self, column: int, row: int) -> list[int]:
-        """Return the numbers of the squares visible from one, in order, including
-        itself.
+        """Return the numbers of the squares that are visible from one square, including
+        itself, in order.
         """
         width, bit = self.width, 1 << (row * self.width + column)
         visible = []
@@ -82,7 +82,7 @@ class Sight:
             for across in range(-self.width + 1 if down else 1, self.width):
                 clear = self._clear(across, down, free)
                 free[self._place(across, down)] = clear
-                # Sight is mutual, so the opposite offset has the same line.
+                # Sight is mutual, so the line is the same for the opposite offset.
                 free[self._place(-across, -down)] = self._moved(clear, -across, -down)
         for down in range(-self.height + 1, self.height):
             for across in range(-self.width + 1, self.width):
@@ -92,8 +92,8 @@ class Sight:
         """Return the squares from which the line to the square at an offset is free."""
         steps = gcd(across, down)
         if steps > 1:
-            # The line passes the centre of a square, so its two parts, up to that
-            # square and beyond, are checked one after the other.
+            # The line passes through the centre of a square. Check its two parts, up to
+            # this square and beyond.
             across_one, down_one = across // steps, down // steps
             first = free[self._place(across_one, down_one)]
             rest = free[self._place(across - across_one, down - down_one)]
@@ -119,14 +119,14 @@ class Sight:
         return (found | self._moved(self._tall, across, down)) & inside
 
     def _moved(self, squares: int, across: int, down: int) -> int:
-        """Return the squares from which one of ``squares`` is at this offset (correct
-        only within ``_inside``).
+        """Return the squares from which one of ``squares`` is at this offset. Only bits
+        of ``_inside`` are correct.
         """
         shift = down * self.width + across
         return squares >> shift if shift >= 0 else squares << -shift
 
     def _inside(self, across: int, down: int) -> int:
-        """Return the squares whose offset leads to a square of the board."""
+        """Return the squares from which this offset leads to a square of the board."""
         columns, rows = self.width - abs(across), self.height - abs(down)
         line = ((1 << columns) - 1) << max(0, -across)
         every_row = ((1 << (rows * self.width)) - 1) // ((1 << self.width) - 1)
@@ -143,30 +143,27 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.intp]
 
-#: Forward in columns and rows, by heading (``cheesebench.HEADINGS``); right is a
-#: quarter turn clockwise of it.
+#: The direction forward, in columns and rows, by heading (``cheesebench.HEADINGS``).
 FORWARD_OF = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
 #: Kinds of tiles that block the view.
 OPAQUE = frozenset({"wall", "door", "solid", "landmark"})
 
 
 def frame_of(heading: int) -> tuple[int, int, int, int]:
-    """Return two directions, each as (across, down): forward and right. For odd
-    headings they are in units of half a diagonal.
+    """Return the directions forward and right, each as (across, down). For odd headings
+    their unit is half a diagonal.
     """
     across, down = FORWARD_OF[heading]
     return across, down, -down, across
 
 
 class Board:
-    """A scene that is prepared for views from its squares. The squares are numbered row
-    by row.
-    """
+    """A scene, prepared for views from its squares. Squares are numbered row by row."""
 
     def __init__(self, scene: Scene, sight: Sight) -> None:
         import numpy as np
 
-        #: Keeping the scene prevents another one from getting its id().
+        #: The scene is kept so that no other scene gets its id().
         self.scene = scene
         self.sight = sight
         self.width, self.height = len(scene.tiles[0]), len(scene.tiles)
@@ -184,7 +181,7 @@ class Board:
         import numpy as np
 
         number = row * self.width + column
-        # A subject that turns in place asks for the same squares eight times.
+        # A subject that turns around needs the same squares up to eight times.
         if self._last is None or self._last[0] != number:
             squares = np.array(self.sight.squares(column, row), np.intp)
             self._last = (
@@ -197,18 +194,18 @@ class Board:
 
 
 class Boards:
-    """Boards by scene, and lines of sight by opaque squares, which scenes that differ
-    only in looks share.
+    """Boards by scene, and lines of sight by opaque squares. Scenes that differ only in
+    their looks share lines of sight.
     """
 
-    #: Maximum number of cached scenes. A paradigm has under 20: one per combination of
-    #: doors, cues and text.
+    #: Maximum number of cached scenes. A paradigm has fewer than 20: one for each
+    #: combination of doors, cues and text.
     SCENES = 256
     #: Maximum number of bits in the cached lines of sight.
     BITS = 500_000_000
 
     def __init__(self) -> None:
-        # Keyed by identity, because hashing a scene means hashing every tile.
+        # Boards by the scene's id, because hashing a scene means hashing every tile.
         self._boards: dict[int, Board] = {}
         self._sights: OrderedDict[tuple[int, int, int, int], Sight] = OrderedDict()
 

@@ -1,5 +1,5 @@
-"""The top-down map as a picture with crisp squares, glyphs and a marker of the heading.
-Equal scenes give equal bytes.
+"""The top-down map as a picture, with sharp squares, glyphs and a marker that shows the
+heading. Equal scenes and poses give equal bytes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw as Pen
 
 #: First and last row of small letters in the font. A glyph keeps its position relative
-#: to them (``,`` is not ``'``).
+#: to these rows (``,`` is not ``'``).
 _FIRST, _LAST = 3, 9
-#: Height of the tallest glyphs in rows. A square of ``side`` pixels can hold them
+#: Height of the tallest glyphs, in rows. In a square of ``side`` pixels, glyphs can be
 #: magnified by ``side // _TALLEST``.
 _TALLEST = 8
-#: Side in pixels of the pattern for a character that the font lacks.
+#: Side of the pattern for a character that the font lacks, in pixels.
 _PATTERN = 7
 
 
@@ -35,7 +35,7 @@ def drawn_glyph(glyph: str, side: int) -> Drawn:
     """Return a character as a bitmap (mode "1") for squares of ``side`` pixels.
 
     The font is Pillow's own bitmap font, which has Latin letters and signs. Any other
-    character becomes a framed pattern of its code point's bits: The pattern cannot be
+    character becomes a framed pattern of its code point's bits. The pattern cannot be
     read, but is unique.
     """
     bitmap = _letter(glyph) or _pattern(ord(glyph))
@@ -67,23 +67,23 @@ def _pattern(code: int) -> Drawn:
     return image
 
 
-#: Side of the picture in pixels. Vision models look at tiles of 224 to 448 pixels, and
-#: half of this is still legible.
+#: Side of the picture, in pixels. Vision models look at tiles of 224 to 448 pixels, and
+#: a picture of half the size is still legible.
 SIDE = 448
-#: Minimum side of a square in pixels; sides are even. Because of this minimum, a large
-#: arena makes a larger picture.
+#: Minimum side of a square, in pixels. The picture of a large arena is therefore larger
+#: than ``SIDE``.
 LEAST = 16
 WALL = "#"
 
-# Numbers of the colours. Glyphs and shapes also carry all information, so the picture
-# can be read without colour.
+# Numbers of the colours in the palette. Glyphs and shapes carry all information, too,
+# so the picture can be read without colour.
 _MARGIN, _VOID, _WALL, _FLOOR, _LINE, _DOOR, _LANDMARK, _INK, _LIGHT, _AGENT = range(10)
 _BASIC = (
     (255, 255, 255), (255, 255, 255), (66, 72, 84), (250, 248, 242), (222, 218, 208),
     (150, 92, 36), (255, 206, 0), (16, 16, 16), (255, 255, 255), (214, 0, 32),
 )  # fmt: skip
-#: Colours of floor and objects with a glyph of their own, chosen by the glyph; pale if
-#: the glyph covers much of the floor.
+#: Colours of floor and objects with a glyph of their own. The glyph chooses the colour,
+#: which is pale if the glyph covers much of the floor.
 _HUES = (
     (0, 140, 150), (0, 158, 115), (122, 140, 30), (196, 98, 16), (60, 130, 60), (140, 86, 200), (150, 84, 60),
     (0, 120, 90), (90, 110, 220), (0, 114, 178), (204, 90, 160), (120, 100, 90), (80, 80, 160),
@@ -96,22 +96,22 @@ _COLOURS = (
     *_HUES,
 )
 
-#: Share of the floor from which a glyph's squares are pale, because they are ground
-#: rather than objects.
+#: If a glyph covers at least this share of the floor, its squares are pale, because
+#: they are ground rather than objects.
 _GROUND = 0.2
 
-#: The marker of the agent, a drop: (angle from the heading in degrees, distance from
-#: its centre), in units of its size. It has only one point, so it cannot be misread
-#: even from a few pixels, as an arrowhead can.
+#: Corners of the agent's marker, a drop: the angle from the heading in degrees, and the
+#: distance from the centre in units of the marker's size. A drop has only one point, so
+#: it cannot be misread even if it has few pixels, as an arrowhead can.
 _MARKER = ((0, 1.3), *((angle, 0.68) for angle in range(50, 311, 20)))
-#: Size of the marker in squares, and its minimum in pixels: it may be larger than a
-#: small square.
+#: ``_MARKER_SIZE``: the marker's size, in squares. ``_LEAST_MARKER``: its minimum size,
+#: in pixels. The marker may be larger than a small square.
 _MARKER_SIZE, _LEAST_MARKER = 0.4, 11.0
 
 
 class _Plate(NamedTuple):
-    """A scene drawn without the agent. Keeping ``scene`` prevents another one from
-    getting its id().
+    """A scene drawn without the agent. ``scene`` is kept so that no other scene gets
+    its id().
     """
 
     scene: Scene
@@ -123,13 +123,14 @@ class _Plate(NamedTuple):
 
 
 class Topdown2D:
-    """View ``topdown_2d``: the whole arena from above, north at the top, as a PNG, with
-    the text of the state.
+    """View ``topdown_2d``: the whole arena from above, with north at the top, as a PNG,
+    with the text of the state.
 
-    Walls are dark, floor is light with a line between squares. Solids and floor with a
-    glyph have a colour by the glyph, which is pale if it covers a fifth of the floor or
-    more; closed doors are brown, landmarks yellow. The glyph stands on each, so nothing
-    depends on colour alone. The agent is a red drop.
+    Walls are dark. Floor is light, with lines between squares. Solids and floor with a
+    glyph have a colour that depends on the glyph; it is pale if the glyph covers a
+    fifth of the floor or more. Closed doors are brown, and landmarks are yellow. All of
+    these show their glyphs, so nothing depends on colour alone. The agent is a red
+    drop.
     """
 
     name = "topdown_2d"
@@ -140,7 +141,7 @@ class Topdown2D:
     )
     characters = "\n"
 
-    #: Number of scenes whose picture is cached, about 200 kB each.
+    #: Maximum number of scenes whose pictures are cached. Each takes about 200 kB.
     CACHED_SCENES = 48
 
     def __init__(self) -> None:
@@ -216,8 +217,8 @@ def _draw_tile(draw: Pen, tile: Tile, rare: bool, x: int, y: int, side: int) -> 
 
 
 def _even(space: int) -> int:
-    """Return half of the space as an even number, so that edges stay sharp at half the
-    size.
+    """Return half of a space in pixels as an even number, so that edges stay sharp if
+    the picture is halved.
     """
     return space // 4 * 2
 
