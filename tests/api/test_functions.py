@@ -256,7 +256,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "no option": (lambda: cheesebench.run("random", subject=3), "Did you mean 'subjects'?"),
     "an id that is taken": (
         lambda: cheesebench.run("random", "east.protocol.yaml", run_id="taken"),
-        "resume='taken' to continue it, or choose another run_id=.",
+        "continue it with resume='taken', or choose another run_id=.",
     ),
     "a limit": (lambda: cheesebench.run("random", max_cost=-1), "max_cost=-1: give"),
     "no key": (lambda: cheesebench.run("openai/x", "t_maze"), "base_url= for your own server"),

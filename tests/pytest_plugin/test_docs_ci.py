@@ -298,13 +298,13 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
         (None, "*cannot be reached (*). Check that a server runs at this address *"),
         (
             Answer(status=500, error={"message": "CUDA out of memory"}),
-            "server: * answers 500: CUDA out of memory. Look at the server's log, and *",
+            "server: * answers 500: CUDA out of memory. Find the cause in the server's log, *",
         ),
         (
             Answer(fault="reset"),
-            "connection: * dropped the connection (*). Look at the server's log, and *",
+            "connection: * dropped the connection (*). Find the cause in the server's log, *",
         ),
-        (Answer(body=b""), "malformed: The answer is not JSON: (empty). Look at the *"),
+        (Answer(body=b""), "malformed: The answer is not JSON: (empty). Find the cause *"),
     ],
 )
 def test_a_server_that_does_not_answer_has_a_remedy_that_fits(
