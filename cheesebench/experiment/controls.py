@@ -58,7 +58,7 @@ CONTROLS = {
     "labels-swapped": "glyphs and texts swap places for the whole run: they are as informative, but mean something "
     "else",
     NO_MEMORY: "the prompt of a language model has nothing from before the present part of the trial",
-    f"{YOKED}:RUN": "rewards and events are those of a subject in another run, independent of this one's actions",
+    f"{YOKED}:RUN": "rewards and events come from a subject in another run, independently of this subject's actions",
 }
 #: A lesion is a control, too, such as ``blind``, ``anhedonia``, ``amnesia=trial`` or
 #: ``hide=landmarks``; see ``lesioned``.

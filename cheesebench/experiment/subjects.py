@@ -219,7 +219,7 @@ def run_subject(
 
     The run ends with the schedule, or after ``plan.trials`` trials. Raises
     AgentFaultError if the agent raises, or returns something that is not an action. The
-    trial in which it does has no record.
+    trial in which this happens has no record.
     """
     life = environment_of(paradigm, view, plan, seed, subject)
     who = f"The agent '{agent.name}': create returned"

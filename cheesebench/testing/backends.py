@@ -82,8 +82,8 @@ class LoopStalls:
         await asyncio.wait([self._task])
 
     def longest(self) -> float:
-        """Return the longest time (in seconds) between two wake-ups since the last
-        call.
+        """Return the longest time (in seconds) between wake-ups since this method was
+        last called.
         """
         self._note()
         found, self._longest = self._longest, 0.0
@@ -104,7 +104,7 @@ async def standstill(call: Callable[[], Awaitable[object]], seconds: float) -> f
     Return 0.0 if it does not stall.
 
     A busy machine makes every loop stall at times. So a stall counts only if it is
-    longer than the longest one without calls, and occurs in nearly all of several
+    longer than the longest stall without calls, and occurs in nearly all of several
     calls. The first call is not timed, because it may import anything.
     """
     await call()

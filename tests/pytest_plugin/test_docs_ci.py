@@ -304,7 +304,10 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
             Answer(fault="reset"),
             "connection: * dropped the connection (*). Find the cause in the server's log, *",
         ),
-        (Answer(body=b""), "malformed: The answer is not JSON: (empty). Find the cause *"),
+        (
+            Answer(body=b""),
+            "malformed: The answer is not JSON: (empty). Find the cause *",
+        ),
     ],
 )
 def test_a_server_that_does_not_answer_has_a_remedy_that_fits(
