@@ -214,6 +214,20 @@ def test_a_family_without_a_control_says_so() -> None:
         controlled(Plain(), off, 0)
 
 
+def test_a_control_keeps_the_protocol_of_its_paradigm() -> None:
+    specification = with_arena(CATALOGUE.find("t_maze"))
+    paradigm = installed_plugins().compile(specification)
+    names = ["cue-off", "reward-shuffled", "yoked:x"]
+    plain, *others = cells("random", "t_maze", names, 2)
+    assert controlled(paradigm, plain, 0) is paradigm
+    for plan in others:
+        yokes = None if "yoked" not in plan.control else lambda subject: None
+        changed = controlled(paradigm, plan, 0, yokes)  # type: ignore[arg-type]
+        assert changed is not paradigm
+        assert changed.specification.name == specification.name
+        assert changed.specification.schedule == specification.schedule
+
+
 def test_variants_of_controls_name_their_plain_cell() -> None:
     [plain, control] = cells("random", "t_maze", ["cue-off"], 2)
     assert (plain.control, plain.plain_key) == ("", plain.key)
