@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 Drawn = tuple["Figure", str] | None
 #: Maximum number of steps of each cell that are replayed for its maps, subject after
-#: subject. They take about a second.
+#: subject. Replaying them takes about a second.
 MOST_STEPS = 20_000
 #: Size of the map of an arena, in inches.
 MAP = 1.25

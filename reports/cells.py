@@ -145,7 +145,7 @@ HOW_TO_READ = (
 #: Note below verdicts on a measure.
 HOW_TO_READ_MEASURE = (
     "Where a measure is shown instead of a rate, the verdict is about its mean over subjects, and all numbers are in "
-    "its unit. A margin with a plus means that less is better: PASS then needs the upper bound below it, FAIL the "
+    "its unit. A margin with a plus means that less is better: PASS then needs an upper bound below it, and FAIL a "
     "lower bound above it. A margin with ± has two sides, and PASS then needs both bounds inside it."
 )
 #: Heading of the rate that a verdict without animals compares with.
@@ -226,8 +226,8 @@ def ability(cell: CellResult) -> str:
 
 
 def ability_interval(cell: CellResult) -> str:
-    """Return the 95 % interval of the index, ``0.56 to 0.84``, or "" if there is
-    none.
+    """Return the 95 % interval of the index, such as ``0.56 to 0.84``, or "" if there
+    is none.
     """
     found = cell.ability and cell.ability.interval
     return " to ".join(map(on_scale, found)) if found else ""
@@ -361,8 +361,8 @@ BY_ANSWER = ("protocol", "answer", "value", "rate", "subjects", "gap", "p")
 #: Note above the table of ``by_answer``.
 HOW_TO_READ_BY_ANSWER = (
     "Subjects grouped by the right answer that each was given for life. The gap is between the largest and the "
-    "smallest rate, in points; p is the share of relabelings of the subjects with a gap as large. If the gap is 25 points "
-    "or more and p is at most 0.01, the result does not hold for each answer."
+    "smallest rate, in points; p is the share of relabelings of the subjects with a gap at least as large. If the gap "
+    "is 25 points or more and p is at most 0.01, the result does not hold for each answer."
 )
 
 
@@ -629,7 +629,7 @@ def remarks(cell: CellResult) -> list[str]:
             cell.valid and flags.duplicate_subjects,
         ),
         ("memory contradicted", flags.memory_contradicted),
-        # If there are many, a warning already says so.
+        # If many trials are missing, a warning already says so.
         (
             f"{cell.missing} missing",
             cell.missing
@@ -671,8 +671,8 @@ def stopped(cell: CellResult) -> str:
 
 
 def settled(cell: CellResult) -> str:
-    """Return ``stopped`` of a decided cell, or "" for any other cell. Reports do not
-    show it among the remarks.
+    """Return what ``stopped`` says about a decided cell, or "" for any other cell.
+    Reports do not show it among the remarks.
     """
     return stopped(cell) if cell.verdict in ("PASS", "FAIL") else ""
 
@@ -711,7 +711,7 @@ def validity_in_full(cell: CellResult) -> str:
     if construct.leaves is not None:
         lesion, rate = construct.leaves
         left = f"{'at most ' if construct.leaves_at_most else ''}{percent(rate)}"
-        lesions += f"; of the lesions that it does not name, {lesion} leaves {left}"
+        lesions += f"; among the lesions that it does not name, {lesion} leaves {left}"
     reasons = [construct.doubt.removesuffix("."), passed_by(cell).removesuffix(".")]
     reason = "".join(f". {one}" for one in reasons if one)
     return (
@@ -731,8 +731,8 @@ def passed_by(cell: CellResult) -> str:
     shown = number if cell.plan.measured is not None else percent
     needed, _ = thresholds(reference, cell.plan.margin)
     return (
-        f"A PASS does not exclude a subject with {remembers}: the best one found has "
-        f"{shown(rate)}, PASS from {shown(needed)}."
+        f"A PASS does not exclude a subject with {remembers}: the best one found "
+        f"reaches {shown(rate)}, and PASS begins at {shown(needed)}."
     )
 
 

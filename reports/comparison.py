@@ -46,7 +46,7 @@ MARKS = {"better": "▲", "worse": "▼", "no loss": "=", "undecided": "?"}
 
 _HOW_TO_READ = (
     "Every difference is {} minus {}, in points (or in the unit of the measure shown), over "
-    "subjects of the same seed. Answers are at the 5 % level; answers on single protocols are corrected for testing "
+    "subjects with the same seed. Answers are at the 5 % level; answers on single protocols are corrected for testing "
     "several. Better and worse reject that nothing has changed (sign flips), and are no test of the mean. "
     "'No loss of 30 points' excludes a loss of that size, and no smaller one; undecided excludes nothing."
 )
@@ -74,7 +74,9 @@ def sides(comparison: RunComparison) -> tuple[str, str]:
 
 
 def remedy_parts(comparison: RunComparison) -> list[tuple[str, bool]]:
-    """Return the parts of a remedy. Each part comes with whether it is to be typed."""
+    """Return the parts of a remedy as pairs: the text, and whether it is a command to
+    type.
+    """
     parts = comparison.remedy.split("`")
     return [(part, bool(number % 2)) for number, part in enumerate(parts) if part]
 
@@ -191,9 +193,7 @@ def answer(
     if overall.answer != "undecided":
         return f"{MARKS[overall.answer]} {first} is {overall.answer} than {second}: {size}."
     if all(cell.identical for cell in model.cells):
-        return (
-            f"= {first} and {second} are identical: every subject did exactly the same."
-        )
+        return f"= {first} and {second} are identical: every subject did exactly the same in both."
     left = [shown(cell.protocol) for cell in model.cells if cell.answer == "undecided"]
     mark = MARKS["undecided" if left else "no loss"]
     undecided = f"Undecided on {', '.join(left)}. " if left else ""
@@ -219,7 +219,7 @@ def _reservations(model: ModelComparison) -> str:
     """Return the reservations about a model for which no difference is shown."""
     said, overall = "", model.overall
     if overall.p_value is not None and overall.p_value < ALPHA:
-        # Missing trials could have made the p value large.
+        # With other results of the missing trials, the p value could have been large.
         said += " This result depends on missing trials."
     if overall.interval is not None and overall.interval[0] < 0:
         ends = " to ".join(map(points, overall.interval))

@@ -332,7 +332,7 @@ def curves(
         axes.set_ylim(0, 1.02)
         drawing.rates_on(axes.yaxis)
         drawing.whole_ticks(axes)
-    about = "session (sessions of animals may have other numbers of trials)"
+    about = "session (animals may have more or fewer trials in a session)"
     figure.supxlabel(about, fontsize="small")
     figure.supylabel("pass rate", fontsize="small")
     drawing.shared_legend(figure)

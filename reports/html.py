@@ -807,7 +807,9 @@ def entry(shelf: player.Shelf, link: str) -> dict[str, Any]:
 
 
 def _scale(model: ModelSummary, cells: Sequence[CellResult]) -> str:
-    """Return the heading for the scale of a rate, or "" if there is none."""
+    """Return the heading of the column beside the rates, which is an ability or the
+    chance level, or "" if there is none.
+    """
     if words.mean_ability(model, cells):
         return "ability (95 %)"
     is_chance = any(cell.plan.against == "chance" for cell in cells)

@@ -339,7 +339,9 @@ def _of_plans(
     columns: Sequence[str],
     models: Sequence[ModelSummary],
 ) -> list[Row]:
-    """Return the row of the animals, as the protocols declare it."""
+    """Return the animals' row, with the numbers in the protocols. The list is empty if
+    no protocol has a reference.
+    """
     own = {cell.plan.label: cell for cell in cells}
     if all(own[column].plan.reference is None for column in columns):
         return []
@@ -485,8 +487,8 @@ class Grid:
 
 
 def grid(own: Sequence[CellResult]) -> Grid | None:
-    """Return the grid of conditions by graphs, or None unless these are the many cells
-    of a dialogue.
+    """Return the grid of conditions by graphs, or None unless there are more than
+    ``MOST`` cells, all of a dialogue.
     """
     if len(own) <= MOST or not all(cell.plan.variant.condition for cell in own):
         return None

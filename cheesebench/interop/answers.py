@@ -1,4 +1,4 @@
-"""The verdict on one task, which may be a judged cell."""
+"""The verdict on one task. A judged cell becomes such a verdict, too."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from cheesebench.statistics import CellResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskVerdict:
-    """The answer on one task. Scores are proportions, or in the unit of ``verdict``'s
-    ``limits``. ``rate`` is the mean of the subjects' means.
+    """The answer on one task. Scores are proportions, or in the unit of the ``limits``
+    given to ``verdict``. ``rate`` is the mean of the subjects' means.
     """
 
     task: str

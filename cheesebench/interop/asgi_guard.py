@@ -92,7 +92,7 @@ class AsgiGuard:
                 del self._held[client]
 
     def _checked(self, scope: Any) -> Mapping[str, str]:
-        """Return the headers, or raise RefusedError for another host or origin."""
+        """Return the headers, or raise RefusedError for a foreign host or origin."""
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1")
             for name, value in scope["headers"]
@@ -107,7 +107,7 @@ class AsgiGuard:
         site = headers.get("sec-fetch-site", "none")
         foreign = origin is not None and origin.lower().partition("://")[2] not in own
         if foreign or site not in ("none", "same-origin"):
-            raise RefusedError(403, "Another site asks for this.")
+            raise RefusedError(403, "The request comes from another site.")
         return headers
 
 

@@ -73,7 +73,8 @@ def _encoded(content: object) -> bytes:
 
 def _spec(log: RunLog, plan: CellPlan) -> Json:
     manifest, facts = log.manifest, ("view", "design", "estimand")
-    # The name has no slashes and signs, because Inspect uses it as a file name.
+    # The name has no slashes or other special characters, because Inspect uses it as a
+    # file name.
     identity = hashlib.sha256(
         json.dumps([manifest["run_id"], *plan.key]).encode()
     ).hexdigest()[:22]
@@ -161,7 +162,7 @@ def _sample(
 ) -> Json:
     name = f"subject-{record.subject:04}-trial-{record.trial + 1:04}"
     events = list(_calls(name, plan, calls, created))
-    # The system message comes first.
+    # The input of the first call begins with the system message, if there is one.
     messages = events[0]["input"][:-1] if events else []
     for event in events:
         messages += [event["input"][-1], event["output"]["choices"][0]["message"]]

@@ -168,7 +168,7 @@ def _check_life(
 
 
 class CheeseBench(Environment):  # type: ignore[misc]
-    """One session: one life at a time."""
+    """A session, which runs one life at a time."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -239,8 +239,8 @@ class CheeseBench(Environment):  # type: ignore[misc]
             if self._served.episode == "life":
                 turns.go_on()
         except CheeseBenchError as error:
-            # This happens after ten empty replies in a row, for example. A run would
-            # not have such a trial either.
+            # For example, ten replies in a row were empty. A run would not record such
+            # a trial either.
             turns.request, turns.over = None, True
             return Prompt(done=True, reward=0.0, metadata={"stopped": str(error)})
         self._state.step_count += 1

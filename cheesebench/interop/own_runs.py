@@ -26,7 +26,8 @@ def judge_runs(
     results: Path,
 ) -> tuple[list[answers.TaskVerdict], list[str]] | None:
     """Return the verdicts on a run of CheeseBench, alone or against another run, and
-    sentences on replayed trials. Return None if ``first`` is not such a run.
+    sentences on replayed trials. Return None if neither ``first`` nor ``second`` is
+    such a run.
 
     A run is given as an object, by its id in ``results``, or by its directory or file.
     Raises RunLogError for a missing run, and OptionError if a run is to be compared

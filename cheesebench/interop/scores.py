@@ -57,8 +57,8 @@ _METRICS = ("acc", "acc_norm", "exact_match")
 _decode = json.JSONDecoder().decode
 # RuntimeError is raised if the file is encrypted.
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
-#: Compressions that Inspect uses: none, Deflate, Zstandard. Python unpacks other
-#: formats as a whole, whatever size is asked for.
+#: Compression methods that Inspect uses: none, Deflate, Zstandard. Python would unpack
+#: a member with another method as a whole, whatever size is asked for.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93)
 #: Inspect's grades -> scores.
 GRADES = {
@@ -576,5 +576,5 @@ def _of_inspect(
                     name = f"{scorer}/{part}" if part else scorer
                     yield task, subject, item, name, number, (path,)
             if not sample.get("scores"):
-                # This sample was not scored.
+                # A sample that was not scored counts as one missing score.
                 yield task, subject, item, "", None, (path,)

@@ -1,11 +1,11 @@
 """Verdicts on scores of other evaluations: one model against another (pair by pair), or
 against a value.
 
-The statistics are those of runs (``statistics.comparison``, ``statistics.betting``).
-Two models are compared by a sign-flip test over paired subjects, with Holm's correction
-over tasks. A mean is compared with a value by a bet that is tuned to the number of
-subjects. The evidence (the growth of the bet's wealth) must reach 20 to 1 times the
-number of tasks.
+The statistics are the same as for runs (``statistics.comparison``,
+``statistics.betting``). Two models are compared by a sign-flip test over paired
+subjects, with Holm's correction over tasks. A mean is compared with a value by a bet
+that is tuned to the number of subjects. The evidence (the growth of the bet's wealth)
+must reach 20 to 1 times the number of tasks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: Power for the smallest detectable difference.
+#: Probability with which the detectable difference is detected, and with which the
+#: needed number of subjects decides.
 POWER = 0.8
 #: Maximum number of needed subjects that is reported.
 MOST_NEEDED = 1_000_000
@@ -88,7 +89,7 @@ class ScoreVerdict(tables.Tabular):
 
     @property
     def better(self) -> bool:
-        """Whether any task is better, or has the verdict PASS, and none is worse."""
+        """Whether a task is better, or has the verdict PASS, and no task is worse."""
         return not self.worse and any(
             one.answer in ("better", "PASS") for one in self.tasks
         )
@@ -416,7 +417,7 @@ def _judged(
     grew = f"evidence for '{'more' if more else 'less'}' is"
     reason = (
         f"{units.said(rate)}{units.of} (95 % {units.said(bottom)} to {units.said(top)}) against {units.said(bar)}; {grew} "
-        f"{odds(math.exp(min(largest, 100)))}, {odds(goal)} decides, {plural(count, 'subject')}."
+        f"{odds(math.exp(min(largest, 100)))} ({odds(goal)} decides), {plural(count, 'subject')}."
     )
     if count < LEAST_SUBJECTS:
         reason += " One subject says nothing about the model: give each item a subject of its own, if items are independent."
@@ -460,6 +461,6 @@ def _needed(means: Floats, bar: float, wanted: float) -> int | None:
 
 
 def _rounded(number: int) -> int:
-    """Return a number with two digits, rounded up."""
+    """Round a number up to two significant digits."""
     unit: int = 10 ** (len(str(number)) - 2)
     return -(-number // unit) * unit

@@ -106,7 +106,8 @@ def by_answer(
 def p_value(scores: Sequence[float], sizes: Sequence[int], seed: str) -> float:
     """Return the share of reassignments whose gap is at least as large as the real gap.
 
-    ``scores`` has the subjects of the first level, then those of the second, and so on.
+    ``scores`` has the subjects of the first group, then the subjects of the second
+    group, and so on. ``sizes`` has the sizes of the groups.
     """
     import numpy as np
 

@@ -47,7 +47,7 @@ Answer = Literal["better", "worse", "no loss", "undecided"]
 #: The protocol, view and variant that two cells must share to be compared.
 Place = tuple[str, str, str]
 
-#: What a run is called in its own reports.
+#: Name of a run in its own reports.
 THIS_RUN = "this run"
 #: Two-sided error probability.
 ALPHA = 0.05
@@ -307,7 +307,8 @@ def compare_differences(
 def paired_p_value(
     differences: Sequence[float], *, seed: int, imagined: float = 0.0
 ) -> float:
-    """Return the two-sided p value of a sign-flip test of at least one difference.
+    """Return the two-sided p value of a sign-flip test. There must be at least one
+    difference.
 
     The null hypothesis is that the differences are symmetric about zero. With
     ``imagined``, the size of a pair that is added against the leading side, the null
@@ -450,7 +451,7 @@ class CellComparison(tables.Brief):
         """
         if self.answer != "undecided" or self.evidence is None:
             return ""
-        return f"'{self.excluded}' takes evidence of {odds(GOAL)}, and it is {odds(self.evidence)}"
+        return f"'{self.excluded}' needs evidence of {odds(GOAL)}, and has {odds(self.evidence)}"
 
     @property
     def why(self) -> str:
@@ -526,8 +527,8 @@ class ModelComparison(tables.Brief):
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for each protocol, and one for the mean over all protocols with a
-        pass rate. ``low`` and ``high`` are the 95 % interval of the ``difference``;
-        ``p_holm`` decides: it is the largest p value that missing trials could have
+        pass rate. ``low`` and ``high`` are the 95 % interval of the ``difference``.
+        ``p_holm`` decides. It is the largest p value that missing trials could have
         given, after Holm's correction.
         """
         found = [
@@ -618,8 +619,8 @@ class RunComparison(tables.Tabular):
 
     @property
     def other_settings(self) -> list[tuple[str, str, str]]:
-        """Settings of language models that differ: name, value in the first run, value
-        in the second.
+        """The settings of language models that differ. Each has a name, the value in
+        the first run, and the value in the second.
         """
         return [
             (name.removeprefix(SETTING), first, second)
@@ -679,7 +680,7 @@ class RunComparison(tables.Tabular):
         second, found = self.second, list(self._doubts())
         for name in self.stopped:
             found.append(
-                f"{name} stopped because of its results, so its rates are biased; compare --design cohort."
+                f"{name} stopped because of its results, so its rates are biased; compare runs with --design cohort."
             )
         low = [
             f"{cell.protocol} ({percent(cell.second_rate)})"
@@ -702,7 +703,9 @@ class RunComparison(tables.Tabular):
 
     @property
     def losses(self) -> Iterator[tuple[str, str, str]]:
-        """Yield the losses: title, protocol (empty for all together), reason."""
+        """Yield the losses. Each has a title, a protocol (empty for all together) and a
+        reason.
+        """
         for model, who in self._who():
             title = f"worse than {self.second}: {who} on"
             yield from (
@@ -715,8 +718,8 @@ class RunComparison(tables.Tabular):
 
     @property
     def open_questions(self) -> Iterator[tuple[str, str, str]]:
-        """Yield the undecided comparisons, and the parts that the second run lacks:
-        title, protocol, reason.
+        """Yield the undecided comparisons, and the parts that the second run lacks.
+        Each has a title, a protocol (empty for the parts) and a reason.
         """
         title = f"not known to be as good as {self.second}"
         for model, who in self._who():
@@ -850,7 +853,7 @@ def _match_models(first: CountedRun, second: CountedRun) -> list[tuple[str, str]
             )
     raise ComparisonError(
         f"{first.name} has {', '.join(here)} and {second.name} has {', '.join(there)}: no model is in both. Choose "
-        "which to compare with --first-model and --second-model."
+        "with --first-model and --second-model which to compare."
     )
 
 
@@ -882,7 +885,7 @@ def _check(
     differences, remedy = list[str](), ""
     if first.seed != second.seed:
         differences.append(
-            f"the seed of {first.name} is {first.seed}, that of {second.name} is {second.seed}"
+            f"the seed is {first.seed} in {first.name} and {second.seed} in {second.name}"
         )
     for a, b in pairs:
         if a.sha256 != b.sha256:
@@ -937,7 +940,7 @@ def _one_reason(comparisons: Sequence[PairedComparison]) -> PairedComparison | N
     reasons = {one.reason for one in comparisons}
     if any(one.pairs for one in comparisons):
         return None
-    if len(reasons) > 1:  # The common part says which run has no result.
+    if len(reasons) > 1:  # The first sentences say which run has no result.
         reasons = {one.partition(". ")[0] + "." for one in reasons}
     return PairedComparison(reason=reasons.pop()) if len(reasons) == 1 else None
 
@@ -1233,7 +1236,7 @@ def _rank(view: str, variant: str, models: dict[str, list[Ratings]]) -> Leaderbo
     names, protocols = list(models), len(next(iter(models.values())))
     pairs = list(combinations(range(len(names)), 2))
     one, other = ([pair[side] for pair in pairs] for side in (0, 1))
-    # The subjects that every model has.
+    # For each protocol, the subjects that every model has.
     common = [
         sorted(set.intersection(*(set(own[at]) for own in models.values())))
         for at in range(protocols)

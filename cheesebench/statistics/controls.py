@@ -180,7 +180,10 @@ def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
         if low > claim.at_most:
             yield True, f"{said}, but at most {most} should: this is not {what}."
         elif high <= claim.at_most:
-            yield False, f"The rate is at most {most} {claim.words}, as {what} must be."
+            yield (
+                False,
+                f"The rate is at most {most} {claim.words}, as it must be if this is {what}.",
+            )
         else:
             yield (
                 None,
@@ -204,7 +207,10 @@ def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
         if passes:
             yield True, f"{said}, which would still pass: this is not {what}."
         elif fails:
-            yield False, f"{said}, which would not pass, as {what} must be."
+            yield (
+                False,
+                f"{said}, which would not pass, as must be the case if this is {what}.",
+            )
         else:
             yield (
                 None,

@@ -1,4 +1,4 @@
-"""Judges one cell: from its records to its verdict."""
+"""Judges one cell: computes its verdict from its records."""
 
 from __future__ import annotations
 

@@ -130,8 +130,8 @@ class Tally:
     def add_life(
         self, records: Iterable[TrialRecord], judged: Sequence[TrialRecord]
     ) -> None:
-        """Count the judged trials of a life. Of its other trials, count the measures,
-        by block.
+        """Count the judged trials of a life, and the measures of its other trials by
+        block.
         """
         for record in judged:
             self.add(record)

@@ -65,6 +65,6 @@ def drifting(sample: Sample) -> Iterator[str]:
         first, second = scores[: count // 2].mean(), scores[count // 2 :].mean()
         what = "score" if sample.measured else "succeed in"
         yield (
-            f"The first half of the subjects {what} {percent(first)}, the second {percent(second)}, more than chance "
-            "explains: the model may have changed during the run, and a verdict assumes that it has not."
+            f"The first half of the subjects {what} {percent(first)}, the second half {percent(second)}: more than "
+            "chance explains. The model may have changed during the run, and a verdict assumes that it has not."
         )

@@ -181,8 +181,8 @@ def by_answers(cell: CellResult, sample: Sample, seed: object) -> Iterator[ByAns
 
 
 def with_causes(cell: CellResult, causes: tuple[str, ...]) -> CellResult:
-    """Return a cell with the causes of missing trials. The reason of an ERROR names the
-    first cause.
+    """Return a cell with the causes of missing trials. The reason for an ERROR names
+    the first cause.
     """
     cell = replace(cell, causes=causes)
     return replace(cell, reason=wording.with_causes(cell))
@@ -276,7 +276,7 @@ def _of_animals(cell: CellResult) -> Ability | None:
 
 
 def _profile(cells: Sequence[CellResult]) -> dict[str, Average]:
-    """Return the mean pass rate of each cognitive dimension."""
+    """Return the mean pass rate in each cognitive dimension."""
     by_dimension = dict[str, list[CellResult]]()
     for cell in cells:
         by_dimension.setdefault(cell.plan.dimension, []).append(cell)

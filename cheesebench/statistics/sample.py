@@ -308,8 +308,8 @@ class Sample:
         return self.absent * self.absent_trials
 
     def up_to(self, number: int) -> Sample:
-        """Return the sample of the first ``number`` subjects of a sequential cell,
-        which must be the size of one of its sets.
+        """Return the sample of the first ``number`` subjects of a sequential cell. One
+        of its sets must end there.
         """
         kept = tuple(one for one in self.per_subject if one.subject < number)
         return replace(
@@ -340,7 +340,7 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
             if one <= records[0].subject and one not in tallies
         }
         entering = enter_estimand(plan.estimand, records)
-        if not planned_trials:  # The cell ends before the judged block.
+        if not planned_trials:  # The planned trials end before the judged block.
             entering = _with_missing(records, entering)
         tally.add_life(records, entering)
         whole = not any(record.missing for record in records)

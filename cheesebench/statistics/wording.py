@@ -215,7 +215,7 @@ def nothing_entered(cell: CellResult) -> str:
     what = "none counts for the reference or the estimand"
     if kind == "block":
         reached = "the block {} was" if len(blocks) == 1 else "the blocks {} were"
-        what = f"none of those that count: {reached.format(' and '.join(blocks))} not reached"
+        what = f"none of the trials that count: {reached.format(' and '.join(blocks))} not reached"
     ran = f"{plural(cell.subjects, 'subject')} x up to {plural(cell.plan.trials, 'trial')} were run, but {what}"
     return f"{ran}, so there is no pass rate." + (
         ""
@@ -277,7 +277,7 @@ def _memory(plan: CellPlan) -> list[str]:
 
 
 def _claims(plan: CellPlan) -> tuple[str, str]:
-    """Return the claims on which PASS and FAIL bet."""
+    """Return the claims on which the PASS game and the FAIL game bet, in words."""
     if plan.against == "chance":
         return (
             "better than chance",
@@ -320,7 +320,7 @@ def _remedy(cell: CellResult) -> str:
         missing = plural(cell.missing, "missing trial")
         return f"{missing.capitalize()}{why} could decide it: resume the run to complete them."
     if game.stale:
-        return f"Stopped at {where}: evidence had never reached 2 to 1, so more would hardly decide it."
+        return f"Stopped at {where}: evidence had never reached 2 to 1, so more subjects would hardly decide it."
     said = _outlook(cell)
     if game.sequential and game.subjects < game.most:
         return f"Undecided at {where}; {said or 'the run continues with more'}."
@@ -385,7 +385,7 @@ def _caveats(cell: CellResult) -> list[str]:
         )
     if cell.judged is not None and cell.judged.without:
         found.append(
-            f"{plural(cell.judged.without, _one(cell))} without any value of it cannot be part of the mean."
+            f"The mean leaves out {plural(cell.judged.without, _one(cell))} without any value of the measure."
         )
     if flags.analogy:
         what = "this success" if cell.judged is None else "this measure"

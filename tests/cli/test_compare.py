@@ -226,11 +226,11 @@ def test_fail_worse_is_exit_code_1(run: Run, here: Path, results: Path) -> None:
     assert (few.code, 1 < cell["evidence"] < 20) == (1, True)
     assert " ".join(few.err.split()) == (
         f"{red} undecided whether it is worse than same on little ('no loss of 30 points' "
-        f"takes evidence of 20 to 1, and it is {evidence}). More subjects would decide: bless "
+        f"needs evidence of 20 to 1, and has {evidence}). More subjects would decide: bless "
         "a run with more --subjects, and compare with that run."
     )
     shown = " ".join(run("compare", "low", "same").out.split())
-    rule = f"'no loss of 30 points' takes evidence of 20 to 1, and it is {evidence}."
+    rule = f"'no loss of 30 points' needs evidence of 20 to 1, and has {evidence}."
     assert f"Undecided, because {rule}" in shown
 
 

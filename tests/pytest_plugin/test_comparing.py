@@ -455,7 +455,7 @@ def test_with_xdist_the_refusal_comes_at_the_end(
     said = " ".join(" ".join(result.outlines).split())
     assert re.search(
         "Exit code 4, CheeseBench could not compare this run: .* cannot be compared, .*"
-        "the seed of .* is 5, that of main is 0",
+        "the seed is 5 in .* and 0 in main",
         said,
     )
 

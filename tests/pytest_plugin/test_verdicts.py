@@ -137,7 +137,10 @@ def test_smoke_says_that_no_trial_is_judged_and_why(project: pytest.Pytester) ->
     assert result.ret == pytest.ExitCode.OK
     said = " ".join(str(result.stdout).split())
     assert "none of whose trials count" in said
-    assert "6 subjects x up to 2 trials were run, but none of those that count" in said
+    assert (
+        "6 subjects x up to 2 trials were run, but none of the trials that count"
+        in said
+    )
     assert "the block 'hard' was not reached" in said
 
 

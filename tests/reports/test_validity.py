@@ -83,7 +83,8 @@ def test_reports_say_what_was_validated(
             in report
         )
         assert (
-            "of the lesions that it does not name, amnesia=trial leaves 100 %" in report
+            "among the lesions that it does not name, amnesia=trial leaves 100 %"
+            in report
         )
         assert "it does not name, pose-only leaves at most 50 %" in report
         assert "does not name the lesions that would show what it measures" in report
@@ -102,7 +103,7 @@ def test_a_pass_says_what_it_does_not_exclude(
         text = PluginManager().reporters[name].render(run)
         return html.unescape(" ".join(text.split()))
 
-    said = "A PASS does not exclude a subject with one bit of memory: the best one found has 75 %, PASS from 60 %"
+    said = "A PASS does not exclude a subject with one bit of memory: the best one found reaches 75 %, and PASS begins at 60 %"
     assert said in report(1.0)
     assert said not in report(0.0)
     assert ("animals 6 + 4" in report(0.0)) == (name != "text")  # on pages

@@ -126,7 +126,7 @@ def test_what_has_no_value_is_in_no_mean(plan: Plan, life: Life) -> None:
         11,
         1,
     )
-    assert "1 subject without any value of it" in found.reason
+    assert "1 subject without any value of the measure" in found.reason
     nothing = judge(cell, [replace(one, measures={"latency": None}) for one in trials])
     assert nothing.verdict is Verdict.INCONCLUSIVE
     assert "'latency', which has no value in any trial" in nothing.reason
