@@ -785,7 +785,8 @@ class Caller:
         unparsed, notes = counts.get("unparsed", 0), counts.get("notes", 0)
         self.channel.read += 1
         self.channel.unreadable += unparsed > self._unparsed
-        if notes == self._notes:  # A reply to a call for learnings needs no actions.
+        # A reply to a call for learnings needs no actions, so it is not counted.
+        if notes == self._notes:
             self._see(unparsed > self._unparsed)
         self._unparsed, self._notes = unparsed, notes
 

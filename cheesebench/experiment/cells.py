@@ -442,8 +442,8 @@ def plan_cell(
 
 
 def familywise(cells: Sequence[CellPlan]) -> list[CellPlan]:
-    """Return the cells with stricter verdicts, which hold for all cells of a model,
-    view and variant together.
+    """Return the cells with stricter verdicts. They hold for all cells of a model, view
+    and variant together.
     """
 
     def group(plan: CellPlan) -> tuple[str, str, str]:

@@ -2,7 +2,7 @@
 
 A control cell has the plan of its plain cell except for the variant (``control=NAME``).
 So its subjects have the same seeds and draws as the plain cell's, and their curves can
-be paired. It makes no claim of its own. Controls are applied in one place:
+be paired. A control cell makes no claim of its own. Controls are applied in one place:
 ``controlled`` wraps the paradigm that is compiled for a plan.
 """
 

@@ -132,8 +132,8 @@ def _spellings(config: pytest.Config) -> Mapping[str, str]:
 
 
 def _usual(config: pytest.Config) -> tuple[Sequence[str], str]:
-    """Return the protocols of a run without ``--protocols``, and where they are named;
-    none if paths are given.
+    """Return the protocols of a run without ``--protocols``, and where they are named.
+    Return none if paths are given.
     """
     found = usual_protocols(
         config.getini("cheese_protocols"),

@@ -43,8 +43,8 @@ class Outcomes:
             # every frame first, which takes 0.1 s per failure.
             ours.traceback = ours.traceback[-1:]
         elif call.excinfo is not None:
-            # Drop pytest's own frames, because the author of a plugin needs the last
-            # lines.
+            # Drop pytest's own frames, because only the frames after them help the
+            # author of a plugin.
             call.excinfo.traceback = call.excinfo.traceback.cut(path=cells.__file__)
         report = yield
         if ours is not None:
