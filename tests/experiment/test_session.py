@@ -237,6 +237,20 @@ def test_observers_see_every_trial_here(
         assert {p for p, _ in seen} == {plan}
 
 
+def test_only_models_are_silent(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    cells = stranger.cells(["walker"])
+    with (
+        RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log,
+        RunSession(log, plugins, cells, seed=1, processes=0) as session,
+    ):
+        assert session.silence() is None
+        session._language = SimpleNamespace(silence=lambda: ("m", 9.0, "slow"))  # type: ignore[assignment]
+        assert session.silence() == ("m", 9.0, "slow")
+        session._language = None
+
+
 def test_an_observer_that_raises_does_not_stop_the_run(
     stranger: ModuleType, plugins: PluginManager, tmp_path: Path
 ) -> None:
