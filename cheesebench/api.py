@@ -80,7 +80,7 @@ VERDICTS: Mapping[str, Kind] = {
 
 
 def verdict_rows(summary: RunSummary) -> Iterator[dict[str, Any]]:
-    """Yield the columns of VERDICTS for every cell."""
+    """Yield a row for each cell, with the columns of VERDICTS."""
     for cell in summary.cells:
         yield dict(zip(VERDICTS, _verdict(cell), strict=True))
 
@@ -547,7 +547,7 @@ def _cell(plans: list[CellPlan], wanted: dict[str, str]) -> CellPlan:
     name, values = next(
         (name, values) for name, values in several.items() if len(values) > 1
     )
-    raise OptionError(f"Which trial? Give {name}= as well, one of {', '.join(values)}.")
+    raise OptionError(f"Which cell? Give {name}= as well, one of {', '.join(values)}.")
 
 
 def _matching(plans: list[CellPlan], wanted: Mapping[str, str]) -> list[CellPlan]:

@@ -67,7 +67,7 @@ def in_python(text: str) -> str:
     ``--subjects 0``.
     """
     said = _OPTION.sub(_argument, text)
-    # One argument replaces two options.
+    # The argument models= stands for two options.
     return said.replace("models= and models=", "models=(FIRST, SECOND)")
 
 

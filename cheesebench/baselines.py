@@ -33,7 +33,7 @@ from cheesebench.verification import replay, rows_only
 
 #: Format version of baseline files.
 FORMAT = 1
-#: Default folder of baselines, below the working directory.
+#: Default directory of baselines, relative to the working directory.
 DIRECTORY = "baselines"
 SUFFIX = ".json"
 #: Entries of the manifest that a baseline keeps.

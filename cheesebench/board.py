@@ -49,7 +49,7 @@ class Entry(DocumentModel):
     trained_on: list[str] = Field(
         description="Protocols, pages, twins or logs of CheeseBench that the model was trained on, or tuned with."
     )
-    prompts: str = Field(min_length=1, description="Whose words the prompts are.")
+    prompts: str = Field(min_length=1, description="Who wrote the prompts.")
     dollars: float = Field(ge=0, description="What the run cost.")
     failed_runs: list[FailedRun] = Field(
         description="Every other run of the model on the set, and why it does not count."
@@ -177,7 +177,7 @@ def _other_than_set(log: RunLog) -> Iterator[str]:
     for plan in log.plans():
         known = {plan.protocol, plan.twin_of} & set(found.frozen.protocols)
         if plan.control or not known:
-            yield f"{plan.label} is not of {found.frozen.name}, and no twin of one that is"
+            yield f"{plan.label} is neither a protocol of {found.frozen.name} nor a twin of one"
 
 
 def _other_design(log: RunLog) -> Iterator[str]:
@@ -185,12 +185,12 @@ def _other_design(log: RunLog) -> Iterator[str]:
     for design in sorted({plan.design for plan in plans} - {DESIGN}):
         yield f"the design is {design}, not {DESIGN}"
     for number in sorted({plan.subjects for plan in plans} - {SUBJECTS}):
-        yield f"it has {number} subjects of a protocol, not {SUBJECTS}"
+        yield f"it has {number} subjects per protocol, not {SUBJECTS}"
 
 
 def _typed_seed(log: RunLog) -> Iterator[str]:
     if not log.manifest["options"].get("seed_drawn"):
-        yield "the seed was typed, so that its worlds could be known in advance"
+        yield "the seed was typed, so its worlds could be known in advance"
 
 
 def _unfinished(log: RunLog) -> Iterator[str]:
@@ -230,7 +230,7 @@ def _hidden_runs(
             ran = own and _ran(path, models, own.frozen.name)
         except CheeseBenchError:
             # An unreadable run may be one of the same model.
-            yield f"{name} stands beside it, cannot be read, and is not in its failed_runs"
+            yield f"{name} is in the same directory, cannot be read, and is not in its failed_runs"
         else:
             if ran:
                 yield f"{name} is another run of its model on the set, and is not in its failed_runs"
@@ -259,12 +259,14 @@ def _together(logs: Sequence[RunLog]) -> Iterator[Refusal]:
     first = sets[0]
     for log, own in zip(logs, sets, strict=True):
         if own != first:
-            yield Refusal("set", _name(log), f"it is of {own}, the others of {first}")
+            yield Refusal(
+                "set", _name(log), f"it ran {own}, but the others ran {first}"
+            )
         for model in sorted(_models(log)):
             weights = _weights(log, model)
             also = seen.get(model) or seen.get(weights)
             if also is not None:
-                how = f"{model} is also in {also}; it enters once"
+                how = f"{model} is also in {also}; a model enters the board once"
                 yield Refusal("once", _name(log), how)
             seen[weights] = f"{_name(log)}, under the name {model}"
             seen[model] = _name(log)

@@ -167,8 +167,8 @@ class Usage:
     written: int = 0
 
 
-#: ``length``: the reply was cut off at ``max_tokens``. ``unread``: the server could not
-#: read the model's text as a call of the tool.
+#: Why a reply ended. ``length``: it was cut off at ``max_tokens``. ``unread``: the
+#: server could not read the model's text as a call of the tool.
 Finish = Literal["stop", "length", "unread", "other"]
 
 

@@ -207,7 +207,7 @@ _ERRORS = {
     207: "This is not a heading, or the arena does not have this heading.",
     208: "An initial state gives a reward on entry, but a reset cannot return one.",
     209: "`trial: start` names no state, or may select none.",
-    210: "A variable is shown that cannot hold a glyph.",
+    210: "A variable that cannot hold a glyph is shown.",
     211: "`close` or `open` names something that is not a door.",
     212: "A rule sets a variable that is not declared, or cannot be set.",
     213: "A rule has no trigger, or more than one.",
@@ -268,10 +268,10 @@ _WARNINGS = {
     328: "The first row of a map begins with fewer blanks than all others: the rows do not line up.",
     329: "A subject with a lesion could pass, because `at_most` is above the animals' value less the margin: not validated.",
     330: "A construct lacks the lesion that defines its kind, such as an amnesia for `memory`: not validated.",
-    331: "An event forgives errors, and a maze that is turned leaves too few places without landmarks.",
+    331: "An event forgives so many errors that a subject could pass in a maze that is turned without its landmarks.",
     332: "The animals do not match what is judged: drop-outs, other sessions, several groups, a name in two spellings.",
     333: "The animals do not show how animals differ (there is one, or all are equal): their value is used as if exact.",
-    334: "The animals' mean is too uncertain for the margin: with no number of subjects would an equally good model PASS.",
+    334: "The animals' mean is too uncertain for the margin: no number of subjects lets an equally good model PASS.",
 }
 _NOTES = {
     401: "Two rules can fire on the same step; the first one wins.",

@@ -288,7 +288,7 @@ class Runs:
         reporter = self._plugins.reporter("html")
         if not isinstance(reporter, RunsReporter):
             raise OptionError(
-                "The plugin that registers the report format 'html' shows one run."
+                "The plugin that registers the report format 'html' shows only one run."
             )
         with self._logs() as logs:
             page = reporter.render_runs(self.summary, logs, self._plugins)
@@ -519,7 +519,7 @@ def forecast_of(
     plugins, values = installed_plugins(), given.resolve()
     if not (values.model or values.study):
         raise OptionError(
-            "Say which model: --model NAME, or --profile NAME (one that names a model)."
+            "Name a model: --model NAME, or --profile NAME with a profile that names one."
         )
     settings, _ = run_settings.cell_settings(
         given, plugins, Path.cwd(), usual_protocols=usual

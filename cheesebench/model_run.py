@@ -129,7 +129,7 @@ class ModelRun:
         for control in self.settings.controls if plans else ():
             if all(plan.control != control for plan in plans):
                 raise OptionError(
-                    f"--control {control}: these protocols have nothing that it removes. Name a state, zone or "
+                    f"--control {control}: these protocols have nothing for it to remove. Name a state, a zone or the "
                     "landmarks of one of them."
                 )
 

@@ -528,8 +528,8 @@ class EnvironmentVariable(NamedTuple):
     meaning: str
 
 
-#: CheeseBench's own variables, then those for model servers, then those of other
-#: programs.
+#: First CheeseBench's own variables, then variables for model servers, then variables
+#: of other programs.
 VARIABLES = (
     EnvironmentVariable(
         "CHEESEBENCH_PROTOCOLS",
@@ -542,7 +542,7 @@ VARIABLES = (
     ),
     EnvironmentVariable(
         "OPENAI_API_KEY",
-        "the key of a server that speaks the OpenAI protocol; the backend's option api_key_env renames it",
+        "the key of a server that speaks the OpenAI protocol; the backend's option api_key_env names another variable",
     ),
     EnvironmentVariable(
         "OPENAI_BASE_URL",
@@ -550,7 +550,7 @@ VARIABLES = (
     ),
     EnvironmentVariable(
         "VLLM_API_KEY",
-        "the key of a vLLM server that is already running; the backend's option api_key_env renames it",
+        "the key of a vLLM server that is already running; the backend's option api_key_env names another variable",
     ),
     EnvironmentVariable(
         "VLLM_WORKER_MULTIPROCESSING_METHOD",

@@ -98,9 +98,9 @@ class PluginManager(pluggy.PluginManager):
     ) -> None:
         super().__init__(hookspecs.PROJECT)
         self.add_hookspecs(hookspecs)
-        #: Entry points that failed to load: name -> the reason.
+        #: Why entry points could not be loaded, by name.
         self.failures: dict[str, str] = {}
-        #: Loaded entry points by name. Of two with the same name, one is loaded.
+        #: Loaded entry points by name. Of two with the same name, only one is loaded.
         self._loaded: dict[str, importlib.metadata.EntryPoint] = {}
         #: Names of the plugins that a worker process can load by itself (built-ins and
         #: entry points).
@@ -117,7 +117,7 @@ class PluginManager(pluggy.PluginManager):
                 if (other := self.get_plugin(entry_point.name)) is not None:
                     used = getattr(other, "__name__", other)
                     raise PluginError(
-                        f"Another plugin also has this name, and is used: {used}. Uninstall one of them."
+                        f"Another plugin has the same name, and is used instead: {used}. Uninstall one of them."
                     )
                 self.register(entry_point.load(), name=entry_point.name)
                 self._loaded[entry_point.name] = entry_point
@@ -172,7 +172,7 @@ class PluginManager(pluggy.PluginManager):
         something else.
         """
         found: list[Any] = []
-        for one in hook.get_hookimpls():  # Calling the hook would go in reverse order.
+        for one in hook.get_hookimpls():  # Calling the hook would reverse the order.
             if one.plugin_name in BUILT_INS:  # Tests check what these return.
                 found += one.function()  # type: ignore[arg-type]
             else:
@@ -198,7 +198,7 @@ class PluginManager(pluggy.PluginManager):
         """Return sentences on the plugins that could not be loaded, because one of them
         may supply ``name``, or "" if there are none.
         """
-        # A plugin's name may differ from the names that it supplies.
+        # The plugin may have another name than what it supplies, so name all of them.
         failed = [name] if name in self.failures else sorted(self.failures)
         said = [
             f"The plugin '{one}' was not loaded: {self.failures[one].rstrip('.')}"
@@ -210,7 +210,7 @@ class PluginManager(pluggy.PluginManager):
         """Return the remedy for a name that no loaded plugin supplies."""
         return (
             self.not_loaded(name)
-            or "A plugin of yours? 'cheesebench plugins' shows what is installed."
+            or "Is it in a plugin? 'cheesebench plugins' shows what is installed."
         )
 
     def supplied_agents(self, kind: AgentKind) -> dict[str, Any]:

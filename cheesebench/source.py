@@ -350,7 +350,9 @@ def read_file(
         return None
     if len(data) > MAX_BYTES:
         sentence = f"The file is larger than {MAX_BYTES // 1024} KB."
-        diagnostics.error(103, start, sentence, f"A {kind.noun} is a page or two.")
+        diagnostics.error(
+            103, start, sentence, f"Shorten the {kind.noun} to a page or two."
+        )
         return None
     try:
         text = data.decode()
@@ -378,7 +380,9 @@ def read_text(
     text = text.removeprefix("\ufeff")
     if len(text) > MAX_BYTES:
         sentence = f"The text is larger than {MAX_BYTES // 1024} KB."
-        diagnostics.error(103, start, sentence, f"A {kind.noun} is a page or two.")
+        diagnostics.error(
+            103, start, sentence, f"Shorten the {kind.noun} to a page or two."
+        )
         return None
     if odd := _NOT_TEXT.search(text):
         before = _LINE_BREAK.split(text[: odd.start()])
@@ -563,7 +567,8 @@ class _Converter:
             )
             if first is None or line + first >= len(self.lines):
                 return None
-            # The block's indentation is what the file's line has more than the text's.
+            # The block is indented by the blanks that the line has in the file, but not
+            # in the text.
             column = len(self.lines[line + first]) - len(
                 self.lines[line + first].lstrip(" ")
             )

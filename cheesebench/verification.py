@@ -70,7 +70,7 @@ def _replay_cell(
             replayed += 1
             if trial.differs:
                 raise RunLogError(
-                    f"{_which(trial.record)} is not what the replies of the model led to. {trial.note}"
+                    f"{_which(trial.record)} does not follow from the model's replies. {trial.note}"
                 )
         replaying.check_end(log, plugins, plan, paradigm, life)
         if acts:
@@ -104,7 +104,7 @@ def _check_agent(
     for record, (again, _) in zip(ran, lived, strict=False):
         if record.actions != again.actions:
             raise RunLogError(
-                f"{_which(record)} is not what {record.model} does with the seed of the run. Use an "
+                f"{_which(record)} is not what {record.model} does under the run's seed. Use an "
                 "undamaged copy, or the version of CheeseBench that the run's manifest names."
             )
 

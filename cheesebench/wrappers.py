@@ -101,7 +101,7 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
     def _encode(self, observation: str) -> NDArray[np.uint8]:
         if not self.env.observation_space.contains(observation):
             raise OptionError(
-                f"{self.env} shows no such text. Is it another protocol or view? {observation[:200]!r}"
+                f"{self.env} never shows this text. Is it from another protocol or view? {observation[:200]!r}"
             )
         encoded = np.zeros((self._length, len(self._columns)), np.uint8)
         points = np.frombuffer(observation.encode("utf-32-le"), np.uint32)
@@ -148,7 +148,7 @@ class WholeLife(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         gymnasium.Wrapper.__init__(self, env)
         if not hasattr(env.unwrapped, "life_over"):
             raise OptionError(
-                f"WholeLife takes an environment of CheeseBench, not {env}: no other has lives."
+                f"WholeLife takes an environment of CheeseBench, not {env}, which has no lives."
             )
         #: The seed of all lives, the number of the first subject, and the number of the
         #: present one. Each is None until it is known.

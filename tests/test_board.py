@@ -231,7 +231,9 @@ def test_a_log_that_broke_down_beside_it_is_told(lab: Path, tmp_path: Path) -> N
     for content in (b"", whole[:5000]):
         broken.write_bytes(content)
         said = refused(tmp_path, "learner")
-        assert "'failed runs': first stands beside it, cannot be read, and" in said
+        assert (
+            "'failed runs': first is in the same directory, cannot be read, and" in said
+        )
     entry = tmp_path / "results" / "learner" / ENTRY
     first = "failed_runs: [{run: first, why: the disk was full}]"
     entry.write_text(TOLD.replace("failed_runs: []", first), encoding="utf-8")
@@ -287,7 +289,7 @@ def test_a_log_that_claims_the_hash_of_the_set_is_of_its_text(lab: Path) -> None
                 *(f"DELETE FROM {table} WHERE subject > 19" for table in LIVES),
                 "UPDATE cells SET plan = json_set(plan, '$.subjects', 20)",
             ],
-            "rule 'design': it has 20 subjects of a protocol, not 40",
+            "rule 'design': it has 20 subjects per protocol, not 40",
         ),
         (
             [

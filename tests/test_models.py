@@ -106,7 +106,7 @@ def test_a_name_comes_before_an_alias_and_mine_before_what_ships() -> None:
         ),
         (
             "opnai/x",
-            "A plugin of yours? 'cheesebench plugins' shows what is installed.",
+            "Is it in a plugin? 'cheesebench plugins' shows what is installed.",
         ),
         ("zzzzzz", "'cheesebench models' lists the models. Or write BACKEND/ID ("),
         ("", "There is no model ''."),

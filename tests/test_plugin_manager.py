@@ -221,7 +221,7 @@ def test_of_two_entry_points_of_one_name_the_first_is_used_and_the_other_named(
     [other] = [one for one in same if one["failure"]]
     assert {used["module"], other["module"]} == {"kit_first", "kit_second"}
     assert used["hooks"] == {"cheesebench_views": [used["module"]]}
-    said = f"Another plugin also has this name, and is used: {used['module']}. Uninstall one of them."
+    said = f"Another plugin has the same name, and is used instead: {used['module']}. Uninstall one of them."
     assert (other["failure"], other["hooks"]) == (said, {})
     assert PluginManager().strangers()["kit_same"] == f"{used['module']} 2.5", (
         "not of the one that is not used"

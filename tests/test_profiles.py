@@ -59,7 +59,7 @@ def test_a_flag_that_is_off_adds_nothing_and_no_name_is_no_profile(
     assert "--cheese-exit-zero" not in expanded(["--profile=nightly"], path)[0]
     with pytest.raises(UnknownNameError, match="no profile ''"):
         expanded(["--profile"], path)
-    with pytest.raises(OptionError, match=r"no pyproject\.toml here has"):
+    with pytest.raises(OptionError, match=r"no pyproject\.toml here or above has"):
         expanded(["--profile=nightly"], None)
 
 

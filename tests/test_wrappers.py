@@ -243,6 +243,6 @@ def test_what_has_no_life_is_refused() -> None:
         WholeLife(made)
     with pytest.raises(
         OptionError,
-        match=r"takes an environment of CheeseBench, not .*CartPole.*: no other has lives",
+        match=r"takes an environment of CheeseBench, not .*CartPole.*, which has no lives",
     ):
         WholeLife(gymnasium.make("CartPole-v1"))

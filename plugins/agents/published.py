@@ -37,7 +37,7 @@ State = tuple[bytes, int]
 
 #: Glyphs that mean a goal to Tabular-QL, anywhere on the screen.
 GOALS = frozenset("GP*+")
-#: Number of headings that Tabular-QL counts with.
+#: Number of headings that Tabular-QL distinguishes.
 HEADINGS = 8
 #: Actions for looking around, without STAY.
 EXPLORING = (FORWARD, ROTATE_LEFT, ROTATE_RIGHT)

@@ -53,7 +53,7 @@ ENVIRONMENT = {
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_LOG": "ERROR",
 }
-#: Parameters that switch off functions of litellm which the harness provides itself.
+#: Parameters that switch off what the harness does itself.
 OURS = {
     "num_retries": 0,
     "max_retries": 0,
@@ -306,13 +306,13 @@ def check(context: BackendContext) -> str:
     _check_installed(context)
     if "api_key_env" in context.options:
         key_from_environment(context.options, "", required=True)
-    return "litellm is installed; keys are not looked for"
+    return "litellm is installed; keys are not checked"
 
 
 def _check_installed(context: BackendContext) -> None:
     if find_spec("litellm") is None:
         raise OptionError(
-            f"The model '{context.entry.name}' is asked through litellm, which is not installed. "
+            f"The model '{context.entry.name}' is called through litellm, which is not installed. "
             f"Install it: {install_command('litellm')}"
         )
 

@@ -44,8 +44,8 @@ CONTEXT = 16384
 #: Default time limit, in seconds, for the server to become healthy. It is long, because
 #: a large file may have to be read from a slow disk.
 STARTUP_TIMEOUT = 600.0
-#: Maximum seconds to wait for the server's report of its progress. It does not answer
-#: during a batch of 2,048 tokens.
+#: Maximum seconds to wait for the server's report of its progress. The server does not
+#: answer while it computes a batch of 2,048 tokens.
 BATCH_TIME = 120.0
 #: Matches the environment variables that are passed to the server: those for the system
 #: and for accelerators, but no keys for other services.
@@ -190,7 +190,7 @@ LLAMACPP = BackendSpec(
         "slots": "calls processed at once (default: one for every four cores, at least one)",
         "threads": "threads that compute (default: all cores but one, or both of two; shared cores slow llama.cpp down a lot)",
         **OPTIONS,
-        "startup_timeout": f"seconds to wait for the server to be healthy ({STARTUP_TIMEOUT:g})",
+        "startup_timeout": f"seconds to wait until the server is healthy (default: {STARTUP_TIMEOUT:g})",
     },
     # Pictures need a second file (mmproj), which only a server that the user starts can
     # load.

@@ -63,7 +63,7 @@ MAX_ERROR_BODY = 64 * 1024
 CONNECT_TIMEOUT = 20.0
 #: Time limit of a request about the server itself, in seconds.
 FACTS_TIMEOUT = 5.0
-#: Ollama's default context in tokens. It silently cuts longer prompts.
+#: Ollama's default context, in tokens. Ollama silently cuts longer prompts.
 OLLAMA_CONTEXT = 4096
 #: Parts of the request body that the registry must not set.
 RESERVED = ("messages", "model", "stream", "n")
@@ -73,7 +73,7 @@ MAX_TOKENS_NAMES = ("max_tokens", "max_completion_tokens")
 _UNKNOWN = (
     r"(un(supported|known|recognized|expected)|extra|not (supported|permitted|allowed))"
 )
-#: For each of these names, the error messages of servers that want it.
+#: For each of these names, matches the error message of a server that wants this name.
 _OTHER_NAME = {
     "max_completion_tokens": re.compile(
         r"\bmax_tokens\b.*\bmax_completion_tokens\b", re.DOTALL | re.IGNORECASE
@@ -272,7 +272,7 @@ class ChatCompletions:
             if response.status < 300:
                 raise self._fault(
                     "malformed",
-                    f"answers {response.status}, which does not answer a question",
+                    f"answers {response.status}, which cannot be a reply",
                 )
             if response.status < 400:
                 place = quoted(response.headers.get("Location", "nowhere"), 100)

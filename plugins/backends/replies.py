@@ -200,7 +200,7 @@ def _parts(parts: list[Any], body: bytes | bytearray) -> tuple[str, str]:
     """
     read = [_part(part) for part in parts if part is not None]
     if not read or None in read:
-        raise _malformed("The reply's content has a part that is not read", body)
+        raise _malformed("The reply's content has a part of an unknown form", body)
     known = [one for one in read if one is not None]
     return "".join(one.text for one in known), join_thoughts(
         *(one.thoughts for one in known)
@@ -275,7 +275,7 @@ def _check_empty(
         raise _malformed("The reply is empty (0 tokens)", body)
     reason = choice.get("finish_reason")
     if finish is None or _word(reason) in _CALLS:
-        said = f"The reply is empty, and ended for '{quoted(str(reason), 60)}'"
+        said = f"The reply is empty, and ended because of '{quoted(str(reason), 60)}'"
         raise _malformed(said, body)
 
 

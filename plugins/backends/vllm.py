@@ -288,7 +288,7 @@ VLLM = BackendSpec(
         "python": "the Python with vLLM, if not this one",
         "command": "command that starts the server, instead of 'vllm serve'; the model and the flags follow",
         "api_key_env": f"name of the environment variable with a running server's key (default: {KEY})",
-        "startup_timeout": f"seconds to wait for the server to be healthy ({STARTUP_TIMEOUT:g})",
+        "startup_timeout": f"seconds to wait until the server is healthy (default: {STARTUP_TIMEOUT:g})",
     },
     summary="open weights on this machine's GPUs: starts and stops a vLLM server, or uses a running one (--base-url)",
 )

@@ -200,7 +200,7 @@ class RayExecutor:
         if process is not None and self._listening is not None:
             self._listening.cancel()
         if self._listening is not None:
-            # Wait for the cancelled task.
+            # Wait until the task has ended, because the event loop may close next.
             await asyncio.gather(self._listening, return_exceptions=True)
         if self._ready is not None:  # The driver process can no longer become ready.
             self._ready.cancel()

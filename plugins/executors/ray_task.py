@@ -60,7 +60,7 @@ def do_jobs(
             try:
                 packed = pickle.dumps(report, pickle.HIGHEST_PROTOCOL)
             except Exception as error:
-                # A plugin's measure cannot be pickled. This ends the subject.
+                # A plugin's measure that cannot be pickled ends the subject.
                 report = messages.throw(error)
                 packed = pickle.dumps(report, pickle.HIGHEST_PROTOCOL)
             reports.append((number, report.ended, packed))

@@ -32,7 +32,7 @@ def main(jobs: BinaryIO) -> None:
             try:
                 packed = pipes.pack(report)
             except Exception as error:
-                # A plugin's measure cannot be pickled. This ends the subject.
+                # A plugin's measure that cannot be pickled ends the subject.
                 packed = pipes.pack(messages.throw(error))
             pipes.write_all(reports, packed)
 

@@ -41,7 +41,7 @@ class Ascii2D:
     CACHED_SCENES = 256
 
     def __init__(self) -> None:
-        # Pictures by the scene's id, because hashing all tiles of a scene costs more
+        # The key is the scene's id, because hashing all tiles of a scene costs more
         # than drawing it.
         self._pictures: dict[int, _Picture] = {}
 

@@ -205,7 +205,7 @@ class Boards:
     BITS = 500_000_000
 
     def __init__(self) -> None:
-        # Boards by the scene's id, because hashing a scene means hashing every tile.
+        # The key is the scene's id, because hashing a scene means hashing every tile.
         self._boards: dict[int, Board] = {}
         self._sights: OrderedDict[tuple[int, int, int, int], Sight] = OrderedDict()
 

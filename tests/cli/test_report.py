@@ -268,12 +268,12 @@ SCRIPT = 'replies: [{say: ["ACTIONS: STAY", "ACTIONS: FORWARD"], choose: by_seed
                 "UPDATE cells SET model = 'random'"
                 ", plan = replace(plan, '\"tabular-ql\"', '\"random\"')",
             ],
-            "is not what random does with the seed of the run",
+            "is not what random does under the run's seed",
         ),
         (
             "scripted:script.yaml",
             ["UPDATE calls SET reply = 'ACTIONS: ROTATE_LEFT' WHERE subject = 1"],
-            "is not what the replies of the model led to",
+            "does not follow from the model's replies",
         ),
     ],
 )

@@ -263,7 +263,7 @@ def read_bytes(path: Path, data: bytes) -> list[str]:
 def test_the_size_is_limited(tmp_path: Path) -> None:
     path = tmp_path / "big.yaml"
     line = b"# " + b"x" * 61 + b"\n"
-    remedy = "A protocol is a page or two."
+    remedy = "Shorten the protocol to a page or two."
     assert read_bytes(path, line * (MAX_BYTES // 64) + b"#") == [
         f":1:1: error E103: The file is larger than 256 KB. {remedy}"
     ]

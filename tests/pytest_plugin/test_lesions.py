@@ -95,7 +95,7 @@ def test_a_control_is_no_open_verdict(seeing: pytest.Pytester) -> None:
     [
         (
             "hide=landmarks",
-            "--control hide=landmarks: these protocols have nothing that it removes",
+            "--control hide=landmarks: these protocols have nothing for it to remove",
         ),
         ("amnesia=nowhere", "--control amnesia=nowhere: these protocols have nothing"),
         ("blnd", "There is no control 'blnd'"),

@@ -62,7 +62,7 @@ SETTINGS: Mapping[str, Any] = {
     "images_in_history": True,
     # Sampling parameters, which the harness reads.
     "temperature": 0.7,
-    # If nobody sets it, it is computed from the other settings (`reply_tokens`).
+    # If it is not set, it is computed from the other settings (`reply_tokens`).
     "max_tokens": 256,
 }
 #: Settings of ``llm-tools``: all settings of ``llm``, and how the model answers.
