@@ -1,4 +1,4 @@
-"""Running models from Python and notebooks: the same engine, log and verdicts as
+"""Runs models from Python and notebooks, with the same engine, log and verdicts as
 pytest.
 """
 
@@ -317,7 +317,7 @@ class Run:
         measure they are in its unit. Values that are unknown or do not apply are NA.
 
         * ``model``, ``protocol``, ``view``, ``variant``: the cell. ``design``: the rule
-          for its number of subjects.
+          for the number of subjects.
         * ``verdict``, and its ``reason`` in a sentence. ``remarks``: doubts, and how
           the cell was run.
         * ``rate`` with its 95 % interval, ``low`` to ``high``: each subject's share of
@@ -327,8 +327,8 @@ class Run:
           below the animals a model may be.
         * ``difference``: the rate minus the animals' rate. ``difference_low`` and
           ``difference_high`` are one-sided 95 % bounds, so together a 90 % interval.
-        * ``evidence_pass``, ``evidence_fail``: the evidence for each verdict at its
-          largest, from the second subject on; it may be smaller after the last one.
+        * ``evidence_pass``, ``evidence_fail``: the largest evidence for each verdict
+          after any subject but the first. After the last subject it may be smaller.
           ``p_value``: 1 divided by the larger of the two.
         * ``subjects``: how many have a trial on record, even a missing one.
           ``planned``, ``valid``, ``passed`` and ``missing``: numbers of trials that
@@ -350,16 +350,16 @@ class Run:
         * ``model``, ``protocol``, ``view``, ``variant``, ``subject`` (from 0),
           ``trial`` (from 1), ``block``, ``session`` (from 1).
         * ``outcome``: how the trial ended. ``judged``: whether it enters the verdict.
-          ``success`` is NA for trials that do not; ``recorded_success`` has their value
-          too, for learning curves.
+          ``success``: NA if the trial does not enter the verdict. For learning curves,
+          ``recorded_success`` has the success of all trials.
         * ``missing``: empty for a trial that was run, otherwise why its result is
           missing: ``infrastructure`` (a breakdown), ``budget``, ``not run``, or
           ``run anew`` (stops made the cell repeat too many trials). All columns below
           are then NA.
-        * ``reward``: the sum of its rewards. ``steps``: their number. ``path_length``:
-          the number of steps that moved the subject. ``bumps``: how often it ran into
-          something. ``actions``: a letter for each step, ``F``, ``L``, ``R``, ``S``, or
-          ``.`` if the subject was held and not asked.
+        * ``reward``: the sum of the trial's rewards. ``steps``: the number of steps.
+          ``path_length``: the number of steps that moved the subject. ``bumps``: how
+          often it ran into something. ``actions``: a letter for each step, ``F``,
+          ``L``, ``R``, ``S``, or ``.`` if the subject was held and not asked.
         * ``forward_share``, ``turn_share``, ``stay_share``, ``repeat_share`` and
           ``action_entropy_bits``: statistics of the agent's own actions, without ``.``.
         """

@@ -122,8 +122,8 @@ def kept_in(specification: BaseSpecification) -> str:
 def audit_animal(
     specification: Specification, settings: AuditSettings
 ) -> list[AuditFinding]:
-    """Judge simulated animals that match the reference exactly by the rule for models.
-    Return a finding with the shares of PASS and FAIL.
+    """Judge simulated animals, which match the reference exactly, by the rule for
+    models. Return a finding with the shares of PASS and FAIL.
     """
     reference, rule = reference_value(specification), "declared animal"
     if reference is None:

@@ -77,8 +77,8 @@ class Message:
     pictures.
 
     ``stays`` marks the last message of the prefix that this prompt shares with the
-    previous or the next one: APIs with explicit caching are asked to cache up to it. It
-    is not part of the content.
+    previous or the next one: APIs with explicit caching are asked to cache up to it.
+    The mark is not part of the content.
     """
 
     role: Role
@@ -120,9 +120,9 @@ class Sampling:
 class AnswerForm:
     """The form that a reply must have: an object of the JSON schema ``schema``.
 
-    ``by_tool``: the server is offered one tool and told to call it; otherwise the reply
-    itself is constrained (``response_format``). Either way the reply's text is the
-    object as JSON.
+    With ``by_tool``, the server is offered one tool and told to call it. Otherwise the
+    reply itself is constrained (``response_format``). Either way, the reply's text is
+    the object as JSON.
     """
 
     name: str
@@ -156,7 +156,7 @@ class Usage:
     """Token counts that the server reports.
 
     Cached tokens were read from a cache. Written tokens were stored in a cache, and are
-    counted only if that has its own price. No prompt token is both. Reasoning tokens
+    counted only if storing has its own price. No prompt token is both. Reasoning tokens
     are part of the completion.
     """
 
@@ -476,8 +476,8 @@ class ModelAgent(Protocol):
         ...
 
     def tally(self) -> Mapping[str, int]:
-        """Return counts of the trial that has just ended by name, such as ``calls`` and
-        ``unparsed``.
+        """Return counts of the finished trial, such as ``calls`` and ``unparsed``, by
+        name.
         """
         ...
 

@@ -360,9 +360,9 @@ class Family(ABC, Generic[S, P]):
         """
 
     def as_planned(self, specification: S, plan: CellPlan) -> CellPlan:
-        """Return a recorded plan with everything that a verdict depends on taken from
-        the protocol again. ``cheesebench report --verify`` compares this plan with the
-        recorded one. A family that does not override this method trusts its logs.
+        """Return a recorded plan in which everything that a verdict depends on is taken
+        from the protocol again. ``cheesebench report --verify`` compares this plan with
+        the recorded one. A family that does not override this method trusts its logs.
         """
         return plan
 

@@ -57,7 +57,9 @@ class FrozenSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A run compared with a set: the set's name, with ``+`` if something differs."""
+    """How a run compares with a set. As text, it is the set's name, with ``+`` if
+    something differs.
+    """
 
     frozen: FrozenSet
     differences: tuple[str, ...]

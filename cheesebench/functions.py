@@ -73,11 +73,11 @@ def compare(
     """Compare two runs of the same protocols and seed, subject by subject. The answers
     are about the first run.
 
-    Each is a ``Run``, or the id, directory or file of a run or a baseline. ``models``
-    names the model to compare in each (None: its only one). The compared trials of a
-    run are replayed, and ``tell`` is called with a sentence about this. Raises
-    ComparisonError for runs that do not pair, and RunLogError for a trial whose replay
-    differs from its log.
+    ``first`` and ``second`` are runs (``Run``), or the id, directory or file of a run
+    or a baseline. ``models`` names the model to compare in each (None: its only one).
+    The compared trials of a run are replayed, and ``tell`` is called with a sentence
+    about this. Raises ComparisonError for runs that do not pair, and RunLogError for a
+    trial whose replay differs from its log.
     """
     paths = [
         locate_counted(Path(results), os.fspath(one), Path(baselines))
@@ -335,7 +335,7 @@ def lint(files: api.Names) -> Findings:
 
 
 def protocol_files(catalogue: Catalogue, names: Iterable[str]) -> Iterator[Path]:
-    """Yield the files of protocols that are named or in a named directory, each
+    """Yield the protocol files that are named, or are in a named directory, each
     once.
     """
     seen: set[Path] = set()

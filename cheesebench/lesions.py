@@ -99,8 +99,8 @@ class Lesion:
         return bool(self.words & {"anhedonia", "naive"})
 
     def leaves_no_more_than(self, other: Lesion) -> bool:
-        """Return whether everything that this lesion leaves to a subject, the other
-        lesion leaves too.
+        """Return whether the other lesion leaves everything that this lesion leaves to
+        a subject.
         """
         words = self.words
         words |= {"pose-only"} if self.sees_nothing else set()

@@ -134,8 +134,8 @@ class ModelRun:
                 )
 
     def _with_goals(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells with the evidence that each verdict needs. It is more with
-        ``--familywise``, and then depends on the number of a model's cells.
+        """Return the cells with the evidence that each verdict needs. With
+        ``--familywise``, this grows in proportion to the number of a model's cells.
         """
         if not self.settings.familywise:
             return list(cells)

@@ -129,7 +129,7 @@ class Option:
 
 
 class _Reader:
-    """Reads an option's text for argparse, whose error message has its ``__name__``."""
+    """Reads an option's text for argparse. ``__name__`` is for argparse's error."""
 
     def __init__(self, option: Option) -> None:
         self.__name__ = option.type.__name__

@@ -165,7 +165,7 @@ class PluginManager(pluggy.PluginManager):
         return options
 
     def supplied(self, hook: pluggy.HookCaller) -> list[Any]:
-        """Return the items that all plugins supply. Those of later plugins come last,
+        """Return the items that all plugins supply. Items of later plugins come last,
         so that they win in a dict.
 
         Raises PluginError, with the plugin's name, if a hook raises or returns

@@ -57,8 +57,8 @@ def redetect(
     args: list[str],
     options: Collection[str],
 ) -> None:
-    """Repeat pytest's setup, which took values of ``options`` for paths, without these
-    values, and correct ``args``.
+    """Repeat pytest's setup without the values of ``options``, because pytest took them
+    for paths, and correct ``args``.
 
     Raises UsageError, with a spelling that works, if the setup cannot be repeated in
     this version of pytest.
@@ -173,8 +173,8 @@ def pytest_load_initial_conftests(
 def _check_options(
     config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> None:
-    """Raise UsageError for options that cannot be read, and report this everywhere that
-    a session reports to.
+    """Raise UsageError for options that cannot be read, and report this wherever a
+    session reports.
     """
     try:
         _take_profile(config, args, config.stash[SPELLINGS]["profile"])
@@ -203,8 +203,8 @@ def _keep_root(config: pytest.Config, parser: pytest.Parser, args: list[str]) ->
 def _take_profile(
     config: pytest.Config, args: list[str], spellings: Sequence[str]
 ) -> None:
-    """Insert a profile's options before those on the command line. ``spellings`` lacks
-    ``--profile`` if that is another plugin's option.
+    """Insert a profile's options before the options on the command line. ``spellings``
+    lacks ``--profile`` if that is another plugin's option.
     """
     if not any(arg.partition("=")[0] in spellings for arg in args):
         return

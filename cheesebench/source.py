@@ -327,7 +327,7 @@ _Loader = _loader_class()
 
 
 def real_path(path: Path) -> Path:
-    """Return a path with all links resolved that can be; a circle of links is no
+    """Return a path with its links resolved as far as possible. A circle of links is no
     error.
     """
     return Path(os.path.realpath(path))

@@ -1,5 +1,5 @@
-"""What families share whose paradigms run step by step (``interfaces.Paradigm``): how
-subjects are run, shown and explained.
+"""Shared code of families whose paradigms run step by step (``interfaces.Paradigm``):
+how subjects are run, shown and explained.
 
 A subclass of ``StepwiseFamily`` must define how its documents are read and compiled,
 how they are listed, and which cells they have.

@@ -101,7 +101,7 @@ _WORDS: dict[FaultKind, re.Pattern[str]] = {
 
 
 class LiteLLM:
-    """An open ``Connection`` to the provider with whose name the model's id begins."""
+    """An open ``Connection`` to the provider named first in the model's id."""
 
     _open = 0
 

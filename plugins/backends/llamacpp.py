@@ -3,8 +3,8 @@ a separate process.
 
 The server comes from the package ``xllamacpp``, whose wheels need no compiler on any
 supported Python. Calls within this process would be no faster. The workers of ``pytest
--n`` share a separate server; it drops cancelled calls, and a crash of it does not end
-the run.
+-n`` share a separate server. It drops cancelled calls, and if it crashes, the run goes
+on.
 """
 
 from __future__ import annotations

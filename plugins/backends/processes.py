@@ -191,7 +191,7 @@ def start_server(
     timeout: float,
 ) -> tuple[StartedServer, str]:
     """Start a server with the command that ``command`` returns for a port. When the
-    server is healthy, return it, and how long this took in words.
+    server is healthy, return it and, in words, how long this took.
 
     The server gets only the environment variables that match ``needed``.
     """
@@ -268,8 +268,8 @@ def typed(name: str, value: Any, kind: type) -> Any:
 
 
 class Guard:
-    """Kills processes that a library has started for this process if this process is
-    killed.
+    """Kills processes that a library has started for this process, but only once this
+    process is gone.
     """
 
     def __init__(self, processes: Iterable[int]) -> None:

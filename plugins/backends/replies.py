@@ -361,8 +361,8 @@ _COUNTS: Mapping[str, tuple[str, ...]] = {
 
 
 def count_tokens(usage: Any) -> tuple[Usage, str]:
-    """Return the tokens of a call, and a contradiction between the server's counts in
-    words (usually empty).
+    """Return the token counts of a call, and, in words, a contradiction between the
+    server's counts (usually empty).
 
     Impossible counts are ignored. The reply's tokens are the total minus the prompt, so
     that they include reasoning wherever the server counts it. If there are more cached

@@ -142,8 +142,8 @@ class RayExecutor:
         _fail(jobs, WorkerDiedError(text))
 
     def _waiting(self) -> list[asyncio.Future[None]]:
-        """Return the futures of what waits for the driver process: its start, then the
-        running jobs.
+        """Return the futures that the driver process has yet to complete: for its
+        start, then for the running jobs.
         """
         assert self._ready is not None
         return [self._ready, *(ended for _, ended in self._jobs.values())]

@@ -74,8 +74,8 @@ def column_of(ahead: float, aside: float) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """The squares seen in each column with one heading, as offsets in a board's numbers
-    of squares.
+    """The squares seen in each column with one heading, as offsets between the numbers
+    of a board's squares.
     """
 
     one: Numbers
