@@ -562,7 +562,7 @@ def _matching(plans: list[CellPlan], wanted: Mapping[str, str]) -> list[CellPlan
 
 Names = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
-#: Options that only a pytest session has, because they are about its exit code or what
+#: Options that only a pytest session has. They are about its exit code, or about what
 #: it reports at its end.
 FOR_TESTS = frozenset(
     {"compare", "compare_fail", "exit_zero", "film", "html", "inconclusive", "markdown"}

@@ -294,7 +294,7 @@ HEADERS = (
     "run",
 )
 HOW = (
-    "Ranks are those that the differences between models allow at 95 %; models that share a rank are not told apart. "
+    "Ranks are what the differences between models allow at 95 %; models that share a rank are not told apart. "
     "*Public - twins*: mean of the scores in the public protocols minus those in their held-out twins, where both were "
     "run"
 )

@@ -172,7 +172,7 @@ OPTIONS = (
     ),
     Option(
         name="edition",
-        help="Edition of the protocols chosen by name or directory.",
+        help="Edition of the protocols that are given by name or directory.",
         default="default",
         recorded=True,
     ),
@@ -232,7 +232,7 @@ OPTIONS = (
     ),
     Option(
         name="seed",
-        help="Seed of the run; the same seed gives the same records. A seed that you type can be known to a model.",
+        help="Seed of the run; the same seed gives the same records. A model may know a seed that you type.",
         type=int,
         default_text="drawn, and printed",
         minimum=0,

@@ -180,7 +180,7 @@ class RayExecutor:
                 return
             report, ended = self._jobs[number]
             if kind == "again":
-                # The trial in progress is run again. Report this to the journal.
+                # The trial in progress is run again, which the journal must mention.
                 report(
                     Report(
                         notes=[
