@@ -177,7 +177,7 @@ def _values(
 
 
 def _text(value: Value) -> str | None:
-    """Return a value as text (a set as a JSON list), or None if it is a number."""
+    """Return a value as text (a set as a JSON list), or None for a number or None."""
     if value is None or isinstance(value, (int, float)):
         return None
     return (

@@ -246,7 +246,7 @@ class ModelRun:
     @contextmanager
     def nothing_left_behind(self) -> Iterator[None]:
         """Close everything if a run cannot begin, and remove its directory if the
-        directory is new and has no log files of servers.
+        directory is new and holds no ``*.log`` file.
         """
         try:
             yield
