@@ -111,7 +111,7 @@ class Sampling:
 
     temperature: float | None = None
     max_tokens: int | None = None
-    """Maximum tokens of the reply, reasoning included."""
+    """Maximum number of tokens in the reply, reasoning included."""
     seed: int | None = None
     stop: tuple[str, ...] = ()
 
@@ -305,7 +305,7 @@ class ModelEntry:
     aliases: tuple[str, ...] = ()
     family: str = ""
     parameters: float | None = None
-    """Total parameters in billions (including inactive experts), for scaling curves."""
+    """Number of parameters in billions (with inactive experts), for scaling curves."""
     images: bool = False
     reasoning: bool = False
     context: int | None = None

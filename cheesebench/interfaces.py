@@ -249,8 +249,8 @@ class TrialResult:
     outcome: str
     success: bool | None
     compared: bool
-    """Whether the trial enters the pass rate: the reference's ``where`` holds, or there
-    is none.
+    """Whether the reference's ``where`` holds (True if there is none). Other trials do
+    not enter the pass rate.
     """
     counters: Mapping[str, int]
     measures: Mapping[str, Value]
@@ -486,7 +486,7 @@ class ObservableSubject(Protocol):
     trial: int
     """Number of the trial in the session, from 1."""
     steps: int
-    """Steps of this trial so far."""
+    """Number of steps in this trial so far."""
     state: str
     """Name of the present state."""
 

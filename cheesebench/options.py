@@ -45,7 +45,7 @@ class Option:
     flag: bool = False
     minimum: int | None = None
     positive: bool = False
-    """The value must be above 0."""
+    """Whether the value must be above 0."""
     recorded: bool = False
     """Whether the manifest stores the value under ``key``. A resumed or replayed run
     takes it from there.
