@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import astuple, replace
-from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -73,7 +72,8 @@ VERDICTS: Mapping[str, Kind] = {
     "difference_low": "number", "difference_high": "number", "p_value": "number", "evidence_pass": "number",
     "evidence_fail": "number", "subjects": "integer",
     "planned": "integer", "valid": "integer", "passed": "integer", "missing": "integer", "calls": "integer",
-    "cost": "number", "remarks": "text", "reason": "text", "measure": "text", "mean": "number", "mean_low": "number",
+    "cost": "number", "validated": "truth",
+    "remarks": "text", "reason": "text", "measure": "text", "mean": "number", "mean_low": "number",
     "mean_high": "number", "ability": "number", "ability_low": "number", "ability_high": "number",
     "ability_rodent": "number", "ability_bar": "number",
 }  # fmt: skip
@@ -94,7 +94,7 @@ def _verdict(cell: CellResult) -> list[Any]:
         cell.rate, low, high, None if reference is None else reference.value, *limits, plan.chance, plan.margin,
         cell.difference, cell.difference_low, cell.difference_high, game and game.p_value, game and game.passing,
         game and game.failing, cell.subjects,
-        cell.planned, cell.valid, cell.passed, cell.missing, *_calls(cell),
+        cell.planned, cell.valid, cell.passed, cell.missing, *_calls(cell), _validated(plan),
         arguments.in_python("; ".join((*cell.warnings, *cell.remarks))),
         arguments.in_python(cell.reason), *_measure(cell),
         *_ability(cell),
@@ -107,6 +107,14 @@ def _calls(cell: CellResult) -> tuple[int | None, float | None]:
     """
     totals = None if cell.calls is None else cell.calls.totals
     return (None, None) if totals is None else (totals.calls, totals.cost or None)
+
+
+def _validated(plan: CellPlan) -> bool | None:
+    """Return whether an audit shows what the protocol measures; None for dialogues."""
+    if plan.items:
+        return None
+    found = plan.construct
+    return found is not None and found.status == "validated" and not found.doubt
 
 
 def _measure(cell: CellResult) -> list[Any]:
@@ -286,6 +294,8 @@ class Run:
         """
         self._path = Path(path)
         self._plugins = plugins or PluginManager()
+        #: The summary, with what the log was when it was read.
+        self._summary: tuple[list[tuple[int, int]], RunSummary] | None = None
 
     def __fspath__(self) -> str:
         """Return the file of the log, so that a run can be used like its path."""
@@ -301,14 +311,23 @@ class Run:
         """The directory of the run."""
         return self._path.parent
 
-    @cached_property
+    @property
     def summary(self) -> RunSummary:
         """All judged cells and summarised models, as in reports. Raises RunLogError if
         the log's rows were changed after the run wrote them.
         """
-        with self._log() as log:
-            log.verify()
-            return summarise_log(log)
+        written = self._written()
+        if self._summary is None or self._summary[0] != written:
+            with self._log() as log:
+                log.verify()
+                self._summary = written, summarise_log(log)
+        return self._summary[1]
+
+    def _written(self) -> list[tuple[int, int]]:
+        """Return what changes with the log, to which a resumed run adds."""
+        files = (self._path, self._path.with_name(f"{self._path.name}-wal"))
+        found = (file.stat() for file in files if file.exists())
+        return [(one.st_mtime_ns, one.st_size) for one in found]
 
     def verdicts(self) -> pandas.DataFrame:
         """Return one row for each cell. Raises OptionError if pandas is not installed.
@@ -319,7 +338,8 @@ class Run:
         * ``model``, ``protocol``, ``view``, ``variant``: the cell. ``design``: the rule
           for the number of subjects.
         * ``verdict``, and its ``reason`` in a sentence. ``remarks``: doubts, and how
-          the cell was run.
+          the cell was run. ``validated``: whether the protocol's audit shows that it
+          measures what it names (NA for dialogues).
         * ``rate`` with its 95 % interval, ``low`` to ``high``: each subject's share of
           passed trials, averaged over subjects.
         * ``reference``, ``reference_low``, ``reference_high``: the animals' rate with
@@ -363,7 +383,7 @@ class Run:
         * ``forward_share``, ``turn_share``, ``stay_share``, ``repeat_share`` and
           ``action_entropy_bits``: statistics of the agent's own actions, without ``.``.
         """
-        frame = self.table("trials")
+        frame = self._table("trials")
         recorded = frame["success"].copy()
         frame["success"] = recorded.where(frame["judged"])
         place = frame.columns.get_loc("success") + 1
@@ -409,11 +429,14 @@ class Run:
 
     @arguments.checked()
     def table(self, name: str, *, observations: bool = False) -> pandas.DataFrame:
-        """Return a table of ``cheesebench export``: trials, values, steps, events or
-        calls.
+        """Return a table of ``cheesebench export``: trials (as ``trials()``), values,
+        steps, events or calls.
 
         With ``observations``, each step has the observation that follows it.
         """
+        return self.trials() if name == "trials" else self._table(name, observations)
+
+    def _table(self, name: str, observations: bool = False) -> pandas.DataFrame:
         with self._log() as log:
             return table_frame(log, self._plugins, name, observations)
 
@@ -672,6 +695,16 @@ class _StoppedError(Exception):
     """The run was cancelled."""
 
 
+class _InterruptedError(KeyboardInterrupt):
+    """Ctrl-C. A notebook shows the line that was interrupted, and the message."""
+
+    _render_traceback_ = OptionError._render_traceback_
+
+
+_InterruptedError.__name__ = "KeyboardInterrupt"
+_NOTHING = "Interrupted before anything was run, so no run was kept."
+
+
 class _Work:
     """One call of ``run``."""
 
@@ -704,6 +737,18 @@ class _Work:
 
     def do(self) -> Run:
         """Run everything and return the run."""
+        try:
+            path = self._run()
+        except KeyboardInterrupt as error:
+            raise _InterruptedError(str(error) or _NOTHING) from None
+        found = Run(path, self._plugins)
+        for said in found._broken():
+            self._tell(f"{said}\n")
+        write_whole(path.parent / "report.md", found.report())
+        return found
+
+    def _run(self) -> Path:
+        """Run everything and return the file of the log."""
         given, plugins, here = self._given, self._plugins, Path.cwd()
         values = given.resolve()
         earlier = read_earlier(
@@ -730,11 +775,7 @@ class _Work:
             ) from None
         finally:
             work.close()
-        found = Run(path, plugins)
-        for said in found._broken():
-            self._tell(f"{said}\n")
-        write_whole(path.parent / "report.md", found.report())
-        return found
+        return path
 
     def _wait(self, work: ModelRun, cells: Iterable[Cell]) -> None:
         tally = Tally(work, [plan for plan, _ in cells])
@@ -837,10 +878,8 @@ class _Line:
     def __call__(self, line: str) -> None:
         text = printable(redact(arguments.in_python(line)))
         if text != self._said:
-            print(
-                f"\r{text}{' ' * (len(self._said) - len(text))}",
-                end="",
-                file=sys.stderr,
-                flush=True,
-            )
-            self._said = text.rstrip("\n")
+            line = text.rstrip("\n")
+            end = text[len(line) :]
+            wiped = line.ljust(len(self._said))
+            print(f"\r{wiped}{end}", end="", file=sys.stderr, flush=True)
+            self._said = "" if end else line

@@ -193,8 +193,9 @@ def _scores(value: Any) -> Any:
 
 
 def _held(value: Any) -> Any:
-    if isinstance(value, bytes | Mapping) or not len(value):
+    if isinstance(value, bytes | Mapping):
         raise TypeError
+    len(value)  # Raises TypeError for what is no collection.
     return value
 
 
@@ -266,6 +267,8 @@ def read(name: str, kind: Kind, value: Any) -> Any:
         return kind.read(value)
     except (TypeError, ValueError, OverflowError):
         seen = reprlib.repr(value)
+        if "\n" in seen:
+            seen = f"<{type(value).__name__}>"
         raise errors.OptionError(f"{name}={seen}: expected {kind.wanted}.") from None
 
 

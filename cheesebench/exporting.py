@@ -250,7 +250,7 @@ TABLES = {
     for table in (
         Table(
             "trials",
-            "one row per trial, including missing ones; `judged` says whether the verdict is about it",
+            "one row per trial, including missing ones; `success` is as recorded, `judged` says whether the verdict is about it",
             {**_TRIAL, **_MOVE_COLUMNS},
             _trials,
         ),

@@ -55,6 +55,11 @@ class Tabular:
         """Return the rows, with values by column. Every row has the same columns."""
         raise NotImplementedError
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Sentences that a reader needs beside the table. They are shown below it."""
+        return ()
+
     def frame(self) -> pandas.DataFrame:
         """Return the rows as a data frame. Raises OptionError if pandas is not
         installed.
@@ -73,7 +78,8 @@ class Tabular:
             for row in self.rows()
         ]
         text: str = tabulate(rows, headers="keys", disable_numparse=True)
-        return text or f"<{type(self).__name__}: nothing>"
+        text = text or f"<{type(self).__name__}: nothing>"
+        return "\n".join([text, *self.told])
 
     def _repr_html_(self) -> str:
         rows = self.rows()
@@ -86,11 +92,12 @@ class Tabular:
             for row in rows
         )
         body = "".join(f"<tr>{one}</tr>" for one in cells)
-        return (
+        table = (
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
             if rows
             else "<p>nothing</p>"
         )
+        return table + "".join(f"<p>{escape(one)}</p>" for one in self.told)
 
     def _shown(self, name: str, value: object) -> str:
         if isinstance(value, float) and name in self.units:

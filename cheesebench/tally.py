@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -155,5 +156,5 @@ def time_left(least: float, most: float) -> str:
     """Return the time left in words: ``about 40 s``, or ``40 s to 12 min`` if the cells
     may need more sets of subjects.
     """
-    few, many = duration(least), duration(most)
+    few, many = (duration(max(1, math.ceil(one))) for one in (least, most))
     return f"about {few}" if few == many or most <= least else f"{few} to {many}"

@@ -191,7 +191,11 @@ def matrix(summary: RunSummary) -> Matrix:
     """Return the matrix of a run: its models, best first, then the rodents and the
     published models under the same rules.
     """
-    own = [(model, words.cells_of(summary, model)) for model in summary.models]
+    whole = _whole(summary.models)
+    own = [
+        (_comparable(model, whole), words.cells_of(summary, model))
+        for model in summary.models
+    ]
     own.sort(key=lambda one: _standing(*one), reverse=True)
     plain = [cell for _, cells in own for cell in cells]
     columns = tuple(dict.fromkeys(cell.plan.label for cell in plain))
@@ -214,9 +218,43 @@ def matrix(summary: RunSummary) -> Matrix:
         rows += [_of_published(row, columns) for row in summary.published]
         first = summary.published[0]
         source = ". ".join(filter(None, (first.how, first.source)))
-    once = list({cell.plan.label: cell for cell in plain}.values())
-    notes = [] if grouped else words.ability_footnotes(once)
-    return Matrix(columns, _levelled(rows), source, (*_averaged(summary), *notes))
+    if whole:  # Rates are no abilities.
+        rows = [replace(row, mean=None) for row in rows]
+    notes = (*_averaged(summary, whole), *_footnotes(plain, grouped))
+    return Matrix(columns, _levelled(rows), source, notes)
+
+
+def _footnotes(cells: Sequence[CellResult], grouped: bool) -> Iterator[str]:
+    once = list({cell.plan.label: cell for cell in cells}.values())
+    if not grouped:
+        yield from words.ability_footnotes(once)
+    yield from _unproved(once)
+
+
+def _whole(models: Sequence[ModelSummary]) -> tuple[str, ...]:
+    """Return the protocols that the means are over: the most that a model has."""
+    found = [tuple(one.ability.protocols) for one in models if one.ability is not None]
+    return max(found, key=lambda one: (len(one), found.count(one)), default=())
+
+
+def _comparable(model: ModelSummary, whole: tuple[str, ...]) -> ModelSummary:
+    """Return a model without means, if they are over fewer protocols than others."""
+    if not whole:
+        return model
+    own = model.ability
+    is_whole = own is not None and tuple(own.protocols) == whole
+    return replace(model, ability=own if is_whole else None, overall=None)
+
+
+def _unproved(cells: Sequence[CellResult]) -> Iterator[str]:
+    """Yield a note on the protocols whose audit does not show what they measure."""
+    found: dict[str, list[str]] = {}
+    unproved = {words.NOT_VALIDATED, *words.VALIDITY.values()} & words.MEANINGS.keys()
+    for cell in cells:
+        if (said := words.validity(cell)) in unproved:
+            found.setdefault(said, []).append(cell.plan.label)
+    for said, names in found.items():
+        yield f"{said[0].upper()}{said[1:]} ({', '.join(names)}): {words.MEANINGS[said]}."
 
 
 def _levelled(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -248,18 +286,17 @@ def _standing(
     return ability, passed, -1 if model.overall is None else model.overall.mean
 
 
-def _averaged(summary: RunSummary) -> list[str]:
+def _averaged(summary: RunSummary, names: tuple[str, ...]) -> list[str]:
     """Return a note on which protocols are in the means, because means are only
     compared over the same protocols.
     """
     found = [one.ability for one in summary.models if one.ability is not None]
     if not found:
         return []
-    names = found[0].protocols
     count = plural(len(names), "protocol")
     text = f"The mean is the mean ability (below 0 counts as 0) over {count}"
-    if any(one.protocols != names for one in found):
-        return [f"{text} at most: a model that lacks a protocol has fewer."]
+    if any(tuple(one.protocols) != names for one in found):
+        return [f"{text}: a model that lacks one of them has none."]
     missing = f"; not in it: {', '.join(found[0].missing)}" if found[0].missing else ""
     same = " and ".join(", ".join(one) for one in found[0].together)
     return [

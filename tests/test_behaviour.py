@@ -103,7 +103,9 @@ def test_curves_are_means_of_the_subjects_means(run: cheesebench.Run) -> None:
         found = behaviour(cell, log.trials_by_subject(cell.plan))
     # As recorded, judged or not.
     trials = run.table("trials").query("protocol == 'morris_water_maze'")
-    for name, column in zip(CURVES, ("success", "steps", "path_length"), strict=True):
+    for name, column in zip(
+        CURVES, ("recorded_success", "steps", "path_length"), strict=True
+    ):
         own = (
             trials.assign(value=trials[column].astype(float))
             .groupby(["subject", "session"])

@@ -40,7 +40,7 @@ class TaskVerdict:
     of 80 %; None against a value or the animals.
     """
     model: str | None = None
-    """The model of a run; None for other logs."""
+    """The model of a run, or of another log that names one."""
     other_model: str | None = None
     """The model of the second run."""
     protocol: str | None = None

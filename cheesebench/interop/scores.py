@@ -5,6 +5,7 @@ and CSV files. The files may be hostile.
 from __future__ import annotations
 
 import codecs
+import difflib
 import hashlib
 import json
 import math
@@ -141,11 +142,22 @@ class Scores:
     """The scores of one model, by task."""
 
     path: str
+    """The name of the file or, of scores in memory, of their model."""
     tasks: dict[str, Items] = field(default_factory=dict)
     lives: list[Mapping[str, Any]] = field(default_factory=list)
     """Subjects of CheeseBench's own Inspect tasks, with their plans
     (``interop.hosted``).
     """
+    models: dict[str, list[str]] = field(default_factory=dict)
+    """The models that the log of a task names."""
+    keys: tuple[str, ...] | None = None
+    """Those of the columns subject and item that a data frame has; none for a list,
+    None for a file.
+    """
+
+    def model_of(self, task: str) -> str | None:
+        """Return the name of the model, if the log has it."""
+        return next(iter(self.models.get(task, ())), None)
 
 
 def read_scores(
@@ -154,24 +166,24 @@ def read_scores(
     score: str | None = None,
     cluster: str | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
+    name: str = "these scores",
 ) -> Scores:
     """Return the scores in a log, a directory of logs, a data frame or a list. They are
     scaled from ``limits`` to the range from 0 to 1.
 
-    ``score`` names one of several scores. ``cluster`` names the field of the items'
-    metadata, or the column of a data frame, by which items are clustered. Raises
-    OptionError for anything that is not such a log, and for a score beyond the limits.
+    ``score`` names one of several scores, ``cluster`` the field of an item's metadata
+    by which items are clustered, ``name`` what is in memory and has no name of its own.
+    Raises OptionError for anything that is not such a log, and for a score beyond the
+    limits.
     """
-    is_path = isinstance(given, str | PathLike)
-    path = Path(given) if isinstance(given, str | PathLike) else Path("these scores")
+    if isinstance(given, str | PathLike):
+        path = Path(given)
+    else:
+        given = _with_index(given, score or "score")
+        path = Path(_own_name(given, score) or name)
     reading = _Reading(path, score, limits)
     try:
-        rows, count = (
-            _rows(path, cluster, reading.found.lives)
-            if is_path
-            else _held(given, score, cluster),
-            0,
-        )
+        rows, count = _rows_of(given, score, cluster, reading.found), 0
         while block := [*islice(rows, AT_ONCE)]:
             count += len(block)
             if count > MOST:
@@ -201,6 +213,14 @@ def read_scores(
             f"{path} cannot be read as a log ({quoted(str(error), 200)}). Give {FORMATS}."
         ) from None
     return reading.chosen()
+
+
+def _rows_of(
+    given: Any, score: str | None, cluster: str | None, found: Scores
+) -> Iterator[Row]:
+    if isinstance(given, str | PathLike):
+        return _rows(Path(given), cluster, found)
+    return _held(given, score, cluster, found)
 
 
 class _TooLargeError(Exception):
@@ -237,9 +257,22 @@ class _Reading:
             raise OptionError(
                 f"{path} has several scores: {', '.join(names.values())}. Choose one with --score."
             )
+        if self.found.keys is not None and not self.found.tasks:
+            raise OptionError(f"There is no score in {path}. Give at least one.")
         if not self.found.tasks:
             raise OptionError(f"{path} has no scores of items. Give {FORMATS}.")
+        if not self.found.lives:
+            self._check_models()
         return self.found
+
+    def _check_models(self) -> None:
+        """Raise OptionError for scores of several models, which are no repeats."""
+        for task, models in self.found.models.items():
+            if len(models) > 1:
+                raise OptionError(
+                    f"{self._path} has scores of {len(models)} models on {self._tasks.show(task)} ({listed(models)}). "
+                    "Give the log of one."
+                )
 
 
 def _by_task(rows: list[Row]) -> dict[str, list[Row]]:
@@ -327,9 +360,7 @@ def _number(value: object) -> float:
     return number
 
 
-def _rows(
-    path: Path, cluster: str | None, lives: list[Mapping[str, Any]]
-) -> Iterator[Row]:
+def _rows(path: Path, cluster: str | None, found: Scores) -> Iterator[Row]:
     if path.is_dir():
         files = [*sorted(path.glob("*.eval")), *sorted(path.glob("**/samples_*.jsonl"))]
         tasks = [
@@ -340,14 +371,14 @@ def _rows(
                 f"{path} has several files of the task {twice}. Name one file."
             )
         for file in files:
-            yield from _rows(file, cluster, lives)
+            yield from _rows(file, cluster, found)
     elif path.suffix == ".eval":
-        yield from _of_inspect(path, cluster, lives)
+        yield from _of_inspect(path, cluster, found)
     elif path.suffix == ".csv":
         yield from _of_csv(path)
     elif path.suffix == ".jsonl":
         with _regular(path) as lines:
-            yield from _of_lines(path, lines, cluster)
+            yield from _of_lines(path, lines, cluster, found)
     else:
         raise ValueError(
             "its name has an unknown ending"
@@ -362,14 +393,13 @@ def _of_csv(path: Path) -> Iterator[Row]:
         raise _TooLargeError(f"it has more than {LONGEST:,} bytes")
     (_, header), blocks = read_columns(content.decode("utf-8-sig"))
     _check_names(header)
+    apart = {name: dict[str, int]() for name in header if _is_apart(name)}
     for lines, columns in blocks:
         own = dict(zip(header, columns, strict=True))
         for name in ("subject", "item"):
-            if "" in own[name]:
-                line, column = lines[own[name].index("")], header.index(name) + 1
-                raise TableError(
-                    line, column, f"The column '{name}' is empty in this line."
-                )
+            _check_named(name, own[name], lines, header.index(name) + 1)
+        for name, known in apart.items():
+            _check_one(name, known, own[name], lines, header.index(name) + 1)
         tasks = (one or "all items" for one in own.get("task", repeat("", len(lines))))
         places = zip(repeat(path), lines, repeat(header.index("score") + 1))
         yield from zip(
@@ -377,44 +407,165 @@ def _of_csv(path: Path) -> Iterator[Row]:
         )
 
 
-def _held(given: Any, score: str | None, cluster: str | None) -> Iterator[Row]:
-    """Yield the scores of a data frame with the same columns as a CSV file, or of a
-    list. Without a column for items, each row is an item. Without a column for
-    subjects, each item is a subject.
+def _check_named(
+    name: str, cells: Sequence[str], lines: Sequence[int], column: int
+) -> None:
+    """Raise TableError for a row without a subject, or an item."""
+    if MISSING_CELLS.isdisjoint(map(str.lower, cells)):
+        return
+    for cell, line in zip(cells, lines, strict=True):
+        if cell.lower() in MISSING_CELLS:
+            said = f"The column '{name}' {f'has {cell!r}' if cell else 'is empty'} in this line."
+            raise TableError(line, column, said, f"Give every row its {name}.")
+
+
+def _check_one(
+    name: str,
+    known: dict[str, int],
+    cells: Sequence[str],
+    lines: Sequence[int],
+    column: int,
+) -> None:
+    """Raise TableError for a second value. ``known`` has the first with its line."""
+    for cell, line in zip(cells, lines, strict=True):
+        known.setdefault(cell, line)
+    if len(known) > 1:
+        raise TableError([*known.values()][1], column, *_several(name, known))
+
+
+def _with_index(given: Any, score: str) -> Any:
+    """Return a data frame or a series of pandas with the named levels of its index as
+    columns. Anything else stays as it is.
     """
-    name = score or "score"
+    levels = [*getattr(getattr(given, "index", None), "names", ())]
+    if not any(level in ("subject", "item", "task") for level in levels):
+        return given
+    if not hasattr(given, "columns"):
+        given = given.to_frame(score)
+    return given.reset_index()
+
+
+def _own_name(given: Any, score: str | None) -> str | None:
+    """Return the name of a series, or of the only model of a data frame."""
+    if not hasattr(given, "columns"):
+        name = getattr(given, "name", None)
+        return name if isinstance(name, str) and name not in ("score", score) else None
+    models = [*given.columns].count("model") == 1 and {*_without_na(given["model"])}
+    return str(models.pop()) if models and len(models) == 1 else None
+
+
+def _held(
+    given: Any, score: str | None, cluster: str | None, found: Scores
+) -> Iterator[Row]:
+    """Yield the scores of a data frame with the columns of a CSV file, or those of a
+    list. Without a column for them, an item is a subject; and an item is a row or,
+    where subjects are named, one of its subject's rows.
+    """
+    name, columns = score or "score", {"score": given}
     if hasattr(given, "columns"):
         columns = _columns(given, name, cluster)
     elif cluster is not None:
         raise OptionError(
             f"--cluster {cluster}: a list has no columns. Give a data frame."
         )
-    else:
-        columns = {"score": given}
+    found.keys = tuple(one for one in ("subject", "item") if one in columns)
     scores = _without_na(columns["score"])
-    numbers = range(len(scores))
-    items = [*map(str, columns.get("item", numbers))]
-    subjects = [*map(str, columns.get("subject", items))]
-    tasks = [*map(str, columns.get("task", ["all items"] * len(scores)))]
-    places = (("these scores", number) for number in numbers)
+    places = [(found.path, number) for number in range(len(scores))]
+    named = {
+        held: _names(columns[held], f"{found.path}: row", held)
+        for held in sorted(columns.keys() - {"score"})
+    }
+    items = named.get("item") or _numbered_rows(named.get("subject"), len(scores))
+    tasks = named.get("task") or ["all items"] * len(scores)
+    _note_models(found, tasks, named.get("model", ()))
+    subjects = named.get("subject", items)
     yield from zip(tasks, subjects, items, repeat(name), scores, places)
 
 
+def _numbered_rows(subjects: Sequence[str] | None, count: int) -> list[str]:
+    """Return the number of each row, among those of its subject if there is one."""
+    if subjects is None:
+        return [*map(str, range(count))]
+    seen: dict[str, int] = {}
+    numbers = []
+    for subject in subjects:
+        numbers.append(str(seen.setdefault(subject, 0)))
+        seen[subject] += 1
+    return numbers
+
+
+def _names(column: Any, place: str, held: str) -> list[str]:
+    """Return a column as text. Raise OptionError for a missing value."""
+    values = _without_na(column)
+    for number, value in enumerate(values):
+        if value is None or value != value or value == "":
+            raise OptionError(
+                f"{place} {number} has no {held} ({value!r}). Give every row its {held}, or leave the column out."
+            )
+    return [*map(str, values)]
+
+
+#: Columns of tables that say what a row is about. Rows of different models are never
+#: repeats of one item.
+_APART = ("model", "protocol", "view", "variant")
+#: What is often written for the name of a column that is read.
+_STEMS = {"subject": "subj(?:ect)?"}
+_ENDING = "(?:s|[ _-]?(?:id|no|nr|num|number|name|idx|index|key))?"
+
+
+def _is_meant(column: str, name: str) -> bool:
+    """Whether another name of a column was probably meant for this one."""
+    column = column.lower().strip()
+    return bool(
+        re.fullmatch(_STEMS.get(name, re.escape(name)) + _ENDING, column)
+        or difflib.get_close_matches(name, [column], cutoff=0.8)
+    )
+
+
+def _is_apart(column: str) -> bool:
+    return column in _APART or _is_meant(column, "model")
+
+
+def _several(name: str, values: Iterable[str]) -> tuple[str, str]:
+    """Say that a column has several values, and what to do."""
+    known = [str(one) for one in values]
+    return (
+        f"The column '{name}' has several values ({listed(known[:5])}), and a verdict is on one.",
+        f"Give the rows of one {name}.",
+    )
+
+
 def _columns(frame: Any, score: str, cluster: str | None) -> dict[str, Any]:
-    """Return the columns of a data frame by what they hold. Raise OptionError for a
-    column that is absent, or spelt with capitals.
+    """Return the columns of a data frame by what they hold. Raise OptionError for one
+    that is absent, misspelt, or there twice, and for rows of several models.
     """
     names = {"score": score, "subject": cluster or "subject"}
     names |= {name: name for name in ("task", "item")}
-    lower = {str(name).lower() for name in frame.columns}
+    columns = [*map(str, frame.columns)]
     for name in names.values():
-        if name in frame.columns:
+        _check_column(columns, name, is_needed=name in (score, cluster))
+    for name in columns:
+        if not _is_apart(name) or name in names.values():
             continue
-        if name in (score, cluster) or name in lower:
-            raise OptionError(
-                f"The data frame has no column '{name}' (only {listed(map(str, frame.columns))})."
-            )
-    return {held: frame[name] for held, name in names.items() if name in frame.columns}
+        _check_column(columns, name, is_needed=True)
+        values = dict.fromkeys(_without_na(frame[name]))
+        if len(values) > 1:
+            raise OptionError(" ".join(_several(name, values)))
+    names["model"] = "model"
+    return {held: frame[name] for held, name in names.items() if name in columns}
+
+
+def _check_column(columns: Sequence[str], name: str, *, is_needed: bool) -> None:
+    if columns.count(name) > 1:
+        raise OptionError(
+            f"The data frame has {columns.count(name)} columns '{name}'. Rename or drop all but one."
+        )
+    meant = [one for one in columns if _is_meant(one, name)]
+    if name not in columns and (is_needed or meant):
+        hint = f" Rename '{meant[0]}'." if meant else ""
+        raise OptionError(
+            f"The data frame has no column '{name}' (only {listed(columns)}).{hint}"
+        )
 
 
 def _without_na(column: Any) -> list[Any]:
@@ -433,6 +584,16 @@ def _check_names(header: Sequence[str]) -> None:
             else "The first line names the columns: subject,item,score."
         )
         raise TableError(1, 1, f"There is no column {listed(absent)}.", remedy)
+    tasks = (
+        [] if "task" in header else [one for one in header if _is_meant(one, "task")]
+    )
+    if tasks:
+        raise TableError(
+            1,
+            header.index(tasks[0]) + 1,
+            f"The column '{tasks[0]}' is not read.",
+            "Rename it to 'task', or drop it.",
+        )
 
 
 def _regular(path: Path) -> IO[bytes]:
@@ -488,7 +649,9 @@ def _task_of(path: Path) -> str:
     return re.sub(r"^samples_|_\d{4}-\d\d-\d\dT[\d.:-]+$", "", path.stem)
 
 
-def _of_lines(path: Path, lines: IO[bytes], cluster: str | None) -> Iterator[Row]:
+def _of_lines(
+    path: Path, lines: IO[bytes], cluster: str | None, found: Scores
+) -> Iterator[Row]:
     task = _task_of(path)
     _check_amount(lines)
     for number, line in enumerate(iter(partial(lines.readline, LONGEST), b""), 1):
@@ -511,10 +674,23 @@ def _of_lines(path: Path, lines: IO[bytes], cluster: str | None) -> Iterator[Row
             )
             name = str(row.get("evaluation_result_id") or "score")
             named = [(name, row["evaluation"]["score"])]
+            _note_model(found, own_task, row.get("model_id"))
         item = str(item)
         subject = item if cluster is None else _subject(row.get(fields), cluster)
         for name, score in named:
             yield own_task, subject, item, name, score, (path, number)
+
+
+def _note_model(found: Scores, task: str, model: object) -> None:
+    """Keep the name of the model that a log of a task is about, if it says so."""
+    known = found.models.setdefault(task, [])
+    if isinstance(model, str) and model not in known and len(known) < MOST_NAMES:
+        known.append(quoted(model, LONGEST_NAME))
+
+
+def _note_models(found: Scores, tasks: Sequence[str], models: Iterable[str]) -> None:
+    for task, model in dict.fromkeys(zip(tasks, models, strict=False)):
+        _note_model(found, task, model)
 
 
 def _subject(fields: object, name: str) -> str:
@@ -528,9 +704,7 @@ def _subject(fields: object, name: str) -> str:
     return str(fields[name])
 
 
-def _of_inspect(
-    path: Path, cluster: str | None, lives: list[Mapping[str, Any]]
-) -> Iterator[Row]:
+def _of_inspect(path: Path, cluster: str | None, found: Scores) -> Iterator[Row]:
     with suppress(ImportError):
         import zipfile_zstd  # noqa: F401 - adds the compression that Inspect uses to zipfile, before Python 3.14
     with _regular(path) as log, zipfile.ZipFile(log) as file:
@@ -558,6 +732,7 @@ def _of_inspect(
                 "pip install zipfile-zstd"
             ) from None
         task = str(header["eval"]["task"])
+        _note_model(found, task, header["eval"].get("model"))
         for sample in samples:
             item = str(sample["id"])
             fields = sample.get("metadata")
@@ -570,7 +745,7 @@ def _of_inspect(
                 ):
                     # The summary may have cut long texts.
                     whole = read(f"samples/{sample['id']}_epoch_{sample['epoch']}.json")
-                    lives.append(whole["scores"][scorer]["metadata"])
+                    found.lives.append(whole["scores"][scorer]["metadata"])
                 named = value if isinstance(value, Mapping) else {"": value}
                 for part, number in named.items():
                     name = f"{scorer}/{part}" if part else scorer

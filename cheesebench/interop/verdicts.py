@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -83,6 +84,11 @@ class ScoreVerdict(tables.Tabular):
         ]
 
     @property
+    def told(self) -> tuple[str, ...]:
+        """The notes."""
+        return self.notes
+
+    @property
     def worse(self) -> bool:
         """Whether any task is worse, or has the verdict FAIL."""
         return any(one.answer in ("worse", "FAIL") for one in self.tasks)
@@ -124,9 +130,10 @@ def verdict(
         first: An Inspect log, lm-eval's ``samples_*.jsonl``, a ``*_samples.jsonl`` of
             Every Eval Ever, a CSV file with the columns subject, item and score (and
             task), a directory of such logs, or a run of CheeseBench (a ``Run``, an id,
-            a directory or a file). Also a data frame with these columns (without item
-            and subject, each row is an item and a subject of its own), or a list of
-            scores, one for each subject.
+            a directory or a file). Also a data frame with these columns (without item,
+            each row is an item; without subject, each item is a subject), or a list of
+            scores, one for each subject. A frame has one model: several values in a
+            column ``model`` are refused.
         second: Another of these, with the same items.
         value: The number to compare the mean score with, instead of ``second``.
         score: The score to compare, where items have several.
@@ -151,25 +158,28 @@ def verdict(
         tasks, notes = own_runs
         return ScoreVerdict(tasks=tuple(tasks), notes=tuple(notes))
 
-    def read(given: str | PathLike[str] | Iterable[Any]) -> Scores:
-        return read_scores(given, score=score, cluster=cluster, limits=limits)
-
+    read = partial(read_scores, score=score, cluster=cluster, limits=limits)
     units = _Units(low, high)
     if second is not None:
-        return _compared(read(first), read(second), units)
+        one = read(first, name="the first scores")
+        return _compared(one, read(second, name="the second scores"), units)
     if value is None:
         return _own(read(first))
     if not low < value < high:
         raise OptionError(
-            f"--value {value:g}: no mean can lie on the other side of it. Give a number between {low:g} and {high:g}."
+            f"--value {value:g}: no mean can lie on the other side of it. Give a number between {low:g} and {high:g}, "
+            "or --range for scores on another scale."
         )
     own, bar = read(first), (value - low) / (high - low)
     return ScoreVerdict(
         tasks=tuple(
-            _judged(name, items, bar, GOAL * len(own.tasks), units)
+            replace(
+                _judged(name, items, bar, GOAL * len(own.tasks), units),
+                model=own.model_of(name),
+            )
             for name, items in own.tasks.items()
         ),
-        notes=tuple(_missing(own)),
+        notes=tuple(_told(own)),
     )
 
 
@@ -220,6 +230,7 @@ class _Units(NamedTuple):
 
 
 def _compared(first: Scores, second: Scores, units: _Units) -> ScoreVerdict:
+    _check_keys(first, second)
     shared = [name for name in first.tasks if name in second.tasks]
     if not shared:
         raise OptionError(
@@ -232,10 +243,28 @@ def _compared(first: Scores, second: Scores, units: _Units) -> ScoreVerdict:
     )
     return ScoreVerdict(
         tasks=tuple(
-            one.answered(p, len(shared), units)
+            replace(
+                one.answered(p, len(shared), units),
+                model=first.model_of(one.task),
+                other_model=second.model_of(one.task),
+            )
             for one, p in zip(pairs, adjusted, strict=True)
         ),
         notes=tuple(_notes(first, second)),
+    )
+
+
+def _check_keys(first: Scores, second: Scores) -> None:
+    """Raise OptionError for scores in memory whose rows cannot be paired."""
+    if None in (first.keys, second.keys) or first.keys == second.keys:
+        return
+    own, other = (
+        " and ".join(map(repr, one.keys or ())) or "neither 'subject' nor 'item'"
+        for one in (first, second)
+    )
+    raise OptionError(
+        f"These rows cannot be paired: {first.path} has {own}, and {second.path} has {other}. Give both the same "
+        "columns."
     )
 
 
@@ -381,16 +410,22 @@ def _notes(first: Scores, second: Scores) -> Iterator[str]:
             if name in other.tasks and (
                 left := len(items.index.keys() - other.tasks[name].index.keys())
             ):
-                yield f"{name}: {plural(left, 'item')} of {one.path} left out, because {other.path} lacks them."
-        yield from _missing(one)
+                yield f"{name}: {plural(left, 'item')} of {one.path} left out; not in {other.path}."
+        yield from _told(one)
 
 
-def _missing(scores: Scores) -> Iterator[str]:
+def _told(scores: Scores) -> Iterator[str]:
+    """Say how many scores are missing, or are repeats."""
     for name, items in scores.tasks.items():
         if missing := items.missing:
             yield (
                 f"{name}: {plural(missing, 'score')} of {scores.path} missing (empty, or no finite number): counted "
                 "once as the lowest and once as the highest score."
+            )
+        _, known, absent = items.sums()
+        if repeated := int((known + absent > 1).sum()):
+            yield (
+                f"{name}: {plural(repeated, 'item')} of {scores.path} have several scores each: their mean counts."
             )
 
 

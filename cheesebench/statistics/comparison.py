@@ -493,6 +493,12 @@ class ModelComparison(tables.Brief):
     def names(self) -> tuple[str, str]:
         return self.first_model, self.second_model
 
+    def whose(self, in_view: bool, names: Sequence[str] = ()) -> str:
+        """Return the models' names (or these), with view and variant if wanted."""
+        who = " against ".join(dict.fromkeys(names or self.names))
+        where = ", ".join(filter(None, (self.view, self.variant)))
+        return f"{who} ({where})" if in_view else who
+
     @property
     def answers(self) -> tuple[Answer, ...]:
         return (self.overall.answer, *(cell.answer for cell in self.cells))
@@ -641,12 +647,20 @@ class RunComparison(tables.Tabular):
         return [row for model in self.models for row in model.rows()]
 
     def __str__(self) -> str:
+        who = [(model, model.whose(self._several)) for model in self.models]
+        named = len(who) > 1 or any(len(set(model.names)) > 1 for model, _ in who)
         lines = [
-            f"{row['answer']}: {row['protocol']}: {row['reason']}"
-            for model in self.models
+            f"{row['answer']}: {row['protocol']}{f' ({name})' if named else ''}: {row['reason']}"
+            for model, name in who
             for row in model.rows()
         ]
-        return "\n".join([*lines, *self.warnings])
+        return "\n".join([*lines, *self.told])
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The warnings, and what only the second run has."""
+        alone = (f"Only in {self.second}: {', '.join(self.not_run)}.",)
+        return (*self.warnings, *(alone if self.not_run else ()))
 
     @property
     def worse(self) -> bool:
@@ -682,13 +696,15 @@ class RunComparison(tables.Tabular):
             found.append(
                 f"{name} stopped because of its results, so its rates are biased; compare runs with --design cohort."
             )
-        low = [
-            f"{cell.protocol} ({percent(cell.second_rate)})"
-            for _, cell in self.cells
-            if cell.second_rate is not None and cell.has_little_to_lose
-        ]
-        if low:
-            rarely = f"{second} rarely succeeds on {', '.join(dict.fromkeys(low))}"
+        low: dict[str, list[str]] = {}
+        for model, cell in self.cells:
+            if cell.second_rate is not None and cell.has_little_to_lose:
+                who = f"{model.second_model} in {second}"
+                low.setdefault(who, []).append(
+                    f"{cell.protocol} ({percent(cell.second_rate)})"
+                )
+        for who, where in low.items():
+            rarely = f"{who} rarely succeeds on {', '.join(dict.fromkeys(where))}"
             found.append(
                 f"{rarely}: it has little to lose there, and a model that does nothing may not show as worse."
             )
@@ -733,10 +749,13 @@ class RunComparison(tables.Tabular):
 
     def _who(self) -> Iterator[tuple[ModelComparison, str]]:
         """Yield each model with its name, and with its view if there are several."""
-        several = len({(model.view, model.variant) for model in self.models}) > 1
         for model in self.models:
-            where = ", ".join(filter(None, (model.view, model.variant)))
-            yield model, model.first_model + (f" ({where})" if several else "")
+            yield model, model.whose(self._several, [model.first_model])
+
+    @property
+    def _several(self) -> bool:
+        """Whether there are several views, or variants."""
+        return len({(model.view, model.variant) for model in self.models}) > 1
 
 
 @runtime_checkable

@@ -14,12 +14,13 @@ import sys
 import time
 import types
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 
 import cheesebench
-from cheesebench.api import SETTINGS
+from cheesebench import AgentSpec
+from cheesebench.api import SETTINGS, _Line
 from cheesebench.errors import (
     CheeseBenchError,
     OptionError,
@@ -33,6 +34,7 @@ from cheesebench.model_run import ModelRun
 from cheesebench.options import OPTIONS
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.records import CellPlan
+from cheesebench.tally import time_left
 from cheesebench.testing.fake_server import Answer, FakeServer
 from cheesebench.verification import verify
 from fuzz.run_logs import rewritten
@@ -94,9 +96,8 @@ def test_tables_are_data_frames_with_types(made: cheesebench.Run) -> None:
     assert not trials["judged"].all()
     unknown = trials["success"].isna().tolist()
     assert unknown == (~trials["judged"]).tolist()
-    recorded = made.table("trials")["success"]
-    assert recorded.notna().all()
-    assert trials["recorded_success"].equals(recorded)
+    assert trials["recorded_success"].notna().all()
+    assert made.table("trials").equals(trials)
     assert trials.columns.get_loc("recorded_success") == (
         trials.columns.get_loc("success") + 1
     )
@@ -471,6 +472,69 @@ def test_after_ctrl_c_the_run_says_what_was_run(
     assert cell.subjects == len(begun) < 40
     with pytest.raises(OptionError, match=r"it was not run.*resume='cut'"):
         run.trial("t_maze", subject=39)
+
+
+def test_ctrl_c_before_anything_was_run_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(work: ModelRun, cells: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ModelRun, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="no run was kept") as caught:
+        cheesebench.run("random", "t_maze", results=tmp_path, **FEW)
+    shown = cast("Any", caught.value)._render_traceback_()
+    assert len(shown) <= 3
+    assert shown[-1].startswith("KeyboardInterrupt: Interrupted before anything")
+
+
+def test_a_run_that_was_opened_earlier_sees_what_a_resumed_one_adds(
+    tmp_path: Path,
+) -> None:
+    class Broken:
+        def __init__(self, context: object) -> None: ...
+
+        def begin_trial(self, observation: str) -> None:
+            raise ValueError("not yet")
+
+        def act(self, observation: str) -> list[int]:
+            return [0]
+
+        def observe(self, *seen: object) -> None: ...
+
+    class Mended(Broken):
+        def begin_trial(self, observation: str) -> None: ...
+
+    options: dict[str, Any] = FEW | {"subjects": 2, "results": tmp_path}
+    options |= {"protocols": "t_maze", "executor": "threads"}
+    before = cheesebench.run(
+        "mine",
+        plugins=[AgentSpec("mine", Broken, memory="none")],
+        run_id="x",
+        **options,
+    )
+    assert before.verdicts()["verdict"].tolist() == ["ERROR"]
+    after = cheesebench.run(
+        "mine",
+        plugins=[AgentSpec("mine", Mended, memory="none")],
+        resume="x",
+        **options,
+    )
+    assert after.verdicts()["verdict"].tolist() != ["ERROR"]
+    assert before.verdicts().equals(after.verdicts())
+    assert before.trials().equals(after.trials())
+
+
+def test_progress_wipes_what_a_longer_line_left(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tell = _Line()
+    for line in ("1 of 2 cells; 94 %, about 3 s left", "2 of 2 cells\n", "next\n"):
+        tell(line)
+    first, second, third = capsys.readouterr().err.split("\r")[1:]
+    assert second == f"{'2 of 2 cells'.ljust(len(first))}\n"
+    assert third == "next\n"
+    assert time_left(0.0945, 0.0945) == "about 1 s"
 
 
 def test_the_time_of_a_run_ends_agents_too(tmp_path: Path) -> None:

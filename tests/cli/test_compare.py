@@ -78,7 +78,7 @@ def test_a_baseline_that_has_nothing_to_lose_is_warned_of(
         )
     stored(results, here, worse)
     said = " ".join(run("compare", RUN, worse).out.split())
-    assert "Warning: worse rarely succeeds on little (" in said
+    assert " in worse rarely succeeds on little (" in said
     with rewritten(results / RUN / "run.sqlite") as connection:
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.chance', 0.9)")
     lost = "nothing to lose in them: little ("

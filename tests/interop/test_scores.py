@@ -63,7 +63,7 @@ def every_eval_ever(path: Path, items: Items) -> Path:
     return path
 
 
-def inspect(path: Path, items: Items, **more: Any) -> Path:
+def inspect(path: Path, items: Items, model: str = "m", **more: Any) -> Path:
     samples = [
         {
             "id": key,
@@ -75,7 +75,9 @@ def inspect(path: Path, items: Items, **more: Any) -> Path:
         for key, value in items.items()
     ]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("header.json", json.dumps({"eval": {"task": "arc"}}))
+        file.writestr(
+            "header.json", json.dumps({"eval": {"task": "arc", "model": model}})
+        )
         file.writestr("summaries.json", json.dumps(samples))
     return path
 
@@ -543,3 +545,72 @@ def test_a_cluster_of_a_data_frame_is_a_subject_or_is_told() -> None:
     for given, cluster in ((frame, "nope"), (capital, None), ([1, 0, 1], "animal")):
         with pytest.raises(cheesebench.OptionError, match="no column"):
             cheesebench.verdict(given, value=0.5, cluster=cluster)
+
+
+def test_frames_that_would_be_judged_wrongly_are_refused(tmp_path: Path) -> None:
+    """Rows of several models or tasks, columns that occur twice, subjects without a
+    name, and rows that do not pair: each was once judged without a word.
+    """
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"subject": range(20), "item": 1, "score": np.linspace(0, 1, 20)}
+    )
+    two = pandas.concat([frame.assign(model="A"), frame.assign(model="B")])
+    subjects, items = frame.drop(columns="item"), frame.drop(columns="subject")
+    nested = pandas.concat([items.assign(subj=name) for name in "abc"])
+    two.to_csv(tmp_path / "two.csv", index=False)
+    frame.assign(subject="NA").to_csv(tmp_path / "nameless.csv", index=False)
+    refused: list[tuple[str, Any, Any]] = [
+        ("column 'model' has several values (A, B)", two, None),
+        ("'model_name' has several", two.rename(columns={"model": "model_name"}), None),
+        ("column 'protocol' has", two.rename(columns={"model": "protocol"}), None),
+        ("two.csv:22:4: The column 'model' has", tmp_path / "two.csv", None),
+        ("nameless.csv:2:1: The column 'subject' has 'NA' in this line.", tmp_path / "nameless.csv", None),
+        ("2 columns 'item'", pandas.concat([frame, frame["item"]], axis=1), None),
+        ("2 columns 'subject'", pandas.concat([frame, frame["subject"]], axis=1), None),
+        ("2 columns 'score'", pandas.concat([frame, frame["score"]], axis=1), None),
+        ("row 0 has no subject (None)", frame.assign(subject=math.nan), None),
+        ("row 0 has no task", frame.assign(task=None), None),
+        ("no column 'subject' (only item, score, subj). Rename 'subj'", nested, None),
+        ("no column 'item'", frame.rename(columns={"item": "item_id"}), None),
+        ("has 'item', and the second scores has 'subject'.", items, subjects),
+        ("has neither 'subject' nor 'item'", frame, [0.5] * 20),
+        ("There is no score", frame.iloc[:0], None),
+    ]  # fmt: skip
+    for said, first, second in refused:
+        with pytest.raises(cheesebench.OptionError, match=re.escape(said)):
+            cheesebench.verdict(first, second, value=0.4 if second is None else None)
+
+
+def test_frames_are_judged_by_model_index_and_repeats() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"subject": [*range(20)] * 2, "score": np.linspace(0, 1, 40)}
+    )
+    flat = cheesebench.verdict(frame, value=0.4)
+    assert cheesebench.verdict(frame.set_index("subject"), value=0.4) == flat
+    assert cheesebench.verdict(frame.set_index("subject").score, value=0.4) == flat
+    assert (flat.tasks[0].subjects, flat.notes) == (20, ())
+    means = frame.groupby("subject").score.mean()
+    backwards = (means.sort_index(ascending=False) / 2).rename("half")
+    [paired] = cheesebench.verdict(means, backwards).tasks
+    assert (paired.subjects, paired.answer) == (20, "better")
+    named = [frame.assign(model=name) for name in ("A", "B")]
+    [both] = cheesebench.verdict(*named).tasks
+    assert (both.model, both.other_model) == ("A", "B")
+    repeated = cheesebench.verdict(frame.assign(item=1), value=0.4)
+    [note] = repeated.notes
+    assert note == (
+        "all items: 20 items of these scores have several scores each: their mean counts."
+    )
+    for shown in (repeated._repr_html_(), repr(repeated), str(repeated)):
+        assert note in shown
+
+
+def test_logs_of_two_models_in_one_directory_are_refused(tmp_path: Path) -> None:
+    for model in ("one", "two"):
+        inspect(tmp_path / f"{model}.eval", {"1": 1.0, "2": 0.0}, model)
+    with pytest.raises(
+        cheesebench.OptionError, match=r"scores of 2 models .*\(one, two"
+    ):
+        cheesebench.verdict(tmp_path, value=0.4)

@@ -14,7 +14,7 @@ import pytest
 import cheesebench.reports
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import claim
-from cheesebench.records import CellPlan, Variant
+from cheesebench.records import AbilityScale, CellPlan, Variant
 from cheesebench.reports import cells, figures, html, markdown, text
 from cheesebench.reports.matrix import matrix
 from cheesebench.statistics import RunSummary
@@ -133,3 +133,28 @@ def test_hundreds_of_conditions_are_a_grid(
     assert len(report.splitlines()) < 20, report
     assert re.search(r"^ +line +star +tree$", report, re.MULTILINE)
     assert re.search(r"^path +\S 100 % +\S 100 % +\S 100 %$", report, re.MULTILINE)
+
+
+def test_a_mean_ability_is_over_the_same_protocols_in_every_row(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    """A model that lacks a protocol has none, the animals have that of the others, and
+    no rate stands in this column.
+    """
+    scale = AbilityScale(without=0.25, ideal=1.0)
+    plans = [
+        make_plan(protocol, model=model, ability=scale)
+        for model, protocols in (("walker", ("pool", "cage")), ("jumper", ("pool",)))
+        for protocol in protocols
+    ]
+    found = matrix(make_run([(plan, 0.9) for plan in plans]))
+    shown = {row.name: row.mean_shown for row in found.rows}
+    assert found.mean_name == "mean ability"
+    assert shown["jumper"] == cells.NOTHING
+    assert [row.name for row in found.rows] == ["walker", "jumper", "rodent"]
+    assert float(shown["rodent"]) == pytest.approx((0.8 - 0.25) / 0.75, abs=0.01)
+    assert (
+        "over 2 protocols: a model that lacks one of them has none." in found.notes[0]
+    )
+    [unproved] = [one for one in found.notes if "alidated" in one]
+    assert unproved.startswith("Not validated (pool, cage): the protocol does not name")
