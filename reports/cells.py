@@ -221,7 +221,7 @@ def floor(cell: CellResult) -> str:
 
 
 def ability(cell: CellResult) -> str:
-    """Return the model's index on the ability scale; ``–`` without one."""
+    """Return the model's index on the ability scale, or ``–`` if there is no scale."""
     return on_scale(None if cell.ability is None else cell.ability.model)
 
 
@@ -1042,7 +1042,7 @@ def _range(limits: tuple[float, float]) -> str:
 
 #: Note above the table that compares a run with a published model.
 HOW_TO_READ_CONTRASTS = (
-    "Rules, settings and number of trials are the same (of a longer run, the first trials count). No verdict depends "
+    "Rules, settings and number of trials are the same (in a longer run, only the first trials count). No verdict depends "
     "on this table. The wording of the prompt is our own, and so are the views other than ascii_2d. The 95 % interval "
     "treats all trials as independent. Trials of one subject are not independent, so the interval is too narrow. "
     "An interval that contains 0 decides nothing."

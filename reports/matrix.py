@@ -77,9 +77,9 @@ class Row:
     kind: Kind
     fields: tuple[Field, ...]
     mean: float | None = None
-    """Mean pass rate of a row that is published."""
+    """Mean pass rate over the protocols; None if it is not known."""
     ability: float | None = None
-    """Mean on the ability scale."""
+    """Mean ability; None if the row has no scale."""
     passed: str = ""
     """The passed protocols in words: ``7 of 9``."""
     gate: Verdict | None = None

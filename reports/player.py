@@ -391,7 +391,7 @@ def _trial(
     known: dict[str, Any],
     enters: bool,
 ) -> dict[str, Any]:
-    # The agent's counters that are not 0.
+    # The agent's counters, without counters that are 0.
     counted = [(name, count) for name, count in record.tally.items() if count]
     return _where(frames) | {
         "subject": record.subject,

@@ -15,8 +15,8 @@ class TaskVerdict:
 
     task: str
     answer: str
-    """Two models are ``better``, ``worse``, ``no loss of ...`` or ``undecided``.
-    Against a value or the animals, the answer is a verdict (``PASS``, ...).
+    """For two models ``better``, ``worse``, ``no loss of ...`` or ``undecided``. For a
+    value or the animals a verdict (``PASS``, ...).
     """
     reason: str
     subjects: int
@@ -42,7 +42,7 @@ class TaskVerdict:
     model: str | None = None
     """The model of a run, or of another log that names one."""
     other_model: str | None = None
-    """The model of the second run."""
+    """The model of the second run; None unless two runs are compared."""
     protocol: str | None = None
     """The protocol, if the log is a run's; otherwise None."""
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 #: Probability with which the detectable difference is detected, and with which the
 #: needed number of subjects decides.
 POWER = 0.8
-#: Maximum number of needed subjects that is reported.
+#: Limit of the search for the number of needed subjects.
 MOST_NEEDED = 1_000_000
 
 

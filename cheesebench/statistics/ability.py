@@ -53,7 +53,7 @@ class MeanAbility:
     protocols: tuple[str, ...]
     """Protocols that have a scale and a rate."""
     missing: tuple[str, ...] = ()
-    """The other protocols."""
+    """Protocols that lack a scale or a rate."""
     together: tuple[tuple[str, ...], ...] = ()
     """Groups of protocols that share their animals."""
 

@@ -409,16 +409,18 @@ class CellComparison(tables.Brief):
     second_rate: float | None
     paired: PairedComparison
     adjusted_p: float | None
-    """Holm-adjusted ``paired.p_worst``."""
+    """``paired.p_worst`` after Holm's correction; None without a pair."""
     subjects: tuple[int, int]
     """Number of subjects planned in the first and in the second run."""
     missing: tuple[int, int]
-    """Missing trials of the paired subjects."""
+    """Numbers of missing trials of the paired subjects, in the first and in the second
+    run.
+    """
     measure: str = ""
     """The compared measure, in whose unit all numbers are; empty for the pass rate."""
     loss: float = LOSS
-    """The loss that ``no loss`` excludes, in the unit of the measure, if there is
-    one.
+    """The loss that ``no loss`` excludes: a proportion or, if there is a measure, a
+    value in its unit.
     """
     evidence: float | None = None
     """The evidence against that loss, which decides between ``no loss`` and
@@ -512,7 +514,7 @@ class ModelComparison(tables.Brief):
 
     @property
     def missing(self) -> int:
-        """Missing trials of the paired subjects, in both runs."""
+        """Number of missing trials of the paired subjects, in both runs together."""
         return sum(sum(cell.missing) for cell in self.cells)
 
     @property
@@ -586,8 +588,8 @@ class RunComparison(tables.Tabular):
     second: str
     models: tuple[ModelComparison, ...]
     changed: tuple[tuple[str, str, str], ...]
-    """Other differences between the runs: name, value in the first, value in the
-    second.
+    """Other differences between the runs. Each has a name, the value in the first run,
+    and the value in the second.
     """
     stopped: tuple[str, ...] = ()
     """Names of the runs that stopped because of their results."""

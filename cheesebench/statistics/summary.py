@@ -135,8 +135,8 @@ class Flags:
     subject, not the model.
     """
     duplicate_subjects: int = 0
-    """Number of subjects that are exact copies of another one. They count in the rate,
-    but not as further evidence.
+    """Number of subjects that are exact copies of other subjects. They count in the
+    rate, but not as further evidence.
     """
     memory_contradicted: bool = False
     """The agent declares no memory, but its subjects differ by more than chance."""
@@ -341,7 +341,8 @@ class CellResult(tables.Brief):
     """
     contradicted: tuple[str, ...] = ()
     """Contradictions between lesions and the construct, one sentence each. A control
-    cell has its own contradiction, and a plain cell has those of its controls.
+    cell has its own contradiction, and a plain cell has the contradictions of its
+    controls.
     """
     remarks: tuple[str, ...] = ()
     """Facts that a reader of the verdict must know: trials run anew, impossible
@@ -372,7 +373,7 @@ class ModelSummary(tables.Brief):
     view: str
     variant: str = ""
     overall: Average | None
-    """None if no cell has a rate."""
+    """Mean pass rate over the protocols; None if no cell has a rate."""
     ability: MeanAbility | None = None
     """Mean ability over the protocols with an ability scale; None if none has one."""
     animals: MeanAbility | None = None

@@ -165,7 +165,7 @@ def nothing_measured(cell: CellResult) -> str:
         return "No trial was run. This says nothing about the model."
     if not_started(cell):
         return (
-            "Interrupted, not run: the run ended before its first trial that counts. This says nothing about the model. "
+            "Interrupted, not run: the run ended before the cell's first trial that counts. This says nothing about the model. "
             "Resume the run."
         )
     causes = [

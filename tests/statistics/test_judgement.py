@@ -283,7 +283,7 @@ def test_what_was_never_begun_is_said_to_be_so(plan: MakePlan) -> None:
     cell = judge(plan(subjects=2), ())
     assert cell.verdict is Verdict.ERROR
     assert cell.reason.startswith(
-        "Interrupted, not run: the run ended before its first trial that counts."
+        "Interrupted, not run: the run ended before the cell's first trial that counts."
     )
     run = summarise_run({"run_id": "r"}, [plan(subjects=2)], ())
     assert (
