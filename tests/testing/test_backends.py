@@ -34,6 +34,7 @@ from cheesebench.plugin_manager import PluginManager
 from cheesebench.testing import assert_backend_sound, broken_backend_rules
 from cheesebench.testing.backends import RULES, SERVER_RULES
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
+from cheesebench.testing.rules import Broken
 
 GOOD = PluginManager().backend("openai")
 #: The page with this server and client.
@@ -314,13 +315,14 @@ async def lets_half_characters_through(self: Wrong, request: ChatRequest) -> Cha
     return ChatReply(text="\ud800")
 
 
-def broken(spec: BackendSpec, *rules: str, **call: Any) -> list[str]:
-    """Return which of these rules (default: all) the backend breaks."""
+def told(spec: BackendSpec, *rules: str, **call: Any) -> list[Broken]:
+    """Return which of these rules (default: all) the backend breaks, and how."""
     but = [name for name in (*RULES, *SERVER_RULES) if rules and name not in rules]
-    return [
-        one.rule
-        for one in broken_backend_rules(spec, but=but, key_env="OPENAI_API_KEY", **call)
-    ]
+    return broken_backend_rules(spec, but=but, key_env="OPENAI_API_KEY", **call)
+
+
+def broken(spec: BackendSpec, *rules: str, **call: Any) -> list[str]:
+    return [one.rule for one in told(spec, *rules, **call)]
 
 
 def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
@@ -330,51 +332,145 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
 
 
 @pytest.mark.parametrize(
-    ("complete", "rule"),
+    ("complete", "rule", "said"),
     [
-        (retries, "no retries"),
-        (raises_anything, "fault: server error"),
-        (swallows, "fault: authentication"),
-        (calls_everything_a_server_error, "fault: rate limit"),
-        (calls_everything_a_server_error, "fault: unknown model"),
-        (calls_everything_a_server_error, "fault: context too long"),
-        (hears_no_wish, "fault: rate limit"),
-        (keeps, "no caching"),
-        (one_after_the_other, "concurrent calls"),
-        (goes_on_when_cancelled, "cancellation"),
-        (has_no_seed, "parameters"),
-        (sets_what_is_none, "parameters"),
-        (forgets_the_served_settings, "served settings"),
-        (sends_the_same_seed, "parameters"),
-        (asks_another_model, "model id"),
-        (leaves_out_the_system, "messages arrive"),
-        (counts_nothing, "usage"),
-        (counts_nothing, "usage: cached"),
-        (swaps_tokens, "usage"),
-        (ends_everything_well, "cut-off and empty replies"),
-        (takes_empty_for_a_fault, "cut-off and empty replies"),
-        (drops_pictures, "pictures"),
-        (tells_the_key, "no key in errors"),
-        (tells_the_key_where_nobody_listens, "no key in errors"),
-        (tells_the_key_as_a_cause, "no key in errors"),
-        (tells_the_key_by_mistake, "no key in errors"),
-        (prints_the_key, "no key in errors"),
-        (logs_the_key, "no key in errors"),
-        (follows_with_the_key, "redirects"),
-        (sleeps_before, "concurrent calls"),
-        (sleeps_after, "concurrent calls"),
-        (mixes_up, "each call its own reply"),
-        (returns_words, "replies"),
-        (counts_yes_or_no, "replies"),
-        (counts_no_number, "replies"),
-        (lets_half_characters_through, "replies"),
+        (retries, "no retries", "retries by itself: rate limit"),
+        (raises_anything, "fault: server error", "raises RuntimeError (http"),
+        (
+            swallows,
+            "fault: authentication",
+            "status 401 is read as a reply, but it is the fault 'authentication'",
+        ),
+        (
+            calls_everything_a_server_error,
+            "fault: rate limit",
+            "status 429 is reported as 'server', but it is 'rate_limit' (http",
+        ),
+        (
+            calls_everything_a_server_error,
+            "fault: unknown model",
+            "status 404 for the model is reported as 'server', but it is 'unknown_model' (http",
+        ),
+        (
+            calls_everything_a_server_error,
+            "fault: context too long",
+            "is too long is reported as 'server', but it is 'context_too_long' (http",
+        ),
+        (
+            hears_no_wish,
+            "fault: rate limit",
+            "the server's Retry-After of 2 s is reported as None",
+        ),
+        (keeps, "no caching", "3 equal calls reach the server 1 times"),
+        (
+            one_after_the_other,
+            "concurrent calls",
+            "of 32 calls at once 1 are in flight",
+        ),
+        (
+            goes_on_when_cancelled,
+            "cancellation",
+            "a call that is cancelled keeps its connection to the server open",
+        ),
+        (
+            has_no_seed,
+            "parameters",
+            "seed is not sent: send it, or declare Capabilities(seed=False)",
+        ),
+        (sets_what_is_none, "parameters", "temperature is sent although it is None"),
+        (
+            forgets_the_served_settings,
+            "served settings",
+            "top_p of ChatRequest.extra is not sent",
+        ),
+        (sends_the_same_seed, "parameters", "seed is sent as 0, as a constant"),
+        (asks_another_model, "model id", "the model's id 'tiny' is sent neither"),
+        (leaves_out_the_system, "messages arrive", "'be-a-mouse' is not sent"),
+        (
+            counts_nothing,
+            "usage",
+            "100 prompt tokens and 20 reply tokens are read as 0 and 0",
+        ),
+        (counts_nothing, "usage: cached", "96 cached tokens of 100 are read as 0"),
+        (
+            swaps_tokens,
+            "usage",
+            "100 prompt tokens and 20 reply tokens are read as 20 and 100",
+        ),
+        (
+            ends_everything_well,
+            "cut-off and empty replies",
+            "a reply that ends at max_tokens does not have finish 'length'",
+        ),
+        (
+            takes_empty_for_a_fault,
+            "cut-off and empty replies",
+            "an empty reply is behaviour of the model, not the fault",
+        ),
+        (drops_pictures, "pictures", "the picture is not sent as base64"),
+        (
+            tells_the_key,
+            "no key in errors",
+            "the text of the fault contains the key (a refusal that echoes the key)",
+        ),
+        (
+            tells_the_key_where_nobody_listens,
+            "no key in errors",
+            "the text of the fault contains the key (a connection that is refused)",
+        ),
+        (
+            tells_the_key_as_a_cause,
+            "no key in errors",
+            "the cause or context of the fault contains the key",
+        ),
+        (
+            tells_the_key_by_mistake,
+            "no key in errors",
+            "the exception that is raised contains the key",
+        ),
+        (
+            prints_the_key,
+            "no key in errors",
+            "the key is in the text on standard output",
+        ),
+        (
+            logs_the_key,
+            "no key in errors",
+            "the key is in a record of the logger 'wrong' (DEBUG)",
+        ),
+        (
+            follows_with_the_key,
+            "redirects",
+            "a redirect to another address is followed with the key",
+        ),
+        (sleeps_before, "concurrent calls", "the event loop was blocked for"),
+        (sleeps_after, "concurrent calls", "the event loop was blocked for"),
+        (
+            mixes_up,
+            "each call its own reply",
+            "concurrent calls do not get their own replies: call",
+        ),
+        (returns_words, "replies", "returns str, but a ChatReply is expected"),
+        (
+            counts_yes_or_no,
+            "replies",
+            "usage.prompt is True, but a number of tokens is expected",
+        ),
+        (
+            counts_no_number,
+            "replies",
+            "usage.prompt is nan, but a number of tokens is expected",
+        ),
+        (lets_half_characters_through, "replies", "text contains half a character"),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
 def test_a_wrong_backend_is_failed_by_the_name_of_the_rule(
-    complete: Complete, rule: str
+    complete: Complete, rule: str, said: str
 ) -> None:
-    assert broken(spec_of(complete), rule, patience=6.0) == [rule]
+    [found] = told(spec_of(complete), rule, patience=6.0)
+    assert found.rule == rule
+    assert said in found.text
     assert broken(GOOD, rule) == []
 
 
