@@ -4,8 +4,9 @@ through the arena.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.interfaces import Ground
     from cheesebench.plugin_manager import PluginManager
-    from cheesebench.records import CellPlan, TrialRecord
+    from cheesebench.records import CellPlan, Frame, TrialRecord
     from cheesebench.statistics import CellResult
 
 Square = tuple[int, int]
@@ -33,8 +34,8 @@ CURVES: dict[str, Callable[[TrialRecord], float | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """The track of one trial: its squares step by step (the first is the start), and
-    the goals at its end.
+    """The track of one trial: its squares step by step (the first is the start), the
+    goals at its end, and how far the landmarks had gone round (``Pose.turn``).
     """
 
     subject: int
@@ -43,6 +44,122 @@ class Track:
     success: bool | None
     squares: tuple[Square, ...]
     goals: frozenset[Square]
+    turn: int = 0
+
+    @classmethod
+    def of(cls, plan: CellPlan, record: TrialRecord, frames: Sequence[Frame]) -> Track:
+        places = [frame.at for frame in frames if frame.at is not None]
+        goals = (frame.goals for frame in reversed(frames) if frame.goals)
+        return cls(
+            record.subject,
+            record.session,
+            record.trial,
+            # In a probe, nothing can succeed.
+            None if record.session in plan.idle else record.success,
+            tuple((at.x, at.y) for at in places),
+            next(goals, frozenset()),
+            places[0].turn if places else 0,
+        )
+
+
+class Room:
+    """The floor of a cell as it stands in its room: the tracks of a maze that is turned
+    between trials are turned back.
+    """
+
+    def __init__(self, ground: Ground, tracks: Iterable[Track]) -> None:
+        self.ground = ground
+        self._tiles = {
+            (x + ground.left, y + ground.top): tile
+            for y, row in enumerate(ground.scene.tiles)
+            for x, tile in enumerate(row)
+        }
+        self._known: dict[tuple[Square, int], Square] = {}
+        found: dict[int, set[frozenset[Square]]] = {}
+        turns: set[int] = set()
+        for track in tracks:
+            turns.add(track.turn)
+            if track.goals:
+                goals = self._goals(track.goals, -track.turn)
+                found.setdefault(track.subject, set()).add(goals)
+        self.targets = {
+            subject: next(iter(goals))
+            for subject, goals in found.items()
+            if len(goals) == 1
+        }
+        """By subject: the goal that it has in all of its trials, if it has one."""
+        self._aligned = {
+            subject: self._way_to_first(goals, turns)
+            for subject, goals in self.targets.items()
+        }
+
+    def _way_to_first(self, goals: frozenset[Square], turns: Iterable[int]) -> int:
+        first = next(iter(self.targets.values()))
+        ways = (turn for turn in sorted(turns) if self._goals(goals, turn) == first)
+        return next(ways, 0)
+
+    def way(self, track: Track, together: bool) -> int:
+        """Return by how many degrees a track is turned to be in its room or, with
+        ``together``, so that all subjects have the target of the first one.
+        """
+        return (self._aligned.get(track.subject, 0) if together else 0) - track.turn
+
+    def squares(self, track: Track, together: bool = False) -> list[Square]:
+        way = self.way(track, together)
+        return [self._turned(square, way) for square in track.squares]
+
+    def occupancy(self, found: Iterable[Track]) -> Mapping[Square, int]:
+        """Return the number of steps of all subjects that ended on each square."""
+        return Counter(
+            square for track in found for square in self.squares(track, True)[1:]
+        )
+
+    def goals(self, track: Track, together: bool = False) -> frozenset[Square]:
+        """Return the target of a track's subject, also where nothing pays, as in a
+        probe; the goals of the trial if they differ between its trials.
+        """
+        target = self.targets.get(track.subject)
+        if target is None:
+            return self._goals(track.goals, -track.turn)
+        return self._goals(target, self.way(track, together) + track.turn)
+
+    def _goals(self, goals: frozenset[Square], way: int) -> frozenset[Square]:
+        """Return goals, turned. A place of the protocol becomes the place of the same
+        size that is nearest.
+        """
+        zones = self.ground.zones.values()
+        if not way or goals not in zones:
+            return frozenset(self._turned(square, way) for square in goals)
+        x, y = self._exactly(_middle(goals), way)
+        alike = [one for one in zones if len(one) == len(goals)]
+        return min(alike, key=lambda one: math.dist(_middle(one), (x, y)))
+
+    def _turned(self, square: Square, way: int) -> Square:
+        """Return the square of the same kind that is nearest to the turned one."""
+        if not way % 360:
+            return square
+        if (square, way) not in self._known:
+            there = self._exactly(square, way)
+            tile = self._tiles[square]
+            alike = (one for one, other in self._tiles.items() if other == tile)
+            self._known[square, way] = min(alike, key=lambda one: math.dist(one, there))
+        return self._known[square, way]
+
+    def _exactly(self, at: tuple[float, float], way: int) -> tuple[float, float]:
+        if self.ground.centre is None:
+            return at
+        (x, y), (middle, height) = at, self.ground.centre
+        sine, cosine = math.sin(math.radians(way)), math.cos(math.radians(way))
+        across, down = x - middle, y - height
+        return (
+            middle + across * cosine - down * sine,
+            height + across * sine + down * cosine,
+        )
+
+
+def _middle(squares: frozenset[Square]) -> tuple[float, float]:
+    columns, rows = zip(*squares, strict=True)
+    return sum(columns) / len(columns), sum(rows) / len(rows)
 
 
 @dataclass(slots=True)
@@ -133,29 +250,7 @@ def tracks(
         for record, frames in zip(
             played, replay.films(environment, played), strict=True
         ):
-            places = [
-                (frame.at.x, frame.at.y) for frame in frames if frame.at is not None
-            ]
-            goals = next(
-                (frame.goals for frame in reversed(frames) if frame.goals),
-                frozenset[Square](),
-            )
-            own.append(
-                Track(
-                    record.subject,
-                    record.session,
-                    record.trial,
-                    # In a probe, nothing can succeed.
-                    None if record.session in plan.idle else record.success,
-                    tuple(places),
-                    goals,
-                )
-            )
+            own.append(Track.of(plan, record, frames))
         if not any(track.squares for track in own):
             return
         yield own
-
-
-def occupancy(found: Iterable[Track]) -> Mapping[Square, int]:
-    """Return the number of steps that ended on each square."""
-    return Counter(square for track in found for square in track.squares[1:])

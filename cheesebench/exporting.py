@@ -195,7 +195,7 @@ def _steps(
     for record, frames in zip(run, films(environment, run), strict=True):
         for number, frame in enumerate(frames):
             shown = [str(frame.observation)] if source.observations else [None]
-            at = frame.at or (None,) * 4
+            at = (None,) * 4 if frame.at is None else frame.at[:4]
             yield [
                 *_key(record),
                 number,

@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from cheesebench.amounts import number, per_hundred, percent
-from cheesebench.behaviour import Behaviour, Track, behaviour, ground, occupancy, tracks
+from cheesebench.behaviour import Behaviour, Room, Track, behaviour, ground, tracks
 from cheesebench.reports import cells as words
 from cheesebench.reports import drawing
 from cheesebench.reports.matrix import grid
@@ -61,6 +61,20 @@ class Lived:
     behaviour: Behaviour
     ground: Ground | None
     tracks: Sequence[Track]
+
+    @property
+    def panels(self) -> Mapping[str, int]:
+        """Session of each map, by title: the first and the last one in which a trial
+        can succeed, and the last one if it is a probe.
+        """
+        plan, sessions = self.cell.plan, sorted({one.session for one in self.tracks})
+        trained = [one for one in sessions if one not in plan.idle] or sessions
+        shown = {f"session {one}": one for one in (trained[0], trained[-1])}
+        if sessions[-1] not in trained:
+            block = next(t for t in self.tracks if t.session == sessions[-1])
+            name = plan.place_of(block.trial)[0] or "nothing pays"
+            shown[f"session {sessions[-1]}, {name}"] = sessions[-1]
+        return shown
 
     @property
     def title(self) -> str:
@@ -277,41 +291,62 @@ def maps(all_lived: Sequence[Lived], *, single: bool) -> Drawn:
         return None
     names = list(dict.fromkeys(one.cell.plan.protocol for one in walked))
     groups = list(dict.fromkeys(one.number for one in walked))
-    across = 2 * len(groups)
+    wide = max(len(one.panels) for one in walked)
+    across = wide * len(groups)
     figure = drawing.new(MAP * across + 1.6, MAP * len(names) + 0.5)
     grid_of = figure.subplots(len(names), across, squeeze=False)
     for axes in grid_of.flat:
         axes.set_axis_off()
     for one in walked:
         down = names.index(one.cell.plan.protocol)
-        left = 2 * groups.index(one.number)
-        sessions = sorted({track.session for track in one.tracks})
-        for side, session in enumerate((sessions[0], sessions[-1])):
+        left = wide * groups.index(one.number)
+        for side, (title, session) in enumerate(one.panels.items()):
             axes = grid_of[down][left + side]
             _map(axes, one, session, single=single)
-            above = "" if down else f"{_in_lines(one.group.label)}\n"
-            axes.set_title(f"{above}session {session}", fontsize="xx-small", pad=2)
+            above = "" if down or side else f"{_in_lines(one.group.label)}\n"
+            axes.set_title(f"{above}{title}", fontsize="xx-small", pad=2)
     for down, name in enumerate(names):
         _beside(grid_of[down][0], drawing.plain(name.replace("_", " ")))
     drawing.shared_legend(figure)
-    what = "Tracks of the first subject" if single else "Time on each square"
     where = ", ".join(
         f"{one.group.label} on {one.cell.plan.protocol}" for one in walked
     )
-    return (
-        figure,
-        f"{what} in the first and the last session, landmark 1 at the top: {where}.",
-    )
+    return figure, f"{_frame(walked, single=single)}: {where}."
+
+
+def _frame(walked: Sequence[Lived], *, single: bool) -> str:
+    """Return what the maps show, in which sessions, and how they are turned."""
+    said = "Tracks of the first subject" if single else "Time on each square"
+    said += " in the first and the last session in which a trial can succeed"
+    if any(set(one.panels.values()) & set(one.cell.plan.idle) for one in walked):
+        said += ", and in a probe at the end"
+    turned = [
+        one.cell.plan.protocol
+        for one in walked
+        if one.ground is not None and one.ground.centre is not None
+    ]
+    if turned:
+        said += f". {', '.join(dict.fromkeys(turned))}: turned back, so that the landmarks are where they are in the room"
+        said += (
+            ""
+            if single
+            else ", and turned so that all subjects have the first one's goal"
+        )
+    return said
 
 
 def _map(axes: Axes, one: Lived, session: int, *, single: bool) -> None:
     assert one.ground is not None
+    room = Room(one.ground, one.tracks)
     own = [track for track in one.tracks if track.session == session]
     if single:
         own = [track for track in own if track.subject == own[0].subject]
-    _floor(axes, one.ground, {} if single else occupancy(own))
+    _floor(axes, one.ground, {} if single else room.occupancy(own))
     for track in own if single else ():
-        _walk(axes, track)
+        _walk(axes, track, room.squares(track))
+    goals = {room.goals(track, not single) for track in own}
+    if single or len(goals) == 1:
+        _goals(axes, frozenset(chain.from_iterable(goals)))
 
 
 def _in_lines(name: str) -> str:
@@ -409,24 +444,31 @@ def _outline(
                 )
 
 
-def _walk(axes: Axes, track: Track) -> None:
-    """Draw a track, with gaps where the subject was moved."""
+def _walk(axes: Axes, track: Track, squares: Sequence[tuple[int, int]]) -> None:
+    """Draw a track, with gaps where the subject was moved. ``squares`` are those of the
+    track in its room.
+    """
     shade, label = ENDS[track.success]
-    parts = [[track.squares[0]]]
-    for before, after in pairwise(track.squares):
+    parts = [[squares[0]]]
+    for (before, after), square in zip(
+        pairwise(track.squares), squares[1:], strict=True
+    ):
         if max(abs(before[0] - after[0]), abs(before[1] - after[1])) > 1:
             parts.append([])
-        parts[-1].append(after)
+        parts[-1].append(square)
     for part in parts:
         axes.plot(
             *zip(*part, strict=True), color=shade, linewidth=0.9, alpha=0.8, label=label
         )
     axes.plot(
-        *track.squares[0], "o", color="black", markersize=2, linestyle="", label="start"
+        *squares[0], "o", color="black", markersize=2, linestyle="", label="start"
     )
-    for goal in track.goals:
+
+
+def _goals(axes: Axes, squares: Iterable[tuple[int, int]]) -> None:
+    for square in sorted(squares):
         axes.plot(
-            *goal,
+            *square,
             "s",
             markerfacecolor="none",
             markeredgecolor=drawing.RODENT,

@@ -12,13 +12,13 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, groupby
+from itertools import accumulate, chain, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PIL import Image
 
 from cheesebench.amounts import dollars, duration
-from cheesebench.behaviour import ground
+from cheesebench.behaviour import Room, Track, ground
 from cheesebench.chat import Picture
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.replay import recorded_protocol
@@ -28,6 +28,7 @@ from cheesebench.statistics.sample import enter_estimand
 
 if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
+    from cheesebench.interfaces import Ground
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CallRecord, CellPlan, ReplayedCall, TrialRecord
 
@@ -308,30 +309,54 @@ def _replayed(
     if not wanted:
         return
     known: dict[str, Any] = {}
-    shelf.ground = _ground(log, plugins, plan)
+    floor = ground(log, plugins, plan)
+    shelf.ground = None if floor is None else _ground(floor)
     family = plugins.family(recorded_protocol(log, plan, plugins))
     judged = {subject: _judged(log, plan, subject) for subject in wanted}
+    replayed: list[tuple[Track, dict[str, Any]]] = []
     for trial in family.watch(log, plugins, plan, wanted):
         shelf.note = shelf.note or trial.note
         calls = [call_of(one) for one in trial.calls]
         enters = trial.record.trial in judged[trial.record.subject]
         success = _success(plan, trial.record.session, trial.record.success)
-        yield (
+        shown = (
             _trial(log, trial.record, trial.frames, known, enters)
             | {"success": success}
             | ({"calls": calls} if calls else {})
         )
+        replayed.append((Track.of(plan, trial.record, trial.frames), shown))
+    if floor is not None:
+        _add_rooms(floor, replayed)
+    for _, shown in replayed:
+        yield shown
 
 
-def _ground(
-    log: RunLog, plugins: PluginManager, plan: CellPlan
-) -> dict[str, Any] | None:
+def _add_rooms(floor: Ground, replayed: Sequence[tuple[Track, dict[str, Any]]]) -> None:
+    """Add to each trial where it was in the room, for the maps of behaviour: alone,
+    and with all subjects turned to one goal.
+    """
+    room = Room(floor, [track for track, _ in replayed])
+    for track, shown in replayed:
+        shown["room"], shown["together"] = (
+            {
+                "goals": sorted(room.goals(track, together)),
+                "turn": room.way(track, together),
+                # Otherwise the squares are those of the trial.
+                **(
+                    {"at": list(chain.from_iterable(room.squares(track, together)))}
+                    if room.way(track, together)
+                    else {}
+                ),
+            }
+            for together in (False, True)
+        )
+
+
+def _ground(found: Ground) -> dict[str, Any]:
     """Return the arena for the page: one letter for each square, and its landmarks."""
-    found = ground(log, plugins, plan)
-    if found is None:
-        return None
     tiles = found.scene.tiles
     return {
+        "centre": found.centre,
         "left": found.left,
         "top": found.top,
         "rows": ["".join(tile.kind[0] for tile in row) for row in tiles],

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import cheesebench
-from cheesebench.behaviour import CURVES, behaviour, ground, occupancy, tracks
+from cheesebench.behaviour import CURVES, Room, Track, behaviour, ground, tracks
+from cheesebench.commands.common import load_protocol
 from cheesebench.experiment.log import RunLog
+from cheesebench.interfaces import RUNNING, STAY, Located
 from cheesebench.plugin_manager import installed_plugins
 
 ARROWS = "↑↗→↘↓↙←↖"
@@ -80,9 +82,15 @@ def test_tracks_and_occupancy_are_those_of_the_exported_steps(
                 assert list(track.squares) == list(zip(rows.x, rows.y, strict=True))
         walked = steps.query("step > 0")
         spent = Counter(zip(walked.x, walked.y, strict=True))
-        assert occupancy(track for own in found for track in own) == spent
         floor = ground(log, plugins, plan)
         assert floor is not None
+        everyone = [track for own in found for track in own]
+        room = Room(floor, everyone)
+        # In the room a subject has one platform, also in the probe, which pays nothing.
+        assert room.targets.keys() == {track.subject for track in everyone}
+        assert {len(room.goals(track)) for track in everyone} == {1}
+        assert len({room.goals(track, together=True) for track in everyone}) == 1
+        assert sum(room.occupancy(everyone).values()) == sum(spent.values())
         kinds = {
             floor.scene.tiles[y - floor.top][x - floor.left].kind for x, y in spent
         }
@@ -174,3 +182,48 @@ def test_many_conditions_are_one_heat_map(tmp_path: Path) -> None:
         assert float(row[2]) == pytest.approx(rate, abs=0.051)
         assert re.search(rf"^{name} +. {row[2]} %$", text, re.MULTILINE)
         assert f"{name}: cogeval_n7line {row[2]}" in alt
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("morris_water_maze", 45),
+        ("barnes_maze", 20),
+        ("star_maze", 72),
+        ("operant_chamber", 180),
+    ],
+)
+def test_a_turned_maze_has_one_goal_in_its_room(name: str, step: int) -> None:
+    plugins = installed_plugins()
+    paradigm = plugins.compile(load_protocol(name))
+    floor = paradigm.ground()
+    assert floor is not None
+    marks = [t.glyph for row in floor.scene.tiles for t in row if t.kind == "landmark"]
+    assert {"1", "2"} <= set(marks)
+    found = []
+    for subject in range(4):
+        life = paradigm.environment(plugins.view("ascii_2d"), 1, subject)
+        trial = 0
+        while life.begin_trial() is not None:
+            assert isinstance(life, Located)
+            at, goals, status = life.location, life.goals, RUNNING
+            while status == RUNNING:
+                status = life.step(STAY)[2]
+                goals = goals or life.goals
+            assert at is not None
+            assert at.turn % step == 0
+            place = (at.x, at.y)
+            found.append(Track(subject, 1, trial, None, (place,), goals, at.turn))
+            trial += 1
+    room = Room(floor, found)
+    assert len({track.turn for track in found}) > 1
+    assert {subject: len(goals) for subject, goals in room.targets.items()} == (
+        dict.fromkeys(range(4), len(room.targets[0]))
+    )
+    assert len({room.goals(track, together=True) for track in found}) == 1
+
+
+def test_a_maze_that_stays_is_not_turned() -> None:
+    floor = installed_plugins().compile(load_protocol("radial_arm_maze")).ground()
+    assert floor is not None
+    assert floor.centre is None

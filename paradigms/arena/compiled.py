@@ -66,15 +66,16 @@ class CompiledArena(Paradigm):
 
     def ground(self) -> Ground:
         gallery = self.program.gallery(Words())
-        arena = gallery.geometry.arena
+        arena, turning = gallery.geometry.arena, self.program.turning
         return Ground(
-            gallery.scene(arena.doors, (), ()),
+            gallery.scene(arena.doors, self.program.shown_at_rest, ()),
             gallery.canvas.left,
             gallery.canvas.top,
             {
                 name: frozenset(arena.cells[one] for one in cells)
                 for name, cells in arena.zones.items()
             },
+            None if turning is None else turning.centre,
         )
 
     def lesioned(self, view: View, lesion: Lesion) -> View:

@@ -561,7 +561,14 @@ class ArenaSubject:
 
     @property
     def location(self) -> Pose:
-        return Pose(self.x, self.y, self.heading, self.state)
+        return Pose(self.x, self.y, self.heading, self.state, self._turn)
+
+    @property
+    def _turn(self) -> int:
+        turning = self._program.turning
+        if turning is None:
+            return 0
+        return turning.degrees.get(self.values[turning.variable], 0)
 
     @property
     def goals(self) -> frozenset[tuple[int, int]]:

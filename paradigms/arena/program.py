@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from cheesebench.errors import ProtocolError
 from cheesebench.interfaces import ACTIONS, HEADINGS, View
 from cheesebench.paradigms.arena.scenes import LANDMARK, Gallery, LookKey
 from cheesebench.paradigms.arena.tables import BLOCKED, Event, Geometry
+from cheesebench.paradigms.arena.turning import Turning
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol import specification as spec
 
@@ -440,7 +442,22 @@ class Program:
         #: The counts of earlier trials that expressions read, and the part of a life's
         #: past that they need.
         self.recents = _recents(self.all_expressions())
+        #: How landmarks go round between trials, or None if they stay.
+        self.turning = Turning.of(specification)
         self._galleries: dict[str, tuple[View, Gallery]] = {}
+
+    @property
+    def shown_at_rest(self) -> tuple[tuple[str, str], ...]:
+        """The glyphs of landmarks that go round, where they are in the first row of
+        their draw; nothing for other mazes.
+        """
+        held = {} if self.turning is None else self.turning.held
+        memory = SimpleNamespace(values=held)
+        for state in self.states.values():
+            if state.shows and held.keys() >= set(state.shows):
+                look: LookKey = state.read_look(memory)
+                return look[2]
+        return ()
 
     def gallery(self, view: View) -> Gallery:
         known = self._galleries.get(view.name)

@@ -35,12 +35,13 @@
     const goal = element("input");
     goal.type = "checkbox";
     goal.autocomplete = "off";
+    goal.checked = true;
     const check = element("label", undefined, "check");
     check.append(goal, " goals");
     const bar = element("div", undefined, "pick");
     bar.append(label, check);
     const grid = element("div", undefined, "floors");
-    place.append(bar, grid, element("p", maps.caption(entry.ground) + ", however the picture was turned for the model. ● start, ▲ end; green: passed, red: failed." + (entry.whole ? "" : " Failed trials come first on this page, so not all trials are in these maps."), "aside"));
+    place.append(bar, grid, element("p", maps.caption(entry.ground) + ", whichever way the picture was turned for the model." + (entry.ground.centre ? " Trials are turned back, so that the landmarks are where they are in the room; all subjects together are turned to the first one's goal." : "") + " ● start, ▲ end; green: passed, red: failed." + (entry.whole ? "" : " Failed trials come first on this page, so not all trials are in these maps."), "aside"));
 
     function show() {
       const only = pick.value;
@@ -48,23 +49,26 @@
       grid.replaceChildren(...sessions.map((session) => {
         const own = played.filter((one) => one.session === session && (only === "" || String(one.subject) === only));
         const spent = heat(own);
-        const said = "session " + session + ", " + own.length + (own.length === 1 ? " trial" : " trials");
+        const where = only === "" ? "together" : "room";
+        const name = "session " + session + (own.length && own.every((one) => one.success === null) ? ", " + (own[0].block || "nothing pays") : "");
+        const said = name + ", " + own.length + (own.length === 1 ? " trial" : " trials");
         const shades = only === "" ? new Map([...spent].map(([square, share]) => [square, Math.sqrt(share / scale)])) : null;
         const svg = maps.floor(entry.ground, place.dataset.name + ", " + said, shades);
         if (only !== "") for (const one of own) {
           const last = one.at.length / 3 - 1;
           const kind = one.success === null ? "" : one.success ? " passed" : " failed";
-          maps.path(svg, one.at, last, "track" + kind);
-          maps.dot(svg, one.at, 0, "start");
-          maps.subject(svg, one.at, last);
+          const at = turned(one);
+          maps.path(svg, at, last, "track" + kind, one.at);
+          maps.dot(svg, at, 0, "start");
+          maps.subject(svg, at, last);
         }
         if (goal.checked) {
           const squares = new Map();
-          for (const one of own) for (const [, found] of one.goals) for (const square of found) squares.set(String(square), square);
+          for (const one of own) for (const square of one[where].goals) squares.set(String(square), square);
           maps.goals(svg, squares.values());
         }
         const figure = element("figure");
-        figure.append(svg, element("figcaption", "session " + session));
+        figure.append(svg, element("figcaption", name));
         return figure;
       }));
     }
@@ -77,13 +81,23 @@
   function heat(own) {
     const spent = new Map();
     let all = 0;
-    for (const one of own) for (let n = 3; n < one.at.length; n += 3) {
-      const square = one.at[n] + "," + one.at[n + 1];
-      spent.set(square, (spent.get(square) || 0) + 1);
-      all += 1;
+    for (const one of own) {
+      const at = one.together.at, by = at ? 2 : 3, squares = at || one.at;
+      for (let n = by; n < squares.length; n += by) {
+        const square = squares[n] + "," + squares[n + 1];
+        spent.set(square, (spent.get(square) || 0) + 1);
+        all += 1;
+      }
     }
     for (const [square, steps] of spent) spent.set(square, steps / all);
     return spent;
+  }
+
+  // Return column, row and heading of every step of a trial in its room.
+  function turned(one) {
+    const at = one.room.at;
+    if (!at) return one.at;
+    return one.at.map((value, n) => (n % 3 === 2 ? value + one.room.turn : at[2 * Math.floor(n / 3) + (n % 3)]));
   }
 
   // -- one paradigm at a time

@@ -29,7 +29,8 @@ const maps = (function () {
   }
 
   // One square is one unit; the middle of column x, row y is at (x + .5, y + .5). Heat: "x,y" -> 0 to 1.
-  function floor(ground, label, heat) {
+  // `turn`: by how many degrees the landmarks have gone round.
+  function floor(ground, label, heat, turn = 0) {
     const wide = ground.rows[0].length, high = ground.rows.length;
     const svg = document.createElementNS(SVG, "svg");
     svg.setAttribute("viewBox", [ground.left, ground.top, wide, high].join(" "));
@@ -44,19 +45,27 @@ const maps = (function () {
       if (share) { add(svg, "rect", { x: x, y: y, width: 1.02, height: 1.02, "fill-opacity": share }, "heat"); square.remove(); }
     }));
     for (const [x, y] of ground.holes) add(svg, "circle", { cx: x + 0.5, cy: y + 0.5, r: 0.34 }, "hole");
-    for (const [x, y, glyph] of ground.marks) {
+    for (const [column, row, glyph] of ground.marks) {
+      const [x, y] = ground.centre ? gone(ground.centre, column, row, turn) : [column, row];
       add(svg, "rect", { x: x, y: y, width: 1, height: 1 }, "mark");
       add(svg, "text", { x: x + 0.5, y: y + 0.82 }).textContent = glyph;
     }
     return svg;
   }
 
-  function path(svg, at, steps, className) {
+  function gone([middle, height], x, y, turn) {
+    const way = (turn * Math.PI) / 180, across = x - middle, down = y - height;
+    return [middle + across * Math.cos(way) - down * Math.sin(way), height + across * Math.sin(way) + down * Math.cos(way)];
+  }
+
+  // Squares that were turned may be further apart than the ones that were walked, `from`.
+  function path(svg, at, steps, className, from = at) {
     let points = "";
     for (let n = 0; n <= steps; n++) {
-      const [x, y] = at.slice(3 * n), [px, py] = at.slice(Math.max(0, 3 * n - 3));
+      const [x, y] = at.slice(3 * n);
+      const [nx, ny] = from.slice(3 * n), [px, py] = from.slice(Math.max(0, 3 * n - 3));
       // If the subject was moved to another place, no line is drawn.
-      const walked = n && Math.abs(x - px) < 2 && Math.abs(y - py) < 2;
+      const walked = n && Math.abs(nx - px) < 2 && Math.abs(ny - py) < 2;
       points += (walked ? "L" : "M") + (x + 0.5) + " " + (y + 0.5);
     }
     add(svg, "path", { d: points }, className);
@@ -83,7 +92,7 @@ const maps = (function () {
   }
 
   // Return the caption for the drawing of an arena.
-  const caption = (ground) => "From above" + (ground.marks.length ? ", landmark " + ground.marks[0][2] + " at the top" : "");
+  const caption = (ground) => "From above" + (ground.marks.length ? ", with its landmarks" : "");
 
   return { caption, floor, path, dot, subject, goals, goalsAt };
 })();

@@ -197,8 +197,8 @@
     $("above").hidden = !ground || !trial.at;
     if ($("above").hidden) return;
     const [x, y] = trial.at.slice(3 * step);
-    $("above-caption").textContent = maps.caption(ground);
-    const map = maps.floor(ground, "The arena from above at step " + step + ": column " + x + ", row " + y);
+    $("above-caption").textContent = maps.caption(ground) + (ground.centre ? " as they stand in this trial" : "");
+    const map = maps.floor(ground, "The arena from above at step " + step + ": column " + x + ", row " + y, null, -trial.room.turn);
     if ($("show-goal").checked) maps.goals(map, maps.goalsAt(trial, step));
     maps.path(map, trial.at, step, "track");
     maps.dot(map, trial.at, 0, "start");
