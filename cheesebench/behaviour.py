@@ -93,6 +93,11 @@ class Room:
             for subject, goals in self.targets.items()
         }
 
+    @staticmethod
+    def floor(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Ground | None:
+        """Return the arena of a cell from above, or None if there is none."""
+        return plugins.compile(replay.recorded_protocol(log, plan, plugins)).ground()
+
     def _way_to_first(self, goals: frozenset[Square], turns: Iterable[int]) -> int:
         first = next(iter(self.targets.values()))
         ways = (turn for turn in sorted(turns) if self._goals(goals, turn) == first)
@@ -219,11 +224,6 @@ def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Be
                 sum(values) / len(values)
             )
     return found
-
-
-def ground(log: RunLog, plugins: PluginManager, plan: CellPlan) -> Ground | None:
-    """Return the arena of a cell from above, or None if there is none."""
-    return plugins.compile(replay.recorded_protocol(log, plan, plugins)).ground()
 
 
 def tracks(

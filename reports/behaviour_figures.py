@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from cheesebench.amounts import number, per_hundred, percent
-from cheesebench.behaviour import Behaviour, Room, Track, behaviour, ground, tracks
+from cheesebench.behaviour import Behaviour, Room, Track, behaviour, tracks
 from cheesebench.reports import cells as words
 from cheesebench.reports import drawing
 from cheesebench.reports.matrix import grid
@@ -100,7 +100,7 @@ def lived(
                 for life in tracks(log, plugins, cell.plan, MOST_STEPS)
                 for track in life
             ]
-            floor = ground(log, plugins, cell.plan) if own else None
+            floor = Room.floor(log, plugins, cell.plan) if own else None
             did = behaviour(cell, log.trials_by_subject(cell.plan))
             found.append(Lived(place, group, cell, did, floor, own))
     return found
@@ -339,14 +339,16 @@ def _map(axes: Axes, one: Lived, session: int, *, single: bool) -> None:
     assert one.ground is not None
     room = Room(one.ground, one.tracks)
     own = [track for track in one.tracks if track.session == session]
-    if single:
-        own = [track for track in own if track.subject == own[0].subject]
-    _floor(axes, one.ground, {} if single else room.occupancy(own))
-    for track in own if single else ():
+    if not single:
+        _floor(axes, one.ground, room.occupancy(own))
+        goals = {room.goals(track, together=True) for track in own}
+        _goals(axes, goals if len(goals) == 1 else ())
+        return
+    own = [track for track in own if track.subject == own[0].subject]
+    _floor(axes, one.ground, {})
+    for track in own:
         _walk(axes, track, room.squares(track))
-    goals = {room.goals(track, not single) for track in own}
-    if single or len(goals) == 1:
-        _goals(axes, frozenset(chain.from_iterable(goals)))
+    _goals(axes, map(room.goals, own))
 
 
 def _in_lines(name: str) -> str:
@@ -465,8 +467,8 @@ def _walk(axes: Axes, track: Track, squares: Sequence[tuple[int, int]]) -> None:
     )
 
 
-def _goals(axes: Axes, squares: Iterable[tuple[int, int]]) -> None:
-    for square in sorted(squares):
+def _goals(axes: Axes, goals: Iterable[frozenset[tuple[int, int]]]) -> None:
+    for square in sorted(set(chain.from_iterable(goals))):
         axes.plot(
             *square,
             "s",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PIL import Image
 
 from cheesebench.amounts import dollars, duration
-from cheesebench.behaviour import Room, Track, ground
+from cheesebench.behaviour import Room, Track
 from cheesebench.chat import Picture
 from cheesebench.errors import CheeseBenchError
 from cheesebench.experiment.replay import recorded_protocol
@@ -309,14 +309,14 @@ def _replayed(
     if not wanted:
         return
     known: dict[str, Any] = {}
-    floor = ground(log, plugins, plan)
+    floor = Room.floor(log, plugins, plan)
     shelf.ground = None if floor is None else _ground(floor)
     family = plugins.family(recorded_protocol(log, plan, plugins))
     judged = {subject: _judged(log, plan, subject) for subject in wanted}
     replayed: list[tuple[Track, dict[str, Any]]] = []
     for trial in family.watch(log, plugins, plan, wanted):
         shelf.note = shelf.note or trial.note
-        calls = [call_of(one) for one in trial.calls]
+        calls = [*map(call_of, trial.calls)]
         enters = trial.record.trial in judged[trial.record.subject]
         success = _success(plan, trial.record.session, trial.record.success)
         shown = (
@@ -325,16 +325,18 @@ def _replayed(
             | ({"calls": calls} if calls else {})
         )
         replayed.append((Track.of(plan, trial.record, trial.frames), shown))
-    if floor is not None:
-        _add_rooms(floor, replayed)
-    for _, shown in replayed:
-        yield shown
+    _add_rooms(floor, replayed)
+    yield from (shown for _, shown in replayed)
 
 
-def _add_rooms(floor: Ground, replayed: Sequence[tuple[Track, dict[str, Any]]]) -> None:
+def _add_rooms(
+    floor: Ground | None, replayed: Sequence[tuple[Track, dict[str, Any]]]
+) -> None:
     """Add to each trial where it was in the room, for the maps of behaviour: alone,
     and with all subjects turned to one goal.
     """
+    if floor is None:
+        return
     room = Room(floor, [track for track, _ in replayed])
     for track, shown in replayed:
         shown["room"], shown["together"] = (

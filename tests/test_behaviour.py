@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cheesebench
-from cheesebench.behaviour import CURVES, Room, Track, behaviour, ground, tracks
+from cheesebench.behaviour import CURVES, Room, Track, behaviour, tracks
 from cheesebench.commands.common import load_protocol
 from cheesebench.experiment.log import RunLog
 from cheesebench.interfaces import RUNNING, STAY, Located
@@ -82,7 +82,7 @@ def test_tracks_and_occupancy_are_those_of_the_exported_steps(
                 assert list(track.squares) == list(zip(rows.x, rows.y, strict=True))
         walked = steps.query("step > 0")
         spent = Counter(zip(walked.x, walked.y, strict=True))
-        floor = ground(log, plugins, plan)
+        floor = Room.floor(log, plugins, plan)
         assert floor is not None
         everyone = [track for own in found for track in own]
         room = Room(floor, everyone)
@@ -147,7 +147,7 @@ def test_a_dialogue_has_no_floor(tmp_path: Path) -> None:
     )
     with RunLog.open_read_only(run.directory / "run.sqlite") as log:
         for plan in log.plans():
-            assert ground(log, installed_plugins(), plan) is None
+            assert Room.floor(log, installed_plugins(), plan) is None
             assert not list(tracks(log, installed_plugins(), plan, 10**6))
 
 

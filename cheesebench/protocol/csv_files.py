@@ -260,8 +260,9 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
     if not columns:
         return reference  # The missing measure is reported elsewhere.
     only = reference.child("only")
-    chosen = {} if only is None else only.plain()
-    chosen = chosen if isinstance(chosen, Mapping) else {}
+    chosen = (
+        only if only and isinstance(only.value, Mapping) else Node({}, animals.position)
+    )
     place = animals.position
 
     def read(file: _File) -> Node:
@@ -306,16 +307,15 @@ def _passed(trials: Iterable[_Placed], most: float) -> list[_Placed]:
     ]
 
 
-def _animals(
-    file: _File, columns: tuple[str, ...], only: Mapping[str, object]
-) -> list[_Placed]:
+def _animals(file: _File, columns: tuple[str, ...], only: Node) -> list[_Placed]:
     """Return the rows of a file of animals with their positions. Only rows with the
     values in ``only`` (by column) count.
     """
     (_, header), rows = file.rows()
-    where = _where(header, (*columns, *only))[: len(columns)]
-    groups = _Groups(header, only)
+    where = _where(header, columns)
+    groups = _Groups(file, header, only)
     found: dict[object, _Placed] = {}
+    odd = _OddRows(file)
     for line, cells in rows:
         if not groups.counts(cells):
             continue
@@ -323,16 +323,35 @@ def _animals(
         row = row_of(given, columns)
         key = row and (row[:2] if columns in SAID else line)
         if row is None:
-            wrong = f"'{','.join(cells)[:100]}' is not a valid row{why_not(given, columns)}."
-            file.error(wrong, _remedy_of_row(given, columns), line)
+            why = why_not(given, columns)
+            wrong = f"'{','.join(cells)[:100]}' is not a valid row{why}"
+            odd.add(why.partition(" (")[2], line, wrong, _remedy_of_row(given, columns))
         elif key in found:
-            twice = f"Session {row[1]} of '{row[0]}' appears twice."
-            file.error(twice, file.kind.keep, line)
+            twice = f"Session {row[1]} of '{row[0]}' appears twice"
+            odd.add("twice", line, twice, file.kind.keep)
         else:
             found[key] = row, Position(file.path, line, 1)
+    odd.report()
     if file.sound:
-        groups.report(file)
+        groups.report()
     return list(found.values())
+
+
+class _OddRows:
+    """Collects rows that are wrong, so that one mistake in all rows is one finding."""
+
+    def __init__(self, file: _File) -> None:
+        self._file = file
+        self._found: dict[str, list[tuple[int, str, str]]] = {}
+
+    def add(self, kind: str, line: int, sentence: str, remedy: str) -> None:
+        self._found.setdefault(kind, []).append((line, sentence, remedy))
+
+    def report(self) -> None:
+        """Report the first row of each kind, with the number of the others."""
+        for (line, sentence, remedy), *others in self._found.values():
+            more = f", and {len(others)} more are like it" if others else ""
+            self._file.error(f"{sentence}{more}.", remedy, line)
 
 
 #: Names of columns that distinguish animals which should not be pooled.
@@ -346,43 +365,98 @@ def _remedy_of_row(given: Sequence[str], columns: tuple[str, ...]) -> str:
 
 
 class _Groups:
-    """Decides which rows of a table count, and collects the groups of animals in it."""
+    """Decides which rows of a table count, and collects the groups of animals in it.
+    ``only`` is the node of the values that rows must have, by column.
+    """
 
-    def __init__(self, header: Sequence[str], only: Mapping[str, object]) -> None:
-        self._only = {
-            header.index(name): str(value)
-            for name, value in only.items()
-            if name in header
-        }
+    def __init__(self, file: _File, header: Sequence[str], only: Node) -> None:
+        self._file, self._header, self._node = file, header, only
+        self._only = {str(key): str(value) for key, value in only.plain().items()}
         self._found: dict[str, dict[str, None]] = {
-            name: {} for name in header if name.lower() in _GROUPS and name not in only
+            name: {}
+            for name in header
+            if name.lower() in _GROUPS and name not in self._only
         }
-        self._header = header
+        #: By column of ``only``: the values of the table, in order.
+        self._values: dict[str, dict[str, None]] = {}
+        for name in self._only:
+            if name in header:
+                self._values[name] = {}
+            else:
+                known = did_you_mean(name, header).strip()
+                self._wrong(
+                    only.key_position(name),
+                    f"'{Path(file.path).name}' has no column '{name[:40]}'.",
+                    known or f"Its columns are {listed(header)}.",
+                )
         self._taken = 0
+
+    def _wrong(self, place: Position, sentence: str, remedy: str) -> None:
+        self._file.sound = False
+        self._file.diagnostics.error(UNREADABLE, place, sentence[:200], remedy)
 
     def counts(self, cells: Sequence[str]) -> bool:
         """Return whether a row counts."""
-        if any(cells[n] != value for n, value in self._only.items()):
+        given = {name: cells[self._header.index(name)] for name in self._values}
+        for name, cell in given.items():
+            self._values[name][cell] = None
+        if any(cell != self._only[name] for name, cell in given.items()):
             return False
         self._taken += 1
         for name, found in self._found.items():
             found[cells[self._header.index(name)]] = None
         return True
 
-    def report(self, file: _File) -> None:
-        """Report a file in which no row counts (225), or in which rows of several
-        groups count (332).
+    def report(self) -> None:
+        """Report a file in which no row counts (225), and warn (332) of rows that are
+        left out for their spelling, or of several groups that count.
         """
         if self._only and not self._taken:
-            named = (f"{self._header[n]}: {value}" for n, value in self._only.items())
-            said = f"No row has {', '.join(named)[:100]}."
-            file.error(said, "Write a value that the table has.", 1)
+            self._report_nothing()
+        for name, values in self._values.items():
+            self._report_spellings(name, self._only[name], values)
         for name, found in self._found.items():
             if len(found) > 1:
                 groups = ", ".join(list(found)[:5])
                 said = f"Animals of several groups are pooled ({name}: {groups[:100]})."
-                remedy = f"Name the one that is meant: only: {{{name}: {next(iter(found))[:40]}}}."
-                file.diagnostics.warning(332, Position(file.path, 1, 1), said, remedy)
+                one = next(iter(found))[:40]
+                self._warn(
+                    said, f"Name the one that is meant: only: {{{name}: {one}}}."
+                )
+
+    def _report_spellings(self, name: str, meant: str, values: Iterable[str]) -> None:
+        spelt = [one for one in values if one != meant and _alike(one, meant)]
+        if spelt and meant in values:
+            said = f"'{spelt[0][:40]}' and '{meant[:40]}' are two groups ({name}), and only '{meant[:40]}' counts."
+            self._warn(said, "Spell a group in one way.")
+
+    def _report_nothing(self) -> None:
+        table = Path(self._file.path).name
+        for name, values in self._values.items():
+            if (meant := self._only[name]) not in values:
+                known = did_you_mean(meant, values).strip()
+                some = ", ".join(list(values)[:5])[:100]
+                self._wrong(
+                    self._node.find((name,)).position,
+                    f"In '{table}', no row has {name}: {meant[:40]}.",
+                    known or f"It has {some}.",
+                )
+                return
+        named = ", ".join(f"{name}: {value}" for name, value in self._only.items())
+        self._wrong(
+            self._node.position,
+            f"In '{table}', no row has {named[:100]} together.",
+            "Choose values that a row has.",
+        )
+
+    def _warn(self, sentence: str, remedy: str) -> None:
+        place = Position(self._file.path, 1, 1)
+        self._file.diagnostics.warning(332, place, sentence, remedy)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Return whether two names differ only in case or blanks."""
+    return "".join(one.split()).casefold() == "".join(other.split()).casefold()
 
 
 #: Names of columns with shares of trials.

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from cheesebench.amounts import rounded
 from cheesebench.diagnostics import Diagnostics, Position
 from cheesebench.protocol import documents as doc
+from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.csv_files import columns_of, row_of
-from cheesebench.protocol.expressions import Classes
 from cheesebench.protocol.specification import Dose, ReferenceSpec, Specification
 from cheesebench.redaction import quoted
 from cheesebench.source import Node
@@ -34,9 +34,9 @@ def resolve_references(
     """
     primary = judged_reference(spec.document.reference)
     resolved = [
-        _Resolver(one, root.find(("reference", number)), spec, diagnostics).resolve(
-            primary=number == primary
-        )
+        _Resolver(
+            one, root.find(("reference", number)), spec, diagnostics, root
+        ).resolve(primary=number == primary)
         for number, one in enumerate(spec.document.reference)
     ]
     _one_verdict(spec.document.reference, root, diagnostics)
@@ -97,7 +97,9 @@ class _Resolver:
         node: Node,
         spec: Specification,
         diagnostics: Diagnostics,
+        root: Node,
     ) -> None:
+        self.root = root
         self.written, self.node, self.spec, self.diagnostics = (
             written,
             node,
@@ -131,6 +133,7 @@ class _Resolver:
         sd = self._sd(computed, n)
         self._check_judged(value, sd, n)
         found = self._reference(value, sd, n, given, over)
+        self._check_unit(value, given)
         if primary:
             self._check_sessions(value, computed.value, over)
             self._check_curve(given)
@@ -167,6 +170,26 @@ class _Resolver:
             range=written.range,
             dose=self._dose(given.rows, over or tuple(self.judged)),
         )
+
+    def _check_unit(self, value: float, given: _Given) -> None:
+        """Warn (335) of percent on one side and shares on the other."""
+        tree = self.spec.measures.get(self.written.measure)
+        if tree is None:
+            return
+        most = max([value, *given.curve, *(row[3] / row[2] for row in given.rows)])
+        high = self.written.range[1] if self.written.range else None
+        animals = f"and the animals have {rounded(value, 3)}"
+        if _is_share(tree) and (20 < most <= 100 if high is None else high == 100):
+            sentence = (
+                f"'{self.written.measure}' is a share here, from 0 to 1, {animals}."
+            )
+            remedy = "If that is in percent, divide value, margin and range by 100; or multiply the measure by 100."
+        elif most <= 1 and (high == 100 or _is_percent(tree)):
+            sentence = f"'{self.written.measure}' seems to be in percent, {animals}."
+            remedy = "Write values, margin, range and measure in one unit: shares, or percent."
+        else:
+            return
+        self.diagnostics.warning(335, self._place("animals"), sentence, remedy)
 
     def _check_precision(self, found: ReferenceSpec, *, is_counted: bool) -> None:
         """Warn (333) of animals that do not show how animals differ, and (334) of a
@@ -407,7 +430,7 @@ class _Resolver:
         if better is None or margin is None:
             self._report_half_verdict("better" if better is None else "margin", alone)
             return
-        if isinstance(self.spec.measures.get(name), Classes):
+        if isinstance(self.spec.measures.get(name), ex.Classes):
             self._error(
                 f"'{name}' has names for values, and no mean.",
                 "Choose a measure that is a number.",
@@ -434,6 +457,11 @@ class _Resolver:
             "better": "Add 'better: higher', 'lower' or 'alike'",
             "margin": "Add 'margin', in the unit of the measure",
         }[missing]
+        if missing == "margin" and self.root.child("margin"):
+            line = self.root.key_position("margin").line
+            remedy = (
+                f"Move 'margin' from line {line} to here: there it is the pass rate's"
+            )
         self._error(
             f"A verdict about '{self.written.measure}' needs 'better' and 'margin', and there is no '{missing}'.",
             f"{remedy}; or remove '{given}', so that the number is only reported.",
@@ -631,12 +659,10 @@ class _Resolver:
         if self.spec.sessions_vary:
             return
         self._check_later_sessions(lived)
-        if self.written.measure != "success":
-            return  # A measure need not have a value in each session.
         lacks = {
             name: lacking
             for name, own in lived.items()
-            if (lacking := sorted({*sessions} - own))
+            if (lacking := self._lacking(own, sessions))
         }
         if lacks and len(lacks) < len(lived):
             said = [
@@ -650,6 +676,16 @@ class _Resolver:
             )
             remedy = "Leave out animals that dropped out, or name sessions that all have in 'over'."
             self.diagnostics.warning(332, self._place("animals"), sentence, remedy)
+
+    def _lacking(self, own: Set[int], sessions: Sequence[int]) -> list[int]:
+        """Return the sessions that count and that an animal lacks. A measure need not
+        have a value in each session, so there only those count that come after the
+        animal's last one.
+        """
+        lacking = sorted({*sessions} - own)
+        if self.written.measure == "success":
+            return lacking
+        return [session for session in lacking if session > max(own)]
 
     def _check_later_sessions(self, lived: Mapping[str, Set[int]]) -> None:
         """Warn (332) of sessions that the schedule lacks. If all animals have them,
@@ -676,7 +712,7 @@ class _Resolver:
     def _check_names(self, animals: Iterable[str]) -> None:
         spelt: dict[str, str] = {}
         for animal in animals:
-            other = spelt.setdefault(animal.casefold(), animal)
+            other = spelt.setdefault("".join(animal.split()).casefold(), animal)
             if other != animal:
                 sentence = (
                     f"'{quoted(other, 40)}' and '{quoted(animal, 40)}' are two animals."
@@ -719,6 +755,25 @@ class _Computed:
     value: float | None = None
     sd: float | None = None
     n: int | None = None
+
+
+def _is_share(tree: ex.Expression) -> bool:
+    """Return whether a measure is a part of a whole: a count of a count, a time of a
+    time, or a condition. Division by a condition only says which trials have a value.
+    """
+    if not isinstance(tree, ex.Binary) or tree.operator != "/":
+        return ex.is_condition(tree)
+    if ex.is_condition(tree.right):
+        return _is_share(tree.left)
+    alike = ex.reads_clock(tree.left) == ex.reads_clock(tree.right)
+    return alike and not _is_percent(tree)
+
+
+def _is_percent(tree: ex.Expression) -> bool:
+    return any(
+        isinstance(node, ex.Binary) and ex.Number(100) in (node.left, node.right)
+        for node in ex.walk(tree)
+    )
 
 
 def _trials(rows: Sequence[_Counted], sessions: Set[int]) -> Counter[str]:

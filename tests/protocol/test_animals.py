@@ -560,9 +560,108 @@ def test_a_group_of_a_table_can_be_named_and_is_not_pooled_in_silence(
     assert found is not None
     assert (found.value, found.n_animals) == (0.75, 2)
     assert 332 not in [code for code, _ in findings(tmp_path, FOUR + only, GROUPED)]
-    for wrong in ("{group: sham}", "{grupo: control}"):
+    for wrong, place, said in (
+        ("{group: controls}", "9:68", "no row has group: controls. Did you mean"),
+        (
+            "{group: sham}",
+            "9:68",
+            "no row has group: sham. It has knock-out, control.",
+        ),
+        ("{grupo: control}", "9:61", "no column 'grupo'. Did you mean 'group'?"),
+    ):
         keys = FOUR + only.replace("{group: control}", wrong)
-        assert 225 in [code for code, _ in findings(tmp_path, keys, GROUPED)]
+        (found_,) = written(tmp_path, keys, GROUPED)[1]
+        assert f"maze.protocol.yaml:{place}: error E225: " in str(found_)
+        assert said in str(found_)
+
+
+def test_a_group_in_two_spellings_is_told(tmp_path: Path) -> None:
+    only = NAMED.replace("animals.csv,", "animals.csv, only: {group: control},")
+    for other in ("Control", "con trol"):
+        rows = GROUPED.replace("c2,1,4,2,control", f"c2,1,4,2,{other}")
+        found = findings(tmp_path, FOUR + only, rows)
+        said = f"'{other}' and 'control' are two groups (group)"
+        assert [code for code, text in found if said in text] == [332]
+
+
+def test_one_mistake_in_all_rows_is_one_finding(tmp_path: Path) -> None:
+    rows = "".join(f"m{n},1,8,0.{n}\n" for n in range(1, 9)) + "m9,0,8,1\n"
+    found = findings(tmp_path, FOUR + NAMED, f"{HEADER}\n{rows}")
+    assert [text for _, text in found] == [
+        "'m1,1,8,0.1' is not a valid row: '0.1' (passed) is a share, not a whole number, and 7 more are like it.",
+        "'m9,0,8,1' is not a valid row: '0' (session) is below 1.",
+    ]
+
+
+ALTERNATION = (
+    FOUR
+    + "measures: {alternation: triads / visits}\n"
+    + "reference: [{measure: alternation, animals: animals.csv, better: higher, margin: 12, range: [0, 100], status: x}]\n"
+)
+COUNTING = MAZE.replace(
+    "states:", "watch: [{enter: box, count: [visits, triads]}], states:"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "values", "said"),
+    [
+        (("", ""), (71.1, 65.5), "'alternation' is a share here, from 0 to 1"),
+        (("", ""), (0.71, 0.65), "is a share here"),
+        (("triads /", "100 * triads /"), (71.1, 65.5), ""),
+        (("12, range: [0, 100]", "0.12, range: [0, 1]"), (0.71, 0.65), ""),
+        (("triads / visits", "steps"), (71, 65), ""),
+        (("triads / visits", "steps"), (0.71, 0.65), "seems to be in percent"),
+        (
+            ("triads / visits", "100 * triads / visits"),
+            (0.71, 0.65),
+            "'alternation' seems to be in percent, and the animals have 0.68",
+        ),
+        (
+            ("better: higher, margin: 12, range: [0, 100], ", ""),
+            (71.1, 65.5),
+            "'alternation' is a share here",
+        ),
+    ],
+)
+def test_percent_and_shares_are_told_apart(
+    change: tuple[str, str], values: tuple[float, float], said: str, tmp_path: Path
+) -> None:
+    rows = "".join(
+        f"m{n},{session},{value}\n"
+        for n, value in enumerate(values)
+        for session in (1, 2)
+    )
+    (tmp_path / "animals.csv").write_text(f"{','.join(MEASURED)}\n{rows}")
+    path = tmp_path / "maze.protocol.yaml"
+    text = COUNTING + (ALTERNATION.replace(*change) if change[0] else ALTERNATION)
+    path.write_text(text, encoding="utf-8")
+    found = [one.sentence for one in examine(path)[1] if one.code == 335]
+    assert (len(found) == 1 and said in found[0]) if said else not found
+
+
+def test_an_animal_that_dropped_out_is_told_of_measures_too(tmp_path: Path) -> None:
+    head = f"{','.join(MEASURED)}\n"
+    early, late = "m1,1,4\nm1,2,5\nm2,1,4\n", "m1,1,4\nm1,2,5\nm2,2,4\n"
+    judged = LATENCY.replace(
+        "status", "better: lower, margin: 2, range: [0, 9], status"
+    )
+    told = [
+        text for code, text in findings(tmp_path, judged, head + early) if code == 332
+    ]
+    assert len(told) == 1
+    assert "'m2' session 2" in told[0]
+    assert 332 not in [code for code, _ in findings(tmp_path, judged, head + late)]
+
+
+def test_a_margin_at_the_wrong_place_is_told_where_it_goes(tmp_path: Path) -> None:
+    keys = (
+        LATENCY.replace("status", "better: lower, range: [0, 9], status")
+        + "margin: 0.2\n"
+    )
+    rows = f"{','.join(MEASURED)}\nm1,1,4\nm1,2,5\n"
+    told = [str(one) for one in written(tmp_path, keys, rows)[1] if one.code == 226]
+    assert "Move 'margin' from line 11 to here" in str(told)
 
 
 @pytest.mark.parametrize(

@@ -465,6 +465,9 @@ WARNINGS = {
     "too few animals": (
         "W334", SCORED + "reference: [{measure: success, animals: «[[m, 1, 4, 1], [n, 1, 4, 4]], status: x}]"
     ),
+    "animals in percent": (
+        "W335", SCORED + "measures: {quick: steps < 5}\nreference: [«{measure: quick, value: 71, status: x}]"
+    ),
     "more last trials than there are": ("W317", "schedule: {one: {trials: 5}}\nestimand: {last: «6}"),
     "a trial that no session has": ("W327", "schedule: {one: {trials: 10}}\nsuccess: «last == found and trial > 20"),
     "a session that no block has": (
