@@ -218,7 +218,7 @@ def matrix(summary: RunSummary) -> Matrix:
         rows += [_of_published(row, columns) for row in summary.published]
         first = summary.published[0]
         source = ". ".join(filter(None, (first.how, first.source)))
-    if whole:  # Rates are no abilities.
+    if whole:  # Rates cannot be compared with abilities.
         rows = [replace(row, mean=None) for row in rows]
     notes = (*_averaged(summary, whole), *_footnotes(plain, grouped))
     return Matrix(columns, _levelled(rows), source, notes)
@@ -232,13 +232,18 @@ def _footnotes(cells: Sequence[CellResult], grouped: bool) -> Iterator[str]:
 
 
 def _whole(models: Sequence[ModelSummary]) -> tuple[str, ...]:
-    """Return the protocols that the means are over: the most that a model has."""
+    """Return the protocols over which mean abilities are compared: the largest set for
+    which a model has one.
+    """
     found = [tuple(one.ability.protocols) for one in models if one.ability is not None]
     return max(found, key=lambda one: (len(one), found.count(one)), default=())
 
 
 def _comparable(model: ModelSummary, whole: tuple[str, ...]) -> ModelSummary:
-    """Return a model without means, if they are over fewer protocols than others."""
+    """Return a model without its mean pass rate, and without its mean ability unless
+    the mean is over the protocols in ``whole``. Without such protocols, return the
+    model as it is.
+    """
     if not whole:
         return model
     own = model.ability

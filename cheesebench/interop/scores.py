@@ -142,16 +142,16 @@ class Scores:
     """The scores of one model, by task."""
 
     path: str
-    """The name of the file or, of scores in memory, of their model."""
+    """Name of the file or, for scores in memory, of their model."""
     tasks: dict[str, Items] = field(default_factory=dict)
     lives: list[Mapping[str, Any]] = field(default_factory=list)
     """Subjects of CheeseBench's own Inspect tasks, with their plans
     (``interop.hosted``).
     """
     models: dict[str, list[str]] = field(default_factory=dict)
-    """The models that the log of a task names."""
+    """For each task, the models that its log names."""
     keys: tuple[str, ...] | None = None
-    """Those of the columns subject and item that a data frame has; none for a list,
+    """Which of the columns subject and item a data frame has. Empty for a list, and
     None for a file.
     """
 
@@ -171,10 +171,10 @@ def read_scores(
     """Return the scores in a log, a directory of logs, a data frame or a list. They are
     scaled from ``limits`` to the range from 0 to 1.
 
-    ``score`` names one of several scores, ``cluster`` the field of an item's metadata
-    by which items are clustered, ``name`` what is in memory and has no name of its own.
-    Raises OptionError for anything that is not such a log, and for a score beyond the
-    limits.
+    ``score`` names one of several scores. ``cluster`` names the field of the items'
+    metadata, or the column of a data frame, by which items are clustered. ``name``
+    stands for scores in memory that have no name of their own. Raises OptionError for
+    anything that is not such a log, and for a score beyond the limits.
     """
     if isinstance(given, str | PathLike):
         path = Path(given)
@@ -266,12 +266,12 @@ class _Reading:
         return self.found
 
     def _check_models(self) -> None:
-        """Raise OptionError for scores of several models, which are no repeats."""
+        """Raise OptionError for scores of several models: they are not repeats."""
         for task, models in self.found.models.items():
             if len(models) > 1:
                 raise OptionError(
                     f"{self._path} has scores of {len(models)} models on {self._tasks.show(task)} ({listed(models)}). "
-                    "Give the log of one."
+                    "Give the log of one model."
                 )
 
 
@@ -410,7 +410,7 @@ def _of_csv(path: Path) -> Iterator[Row]:
 def _check_named(
     name: str, cells: Sequence[str], lines: Sequence[int], column: int
 ) -> None:
-    """Raise TableError for a row without a subject, or an item."""
+    """Raise TableError for a row without a value in this column."""
     if MISSING_CELLS.isdisjoint(map(str.lower, cells)):
         return
     for cell, line in zip(cells, lines, strict=True):
@@ -426,7 +426,9 @@ def _check_one(
     lines: Sequence[int],
     column: int,
 ) -> None:
-    """Raise TableError for a second value. ``known`` has the first with its line."""
+    """Raise TableError if the column has a second value. ``known`` maps the values so
+    far to their lines.
+    """
     for cell, line in zip(cells, lines, strict=True):
         known.setdefault(cell, line)
     if len(known) > 1:
@@ -457,9 +459,9 @@ def _own_name(given: Any, score: str | None) -> str | None:
 def _held(
     given: Any, score: str | None, cluster: str | None, found: Scores
 ) -> Iterator[Row]:
-    """Yield the scores of a data frame with the columns of a CSV file, or those of a
-    list. Without a column for them, an item is a subject; and an item is a row or,
-    where subjects are named, one of its subject's rows.
+    """Yield the scores of a data frame with the same columns as a CSV file, or of a
+    list. Without a column for subjects, each item is a subject. Without a column for
+    items, each row is an item, which is numbered within its subject if there is one.
     """
     name, columns = score or "score", {"score": given}
     if hasattr(given, "columns"):
@@ -483,7 +485,9 @@ def _held(
 
 
 def _numbered_rows(subjects: Sequence[str] | None, count: int) -> list[str]:
-    """Return the number of each row, among those of its subject if there is one."""
+    """Return the number of each row. If there are subjects, each subject's rows are
+    numbered separately.
+    """
     if subjects is None:
         return [*map(str, range(count))]
     seen: dict[str, int] = {}
@@ -505,16 +509,16 @@ def _names(column: Any, place: str, held: str) -> list[str]:
     return [*map(str, values)]
 
 
-#: Columns of tables that say what a row is about. Rows of different models are never
-#: repeats of one item.
+#: Columns of tables that say which model, protocol, view or variant a row is about.
+#: Rows with different values are never repeats of one item.
 _APART = ("model", "protocol", "view", "variant")
-#: What is often written for the name of a column that is read.
+#: Patterns for what is often written instead of a column's name.
 _STEMS = {"subject": "subj(?:ect)?"}
 _ENDING = "(?:s|[ _-]?(?:id|no|nr|num|number|name|idx|index|key))?"
 
 
 def _is_meant(column: str, name: str) -> bool:
-    """Whether another name of a column was probably meant for this one."""
+    """Return whether a column was probably meant to have this name."""
     column = column.lower().strip()
     return bool(
         re.fullmatch(_STEMS.get(name, re.escape(name)) + _ENDING, column)
@@ -527,17 +531,17 @@ def _is_apart(column: str) -> bool:
 
 
 def _several(name: str, values: Iterable[str]) -> tuple[str, str]:
-    """Say that a column has several values, and what to do."""
+    """Return a sentence that says that a column has several values, and the remedy."""
     known = [str(one) for one in values]
     return (
-        f"The column '{name}' has several values ({listed(known[:5])}), and a verdict is on one.",
+        f"The column '{name}' has several values ({listed(known[:5])}), but a verdict concerns only one.",
         f"Give the rows of one {name}.",
     )
 
 
 def _columns(frame: Any, score: str, cluster: str | None) -> dict[str, Any]:
-    """Return the columns of a data frame by what they hold. Raise OptionError for one
-    that is absent, misspelt, or there twice, and for rows of several models.
+    """Return the columns of a data frame by what they hold. Raise OptionError for a
+    column that is absent, misspelt or repeated, and for rows of several models.
     """
     names = {"score": score, "subject": cluster or "subject"}
     names |= {name: name for name in ("task", "item")}
@@ -682,7 +686,7 @@ def _of_lines(
 
 
 def _note_model(found: Scores, task: str, model: object) -> None:
-    """Keep the name of the model that a log of a task is about, if it says so."""
+    """Keep the name of a task's model, if the log has it."""
     known = found.models.setdefault(task, [])
     if isinstance(model, str) and model not in known and len(known) < MOST_NAMES:
         known.append(quoted(model, LONGEST_NAME))

@@ -132,8 +132,8 @@ def verdict(
             task), a directory of such logs, or a run of CheeseBench (a ``Run``, an id,
             a directory or a file). Also a data frame with these columns (without item,
             each row is an item; without subject, each item is a subject), or a list of
-            scores, one for each subject. A frame has one model: several values in a
-            column ``model`` are refused.
+            scores, one for each subject. A data frame must be about one model: several
+            values in a column ``model`` are refused.
         second: Another of these, with the same items.
         value: The number to compare the mean score with, instead of ``second``.
         score: The score to compare, where items have several.
@@ -415,7 +415,7 @@ def _notes(first: Scores, second: Scores) -> Iterator[str]:
 
 
 def _told(scores: Scores) -> Iterator[str]:
-    """Say how many scores are missing, or are repeats."""
+    """Yield notes on missing scores, and on items with several scores."""
     for name, items in scores.tasks.items():
         if missing := items.missing:
             yield (
@@ -425,7 +425,7 @@ def _told(scores: Scores) -> Iterator[str]:
         _, known, absent = items.sums()
         if repeated := int((known + absent > 1).sum()):
             yield (
-                f"{name}: {plural(repeated, 'item')} of {scores.path} have several scores each: their mean counts."
+                f"{name}: {plural(repeated, 'item')} of {scores.path} with several scores each: their mean counts."
             )
 
 

@@ -496,7 +496,9 @@ class ModelComparison(tables.Brief):
         return self.first_model, self.second_model
 
     def whose(self, in_view: bool, names: Sequence[str] = ()) -> str:
-        """Return the models' names (or these), with view and variant if wanted."""
+        """Return the names (default: the names of both models), with view and variant
+        if ``in_view``.
+        """
         who = " against ".join(dict.fromkeys(names or self.names))
         where = ", ".join(filter(None, (self.view, self.variant)))
         return f"{who} ({where})" if in_view else who

@@ -601,7 +601,7 @@ def test_frames_are_judged_by_model_index_and_repeats() -> None:
     repeated = cheesebench.verdict(frame.assign(item=1), value=0.4)
     [note] = repeated.notes
     assert note == (
-        "all items: 20 items of these scores have several scores each: their mean counts."
+        "all items: 20 items of these scores with several scores each: their mean counts."
     )
     for shown in (repeated._repr_html_(), repr(repeated), str(repeated)):
         assert note in shown
