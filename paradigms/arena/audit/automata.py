@@ -27,20 +27,22 @@ from cheesebench.paradigms.arena.audit.relevance import Relevance
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 
-#: ``SAMPLE``: moments of each kind in which aims are compared (per life at most two
-#: judged moments and one other). ``TRIED``: moments of these in which aims are carried
-#: out. The others are maximum numbers that are kept.
+#: Maximum numbers. ``SAMPLE``: moments of a kind in which aims are compared (per life
+#: at most two judged moments and one other). ``TRIED``: sampled moments in which aims
+#: are carried out. ``MOST_AIMS``: aims that are kept for a kind. ``MOST_KINDS``: kinds
+#: that are kept. ``MOST_SIGHTS``: sights; if there are more, they are told apart in
+#: less detail.
 SAMPLE, TRIED, MOST_AIMS, MOST_KINDS, MOST_SIGHTS = 60, 40, 260, 12, 12
 #: Longer aims are tried in ``PROBED`` moments. A family of them is searched (at most
 #: ``LONGER`` aims of it) if one of its first ``PROBES`` aims does something new in
 #: ``PROBING`` moments. At most ``MOST_LONGER`` aims are kept.
 PROBED, PROBING, PROBES, LONGER, MOST_LONGER = 10, 3, 300, 1200, 100
-#: ``STEMS``: maximum number of aims that longer aims are made from. ``LEGS``: how many
-#: of them, the simplest, may be appended to another aim.
+#: ``STEMS``: maximum number of aims that longer aims are made from. ``LEGS``: number of
+#: these (the simplest) that may be appended to another aim.
 STEMS, LEGS = 24, 10
-#: ``LIVES`` is the minimum number of lives, ``JUDGED`` that of judged trials in each of
-#: them. ``TWICE`` is the number of lives that are run twice, to see whether trials
-#: depend on earlier actions.
+#: ``LIVES``: minimum number of lives. ``JUDGED``: number of judged trials after which a
+#: life is not continued. ``TWICE``: number of lives that are run twice, to see whether
+#: trials depend on earlier actions.
 LIVES, JUDGED, TWICE = 36, 10, 4
 #: A reward whose absolute value is smaller than this counts as no reward.
 WIN = 0.05
@@ -51,7 +53,7 @@ PROGRESS = 1e-4
 #: trial, and ``LOOK_UP`` for looking up a stored trial.
 COPY, BEGIN, LOOK_UP = 10.0, 40.0, 1.0
 #: ``TRIAL``: effort of a trial that is really run, besides its steps. ``WATCHED``:
-#: effort per step of each rule of ``watch``.
+#: effort that each rule of ``watch`` adds to a step.
 TRIAL, WATCHED = 15.0, 2.0
 #: Maximum number of behaviours in a repertoire.
 BEHAVIOURS = 12
@@ -135,7 +137,8 @@ class Experience:
         about = self.specification.judged
         measured = about is not None and about.better is not None
         self.measure = about.measure if about is not None and measured else None
-        #: Cost of a step: it includes a check of each rule of ``watch``.
+        #: ``spent`` is the effort so far. ``step`` is the effort of a step, including
+        #: the check of each rule of ``watch``.
         self.spent, self.step = 0.0, 1.0 + WATCHED * len(paradigm.program.watch)
         self._chance = random.Random(f"{seed}|memory")
         self._seed, self._trials, self._counts = seed, trials, counts
@@ -164,8 +167,8 @@ class Experience:
         #: Whether all paths to a moment may share one record, because nothing reads the
         #: path.
         self._merges = not reads_path and self.measure is None
-        #: (Life, number of the trial, and everything that it depends on) -> its
-        #: beginning.
+        #: (Life, number of the trial, and everything that the trial depends on) -> the
+        #: beginning of the trial.
         self._begun: dict[object, Root | None] = {}
         #: Behaviour without memory -> its scores in the trials of a quarter of the
         #: lives.
@@ -174,8 +177,9 @@ class Experience:
     # -- collecting
 
     def _seeds(self) -> list[tuple[int, int, int]]:
-        """Return whole balanced groups of subjects, because a habit is right for some
-        subjects and wrong for others.
+        """Return seed, subject and number of trials of each life. The subjects form
+        whole balanced groups, because a habit may be right for some subjects and wrong
+        for others.
         """
         most = max(self._trials, LIVES * self.specification.planned_trials)
         return list(runs.lives_for(self.specification, most, self._seed))
@@ -184,8 +188,8 @@ class Experience:
         taken: Counter[tuple[aims.Kind, int, bool]] = Counter()
         for number, (seed, subject, _) in enumerate(self._seeds()):
             self.lives.append(list(self._lead(seed, subject, number, taken)))
-        # The lives are interleaved, so that a quarter of them has one life from each
-        # row of a balanced draw.
+        # The lives are interleaved, so that the first quarter has lives from every row
+        # of a balanced draw.
         self.lives = [one for first in range(4) for one in self.lives[first::4]]
         for number, roots in enumerate(self.lives):
             for trial, root in enumerate(roots):
@@ -222,7 +226,8 @@ class Experience:
         key = moment.kind, number, moment.judged
         taken[key] += 1
         sample = self.samples.setdefault(moment.kind, [])
-        # Judged trials come first, because only they show the value of an aim.
+        # Per life, two judged moments are kept but only one other, because judged
+        # trials show best what an aim is worth.
         if len(sample) < SAMPLE and taken[key] <= 1 + moment.judged:
             sample.append(self._kept(moment))
 
@@ -253,7 +258,8 @@ class Experience:
         #: The known sights, and the number that each has in an automaton.
         self.met = [sight for sight, _ in own]
         self.sights = {sight: number for number, sight in enumerate(self.met)}
-        #: Number of a sight -> number of its kind; then number of a kind -> its sights.
+        #: ``kind_of``: number of a sight -> number of its kind. ``of_kind``: number of
+        #: a kind -> numbers of its sights.
         self.kind_of = [self.number[kind] for _, kind in own]
         self.of_kind: list[list[int]] = [[] for _ in kinds]
         for number, kind in enumerate(self.kind_of):
@@ -356,8 +362,8 @@ class Experience:
         plain: Sequence[aims.Aim],
         parts: Sequence[aims.Aim],
     ) -> list[aims.Aim]:
-        """Return longer aims that reach a result which no plain aim reaches. They are
-        made by waits, repetitions and continuations.
+        """Return longer aims that reach a result that no plain aim reaches. They wait,
+        repeat a plain aim, or append another one.
         """
         some = self._chance.sample(sample, min(PROBED, len(sample)))
         known = [{self._end(one, aim) for aim in plain} for one in some]
@@ -461,8 +467,8 @@ class Experience:
         return all(self._course(one, aim) == self._course(other, aim) for aim in some)
 
     def _course(self, moment: aims.Moment, aim: aims.Aim) -> list[object]:
-        """Return the results of carrying out one aim and, after it, the first member
-        again and again.
+        """Return the results of carrying out one aim and then, until the trial ends, of
+        going to the first member of the first group.
         """
         done: list[object] = []
         reached: aims.Moment | None = moment
@@ -572,8 +578,8 @@ class Experience:
     # -- codes of rewards and texts
 
     def code(self, reward: float, said: tuple[str, ...]) -> int:
-        """Return a number for the reward and the text of a trial, or of a
-        part of one.
+        """Return a number for the reward and the text of a trial, or of a part of a
+        trial.
         """
         known = self._coded.get((reward, said))
         if known is None:
@@ -609,8 +615,8 @@ class Experience:
     def ranks(
         self, moment: aims.Moment, ended: tuple[int, str] | None
     ) -> tuple[int, ...]:
-        """Return the rank of the place where the trial ended, counted
-        from each zero.
+        """Return the ranks of the place where the trial ended, one counted from each
+        zero.
         """
         if ended is None:
             return self.ranks_of_nowhere
@@ -642,7 +648,9 @@ class Experience:
         return found
 
     def play(self, automaton: Automaton) -> Iterator[list[float]]:
-        """Yield the scores of each life in its judged trials, by look-ups."""
+        """Yield, for each life, the scores of its judged trials. They are looked up in
+        the stored trials.
+        """
         lead = self._trials_of if automaton.memory.clock == "trial" else self._life_of
         for roots in self.lives:
             self.spent += LOOK_UP * len(roots)
@@ -759,7 +767,9 @@ class Experience:
     def live(
         self, automaton: Automaton, seed: int, subject: int, used: Counter[Situation]
     ) -> tuple[float, int]:
-        """Lead a real life, step by step; return score and number of judged trials."""
+        """Lead a real life, step by step. Return the sum of its scores, and the number
+        of its judged trials.
+        """
         life = ArenaSubject(self.paradigm.program, runs.DARKNESS, seed, subject)
         self.spent += TRIAL * self.specification.planned_trials
         scores = [
@@ -831,7 +841,9 @@ class Experience:
 
 
 def _joined(firsts: Sequence[aims.Aim], legs: Sequence[aims.Aim]) -> list[aims.Aim]:
-    """Return the aims that result from appending each leg to each of the first aims."""
+    """Return the aims made by appending each leg to each of ``firsts`` whose own stem
+    is a leg.
+    """
     some = [one for one in firsts if one._replace(rounds=1, stay=0) in legs]
     return [one._replace(onward=leg) for one in some for leg in legs]
 
@@ -857,8 +869,8 @@ class Walk:
         self._state, self._status, self._begun = life.state, RUNNING, life.steps
         self._visited, self._at = set(moment.visited), moment.at
         self._total, self._reached = 0.0, ""
-        #: Number of places visited before an event; None if all were visited without an
-        #: event.
+        #: Number of stops up to the one at which an event happened. None means that all
+        #: were made without an event.
         self.followed: int | None = None
 
     @property

@@ -28,23 +28,23 @@ from cheesebench.paradigms.arena.schedule import Schedule
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import RuntimeValue
 
-#: ``EFFORT`` limits the search for moves that lead to success, and ``POLISH`` the
-#: search for shorter ones after it, both in steps.
+#: Limits in steps. ``EFFORT``: the search for moves that lead to success. ``POLISH``:
+#: the search for a shorter success after the first one.
 EFFORT, POLISH = 3000, 600
 
 
 # -- plans for a known hypothesis: actions to success, by moves along distance tables
 
 
-#: Effort in steps of nodes within beliefs: ``PER_STEP`` for a step of a life,
-#: ``PER_EXPANSION`` for expanding a node, and ``KEEPING_ON`` for an attempt to repeat
-#: one action throughout a trial.
+#: Effort, in steps of nodes within beliefs. ``PER_STEP``: effort of a step of a life.
+#: ``PER_EXPANSION``: effort of expanding a node. ``KEEPING_ON``: steps of a life, for
+#: each step that is left in the trial, that repeating single actions takes.
 PER_STEP, PER_EXPANSION, KEEPING_ON = 4, 8, 5
 #: Maximum number of failed searches in a stage without a known success.
 IN_VAIN = 4
-#: Lists of moves that are tried before a search: at most ``LISTS`` from similar
-#: circumstances and ``GENERAL`` from the same state. ``MOST_PLANS``: maximum number of
-#: stored plans.
+#: Maximum numbers. ``LISTS``: lists of moves from the same circumstances that are tried
+#: before a search. ``GENERAL``: lists of moves from the same state that are tried in
+#: new circumstances. ``MOST_PLANS``: stored plans.
 LISTS, GENERAL, MOST_PLANS = 3, 12, 200_000
 
 
@@ -124,8 +124,8 @@ class Plans:
         self._soonest: dict[Hashable, int] = {}
         self._failures: dict[Hashable, list[tuple[search.Move, ...]]] = {}
         self._searched_in_vain: dict[Hashable, int] = {}
-        #: Circumstances -> the step from which no search for a success is made, and the
-        #: best failure.
+        #: Circumstances -> the step from which no success is searched for, and the
+        #: moves of the best failure.
         self._hopeless: dict[Hashable, tuple[int, tuple[search.Move, ...]]] = {}
 
     def of(self, life: Hypothesis) -> Plan:
@@ -261,8 +261,8 @@ class Plans:
 def _generalised(
     moves: tuple[search.Move, ...], life: Hypothesis
 ) -> tuple[search.Move, ...]:
-    """Return the moves with places replaced by the (marked) names of the variables that
-    hold them.
+    """Return the moves with each place replaced by ``=`` and the name of the variable
+    that holds it, if there is one.
     """
     names = {
         value: name
@@ -284,8 +284,8 @@ def _instance(
     )
 
 
-#: Function from observation, reward, whether the trial has ended and whether the
-#: subject waits, to the number of the percept.
+#: Function that returns the number of a percept. The arguments are the observation, the
+#: reward, whether the trial has ended and whether the subject waits.
 Perceive = Callable[[str, float, bool, bool], int]
 
 
@@ -315,7 +315,7 @@ class Node:
         #: ``lasting`` is the number of the lasting knowledge that the trial can give (0
         #: for none). ``bare`` is the same node without that knowledge.
         self.lasting, self.bare = 0, self
-        #: Transitions of the four actions; then those of the same actions in the last
+        #: Transitions of the four actions, then of the same four actions in the last
         #: step before the limit.
         self.leads: list[tuple[Lead, ...] | None] = [None] * 8
         #: Plans, by the number of steps taken in the trial.
@@ -351,12 +351,13 @@ class Nodes:
         self._count = 0
         #: Effort spent on computing transitions, in steps of nodes within beliefs.
         self.work = 0
-        #: Number of lives that nodes store, because they take most of the memory.
+        #: Number of lives that nodes store. They take most of the memory.
         self.lives = 0
 
     def succeeded(self, cloud: Cloud) -> float:
-        """Return the weight of successes among trials that have ended alike; that of
-        neutral ones, if it is larger. If only some of them have a value, all succeed.
+        """Return the weight of successes among trials that have ended alike, or the
+        neutral grade of all of them if that is larger. If only some of the trials have
+        a value, all count as successes.
         """
         score = sum(weight * node.success for node, weight in cloud.items())
         if (neutral := self._relevance.neutral) is None:
@@ -555,7 +556,7 @@ Ways = tuple[tuple[int, Node, float], ...]
 Rest = dict[int, float]
 """A belief between trials."""
 Parts = dict[int, Belief]
-"""Beliefs by percept number. Those of ended trials are at ``-1 - number``."""
+"""Beliefs by percept number. Beliefs about ended trials are at ``-1 - number``."""
 
 
 class Everything:
@@ -660,8 +661,9 @@ class World:
     # -- trials
 
     def begin(self, rest: Rest) -> dict[int | None, Belief]:
-        """Begin the next trial in each hypothesis. Return the hypotheses by their first
-        percept; those whose schedule is over are at None.
+        """Begin the next trial in each hypothesis. Return the beliefs by first percept.
+        If the schedule is over in a hypothesis, None is also a key, with an empty
+        belief.
         """
         self.is_partial = self.has_dropped
         if (
@@ -841,7 +843,9 @@ class World:
 
 
 def cloud_of(belief: Belief) -> Cloud:
-    """Return the belief about this trial alone: its nodes and their weights."""
+    """Return the part of a belief that concerns this trial alone: nodes and their
+    weights.
+    """
     cloud: Cloud = {}
     for (node, _), weight in belief.items():
         cloud[node] = cloud.get(node, 0.0) + weight
@@ -879,9 +883,9 @@ def signature(cloud: Cloud) -> Hashable:
     )
 
 
-#: Limits of the search for distinguishing actions: ``PAIRS`` is the maximum number of
-#: pairs of nodes, ``ASKED`` that of circumstances in which it looks for a possible
-#: success.
+#: Limits of the search for distinguishing actions. ``PAIRS``: maximum number of pairs
+#: of nodes. ``ASKED``: maximum number of circumstances of which it asks whether success
+#: is still possible.
 PAIRS, ASKED = 3000, 30
 
 IsAlive = Callable[[Node, int], bool]
@@ -891,9 +895,10 @@ steps.
 
 
 # -- the shortest actions that tell two hypotheses apart before it is too late. A
-# subject that follows the plan of a wrong hypothesis often notices this only by its
-# failure. This search covers all action sequences for a pair of hypotheses. So it
-# finds, say, a wall to touch to which no plan and no macro leads.
+# subject that follows the plan of a wrong hypothesis often notices this only when it
+# fails. This search tries all action sequences for a pair of hypotheses. So it finds,
+# say, a wall that the subject must touch, although neither a plan nor a macro leads
+# there.
 
 
 def mistaken(

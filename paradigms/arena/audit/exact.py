@@ -1,17 +1,17 @@
-"""Upper bounds by dynamic programming over beliefs.
+"""Computes upper bounds by dynamic programming over beliefs.
 
 A bound concerns one trial. It is exact if no trial reveals anything about the next one:
 under amnesia between trials, if every draw is made for its trial alone, or if no trial
-reveals a value that lasts. Otherwise the bound is that of an easier problem: the
-subject knows everything that earlier trials could have told it. Clocks that only end a
-trial in failure are removed. Both changes can only help the subject.
+reveals a value that lasts. Otherwise an easier problem is bounded, in which the subject
+knows everything that earlier trials could have told it. Clocks that only end a trial in
+failure are removed. Both changes can only help the subject.
 
 If there are too many beliefs, the problem is made easier once more. Either each step
 may start anywhere (``Stages``), or the subject knows everything in which its hypotheses
 differ, and takes the shortest way to each event (``Walks``).
 
-Time is not counted unless a rule reads it. A subject may let it run out whenever it
-wants, which can only help, too.
+Steps are not counted unless a rule reads their number. The subject may let the time run
+out whenever it wants, which can only help, too.
 """
 
 from __future__ import annotations
@@ -40,25 +40,27 @@ from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import ReferenceSpec
 
-#: Limits of the computation of a bound, at an effort of 1: ``BELIEFS`` on the number of
-#: beliefs, ``STEPS`` on the steps of hypotheses, and ``BEGUN`` on the effort for the
-#: beginnings of trials.
+#: Limits of the computation of a bound, at an effort of 1. ``BELIEFS``: number of
+#: beliefs. ``STEPS``: steps of hypotheses. ``BEGUN``: effort for the beginnings of
+#: trials, in steps of nodes within beliefs.
 BELIEFS, STEPS, BEGUN = 80_000, 5_000_000, 8_000_000
-#: Maximum number of lives stored in the beliefs of a bound, at any effort, because they
-#: fill the memory.
+#: The beliefs of a bound store at most this many lives, at any effort. More would fill
+#: the memory.
 LIVES = 60_000
-#: Maximum number of different beginnings of a trial: ``BEGINNINGS`` for a subject that
-#: knows nothing of earlier trials, ``KNOWN`` for a subject that knows them.
+#: ``BEGINNINGS``: maximum number of different beginnings of judged trials, for a
+#: subject that knows nothing of earlier trials. ``KNOWN``: the same for a subject that
+#: knows what they told it, and the maximum number of different things that a trial may
+#: tell.
 BEGINNINGS, KNOWN = 16, 16
-#: Limits of ``Stages`` at an effort of 1: ``FREE_STEPS`` on the steps of hypotheses,
-#: ``STAGES`` on the number of stages.
+#: Limits of ``Stages`` at an effort of 1. ``FREE_STEPS``: steps of hypotheses.
+#: ``STAGES``: number of stages.
 FREE_STEPS, STAGES = 250_000, 4_000
 #: Below this total weight a belief is rescaled, so that its weights do not underflow.
 TINY = 1e-200
 #: A bound of at least this value says nothing.
 CERTAIN = 0.999
-#: The search stops if the beginnings so far suggest that the others need more than this
-#: multiple of the remaining effort.
+#: The computation stops if the last beginning suggests that the others need more than
+#: this multiple of the remaining effort.
 HOPEFUL = 2
 
 
@@ -108,15 +110,17 @@ def _is_missed(adversary: Adversary, effort: float) -> bool:
     worth, asked = _worth(measure, about, _dated(world))
     if _is_at_most(asked, {GRADED: worth}, adversary, effort):
         return True
-    # Where no subject ever learns more of a trial than it knows at its end, it is
-    # enough that at no end more can be expected than is asked for, whichever trials it
-    # gives a value.
+    # If no subject learns anything about a trial after its end, another proof is
+    # enough: at no end of a trial can a subject expect more than the required score,
+    # whichever trials it gives a value.
     neutral = {GRADED: _share_of(measure, about), NEUTRAL: ex.Number(asked)}
     return _stands_alone(world) and _is_at_most(asked, neutral, adversary, effort)
 
 
 def _dated(world: beliefs.World) -> list[str]:
-    """Return the names of variables that depend on the date only."""
+    """Return the names of variables that depend only on the date (block, session and
+    trial).
+    """
     specification = world.program.specification
     fixed = [
         name
@@ -137,7 +141,9 @@ def _is_at_most(
     adversary: Adversary,
     effort: float,
 ) -> bool:
-    """Return whether the mean of the first of these pseudo-measures is at most that."""
+    """Return whether it is proved that the mean of the pseudo-measure ``GRADED`` is at
+    most ``most``.
+    """
     specification = adversary.world.program.specification
     where = None if _selects(specification.where) else specification.where
     worthy = replace(
@@ -153,7 +159,7 @@ def of_this_trial(adversary: Adversary, effort: float) -> Adversary:
     trial alone.
 
     A conjunct of ``success`` that reads earlier trials is dropped. ``recent(X, k) ==
-    k`` is weakened instead: this trial ended in X.
+    k`` is weakened to "this trial ended in X".
     """
     world = adversary.world
     specification = world.program.specification
@@ -192,14 +198,15 @@ def _implied(condition: ex.Expression, kept: Collection[str]) -> ex.Expression |
 
 def _share(adversary: Adversary, effort: float, at_most: float) -> float | None:
     """Return ``at_most`` if no subject succeeds in a larger share of the trials that
-    ``where`` counts.
+    ``where`` counts, or None if that is not proved.
 
-    A subject's score is the share of its own trials, so it could stop answering after a
-    success. A share is bounded if no subject ever learns whether it has succeeded: if
-    at no end of a trial that counts, more can be expected than ``at_most``. If all is
-    forgotten between the trials, it is enough that the mean score of no trial is
-    positive, with 1 - ``at_most`` for a success, -``at_most`` for another trial that
-    counts, and 0 for one that does not. (The scores here are larger by ``at_most``.)
+    A subject's score is the share of successes in its own trials, so it could stop
+    answering after a success. That does not help if no subject ever learns whether it
+    has succeeded. So the share is bounded if at no end of a counted trial a subject can
+    expect more than ``at_most``. If everything is forgotten between trials, it is
+    enough that no trial has a positive mean score, where a success scores 1 -
+    ``at_most``, any other counted trial -``at_most``, and a trial that is not counted
+    0. (The code adds ``at_most`` to these scores.)
     """
     world = adversary.world
     specification = world.program.specification
@@ -233,7 +240,7 @@ def _worth(
     requires. Names in ``fixed`` depend on the date only.
 
     A trial without a value gets the best score, because a subject may choose to have no
-    value, unless the date alone decides that.
+    value. If the date alone decides which trials have a value, the others get 0.
     """
     value, counts = measure, cast(ex.Expression, ex.Number(1))
     match measure:
@@ -246,7 +253,9 @@ def _worth(
 
 
 def _share_of(value: ex.Expression, about: ReferenceSpec) -> ex.Expression:
-    """Return how far a value is on the way from the worst to the best."""
+    """Return an expression for how far a value is on the way from the worst (0) to the
+    best (1).
+    """
     low, high = about.range or (0.0, 0.0)
     worst, best = (high, low) if about.better == "lower" else (low, high)
     return ex.Binary(
@@ -265,11 +274,13 @@ def _least(adversary: Adversary, effort: float, at_most: float) -> float | None:
         if hasty is specification
         else Adversary(ArenaParadigm(hasty), world.lesion, effort)
     )
-    # For the bound `from_anywhere`, one heading at the start stands for all of them. It
-    # is drawn independently of everything else, and the bound reveals it anyway.
+    # For the bound `from_anywhere`, one start heading stands for all of them: the
+    # heading is drawn independently of everything else, and the bound reveals it
+    # anyway.
     turned = Adversary(ArenaParadigm(hasty), world.lesion, effort, faces_alike=True)
-    # The trial has no deadlines, which can only help the subject. If that takes too
-    # much effort, it has them.
+    # Trials without deadlines can only help the subject, so a bound on them holds.
+    # Trials with deadlines follow, in case that bound is too high or takes too much
+    # effort.
     ways: list[tuple[Bound, Adversary]] = [
         (from_anywhere, turned),
         (by_walks, adversary),
@@ -312,8 +323,8 @@ def _told_all(adversary: Adversary, effort: float) -> float:
 
 
 def _informed(adversary: Adversary, effort: float) -> float:
-    """Return the bound of a subject that knows all that its earlier trials told it,
-    whatever it did there to learn the most.
+    """Return the bound for a subject that knows everything that its earlier trials told
+    it, however it acted in them.
     """
     world = adversary.world
     specification = world.program.specification
@@ -399,8 +410,8 @@ def _hangs_on_the_past(world: beliefs.World) -> bool:
     beliefs do not contain.
     """
     lesion, relevance = world.lesion, world.relevance
-    # A shuffle with `max_run` that few permutations satisfy composes its rows
-    # differently, so the permutations are not equally likely.
+    # If few permutations satisfy `max_run`, the shuffle builds its order in another
+    # way, so the permutations are not equally likely.
     dealt = any(
         one.order == "shuffle" and one.max_run
         for one in world.program.specification.draws
@@ -439,7 +450,7 @@ def _stands_alone(world: beliefs.World) -> bool:
 
 
 def _priors(adversary: Adversary) -> Iterator[beliefs.Rest]:
-    """Yield the belief before each judged trial, of a subject that knows nothing of
+    """Yield the belief before each judged trial, for a subject that knows nothing of
     earlier trials.
     """
     world = adversary.world
@@ -458,9 +469,9 @@ def _priors(adversary: Adversary) -> Iterator[beliefs.Rest]:
 
 
 def _entered(adversary: Adversary, parts: beliefs.Parts) -> beliefs.Parts:
-    """Return the ways to enter, for the first time, one of the states at which
-    everything is forgotten, for trials with these beginnings. Without such a state,
-    return the beginnings.
+    """Return the beliefs on first entering one of the states at which everything is
+    forgotten, in trials with these beginnings. If there is no such state, return the
+    beginnings.
     """
     states = adversary.world.lesion.forgets_at
     if not states:
@@ -500,8 +511,9 @@ def _beginnings(adversary: Adversary, effort: float) -> list[beliefs.Parts]:
 def _told(
     adversary: Adversary, effort: float
 ) -> Iterator[list[tuple[float, beliefs.Parts]]]:
-    """Yield for each trial its possible beginnings with weights. The subject knows all
-    that earlier trials told it.
+    """Yield the possible beginnings of each judged trial, with weights, for a subject
+    that knows everything that earlier trials could tell it. Trials that begin alike are
+    yielded once.
     """
     seen: set[Hashable] = set()
     keys: dict[int, Hashable] = {}
@@ -551,7 +563,8 @@ class Beliefs:
         self._options: list[Option] = []
         self._numbers: dict[Hashable, int] = {}
         self._pending: deque[int] = deque()
-        #: All that a subject may know about lasting values at the end of a trial.
+        #: Everything that a subject may know about lasting values at the end of a
+        #: trial, as shares of the numbers of lasting knowledge.
         self.told: dict[Hashable, dict[int, float]] = {}
         success = world.program.specification.success
         self._ends_at_the_limit = tells or holds_of(success, TIMEOUT) is not False
@@ -561,7 +574,7 @@ class Beliefs:
         return max(self._values([(1.0, parts) for parts in beginnings]))
 
     def mean(self, ways: list[tuple[float, beliefs.Parts]]) -> float:
-        """Return the mean value of these beginnings, by their weights."""
+        """Return the weighted mean of the values of these beginnings."""
         whole = sum(weight for weight, _ in ways)
         return (
             sum(
@@ -744,8 +757,8 @@ class Stages:
         )
 
     def _begun(self, clouds: list[beliefs.Cloud]) -> float:
-        """Return the largest weight that can succeed, in trials with one limit (or in
-        which a timeout fails).
+        """Return the largest weight that can succeed in trials with one step limit, or
+        with any limits if a timeout is a failure.
         """
         total, most = 0.0, 0.0
         while clouds:
@@ -765,8 +778,9 @@ class Stages:
     def _waited(
         self, cloud: beliefs.Cloud, further: dict[Hashable, beliefs.Cloud]
     ) -> float:
-        """Take a step in which the subject only waits. Percepts still split the belief
-        here.
+        """Take a step in which the subject only waits, and return the weight that
+        succeeds. Add the beliefs after the step to ``further``. Percepts still split
+        the belief here.
         """
         self._left -= len(cloud)
         if self._left < 0:
@@ -888,8 +902,8 @@ class Stages:
     ) -> tuple[
         float, dict[tuple[Hashable, Hashable], tuple[float, dict[beliefs.Node, float]]]
     ]:
-        """Return the weight that succeeds. Return the rest by percept and shared key,
-        with its largest chance and its nodes.
+        """Return the weight that succeeds, and the rest by percept and shared key: its
+        largest chance and its nodes.
         """
         ended = dict[int, beliefs.Cloud]()
         groups = dict[

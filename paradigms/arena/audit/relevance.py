@@ -1,11 +1,10 @@
-"""The part of a life that can matter later. Lives that agree in this part are one
+"""Finds the part of a life that can matter later. Lives that agree in this part are one
 hypothesis.
 
-The key of a life does not depend on what the draws of a protocol mean. It holds the
-variables that may be read before they are set. If variables no longer change, it holds
-only the values of the largest expressions made of them (for each member that a rule may
-concern). It also holds the pictures, as the lesion leaves them, of the states that may
-still come.
+The key of a life holds the variables that may be read before they are set again. For
+variables that no longer change, it holds only the values of the largest expressions
+that consist of them (one value for each member that a rule may concern). It also holds
+the pictures of the states that may still come, as a subject with the lesion sees them.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from cheesebench.protocol import expressions as ex
 from cheesebench.protocol import specification as spec
 from cheesebench.protocol.names import TIMEOUT
 
-#: Built-in names that do not change within a trial. (``last`` changes only in what is
-#: evaluated after its end.)
+#: Built-in names that do not change within a trial. (``last`` changes at its end, so
+#: only expressions evaluated after the end see another value.)
 DATES = ("block", "session", "trial", "subject", "last")
 Tabulated = Callable[[Any], Hashable]
-#: Name of the pseudo-measure with the grade of a trial that has no value.
+#: Name of the pseudo-measure that holds the grade of a trial without a value.
 NEUTRAL = "?"
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The variables that matter in a state. ``live`` matter by their values; ``still``
-    only by the tables and pictures made from them.
+    """The variables that matter in a state. ``live`` variables matter through their
+    values, ``still`` variables only through the tables and pictures made from them.
     """
 
     live: tuple[str, ...]
@@ -48,14 +47,14 @@ class Key:
     vain: tuple[Tabulated, ...]
     """Pictures that are only seen once the trial has failed."""
     form: int
-    """A number for the rules that apply in the block. In another block, other rules may
-    give equal values.
+    """A number for the state, the live variables and the expressions that may be
+    evaluated. Where these differ, equal values do not mean equal futures.
     """
 
 
 class Relevance:
-    """The part of a life that can matter for its future. Measures do not count, because
-    only reports use them.
+    """Finds the part of a life that can matter for its future. Measures do not count,
+    because only reports use them.
     """
 
     def __init__(
@@ -63,7 +62,8 @@ class Relevance:
     ) -> None:
         self._specification = program.specification
         self._program, self._lesion, self._view = program, lesion, view
-        #: The grade of a trial without a value, if subjects may choose it; None: 1.
+        #: The grade of a trial without a value. None means that such a trial has the
+        #: best grade, 1.
         self.neutral = (
             ex.constant(self._specification.measures[NEUTRAL])
             if NEUTRAL in self._specification.measures
@@ -148,8 +148,8 @@ class Relevance:
         self._visited = any(
             isinstance(one, ex.Call) and one.function == "where" for one in nodes
         )
-        #: Whether judged trials read the subject's position or path in any other way
-        #: than by events and the time that is counted.
+        #: Whether judged trials read the subject's position or path in any way other
+        #: than through events and counted time.
         self.way = any(
             isinstance(node, ex.Call | ex.BuiltIn)
             and ex.reads_clock(node)
@@ -169,8 +169,8 @@ class Relevance:
         self.variables = [name for name in known if name in named]
         lasting = [name for name in self.variables if self._lasts(name)]
         changed = [name for name in lasting if name in self.written]
-        #: The variables on which later trials depend, if a trial may change them; and
-        #: those that repeated draws read.
+        #: The lasting variables that a trial may change. Also the variables that decide
+        #: whether a draw is repeated, and the columns of such draws.
         self.kept = list(dict.fromkeys([*changed, *_repeating(specification)]))
         self.held = [name for name in lasting if name not in self.kept]
 
@@ -190,8 +190,8 @@ class Relevance:
         #: Block -> state -> draws that are made when the state is entered.
         self.late = {name: flow.late for name, flow in self._flow.items()}
         self._drawing = {state for flow in self._flow.values() for state in flow.late}
-        #: State -> the events that may involve chance, and whether chance may act
-        #: without an event.
+        #: State -> the mask of the events that may involve chance, and whether chance
+        #: may act without an event.
         self.chance = {
             name: self._chance(state) for name, state in specification.states.items()
         }
@@ -200,8 +200,8 @@ class Relevance:
         specification = self._specification
         guards = [one.guard for one in specification.entry]
         repeated = [one.keep_if for one in specification.draws]
-        # A draw may be repeated until it fits the subject's position. Then it depends
-        # on the end of the last trial.
+        # A draw may be repeated until it fits the subject's position. Then the draw
+        # depends on where the last trial ended.
         by_state = [one for one in guards if ex.BuiltIn("state") in ex.walk(one)]
         self.carry = specification.start.carry or any(
             map(_reads_where, [*repeated, *by_state])
@@ -276,8 +276,8 @@ class Relevance:
         return number
 
     def told(self, life: Any) -> tuple[tuple[Hashable, ...], tuple[Hashable, ...]]:
-        """Return two sorts of fixed values: those that rules may read, and those of
-        pictures that may help in this trial.
+        """Return two tuples of fixed values: what the rules may read, and the pictures
+        that may help in this trial.
         """
         key, it = self._key(life), life.it
         rules, pictures = (
@@ -412,8 +412,8 @@ class Relevance:
         )
 
 
-#: An expression, the members that `it` may be in it (none: `it` stays), and whether it
-#: is evaluated after the end of the trial.
+#: An expression, the members that `it` may stand for in the expression (empty if `it`
+#: stays the same), and whether the expression is evaluated after the end of the trial.
 Asked = tuple[ex.Expression, tuple[str, ...], bool]
 Site = Asked | spec.StateSpec
 #: States, each with a rule that fires in it.
@@ -432,8 +432,8 @@ class Flow:
     ) -> None:
         specification = self._specification = program.specification
         self._program, self._block = program, block
-        # If a value may be infinite or undefined, then so is its product with 0, and a
-        # factor of 0 cancels nothing.
+        # The product of 0 and an infinite or undefined value is undefined, so a factor
+        # of 0 cancels nothing if such values may occur.
         assigned = [one for own in program.all_effects() for one in own.assignments]
         written = {one.variable for one in assigned}
         self._is_plain = all(_is_defined(one.value, written) for one in assigned)
@@ -452,8 +452,9 @@ class Flow:
             if (name := self._first_read(draw)) is not None:
                 self.late[name] = (*self.late.get(name, ()), draw.name)
                 self._columns.setdefault(name, set()).update(draw.columns)
-        #: State -> the names that may be read, from this state on, before they are set;
-        #: then the same table for the moment just before the state is entered.
+        #: State -> the names that may be read, from this state on, before they are set.
+        #: ``_before`` is the same table for the moment just before the state is
+        #: entered.
         self.live: dict[str, set[str]] = {name: set() for name in specification.states}
         self._before: dict[str, set[str]] = {name: set() for name in self.live}
         while self._read_further():
@@ -464,8 +465,8 @@ class Flow:
         self.named = self._named(sites, passed_on)
 
     def _read_rules(self) -> None:
-        """Find the events that may happen in this block, and the expressions evaluated
-        at the end of a trial.
+        """Find the rules that may fire in this block, and the expressions that are
+        evaluated at the end of a trial.
         """
         specification, block = self._specification, self._block
 
@@ -501,8 +502,8 @@ class Flow:
         return asked.difference({"last"}).union(*map(variables, repeated))
 
     def _read_further(self) -> bool:
-        """Update, for each state, the names that may be read from it on, by those of
-        the states after it. Return whether any of them changed.
+        """Update the names that may be read from each state on, with the names of the
+        states that follow it. Return whether any set of names changed.
         """
         changed = False
         for name, state in self._specification.states.items():
@@ -556,7 +557,7 @@ class Flow:
             if not ways:  # The state begins a trial.
                 break
             if len(ways) > 1 or ways[0] in way or way[-1] in self._entered():
-                return False  # The subject may choose by which path it gets there.
+                return False  # The subject may choose its path to the state.
             if not states[ways[0]].freeze or self._is_moved(ways[0]):
                 return False
             way += ways
@@ -603,7 +604,9 @@ class Flow:
         }
 
     def _is_paid_more(self, state: str, ways: Ways) -> bool:
-        """Return whether anything but those rules pays on the way into a state."""
+        """Return whether anything but the rules of ``ways`` pays on the way into a
+        state.
+        """
         own, states = self._specification, self._specification.states
         more = [own.each.reward, states[state].entry.reward]
         more += [rule.effects.reward for rule in self._watch]
@@ -670,8 +673,8 @@ class Flow:
         )
 
     def ahead(self, state: str) -> tuple[list[Site], set[str]]:
-        """Return the parts that may read variables from a state on, and the variables
-        that may change until the end.
+        """Return the parts of the trial that may read variables from a state on, and
+        the variables that may still change before the trial ends.
         """
         states, each = self._specification.states, self._specification.each
         entered = self._reachable(self._next[state])
@@ -718,8 +721,8 @@ class Flow:
         return {name for one in happens for name in written_by(one)}.union(*drawn)
 
     def _first_read(self, draw: spec.DrawSpec) -> str | None:
-        """Return the last state before whose entry nothing reads a draw, or None if the
-        draw is read at once.
+        """Return the latest state at whose entry a draw can be made, because nothing
+        reads it before. Return None if there is no such state.
         """
         specification, columns = self._specification, {*draw.columns}
         if (
@@ -849,7 +852,7 @@ class Flow:
         return found
 
     def _by_rule(self, rule: spec.RuleSpec, state: str) -> set[str]:
-        """Return the names that may be read from the evaluation of a rule on."""
+        """Return the names that may be read when a rule is evaluated, or later."""
         read = self._back(rule.effects, self._after(rule, state))
         read.update(*map(self._names, (rule.guard, rule.p, rule.after)))
         if rule.target is None:
@@ -868,7 +871,7 @@ class Flow:
         )
 
     def _back(self, effects: spec.EffectsSpec, after: set[str]) -> set[str]:
-        """Return the names that may be read from just before these effects on."""
+        """Return the names that may be read by these effects, or later."""
         read = after | {
             name for tree in self._outcomes(effects) for name in self._names(tree)
         }
@@ -940,7 +943,9 @@ def _table(tree: ex.Expression, members: Sequence[str]) -> Tabulated:
 
 
 def _plain(value: Any) -> Hashable:
-    """Return a value for use in a key; all undefined numbers (NaN) are equal in it."""
+    """Return a value for use in a key, in which all undefined numbers (NaN) must be
+    equal.
+    """
     return "undefined" if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -1017,8 +1022,8 @@ def _is_false(guard: ex.Expression | None, block: str) -> bool:
 def _timed_places(
     trees: Sequence[ex.Expression | None], specification: spec.Specification
 ) -> list[tuple[str, ...]] | None:
-    """Return the groups of places whose ``time`` is read, if nothing else reads the
-    path, or None if the groups are unknown or something else reads it.
+    """Return the groups of places whose ``time`` is read, or None if a group is unknown
+    or anything else reads the path.
     """
     places: dict[tuple[str, ...], None] = {}
     for node in (node for tree in trees for node in ex.walk(tree)):
@@ -1105,8 +1110,8 @@ def _begins_anew(draw: spec.DrawSpec, specification: spec.Specification) -> bool
 
 
 def _read_in(tree: ex.Expression | None, block: str, is_plain: bool) -> Iterator[str]:
-    """Yield the variables of an expression that matter in a block. Those in a product
-    with a factor of 0 do not matter.
+    """Yield the variables of an expression that matter in a block. Variables that are
+    multiplied by 0 do not matter.
     """
     if isinstance(tree, ex.Variable):
         yield tree.name
@@ -1131,8 +1136,8 @@ def _is_defined(tree: ex.Expression, written: Collection[str] = ()) -> bool:
     """Return whether an expression always has a finite value. Otherwise its product
     with 0 would be undefined.
 
-    A sum may grow without limit unless one side contains no name in ``written``; a
-    product, unless one side is a condition.
+    A sum may grow without limit unless one side contains no name in ``written``. A
+    product may grow without limit unless one side is a condition.
     """
     match tree:
         case ex.Call() | ex.Compute() | ex.Binary("/" | "%"):

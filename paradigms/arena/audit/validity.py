@@ -1,5 +1,5 @@
-"""Rules on the task itself: it is solvable, nothing leaks, draws are fair, reward
-agrees with success, and cues are visible.
+"""Audits the task itself: whether it can be solved, anything leaks, draws are fair,
+reward agrees with success, and cues are visible.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ from cheesebench.protocol.references import judged_reference
 
 #: Minimum share of trials that a solver with full knowledge must solve.
 SOLVABLE = 0.99
-#: Minimum number of lives from which draws that are made once per life are judged.
+#: Draws that are made once per life are judged over at least this many lives.
 BEGINNINGS = 400
-#: Minimum number of trials in which looks are collected, because not every subject sees
-#: every look.
+#: Looks are collected in at least this many trials. Not every subject sees every look.
 FEWEST_LOOKS = 64
 #: Maximum number of items that a sentence lists.
 MANY = 6
@@ -66,7 +65,7 @@ def audit_solvable(
     if found.in_half_with_clocks < found.in_half:
         text += " (waiting for the protocol's clocks not counted)"
     if found.unsolved:
-        text += f"; not: {found.unsolved}"
+        text += f"; not solved: {found.unsolved}"
     if not found.solved and found.failures:
         outcome, times = found.failures.most_common(1)[0]
         text += f"; success never held; the outcome was '{outcome}' in {times} of {found.trials}"
@@ -120,7 +119,7 @@ def audit_leaks(
             yield finding
         never = [name for name, entries in samples.items() if not entries]
         if never and view is views[0]:
-            text = f"no run entered {', '.join(never)}; what is shown there was looked at by force"
+            text = f"no run entered {', '.join(never)}; what they show was inspected by entering them by force"
             yield AuditFinding("states", "note", text, {"never": never})
         elif view is views[0]:
             yield AuditFinding(
@@ -280,7 +279,7 @@ def audit_same_event(
         yield AuditFinding(
             rule,
             "note",
-            "no reference says in 'counts' what was counted of the animals",
+            "no reference says in 'counts' what was counted in the animals",
             {},
         )
         return
@@ -314,7 +313,7 @@ def audit_same_event(
                     rule, "FAIL", text, {"trials": trials, "counted": passed}
                 )
                 return
-    text = f"{counts.measure} is at most {counts.at_most:g} in {passed} of {trials} trials, and the same ones succeed"
+    text = f"{counts.measure} is at most {counts.at_most:g} in {passed} of {trials} trials, and exactly these trials succeed"
     yield AuditFinding(rule, "ok", text, {"trials": trials, "counted": passed})
 
 
@@ -369,7 +368,7 @@ def audit_cues(
         if hidden:
             more = f" and {len(hidden) - MANY} more" if len(hidden) > MANY else ""
             text = (
-                f"shown no differently from their absence: {', '.join(hidden[:MANY])}{more}. A subject hides the cue of "
+                f"the picture is the same without these cues: {', '.join(hidden[:MANY])}{more}. A subject hides the cue of "
                 "the place where it stands: put the cue on a solid, or beside it"
             )
         numbers: dict[str, object] = {"cues": len(seen), "hidden": hidden}
@@ -388,8 +387,9 @@ def audit_cues(
 
 #: Longest period, in trials, that is searched for in a sequence of draws.
 LONGEST_CYCLE = 8
-#: Maximum excess of a share over its expectation, and of the success of a guess over
-#: chance. Above it, the share counts as unbalanced, or the guess as too easy.
+#: A draw counts as unbalanced if the share of its most common value exceeds the fair
+#: share by more than this. A draw counts as foreseeable if a guess is right this much
+#: more often than the most common value.
 TOLERANCE = 0.03
 
 Predictor = Callable[[Sequence[Hashable], Sequence[Hashable]], Hashable]
@@ -435,8 +435,8 @@ def sample_beginnings(paradigm: ArenaParadigm, lives: int, seed: int) -> Lives:
 def sample_draws(
     paradigm: ArenaParadigm, orders: Iterable[tuple[int, int, int]]
 ) -> Lives:
-    """Return the values of all draws of lives (seed, subject and trials of each)
-    without actions.
+    """Return the values of all draws in lives without actions. ``orders`` gives the
+    seed, the subject and the number of trials of each life.
     """
     names = [name for draw in paradigm.specification.draws for name in draw.columns]
     lives = []
@@ -471,7 +471,7 @@ def columns(
             fair = len(possible)
             if draw.sample is not None:
                 # A value that is taken from a set may itself be a set of a few members.
-                # To guess one of them is not foresight.
+                # Guessing one of them is not foresight.
                 possible = [*specification.drawn(name)]
                 fair = next(
                     (
@@ -555,8 +555,8 @@ def is_unbalanced(column: Column) -> bool:
 
 
 def is_foreseeable(column: Column) -> bool:
-    """Return whether a simple predictor from earlier values is significantly better
-    than the most common value.
+    """Return whether a simple prediction from earlier values is right significantly
+    more often than the most common value.
     """
     guess, usual = column.predicted, max(column.share.value, 1 / column.values)
     return guess is not None and guess.low > usual and guess.value > usual + TOLERANCE
@@ -600,7 +600,10 @@ PREDICTORS: dict[str, Predictor] = {
     "the most frequent so far": _most_frequent,
     "the least frequent so far": _least_frequent,
     "what usually comes next": _successor,
-    **{f"that of {lag} trials ago": _again(lag) for lag in range(2, LONGEST_CYCLE + 1)},
+    **{
+        f"the value {lag} trials ago": _again(lag)
+        for lag in range(2, LONGEST_CYCLE + 1)
+    },
 }
 
 
@@ -639,7 +642,7 @@ FOLDS = 5
 #: ``FEWEST``: minimum number of entries into a state for a finding. ``FORCED``: number
 #: of trials in which states are entered by force.
 FEWEST, FORCED = 50, 200
-#: Maximum factor on the number of trials, for a state that is seldom entered.
+#: If a state is seldom entered, the number of trials is multiplied by at most this.
 MOST_TIMES = 16
 
 
@@ -790,7 +793,7 @@ def best_guess(
 
 
 def prior(samples: Sequence[Sample], hidden: str) -> float:
-    """Return the rate at which the most frequent value is right."""
+    """Return the success rate of always guessing the most frequent value."""
     counts = Counter(sample.values[hidden] for sample in samples)
     return max(counts.values()) / len(samples)
 
@@ -857,7 +860,9 @@ def _best(
 def _cross_validate(
     samples: Sequence[Sample], labels: Sequence[Hashable], columns: Columns
 ) -> tuple[list[bool], str]:
-    """Return whether each sample is guessed, and the column used in most folds."""
+    """Return whether each sample is guessed right, and the column that most folds
+    use.
+    """
     right = [False] * len(samples)
     used: Counter[str] = Counter()
     members = [
@@ -911,8 +916,8 @@ def _majority(
 def readable(
     samples: Mapping[str, Sequence[Sample]], names: Sequence[str]
 ) -> Iterator[Guess]:
-    """Yield draws that can be predicted although no check names them, by state. The
-    better of two predictors counts: the observation or the pose.
+    """Yield the draws that can be guessed at each state. The better of two guesses
+    counts: from the observation, or from the pose.
     """
     for state, entries in samples.items():
         if len(entries) < FEWEST:
@@ -927,7 +932,7 @@ def readable(
 
 def described(guesses: Sequence[Guess]) -> str:
     return "; ".join(
-        f"'{g.hidden}' at '{g.state}' {runs.shown(g.rate.value)} from {g.source}"
+        f"'{g.hidden}' at '{g.state}': guessed right in {runs.shown(g.rate.value)} from {g.source}"
         for g in guesses
     )
 
