@@ -78,7 +78,7 @@ def test_columns_are_the_same_in_every_process(
 def test_other_texts_are_refused() -> None:
     wrapped = OneHotCharacters(gymnasium.make("cheesebench/TMaze-v1"))
     other, _ = gymnasium.make("cheesebench/MorrisWaterMaze-v1").reset(seed=0)
-    with pytest.raises(OptionError, match="Is it another protocol or view"):
+    with pytest.raises(OptionError, match="Is it from another protocol or view"):
         wrapped.observation(other)
     with pytest.raises(OptionError, match="OneHotCharacters takes texts, not Dict"):
         OneHotCharacters(gymnasium.make("cheesebench/TMaze-v1", view="topdown_2d"))
