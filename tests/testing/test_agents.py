@@ -94,35 +94,66 @@ def names(broken: Sequence[Any]) -> set[str]:
     return {one.rule for one in broken}
 
 
+def told(found: Sequence[Any]) -> dict[str, str]:
+    return {one.rule: one.text for one in found}
+
+
 def test_a_good_agent_passes() -> None:
     assert_agent_sound(spec_of(Good))
 
 
 @pytest.mark.parametrize(
-    ("create", "rule"),
+    ("create", "rule", "said"),
     [
-        (Names, "valid actions"),
-        (NoAction, "valid actions"),
-        (Fifth, "valid actions"),
-        (Global, "same seed, same actions"),
-        (Global, "no global randomness"),
-        (GlobalArrays, "no global randomness"),
-        (Sharing, "independent subjects"),
-        (Parsing, "any observation"),
+        (
+            Names,
+            "valid actions",
+            "answers with the action 'FORWARD'; actions are 0 to 3",
+        ),
+        (NoAction, "valid actions", "answers with 0 actions"),
+        (Fifth, "valid actions", "answers with the action 4; actions are 0 to 3"),
+        (
+            Global,
+            "same seed, same actions",
+            "two subjects with the same seed act differently",
+        ),
+        (
+            Global,
+            "no global randomness",
+            "draws from the global 'random': use random.Random",
+        ),
+        (
+            GlobalArrays,
+            "no global randomness",
+            "draws from the global 'numpy.random': use numpy",
+        ),
+        (
+            Sharing,
+            "independent subjects",
+            "acts differently when another one runs beside it",
+        ),
+        (Parsing, "any observation", "raises ValueError: substring not found"),
     ],
 )
 def test_a_wrong_agent_is_failed_by_the_name_of_the_rule(
-    create: Callable[[AgentContext], Any], rule: str
+    create: Callable[[AgentContext], Any], rule: str, said: str
 ) -> None:
-    assert rule in names(broken_agent_rules(spec_of(create)))
+    assert said in told(broken_agent_rules(spec_of(create)))[rule]
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [{"name": "my agent"}, {"name": "a/b"}, {"memory": "trial"}, {"summary": ""}],
+    ("fields", "said"),
+    [
+        ({"name": "my agent"}, "the name 'my agent' cannot be written"),
+        ({"name": "a/b"}, "the name 'a/b' cannot be written"),
+        ({"memory": "trial"}, "memory is 'trial'; it must be 'life', or 'none'"),
+        ({"summary": ""}, "summary is empty"),
+    ],
 )
-def test_wrong_declarations(fields: dict[str, Any]) -> None:
-    assert names(broken_agent_rules(spec_of(Good, **fields))) == {"declaration"}
+def test_wrong_declarations(fields: dict[str, Any], said: str) -> None:
+    [(rule, text)] = told(broken_agent_rules(spec_of(Good, **fields))).items()
+    assert rule == "declaration"
+    assert said in text
 
 
 def test_the_error_names_the_agent_and_the_rules() -> None:
@@ -233,24 +264,52 @@ def test_a_good_model_agent_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("create", "rule"),
+    ("create", "rule", "said"),
     [
-        (Impure, "prompts are a function of the past"),
-        (Twice, "prompts are a function of the past"),
-        (OddTally, "prompts are a function of the past"),
-        (Answering, "prompts are a function of the past"),
-        (Marking, "constant messages"),
-        (Strict, "any reply"),
-        (NeverGivesUp, "trials end"),
-        (Together, "independent subjects"),
-        (Dicing, "no global randomness"),
-        (Dicing, "same seed, same prompts"),
+        (
+            Impure,
+            "prompts are a function of the past",
+            "prompt() called twice returns two prompts",
+        ),
+        (
+            Twice,
+            "prompts are a function of the past",
+            "prompt() called twice returns two prompts",
+        ),
+        (
+            OddTally,
+            "prompts are a function of the past",
+            "tally() counts 'calls' as 1.5",
+        ),
+        (
+            Answering,
+            "prompts are a function of the past",
+            "the last message is not the user's",
+        ),
+        (Marking, "constant messages", "message 1 of a prompt is declared constant"),
+        (Strict, "any reply", "read() raises IndexError (list index out of range) at"),
+        (
+            NeverGivesUp,
+            "trials end",
+            "a trial takes over 2000 calls: read() never gives up",
+        ),
+        (
+            Together,
+            "independent subjects",
+            "changes the prompts of another: they share state",
+        ),
+        (Dicing, "no global randomness", "draws from the global 'random'"),
+        (
+            Dicing,
+            "same seed, same prompts",
+            "ask or act differently after the same replies",
+        ),
     ],
 )
 def test_a_wrong_model_agent_is_failed(
-    create: Callable[[ModelAgentContext], Any], rule: str
+    create: Callable[[ModelAgentContext], Any], rule: str, said: str
 ) -> None:
-    assert rule in names(broken_agent_rules(model_spec(create)))
+    assert said in told(broken_agent_rules(model_spec(create)))[rule]
 
 
 def refuse(settings: Mapping[str, Any]) -> None:
