@@ -77,6 +77,11 @@ class Aim(NamedTuple):
     onward: Aim | None = None
     """The next aim, if any."""
 
+    @property
+    def simple(self) -> Aim:
+        """The aim without all that is said beside its first member."""
+        return Aim(self.group, self.zero, self.first)
+
     def words(self, names: Sequence[str]) -> str:
         """Return the aim in words; ``names`` are those of the groups."""
         said = f"waits {self.before} steps, then " if self.before else ""

@@ -90,7 +90,7 @@ class Search:
         """Return the best automaton that the search finds within its effort, and its
         score.
         """
-        begun = [self._start(is_first=True), *self._paired()]
+        begun = [self._start(is_first=True), *self._paired(), *self._copies()]
         best = max(map(self._climbed, begun), key=lambda one: one[0])
         vain, most = 0, IN_VAIN if self._memory.states == 1 else LONG_IN_VAIN
         while not self._is_over and best[0] < 1 and vain < most:
@@ -213,6 +213,67 @@ class Search:
             found.append((score, automaton))
         found.sort(key=lambda one: -one[0])
         return [automaton for _, automaton in found[:PAIRS]]
+
+    def _copies(self) -> list[automata.Automaton]:
+        """Return the best subject whose state is the place that paid last, and that
+        goes to it at one kind of picture (a copy of a sample, or of the last trial).
+
+        A search by single changes would seldom find it, because all of its states and
+        rules must be there before any of them helps.
+        """
+        if self._memory.states == 1 or self._memory.name == "outcome":
+            return []
+        found, rival = list[tuple[float, automata.Automaton]](), -1.0
+        for automaton in self._copying():
+            score = self._score(automaton, rival)
+            rival = max(rival, self._quarter)
+            found.append((score, automaton))
+        found.sort(key=lambda one: -one[0])
+        return [automaton for _, automaton in found[:1]]
+
+    def _copying(self) -> Iterator[automata.Automaton]:
+        world, states = self._world, range(self._memory.states)
+        base = next(iter(world.best(1)), (0,) * len(world.kind_of))
+        for kind, sights in enumerate(world.of_kind):
+            for (zero, _), firsts in self._families(kind).items():
+                own = [firsts[s * len(firsts) // len(states)] for s in states]
+                rows = [
+                    [*own] if n in sights else [old for _ in states]
+                    for n, old in enumerate(base)
+                ]
+                yield automata.Automaton(
+                    self._memory, rows, zero, self._rules_of_copy(len(firsts))
+                )
+
+    def _families(self, kind: int) -> dict[tuple[int, object], list[int]]:
+        """Return the aims of a kind that differ only in the member to which they go, in
+        the order of the members. A key begins with the zero from which they count.
+        """
+        world, found = self._world, dict[tuple[int, object], dict[int, int]]()
+        for number in self._options[kind]:
+            aim = world.aims[kind][number]
+            if aim.zero in world.zeros and aim == aim.simple:
+                key = (world.zeros.index(aim.zero), aim._replace(first=0))
+                found.setdefault(key, {})[aim.first] = number
+        return {
+            key: [firsts[n] for n in sorted(firsts)]
+            for key, firsts in found.items()
+            if len(firsts) >= self._memory.states
+        }
+
+    def _rules_of_copy(self, members: int) -> dict[automata.Situation, int]:
+        paid = {
+            code for (what, _), code in self._world.codes.items() if what == "well paid"
+        }
+        is_place, states = self._memory.name == "place", self._memory.states
+        return {
+            (state, code, rank): rank * states // members
+            if rank != automata.NOWHERE
+            and rank < members
+            and (is_place or code in paid)
+            else state
+            for state, code, rank in self._keys()
+        }
 
     def _pool(self) -> list[automata.Row]:
         """Return behaviours of the repertoire, and variants of the best behaviour. A

@@ -54,7 +54,7 @@ def audit_memory(
             seed = settings.seed + 16 * APART
             fresh = climbing.confirmed(world, best[1], seed, min(1, share), used)
         found.append(_or_smaller(Found(*best, fresh, used), memory, found))
-        finding = _finding(world, memory, found[-1], bar, tried)
+        finding = _finding(world, memory, found[-1], bar, tried, settings.effort)
         if settings.progress:
             settings.progress(f"{finding.rule}: {runs.shown(fresh.value)}")
         yield finding
@@ -143,6 +143,7 @@ def _finding(
     found: Found,
     bar: float | None,
     tried: int,
+    effort: float,
 ) -> AuditFinding:
     fresh = found.fresh
     interval = f"[{runs.shown(fresh.low)}, {runs.shown(fresh.high)}]"
@@ -150,7 +151,8 @@ def _finding(
     verdict: AuditVerdict = "note"
     passes = bar is not None and fresh.value > bar
     if bar is not None:
-        text += f"; PASS from {runs.shown(bar)}: {'PASS' if passes else 'no PASS'}"
+        none = f"none that passes was found at effort {effort:g}"
+        text += f"; PASS from {runs.shown(bar)}: {'PASS' if passes else none}"
     if memory.name in FORBIDDEN and not memory.within and fresh.low > (bar or 1):
         construct = world.specification.construct
         is_allowed = construct is not None and memory.name in construct.allows
@@ -158,7 +160,10 @@ def _finding(
         text += ", though it remembers neither a place nor what it did"
         text += "; the file allows it" if is_allowed else ""
     rule = words(world, found.automaton, found.used)
-    text += f". It {rule}. The best of {tried} rules that were tried: no proof that none is better"
+    text += (
+        f". It {rule}. The best of {tried} rules that were tried, which is no bound: "
+    )
+    text += f"--effort {3 * effort:g} tries more"
     numbers: dict[str, object] = {
         "rate": fresh.value, "low": fresh.low, "high": fresh.high, "trials": fresh.trials, "bar": bar,
         "class": memory.name, "states": memory.states, "clock": memory.clock, "within": memory.within,

@@ -223,7 +223,7 @@ def test_a_rule_that_knows_only_what_was_paid_is_found_and_takes_the_badge(
     assert outcome.verdict == "FAIL"
     assert outcome.numbers["passes"] is True
     assert "unpaid -> 2" in outcome.text or "unpaid -> 1" in outcome.text
-    assert "no proof" in outcome.text
+    assert "which is no bound" in outcome.text
     assert float(str(found["any, 1 bit"].numbers["rate"])) > 0.95
 
     path = tmp_path / "chamber.protocol.yaml"
@@ -250,6 +250,37 @@ def test_a_rule_that_knows_only_what_was_paid_is_found_and_takes_the_badge(
         assert rate == outcome.numbers["rate"]
     row = rows(chamber(ALLOWED), 0.02)["outcome, 1 bit"]
     assert row.verdict == "note"
+
+
+#: Matching to a sample in a plus maze: four places, two bits.
+SAMPLE = """
+version: 1
+paradigm: sample
+arena: {radial: {arms: 4, length: 3}}
+draw: {place: {sample: cup, into: [goal]}}
+start: {at: hub, face: random}
+trial:
+  limit: 60
+  start: sample
+  states:
+    sample: {show: {goal: "*"}, rules: [{enter: goal, reward: 1, go: delay}, {enter: cup, end: lost}]}
+    delay: {place: hub, freeze: true, rules: [{after: 2, go: choice}]}
+    choice: {rules: [{enter: goal, reward: 1, end: correct}, {enter: cup, end: error}]}
+schedule: {main: {trials: 20}}
+success: last == correct
+margin: 0.1
+reference: [{measure: success, value: 0.75, status: made up}]
+construct: {name: place, kind: memory, abolished_by: [{lesion: {amnesia: choice}, at_most: 0.3}]}
+"""
+
+
+def test_a_copy_of_the_sample_is_always_tried() -> None:
+    found = rows(paradigm(SAMPLE), 0.1)
+    copied = found["any, 2 bits, within the trial"]
+    assert copied.numbers["passes"]
+    assert float(str(copied.numbers["rate"])) > 0.95
+    assert "none that passes was found at effort 0.1" in found["nothing"].text
+    assert "which is no bound: --effort 0.3 tries more" in found["nothing"].text
 
 
 def test_equal_seeds_find_equal_rules() -> None:
