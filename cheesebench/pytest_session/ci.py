@@ -331,7 +331,9 @@ def annotate(
         if not left.get(kind):
             continue
         left[kind] -= 1
-        title = f"{cell.verdict}: {cell.plan.model} on {cell.plan.label}"
+        # A warning of a PASS is about what makes it doubtful.
+        doubtful = "doubtful " if cell.verdict is Verdict.PASS else ""
+        title = f"{doubtful}{cell.verdict}: {cell.plan.model} on {cell.plan.label}"
         yield command(
             kind, title, with_doubts(cell), paths.get(cell.plan.protocol), root
         )

@@ -237,10 +237,19 @@ def _of_failures(found: Findings) -> str:
     if found.compared is None:
         return ""  # The report above already names the command.
     if found.budgets:
-        return f"Continue the run with a larger budget: `{found.budgets} --resume {found.run_id}`."
+        return _with_larger_budgets(found)
     if found.unmeasured:
         return f"Remove the cause, then continue the run with {_resume(found)}."
     return _after_comparing(found, found.compared)
+
+
+def _with_larger_budgets(found: Findings) -> str:
+    if found.in_ci:
+        return (
+            f"Write `{found.budgets}` into the job, and run it again: that continues the run (`--resume {found.run_id}`). "
+            "Run again unchanged, it ends the same."
+        )
+    return f"Continue the run with a larger budget: `{found.budgets} --resume {found.run_id}`."
 
 
 def _after_comparing(found: Findings, compared: RunComparison) -> str:
@@ -298,8 +307,16 @@ def _nothing_failed(found: Findings) -> Iterator[str]:
         yield gate.kept(compared, found.gates)
         yield from _not_run(found, compared.second)
     yield from found.forgiven or ["nothing failed"] * (compared is None)
+    yield from _left_out(found)
     if found.undecided:
         yield f"{found.undecided} inconclusive (to count them as failures: --inconclusive=fail)"
+
+
+def _left_out(found: Findings) -> Iterator[str]:
+    """Yield how many trials are missing, although nothing failed."""
+    if gone := sum(one.missing for one in found.cells if not one.plan.control):
+        as_failed = ", which the comparison counts as failed" * bool(found.compared)
+        yield f"{plural(gone, 'trial')} that count could not be run{found.cause}{as_failed}"
 
 
 def _something_failed(found: Findings) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import textwrap
@@ -16,7 +17,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.options import OPTIONS
 from cheesebench.pytest_options import SPELLINGS
 from cheesebench.pytest_session.run import PytestRun
-from cheesebench.records import CallTotals
+from cheesebench.records import CallTotals, CellPlan
 from cheesebench.statistics import CellResult
 
 
@@ -38,7 +39,7 @@ class _Budget:
         if self.needed is None:
             return spent
         needed = self.shown(float(_rounded_up(self.needed)))
-        return f"{spent}, about {needed} more needed"
+        return f"{spent}, at most about {needed} more needed"
 
     @property
     def larger(self) -> str | None:
@@ -65,7 +66,7 @@ def larger_budgets(
     if not found:
         return {}, ""
     why = (
-        ". The cost of the rest cannot be estimated yet, so the budget is doubled."
+        ". The cost of the rest cannot be estimated yet, so the budget is doubled; cheesebench plan says what a run takes."
         if needed is None
         else "."
     )
@@ -88,32 +89,72 @@ def _budgets(
         )
 
 
-def _still_needed(log: RunLog, unfinished: Iterable[CellResult]) -> CallTotals | None:
-    """Estimate the cost of the rest. A trial is expected to cost the mean of its cell
-    or, if no trial of the cell was run, the mean of the run. Return None if no trial
-    was run at all.
-    """
-    counts, calls = log.trial_counts(), log.calls.by_cell()
+def _still_needed(log: RunLog, unfinished: Sequence[CellResult]) -> CallTotals | None:
+    """Return what the rest takes at most, or None if no trial was run."""
+    counts = log.trial_counts()
     done = {key: sum(run for run, _ in own.values()) for key, own in counts.items()}
-    total, whole = CallTotals(), (log.calls.totals(), sum(done.values()))
+    known = {
+        cell.plan.key: _dearest_trial(log, cell.plan)
+        for cell in unfinished
+        if done.get(cell.plan.key)
+    }
+    if not known and unfinished:
+        return None
+    # A cell in which no trial has ended yet costs what the dearest of the others does.
+    dearest = max(known.values(), key=_tokens, default=CallTotals())
+    total = CallTotals()
     for cell in unfinished:
-        key = cell.plan.key
-        spent, trials = (
-            (calls[key].totals, done[key]) if key in calls and done.get(key) else whole
-        )
-        if not trials:
-            return None
-        subjects = cell.plan.subjects
+        key, subjects = cell.plan.key, cell.plan.subjects
         if cell.game is not None and cell.plan.sequential:
             ahead = cell.game.outlook
             subjects = min(subjects, ahead.subjects if ahead else subjects)
-        share = max(0, subjects * cell.plan.trials - done.get(key, 0)) / trials
+        trials = max(0, subjects * cell.plan.trials - done.get(key, 0))
+        each = known.get(key, dearest)
         total += CallTotals(
-            prompt=round(spent.prompt * share),
-            completion=round(spent.completion * share),
-            cost=spent.cost * share,
+            prompt=trials * each.prompt,
+            completion=trials * each.completion,
+            cost=trials * each.cost,
         )
     return total
+
+
+def _tokens(spent: CallTotals) -> int:
+    return spent.prompt + spent.completion
+
+
+#: By trial: the subjects, their calls, the tokens, the dollars, and the bytes of
+#: questions and system prompts.
+_BY_TRIAL = (
+    "SELECT count(DISTINCT subject), count(*), sum(prompt_tokens), sum(completion_tokens), sum(coalesce(cost, 0)), "
+    "sum(length(CAST(asked AS BLOB))), sum(coalesce(length(CAST(text AS BLOB)), 0)) "
+    "FROM calls LEFT JOIN texts ON texts.digest = calls.system "
+    "WHERE model = ? AND protocol = ? AND view = ? AND variant = ? GROUP BY trial ORDER BY trial"
+)
+
+
+def _dearest_trial(log: RunLog, plan: CellPlan) -> CallTotals:
+    """Return what a coming trial of a cell takes at most, unless the model gets worse.
+
+    A prompt has the latest questions and answers, so it grows until their window is
+    full.
+    """
+    rows = log.select(_BY_TRIAL, plan.key)
+    calls = max(row[1] / row[0] for row in rows)
+    completion = max(row[3] / row[1] for row in rows)
+    prompts = [row[2] / row[1] for row in rows]
+    longest = max(prompts)
+    window = str(plan.settings.get("history", "")).rpartition("-")[2]
+    so_far = sum(row[1] / row[0] for row in rows)
+    if window.isdecimal() and so_far <= int(window):
+        density = prompts[0] * rows[0][1] / (rows[0][5] + rows[0][6])
+        question = density * max(row[5] / row[1] for row in rows)
+        longest = max(longest, prompts[0] + int(window) * (question + completion))
+    cost, tokens = sum(row[4] for row in rows), sum(row[2] + row[3] for row in rows)
+    return CallTotals(
+        prompt=math.ceil(calls * longest),
+        completion=math.ceil(calls * completion),
+        cost=calls * (longest + completion) * cost / max(1, tokens),
+    )
 
 
 def _rounded_up(value: float) -> str:

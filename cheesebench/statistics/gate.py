@@ -64,5 +64,7 @@ def _undecided(compared: RunComparison, cause: str) -> str:
     where = f" on {', '.join(one.protocol for one in cells)}" if cells else ""
     gone = sum(one.missing[0] for one in cells)
     if gone:
-        return f"{where}, where {plural(gone, 'trial')} could not be run{cause}"
+        return (
+            f"{where}, where {plural(gone, 'trial')} that count could not be run{cause}"
+        )
     return where + "".join(f" ({one.rule})" for one in cells[:1] if one.rule)

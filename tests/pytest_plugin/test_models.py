@@ -577,40 +577,46 @@ def test_a_budget_that_is_spent_at_once_breaks_nothing(
     assert result.parseoutcomes()["inconclusive"] == 2
     said = " ".join(" ".join(result.outlines).split())
     assert (
-        "tokens spent so far. The cost of the rest cannot be estimated yet, so the budget is doubled."
-        in said
+        "tokens spent so far. The cost of the rest cannot be estimated yet, so the budget is doubled; cheesebench plan "
+        "says what a run takes." in said
     )
     spent = int(re.findall(r"([\d,]+) tokens spent", said)[0].replace(",", ""))
     assert int(re.findall(r"--max-tokens=(\d+)", said)[0]) >= 2 * spent
     result.stdout.fnmatch_lines(["*To continue, with a larger budget:"])
 
 
-def test_the_line_that_continues_with_a_larger_budget_does_so(
-    project: pytest.Pytester,
+@pytest.mark.parametrize("budget", [2_000, 6_000, 20_000])
+def test_the_budget_that_is_printed_is_enough(
+    project: pytest.Pytester, budget: int
 ) -> None:
-    with FakeServer(walk) as server:
-        result = project.runpytest(*options(server, "--max-tokens=2000", "-k", "east"))
+    """Prompts grow with the answers that they have, so later trials cost more."""
+
+    def wordy(call: Call) -> str:
+        return f"{walk(call)}\nLEARNINGS: {'The food is in the east. ' * 8}"
+
+    with FakeServer(wordy) as server:
+        given = options(server, f"--max-tokens={budget}", "-k", "east")
+        result = project.runpytest(*given)
         said = " ".join(" ".join(result.outlines).split())
         assert re.search(
-            r"2,\d+ tokens spent so far, about \d+,\d+ tokens more needed\. 1 of 1 cell",
+            r" tokens spent so far, at most about [\d,]+ tokens more needed\. 1 of 1 cell",
             said,
         )
-        for _ in range(2):
-            # The estimate assumes equal trials; calls in flight may add a little.
-            before, line = (
-                server.count,
-                str(result.stdout).partition("with a larger budget:\n  pytest ")[2],
-            )
-            if not line:
-                break
-            words = [
-                word
-                for word in shlex.split(line.splitlines()[0])
-                if not word.startswith("--basetemp")
-            ]
-            result = project.runpytest(*words)
-            assert server.count > before + 1, "pasted, it goes on"
-    result.assert_outcomes(passed=1)
+        printed = str(result.stdout).partition("with a larger budget:\n  pytest ")[2]
+        words = shlex.split(printed.splitlines()[0])
+        again = [word for word in words if not word.startswith("--basetemp")]
+        project.runpytest(*again).assert_outcomes(passed=1)
+        with RunLog.open_read_only(project.path / "results/one") as log:
+            spent = log.calls.totals()
+    enough = int(
+        next(
+            re.findall(r"--max-tokens=(\d+)", word)[0]
+            for word in again
+            if word.startswith("--max-tokens=")
+        )
+    )
+    assert spent.prompt + spent.completion < enough
+    assert enough < 2 * (spent.prompt + spent.completion), "and not far too large"
 
 
 def test_silence_is_told(
