@@ -134,6 +134,8 @@ MARKS = {
     Verdict.ERROR: "!",
 }
 NOTHING = "–"
+#: What a table has in place of numbers that are no result.
+UNFINISHED = "unfinished"
 
 HOW_TO_READ = (
     "PASS: the model does at least as well as the rodent, within the margin; FAIL: it does worse than that; "
@@ -191,8 +193,10 @@ def measured_name(cell: CellResult) -> str:
 
 def rate(cell: CellResult) -> str:
     """Return the judged quantity as text: the pass rate, or a measure with its name, as
-    in ``breakpoint 4.25``.
+    in ``breakpoint 4.25``; ``unfinished`` for a cell without a result.
     """
+    if cell.is_unfinished and cell.valid and cell.missing:
+        return UNFINISHED
     if cell.plan.measured is not None:
         name = cell.plan.measured.name
         return f"{name} {NOTHING if cell.judged is None else number(cell.judged.mean)}"
@@ -203,6 +207,8 @@ def interval(cell: CellResult) -> str:
     """Return the 95 % interval of the judged quantity: ``38–55 %`` or, for a measure,
     ``3.1 to 5.4``.
     """
+    if cell.is_unfinished:
+        return NOTHING
     if cell.plan.measured is not None:
         found = None if cell.judged is None else cell.judged.interval
         return NOTHING if found is None else " to ".join(map(number, found))
@@ -222,14 +228,15 @@ def floor(cell: CellResult) -> str:
 
 def ability(cell: CellResult) -> str:
     """Return the model's index on the ability scale, or ``–`` if there is no scale."""
-    return on_scale(None if cell.ability is None else cell.ability.model)
+    found = None if cell.is_unfinished else cell.ability
+    return on_scale(None if found is None else found.model)
 
 
 def ability_interval(cell: CellResult) -> str:
     """Return the 95 % interval of the index, such as ``0.56 to 0.84``, or "" if there
     is none.
     """
-    found = cell.ability and cell.ability.interval
+    found = None if cell.is_unfinished else cell.ability and cell.ability.interval
     return " to ".join(map(on_scale, found)) if found else ""
 
 
@@ -420,7 +427,8 @@ def difference(cell: CellResult) -> str:
     bounds.
     """
     if (
-        cell.difference is None
+        cell.is_unfinished
+        or cell.difference is None
         or cell.difference_low is None
         or cell.difference_high is None
     ):

@@ -185,7 +185,11 @@ def _said(group: drawing.Group) -> str:
 
 
 def _value(cell: CellResult) -> tuple[float, tuple[float, float] | None] | None:
-    """Return the judged rate or measure of a cell, with its interval."""
+    """Return the judged rate or measure of a cell, with its interval; None if it is no
+    result.
+    """
+    if cell.is_unfinished:
+        return None
     if cell.plan.measured is not None:
         found = cell.judged
         return None if found is None else (found.mean, found.interval)

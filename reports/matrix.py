@@ -350,6 +350,15 @@ def _model(
 def _field(cells: Sequence[CellResult]) -> Field:
     if len(cells) == 1:
         cell = cells[0]
+        if cell.is_unfinished:
+            seen = f"{cell.valid} of {plural(cell.planned, 'trial')}"
+            shown = seen if cell.missing else words.NOTHING
+            return Field(
+                rate=None,
+                verdict=cell.verdict,
+                text=f"{words.MARKS[cell.verdict]} {shown}",
+                key=cell.plan.key,
+            )
         if cell.plan.measured is not None:
             between = (
                 ""

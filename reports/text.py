@@ -212,7 +212,14 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
     for line, name, cell, texts in zip(lines, shown, own, remarks, strict=True):
         # Names that look the same when shortened are given in full below.
         detail = [cell.plan.label] * (shown.count(name) > 1)
-        detail += filter(None, (cells.measured_name(cell), abilities(cell), *texts))
+        detail += filter(
+            None,
+            (
+                cells.measured_name(cell),
+                "" if cell.is_unfinished else abilities(cell),
+                *texts,
+            ),
+        )
         found.append(line)
         found += [_filled("; ".join(detail), width, indent, indent)] if detail else []
     return "\n".join(found)

@@ -29,6 +29,14 @@ Properties = list[tuple[str, str]]
 PREFIX = "cheesebench."
 
 
+#: Properties that a cell without a result does not have.
+_NO_RESULT = frozenset(
+    f"{name}{end}"
+    for name in ("rate", "interval", "measure", "difference", "ability")
+    for end in ("", "_mean", "_low", "_high")
+) - {"measure"}
+
+
 def case_properties(result: CellResult) -> Properties:
     """Return the properties of one judged cell. Properties without a value are left
     out.
@@ -36,66 +44,69 @@ def case_properties(result: CellResult) -> Properties:
     Rates are proportions. A control has its name (``control``) instead of a verdict,
     unless it could not be measured.
     """
+    left_out = _NO_RESULT if result.is_unfinished else frozenset()
+    return _properties(one for one in _of_case(result) if one[0] not in left_out)
+
+
+def _of_case(result: CellResult) -> list[tuple[str, object]]:
     plan, flags, reference = result.plan, result.flags, result.plan.reference
     interval = result.interval
     animals = animals_interval(reference)
-    return _properties(
-        [
-            ("model", plan.model),
-            ("protocol", plan.protocol),
-            ("protocol_sha256", plan.sha256),
-            ("view", plan.view),
-            ("variant", str(plan.variant)),
-            ("design", plan.design),
-            ("control", plan.control),
-            (
-                "verdict",
-                None
-                if plan.control and result.verdict != "ERROR"
-                else result.verdict.value,
-            ),
-            ("reason", result.reason),
-            ("n", result.n_text),
-            ("subjects", result.subjects),
-            ("trials_per_subject", plan.trials),
-            ("planned", result.planned),
-            ("valid", result.valid),
-            ("passed", result.passed),
-            ("missing", result.missing),
-            ("rate", result.rate),
-            ("interval_low", interval and interval[0]),
-            ("interval_high", interval and interval[1]),
-            ("interval_method", result.interval_method),
-            *_measure_properties(result),
-            ("reference", reference and reference.value),
-            ("reference_low", animals and animals[0]),
-            ("reference_high", animals and animals[1]),
-            (
-                "reference_declared",
-                flags.reference_declared if reference is not None else None,
-            ),
-            ("margin", plan.margin),
-            ("difference", result.difference),
-            ("difference_low", result.difference_low),
-            ("difference_high", result.difference_high),
-            ("icc", result.icc),
-            ("random", plan.chance),
-            *_ability_properties(result),
-            ("undecidable", wording.undecidable(result)),
-            ("subjects_needed", result.subjects_needed),
-            ("not_diagnostic", flags.not_diagnostic),
-            ("goal_visible", flags.goal_visible),
-            ("this_subject_only", flags.this_subject_only),
-            ("duplicate_subjects", flags.duplicate_subjects),
-            ("memory_contradicted", flags.memory_contradicted),
-            ("analogy", flags.analogy or None),
-            ("warnings", "; ".join(result.warnings)),
-            ("causes", "; ".join(result.causes)),
-            *_game_properties(result),
-            *_validity_properties(result),
-            *_call_properties(result),
-        ]
-    )
+    return [
+        ("model", plan.model),
+        ("protocol", plan.protocol),
+        ("protocol_sha256", plan.sha256),
+        ("view", plan.view),
+        ("variant", str(plan.variant)),
+        ("design", plan.design),
+        ("control", plan.control),
+        (
+            "verdict",
+            None
+            if plan.control and result.verdict != "ERROR"
+            else result.verdict.value,
+        ),
+        ("reason", result.reason),
+        ("n", result.n_text),
+        ("subjects", result.subjects),
+        ("trials_per_subject", plan.trials),
+        ("planned", result.planned),
+        ("valid", result.valid),
+        ("passed", result.passed),
+        ("missing", result.missing),
+        ("rate", result.rate),
+        ("interval_low", interval and interval[0]),
+        ("interval_high", interval and interval[1]),
+        ("interval_method", result.interval_method),
+        *_measure_properties(result),
+        ("reference", reference and reference.value),
+        ("reference_low", animals and animals[0]),
+        ("reference_high", animals and animals[1]),
+        (
+            "reference_declared",
+            flags.reference_declared if reference is not None else None,
+        ),
+        ("margin", plan.margin),
+        ("difference", result.difference),
+        ("difference_low", result.difference_low),
+        ("difference_high", result.difference_high),
+        ("icc", result.icc),
+        ("random", plan.chance),
+        *_ability_properties(result),
+        ("undecidable", wording.undecidable(result)),
+        ("subjects_needed", result.subjects_needed),
+        ("not_diagnostic", flags.not_diagnostic),
+        ("goal_visible", flags.goal_visible),
+        ("this_subject_only", flags.this_subject_only),
+        ("duplicate_subjects", flags.duplicate_subjects),
+        ("memory_contradicted", flags.memory_contradicted),
+        ("analogy", flags.analogy or None),
+        ("warnings", "; ".join(result.warnings)),
+        ("causes", "; ".join(result.causes)),
+        *_game_properties(result),
+        *_validity_properties(result),
+        *_call_properties(result),
+    ]
 
 
 def _ability_properties(result: CellResult) -> list[tuple[str, object]]:

@@ -104,11 +104,8 @@ def _still_needed(log: RunLog, unfinished: Sequence[CellResult]) -> CallTotals |
     dearest = max(known.values(), key=_tokens, default=CallTotals())
     total = CallTotals()
     for cell in unfinished:
-        key, subjects = cell.plan.key, cell.plan.subjects
-        if cell.game is not None and cell.plan.sequential:
-            ahead = cell.game.outlook
-            subjects = min(subjects, ahead.subjects if ahead else subjects)
-        trials = max(0, subjects * cell.plan.trials - done.get(key, 0))
+        key = cell.plan.key
+        trials = max(0, _subjects(cell) * cell.plan.trials - done.get(key, 0))
         each = known.get(key, dearest)
         total += CallTotals(
             prompt=trials * each.prompt,
@@ -116,6 +113,12 @@ def _still_needed(log: RunLog, unfinished: Sequence[CellResult]) -> CallTotals |
             cost=trials * each.cost,
         )
     return total
+
+
+def _subjects(cell: CellResult) -> int:
+    """Return how many subjects the cell takes, by the outlook of a sequential one."""
+    ahead = cell.game.outlook if cell.game and cell.plan.sequential else None
+    return min(cell.plan.subjects, ahead.subjects) if ahead else cell.plan.subjects
 
 
 def _tokens(spent: CallTotals) -> int:

@@ -112,10 +112,21 @@ class CellCounts:
 
     @property
     def nothing(self) -> str:
-        """Why the cell has no subject to compare, or "" if it has one."""
-        if any(one.scored for one in self.subjects.values()):
+        """Why the cell has no result to compare, or "" if it has one."""
+        scored, missing = (
+            sum(getattr(one, name) for one in self.subjects.values())
+            for name in ("scored", "missing")
+        )
+        if not scored:
+            return self.untested or UNMEASURED
+        if missing <= scored or self.sequential:
             return ""
-        return self.untested or UNMEASURED
+        return f"Only {scored} of {scored + missing} trials that count were measured."
+
+    @property
+    def compared(self) -> Subjects:
+        """The subjects, if the cell has a result."""
+        return {} if self.nothing else self.subjects
 
     @property
     def least_subjects(self) -> int:
@@ -932,7 +943,7 @@ def _check(
 def _compare_models(
     group: Sequence[tuple[CellCounts, CellCounts]], seed: int, runs: tuple[str, str]
 ) -> ModelComparison:
-    possible = [paired_differences(a.subjects, b.subjects) for a, b in group]
+    possible = [paired_differences(a.compared, b.compared) for a, b in group]
     comparisons = [
         compare_differences(differences, seed=seed, shown=_shown(pair[1]))
         if differences[0]
@@ -976,7 +987,7 @@ def _cell(
     protocols: int,
 ) -> CellComparison:
     pairs = distinct_pairs(a.subjects, b.subjects)
-    first, second = _mean_rates((a.subjects, b.subjects), b.scale)
+    first, second = _mean_rates((a.compared, b.compared), b.scale)
     answer = _nearer(paired.answer, b, first, second) if b.alike else paired.answer
     alone = ""
     if answer != "undecided" and adjusted >= ALPHA:

@@ -256,14 +256,17 @@ def summarise_model(cells: Sequence[CellResult]) -> ModelSummary:
         {c.plan.label: c.game.failing_at_stop for c in cells if c.game is not None}
     )
     gate, reason = _gate(cells, failed)
+    finished = [cell for cell in cells if not cell.is_unfinished]
     return ModelSummary(
         model=cells[0].plan.model,
         view=cells[0].plan.view,
         variant=cells[0].plan.series,
-        overall=average(cells),
-        ability=mean_ability((cell.plan, cell.ability) for cell in cells),
+        overall=average(finished),
+        ability=mean_ability(
+            (cell.plan, None if cell.is_unfinished else cell.ability) for cell in cells
+        ),
         animals=mean_ability((cell.plan, _of_animals(cell)) for cell in cells),
-        profile=_profile(cells),
+        profile=_profile(finished),
         gate=gate,
         gate_reason=reason,
         failed=failed,

@@ -349,6 +349,16 @@ class CellResult(tables.Brief):
     results.
     """
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether its numbers are no result: it is an ERROR, or undecided with most of
+        its trials missing.
+        """
+        few = not self.plan.sequential and 2 * self.missing > self.planned
+        return self.verdict is Verdict.ERROR or (
+            self.verdict is Verdict.INCONCLUSIVE and few
+        )
+
     def ending(self, verdict: Verdict, reason: str, **values: Any) -> CellResult:
         """Return this cell with a verdict, its reason, and these other values."""
         return dataclasses.replace(self, verdict=verdict, reason=reason, **values)

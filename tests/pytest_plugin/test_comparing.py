@@ -16,7 +16,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.pytest_session.ci import append_step_summary, cut
 from cheesebench.pytest_session.exit_status import REFUSED
 from cheesebench.statistics.comparison import LOSS, excludes_loss
-from cheesebench.testing.fake_server import Call, FakeServer
+from cheesebench.testing.fake_server import Answer, Call, FakeServer
 
 RUN = ("--model", "walker", "--protocols=lab", "--subjects=12", "-k", "east")
 
@@ -226,6 +226,52 @@ def test_a_budget_that_ends_in_the_middle_is_told_where_the_comparison_is(
     told = comment.partition("<details>")[0]
     cause = r"(stopped in trial \d+: )?the run has used .*--max-tokens \d+ is reached"
     assert re.search(f"% of trials missing; {cause}", told)
+
+
+def test_a_few_trials_are_no_result(project: pytest.Pytester) -> None:
+    """Neither tables nor means nor JUnit have numbers of a cell that has hardly begun,
+    whether a budget or a server ended it.
+    """
+
+    def breaks(call: Call) -> Answer:
+        if call.number > 90:
+            return Answer(status=500)
+        return Answer(text="ACTIONS: FORWARD, FORWARD")
+
+    given = ("--model=openai/tiny", "--protocols=lab/east.protocol.yaml")
+    both = (*given, "--design=cohort", "--subjects=12", "--junitxml=junit.xml")
+    gate = ("--cheese-compare=main", "--compare-fail=worse,undecided")
+    with FakeServer("ACTIONS: FORWARD, FORWARD") as server:
+        url = ("--base-url", server.base_url)
+        project.runpytest_inprocess(*both, *url, "--cheese-run-id=old")
+        assert main(["bless", "old", "main"]) == 0
+        project.runpytest_inprocess(
+            *both, *url, *gate, "--max-tokens=60000", "--cheese-run-id=budget"
+        )
+        junit = [(project.path / "junit.xml").read_text(encoding="utf-8")]
+    with FakeServer(breaks) as server:
+        project.runpytest_inprocess(
+            *both, f"--base-url={server.base_url}", *gate, "--retries=0",
+            "--cheese-run-id=server", "--concurrency=1",
+        )  # fmt: skip
+        junit.append((project.path / "junit.xml").read_text(encoding="utf-8"))
+    for run, mark, text in zip(("budget", "server"), "?!", junit, strict=True):
+        comment = (project.path / f"results/{run}/comment.md").read_text(
+            encoding="utf-8"
+        )
+        assert re.search(
+            rf"\| east +\| +{re.escape(mark)} \d+ of 240 trials \|", comment
+        ), comment
+        row = next(one for one in comment.splitlines() if "undecided | east" in one)
+        assert "0 of 12" in row
+        assert re.findall("[0-9.]+ %", row) == ["100 %"], "only the baseline's"
+        assert re.search(r"Only \d+ of 240 trials that count were measured", comment)
+        report = (project.path / f"results/{run}/report.md").read_text(encoding="utf-8")
+        assert re.search(r"\| east .*\| unfinished \|", report)
+        assert "cheesebench.valid" in text
+        for name in ("rate", "difference", "interval_low", "mean_rate"):
+            assert f'cheesebench.{name}"' not in text
+        assert "].mean_rate" not in text
 
 
 @pytest.mark.parametrize("given", [(), ("-n1",)], ids=["alone", "xdist"])
