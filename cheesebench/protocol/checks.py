@@ -33,9 +33,9 @@ from cheesebench.protocol.specification import (
 from cheesebench.protocol.validation import doubts
 from cheesebench.source import Node
 
-#: Maximum number of situations that are searched, which takes about a second.
+#: Maximum number of situations that the search visits, in about a second.
 MAX_SITUATIONS = 200_000
-#: Effects of an end condition.
+#: The effects of an entry of ``finish``: none.
 NOTHING = EffectsSpec()
 #: A situation of the search: a state, a cell and a heading.
 _Situation = tuple[str, int, int]
@@ -44,12 +44,12 @@ _Situation = tuple[str, int, int]
 def shortest_trial(
     specification: Specification, possible: Callable[[Place], list[str]]
 ) -> int | None:
-    """Return the minimum number of steps to an ``end``, or None if no end can be
-    reached.
+    """Return a lower bound of the number of steps to an ``end``, or None if no end can
+    be reached.
 
-    ``possible`` gives the names that a place can have. The search assumes that guards
-    (also those of ``finish``) hold, doors are open, frozen states allow movement and
-    clocks have run out. So the number is never too high.
+    ``possible`` returns the names that a place can have. The search assumes that all
+    guards hold (also in ``finish``), doors are open, frozen states allow movement and
+    clocks have run out.
     """
     return _Search(specification, possible).run()
 
@@ -106,7 +106,7 @@ class _Search:
         queue = deque(situations)
         while queue:
             if len(steps) > MAX_SITUATIONS:
-                return 1  # The number is unknown, and must not be too high.
+                return 1  # The number is unknown, and 1 is never too high.
             situation = queue.popleft()
             for following in self._successors(situation):
                 if following is None:
@@ -117,7 +117,7 @@ class _Search:
         return None
 
     def _successors(self, situation: _Situation) -> Iterator[_Situation | None]:
-        """Yield the situations after one step; None is the end of the trial."""
+        """Yield the situations after one step. None: the trial ends."""
         name, cell, heading = situation
         ahead = self.arena.step(cell, heading, self.open_cells)
         moves = {
@@ -207,8 +207,8 @@ def check_promises(spec: Specification, root: Node, diagnostics: Diagnostics) ->
         )
 
 
-#: The functions that compute comparisons; and for each comparison, the one with its
-#: sides exchanged.
+#: ``_COMPARED`` has the function of each comparison. ``_TURNED`` has the comparison
+#: that means the same with its sides exchanged.
 _COMPARED = {"==": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
 _TURNED = {"==": "==", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -241,8 +241,8 @@ def _never_due(
     longest: int,
     changed: Collection[str],
 ) -> str | None:
-    """Return where a clock never runs out, as the end of a sentence: "" for everywhere,
-    None for nowhere.
+    """Return where a clock never runs out, as a part of a sentence. An empty string
+    means everywhere, and None nowhere.
     """
     if isinstance(after, ex.Number) and after.value > longest:
         return ""
@@ -253,8 +253,8 @@ def _never_due(
 
 
 def _late_blocks(spec: Specification, name: str, longest: int) -> Iterator[str]:
-    """Yield the blocks (or ``drawn``) in which every value of a variable that rules do
-    not change is too long.
+    """Yield where a variable that rules do not change is always too long: ``drawn``, if
+    all drawn values are, and each block in which its value is.
     """
     drawn = [
         row[draw.columns.index(name)]
@@ -296,7 +296,7 @@ def _frozen_traps(spec: Specification, diagnostics: Diagnostics) -> None:
             continue
         passing = [rule for rule in state.rules if rule.trigger in ("after", "act")]
         if not passing:
-            sentence = f"The state '{state.name}' is frozen and has no 'after', so it never ends."
+            sentence = f"The state '{state.name}' is frozen and has no rule with 'after' or 'act', so it never ends."
             diagnostics.warning(304, state.position, sentence, "Add one.")
         elif not spec.finish and not any(
             _leads_out(rule, state.name) for rule in passing
@@ -312,11 +312,13 @@ def _leads_out(rule: RuleSpec, state: str) -> bool:
 
 
 def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
-    """Warn (317) of an estimand that asks for more last trials than a subject has."""
+    """Warn (317) of an estimand whose ``last`` is more than the number of trials of a
+    subject.
+    """
     estimand = spec.document.estimand
     last = None if isinstance(estimand, str) else estimand.last
     if last is not None and last > spec.planned_trials:
-        sentence = f"A subject has {spec.planned_trials} trials, so its last {last} are all of them."
+        sentence = f"A subject has {spec.planned_trials} trials, so 'last: {last}' means all of them."
         diagnostics.warning(
             317,
             root.find(("estimand", "last")).position,
@@ -326,7 +328,7 @@ def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None
 
 
 def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> None:
-    """Note (402) that no reference can be used for a verdict."""
+    """Note (402) that there are references, but none for a verdict."""
     references = spec.document.reference
     if (
         spec.success is None
@@ -335,10 +337,8 @@ def _reference(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
     ):
         return
     names = ", ".join(dict.fromkeys(f"'{one.measure}'" for one in references))
-    sentence = f"There is no reference on 'success', so there will be no verdict: {names} is only reported."
-    remedy = (
-        "Add one with 'measure: success', or 'better' and 'margin' to one of these."
-    )
+    sentence = f"There is no reference on 'success', so there is no verdict: the reference on {names} is only reported."
+    remedy = "Add one with 'measure: success', or give 'better', 'margin' and 'range' to one of these."
     diagnostics.info(402, root.key_position("reference"), sentence, remedy)
 
 
@@ -390,8 +390,8 @@ def _beyond_the_schedule(
 
 
 def _compared_with_a_number(node: ex.Expression) -> tuple[str, str, float] | None:
-    """Return the side of a comparison that is `trial` or `session`, the sign, and the
-    number.
+    """Return a comparison with a number as ``trial`` or ``session``, the sign and the
+    number; None for other expressions.
     """
     match node:
         case ex.Binary(sign, ex.BuiltIn("trial" | "session" as name), other):
@@ -405,10 +405,10 @@ def _compared_with_a_number(node: ex.Expression) -> tuple[str, str, float] | Non
 
 
 def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
-    """Warn (331) of an event that forgives too many errors.
+    """Warn (331) of a rule that lets a subject make too many errors.
 
-    In a maze that is rotated, it would forgive the errors of a subject without
-    landmarks.
+    In a maze that is rotated, a subject that does not see the landmarks would then pass
+    by trying places.
     """
     lesions = spec.construct.abolished_by if spec.construct is not None else ()
     limit = min(
@@ -424,14 +424,14 @@ def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
             diagnostics.warning(
                 331,
                 rule.position,
-                f"Of {turns} places that look alike, '{rule.text}' forgives {left - 1}.",
-                "Forgive fewer, or add places to the maze and its turns.",
+                f"Of {turns} places that look alike, '{rule.text}' lets a subject try {left - 1} wrong ones.",
+                "Allow fewer errors, or add places to the maze and its turns.",
             )
 
 
 def _turns(spec: Specification) -> int:
-    """Return the number of rotations of the maze that look alike: the rows of a draw
-    that turns it.
+    """Return the number of rotations of the maze that look alike, which is the number
+    of rows of the draw that turns it.
     """
     rows = [0]
     for draw in spec.document.draw.values():
@@ -441,8 +441,8 @@ def _turns(spec: Specification) -> int:
 
 
 def _errors_allowed(rule: RuleSpec) -> Iterator[int]:
-    """Yield the limits on a counter below which a rule counts an error and the trial
-    goes on.
+    """Yield the limits of a rule that counts errors: while the counter is below the
+    limit, the trial goes on.
     """
     for node in ex.walk(rule.guard):
         match node:
@@ -467,7 +467,7 @@ def _distances(spec: Specification, root: Node, diagnostics: Diagnostics) -> Non
                 case _:
                     continue
             if held:
-                sentence = f"distance() is to floor; '{name}' can be '{held[0]}', which is solid."
+                sentence = f"distance() needs floor to measure to, but '{name}' can be '{held[0]}', which is solid."
                 diagnostics.error(
                     134, position, sentence, "Name a zone of floor beside it."
                 )
@@ -576,8 +576,8 @@ def check(
 
 
 class _Checks:
-    """One method for each group of warnings. The numbers are the codes of the
-    diagnostics.
+    """Has a method for each group of warnings. The numbers in docstrings are the codes
+    of the diagnostics.
     """
 
     def __init__(
@@ -644,7 +644,7 @@ class _Checks:
         return self._reached(entered)
 
     def rules(self) -> None:
-        """Warn (303) of a rule that can never fire, because an earlier one covers every
+        """Warn (303) of a rule that can never fire because an earlier rule covers every
         case.
         """
         for state in self.spec.states.values():
@@ -694,7 +694,7 @@ class _Checks:
         for effects in self._all_effects():
             reward = effects.reward
             fixed = reward.value if isinstance(reward, ex.Number) else None
-            # An explicit zero says that the absence of reward is intended.
+            # A written zero says that the protocol rewards nothing on purpose.
             if (
                 reward is not None
                 and not isinstance(reward, ex.Unary)
@@ -710,8 +710,8 @@ class _Checks:
         )
 
     def zones(self) -> None:
-        """Warn (306) of a zone that cannot be walked to (or placed at) even with all
-        doors open.
+        """Warn (306) of a zone that no subject can reach by walking or by being placed,
+        even with all doors open.
         """
         arena = self.spec.arena
         starts = set(self._placed_cells())
@@ -744,8 +744,8 @@ class _Checks:
                 yield from self.spec.arena.cells_of(name)
 
     def possible(self, place: Place) -> list[str]:
-        """Return the possible places: the place itself, or the values
-        of its variable.
+        """Return the places that are possible: the place itself, or the values of its
+        variable.
         """
         if not place.variable:
             return [place.name]
@@ -789,7 +789,8 @@ class _Checks:
             if not any(column in used for column in draw.columns):
                 self._nothing_reads("draw", draw.name, "draw")
         self._unused_symbols()
-        # A generator names more zones than most protocols need.
+        # A generator has more zones than most protocols need, so its unused zones are
+        # fine.
         if self.spec.arena.drawn is None:
             self._unused_zones()
 
@@ -822,8 +823,8 @@ class _Checks:
                 self.diagnostics.warning(308, place, sentence, remedy)
 
     def _zones_in_use(self) -> set[str]:
-        """Return the zones in use: those that are named, held by a draw or a variable,
-        in a named group, or drawn with a glyph of their own.
+        """Return the zones in use. A zone is in use if it is named, held by a draw or a
+        variable, in a named group, or drawn with a glyph of its own.
         """
         spec, used = self.spec, self.names.used
         held = {str(v) for draw in spec.draws for row in draw.rows for v in row}
@@ -843,7 +844,7 @@ class _Checks:
         }
 
     def glyphs(self) -> None:
-        """Warn (310) of a glyph that looks like floor, wall, the agent, or something
+        """Warn (310) of a glyph that looks like floor, a wall, the agent, or something
         else that a view draws.
         """
         for state in self.spec.states.values():
@@ -891,15 +892,17 @@ class _Checks:
         )
 
     def finish(self) -> None:
-        """Warn of an end condition that is never tested (303), or can become true
-        without being tested (313).
+        """Warn of an entry of ``finish`` that is never tested (303), or that can become
+        true without being tested (313).
         """
         for number, entry in enumerate(self.spec.finish):
             if any(
                 earlier.guard is None and earlier.end
                 for earlier in self.spec.finish[:number]
             ):
-                sentence = "No trial gets here: an entry above it has no condition."
+                sentence = (
+                    "No trial gets here, because an entry above has no condition."
+                )
                 self.diagnostics.warning(
                     303,
                     entry.position,
@@ -911,7 +914,7 @@ class _Checks:
                 self.diagnostics.warning(
                     313,
                     place,
-                    "'finish' is tested only on steps where a rule fires, but this one reads a clock.",
+                    "'finish' is tested only on steps on which a rule fires, but this entry reads a clock.",
                     "Use 'after' in a state, or 'limit'.",
                 )
 
@@ -932,7 +935,7 @@ class _Checks:
             self.diagnostics.warning(
                 319,
                 place,
-                "'split' is ignored: it splits the pass rate, and there is no 'success'.",
+                "'split' is ignored: it splits the pass rate, but there is no 'success'.",
                 "Write 'by' in a measure: 'latency: {value: steps, by: delay}'.",
             )
         for state in self.spec.states.values():
@@ -948,7 +951,7 @@ class _Checks:
                         )
 
     def _floor_is_special(self, place: Place) -> bool:
-        """Return whether a floor glyph at this place hides another glyph. This would be
+        """Return whether a floor glyph at this place hides another glyph, so that it is
         a visible change.
         """
         arena = self.spec.arena
@@ -960,8 +963,8 @@ class _Checks:
         return bool(squares & set(arena.glyphs))
 
     def visible_goals(self) -> None:
-        """Warn (311) of a rewarded place that is drawn unlike every unrewarded one, in
-        trials that count.
+        """Warn (311) of a rewarded place that looks like no unrewarded place, in trials
+        that count.
         """
         judged = self._judged()
         for state in (
@@ -974,13 +977,13 @@ class _Checks:
                     self.diagnostics.warning(
                         VISIBLE_GOAL,
                         rule.position,
-                        f"The goal is visible: entering '{goal}' is rewarded, and it is drawn unlike its neighbours.",
+                        f"The goal is visible: entering '{goal}' is rewarded, and it looks like no other square.",
                         "Draw it like the others, unless the paradigm needs a visible goal.",
                     )
 
     def _looks(self, state: StateSpec) -> list[set[tuple[str, str]]]:
-        """Return the possible looks of each cell. A look is a glyph, and the variable
-        through which it is drawn (empty if there is none).
+        """Return the possible looks of each cell. A look is a glyph, with the name of
+        the variable whose place it is shown at (empty if the place is no variable).
         """
         arena: Arena = self.spec.arena
         doors = {cell for cells in arena.doors.values() for cell in cells}
@@ -989,8 +992,8 @@ class _Checks:
             for cell, square in enumerate(arena.cells)
         ]
         for place, glyph in state.show:
-            # A later glyph covers an earlier one. If the place is a variable, it may be
-            # elsewhere.
+            # A later glyph covers an earlier one, unless its place is a variable,
+            # because it may then be elsewhere.
             for cell in (
                 cell for name in self.possible(place) for cell in arena.cells_of(name)
             ):
@@ -1028,7 +1031,7 @@ class _Checks:
     def _looks_unlike(
         self, names: Iterable[str], looks: list[set[tuple[str, str]]]
     ) -> bool:
-        """Return whether no other square looks like those of these zones."""
+        """Return whether no other square looks like a square of these zones."""
         inside = {cell for name in names for cell in self.spec.arena.cells_of(name)}
         seen, others = set[str](), {FLOOR}
         for cell, found in enumerate(looks):
@@ -1056,8 +1059,9 @@ class _Checks:
                         )  # fmt: skip
 
     def _compete(self, earlier: RuleSpec, later: RuleSpec, *, frozen: bool) -> bool:
-        """Return whether two rules of a state can fire on the same step. A rule that
-        catches everything does not count, because it is meant to come last.
+        """Return whether two rules of a state can fire on the same step. A later rule
+        for any action, or for anything that blocks the way, does not count, because it
+        is meant to come last.
         """
         triggers = {earlier.trigger, later.trigger}
         if later.whatever or (frozen and triggers & {"enter", "press"}):

@@ -28,10 +28,10 @@ from cheesebench.protocol.expressions import EFFECTS, TRIGGERS
 
 #: Version of the language that this loader reads.
 VERSION = 1
-#: Upper limit of ``trial.limit``, ``sessions``, ``trials`` and ``repeat``, far above
-#: any real number.
+#: Upper limit of counts such as ``trial.limit``, ``sessions``, ``trials`` and
+#: ``repeat``. No real experiment comes near it.
 MAX_COUNT = 100_000
-#: Largest number of squares of an arena.
+#: Maximum number of squares in an arena.
 MAX_SQUARES = 10_000
 
 #: Maximum length of a name in characters.
@@ -55,8 +55,8 @@ def is_protocol_name(value: object) -> bool:
 
 
 def is_glyph(value: object) -> bool:
-    """Return whether a value is one printable character of width 1 (a digit may be an
-    int).
+    """Return whether a value is one visible character of single width: a printable
+    character or a digit, which may be an int.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return 0 <= value <= 9
@@ -73,8 +73,8 @@ def is_glyph(value: object) -> bool:
 
 
 def checked(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
-    """Return a validator that accepts values for which ``test`` holds; ``expected``
-    describes them in messages.
+    """Return a validator that accepts values for which ``test`` holds. In messages,
+    ``expected`` describes these values.
     """
 
     def validate(value: Any) -> Any:
@@ -86,8 +86,8 @@ def checked(test: Callable[[Any], bool], expected: str) -> BeforeValidator:
 
 
 def contradiction(sentence: str, remedy: str) -> PydanticCustomError:
-    """Return the error for keys that exclude each other. ``{where}`` in the sentence
-    stands for their place.
+    """Return the error for keys or values that contradict each other. ``{where}`` in
+    the sentence stands for their place in the file.
     """
     return PydanticCustomError(
         "contradiction", "{sentence} {remedy}", {"sentence": sentence, "remedy": remedy}
@@ -99,7 +99,7 @@ def is_number(value: Any) -> bool:
 
 
 _SESSIONS = re.compile("(all|last|last:[1-9][0-9]{0,5})")
-#: The sessions that are meant: ``all``, ``last`` or ``last:K``.
+#: A choice of sessions: ``all``, ``last`` or ``last:K`` (the last K).
 Sessions = Annotated[
     str,
     StringConstraints(pattern=f"^{_SESSIONS.pattern}$"),
@@ -133,7 +133,7 @@ Glyph = Annotated[
     ),
     checked(is_glyph, "one visible character"),
 ]
-#: A glyph, or a blank, with which a place is not drawn.
+#: A glyph, or a blank, which leaves a place undrawn.
 GlyphOrBlank = Annotated[
     str,
     StringConstraints(min_length=1, max_length=1),
@@ -145,7 +145,7 @@ GlyphOrBlank = Annotated[
         lambda v: v == " " or is_glyph(v), "one visible character, or a space in quotes"
     ),
 ]
-#: A glyph, a blank, or the name of a variable that holds one (a declared name takes
+#: A glyph, a blank, or the name of a variable that holds a glyph (a declared name takes
 #: precedence).
 GlyphOrName = Annotated[
     str,
@@ -158,8 +158,8 @@ GlyphOrName = Annotated[
         "one visible character, a space in quotes, or the name of a variable that holds one",
     ),
 ]
-#: An expression of the language (docs/language.md, section 1). Numbers may be written
-#: as they are.
+#: An expression of the language (docs/language.md, "Expressions"). A number needs no
+#: quotes.
 Expression = Annotated[
     int | float | bool | str,
     checked(lambda v: isinstance(v, int | float | str), "an expression or a number"),
@@ -186,7 +186,7 @@ Text = Annotated[
         lambda v: isinstance(v, str | int | float) and not isinstance(v, bool), "text"
     ),
 ]
-#: One text or several. A text that begins with a brace (of a placeholder, say) needs
+#: One text or several. A text that begins with a brace, as a placeholder does, needs
 #: quotes.
 Lines = Annotated[
     Text | list[Text],
@@ -203,8 +203,8 @@ ColumnAndRow = Annotated[
         "a pair [column, row], with quotes around what has a comma",
     ),
 ]
-#: A citation. It may be a whole number (of an article), but no decimal number, because
-#: YAML drops trailing zeros, as in `doi: 10.1000`.
+#: A citation. A whole number, such as the number of an article, needs no quotes. A
+#: decimal number does, because YAML drops trailing zeros, as in `doi: 10.1000`.
 Citation = Annotated[
     str,
     BeforeValidator(
@@ -247,8 +247,8 @@ class DocumentModel(BaseModel):
 
 
 class LegendEntry(DocumentModel):
-    """What a map character stands for: exactly one of ``zone``, ``zones`` and
-    ``solid``; or a ``door``, alone or in a ``zone`` or ``zones``.
+    """What a map character stands for: a ``zone``, several ``zones``, a ``solid``, or a
+    ``door``. A door may also belong to a zone or zones.
     """
 
     zone: Name | None = Field(
@@ -268,7 +268,8 @@ class LegendEntry(DocumentModel):
     glyph: GlyphOrBlank | None = Field(
         None,
         description=(
-            "How the cells are drawn (a door: while it is closed; `' '`: not at all). A zone without a glyph looks like floor."
+            "How the cells are drawn (`' '`: not at all). A door looks like this while it is closed. A zone without a "
+            "glyph looks like floor."
         ),
     )
 
@@ -283,7 +284,7 @@ class LegendEntry(DocumentModel):
 
 
 class PlacedLandmark(DocumentModel):
-    """A landmark at a square of the map, ``at: [column, row]`` counted from 0 in the
+    """A landmark at a square of the map. Column and row in ``at`` count from 0 in the
     north-west.
     """
 
@@ -292,7 +293,7 @@ class PlacedLandmark(DocumentModel):
     )
     glyph: GlyphOrBlank = Field(
         default=" ",
-        description="How the landmark is drawn (`' '`: not at all, until a state shows it).",
+        description="How the landmark is drawn. With `' '` it is not drawn until a state shows it.",
     )
 
     @model_validator(mode="before")
@@ -304,8 +305,8 @@ class PlacedLandmark(DocumentModel):
 
 
 class Pool(DocumentModel):
-    """A round pool. Zones nw ne sw se, rim, spot_nw ..., edge_n ..., centre; groups
-    quadrant, spot, edge.
+    """A round pool. It has the zones nw, ne, sw, se, rim, spot_nw ..., edge_n ... and
+    centre, and the groups quadrant, spot and edge.
     """
 
     radius: int = Field(
@@ -323,23 +324,23 @@ class Pool(DocumentModel):
 
 
 class Ring(DocumentModel):
-    """A disc with holes near its edge. Zones hole1 ... (from north, clockwise), centre;
-    group hole.
+    """A disc with holes near its edge. It has the zones hole1 ... (clockwise from
+    north) and centre, and the group hole.
     """
 
-    radius: int = Field(ge=4, le=40, description="In cells.")
+    radius: int = Field(ge=4, le=40, description="Radius in cells.")
     holes: int = Field(ge=2, le=40, description="Number of holes.")
 
 
 class Radial(DocumentModel):
-    """A hub with arms. Zones hub, centre, arm1 ..., cup1 ...; doors gate1 ...; groups
-    arm, cup, gate.
+    """A hub with arms. It has the zones hub, centre, arm1 ... and cup1 ..., the doors
+    gate1 ..., and the groups arm, cup and gate.
     """
 
     arms: int = Field(
         ge=2,
         le=8,
-        description="Number of arms, each rounded to the nearest compass direction.",
+        description="Number of arms. Each is turned to the nearest compass direction.",
     )
     length: int = Field(ge=1, le=40, description="Length of an arm, in cells.")
     width: Literal[1, 3] = Field(1, description="Width of an arm, in cells.")
@@ -356,7 +357,7 @@ class Arena(DocumentModel):
 
     map: str | None = Field(
         None,
-        description="The picture: `#` is wall, `.` is floor, a blank is nothing; other characters are in `legend`.",
+        description="The picture: `#` is wall, `.` is floor, and a blank is nothing. `legend` explains other characters.",
     )
     legend: dict[
         Glyph,
@@ -369,7 +370,7 @@ class Arena(DocumentModel):
         ],
     ] = Field(
         default_factory=dict,
-        description="What the characters of the map mean; a plain name is a zone.",
+        description="What the characters of the map mean. A plain name is a zone.",
     )
     groups: dict[Name, list[Name]] = Field(
         default_factory=dict, description="Ordered lists of zones (or solids)."
@@ -384,11 +385,12 @@ class Arena(DocumentModel):
         description="Landmarks around the floor: `N: glyph` ... `NW: glyph`, or at a given place.",
     )
     headings: Literal[8, 4] = Field(
-        8, description="8: turns of 45 degrees; 4: turns of 90."
+        8,
+        description="Number of headings. With 8 a turn is 45 degrees, with 4 it is 90.",
     )
 
 
-#: Maximum rows of a table, and of a permuted block including copies.
+#: Maximum number of rows in a table, and in a permuted block including copies.
 MAX_ROWS = 10_000
 
 
@@ -399,10 +401,10 @@ class Range(DocumentModel):
 
     from_: Number = Field(alias="from", description="The first number.")
     to: Number = Field(
-        description="The last number; if `step` does not fit, the range ends below it."
+        description="The last number. If no step ends exactly on it, the range ends below it."
     )
     step: Number = Field(
-        1, description="The distance between two neighbouring numbers, above 0."
+        1, description="The distance between neighbouring numbers. It must be above 0."
     )
 
     @model_validator(mode="after")
@@ -433,7 +435,7 @@ class Range(DocumentModel):
 
     @property
     def numbers(self) -> list[float]:
-        """The numbers, with the decimals that are written. Whole numbers are ints."""
+        """The numbers, without rounding errors. Whole numbers are ints."""
         first, step = Decimal(str(self.from_)), Decimal(str(self.step))
         found = [first + number * step for number in range(self.size)]
         return [
@@ -443,16 +445,17 @@ class Range(DocumentModel):
 
 
 class Turned(DocumentModel):
-    """A column with the values of another one, rotated so that it begins with
-    ``from_``. For mazes that are turned in their room: each landmark has such a column.
+    """A column with the values of another column, rotated so that it begins with
+    ``from_``. If a maze is turned in its room, each landmark has such a column of its
+    places.
     """
 
     turned: Name = Field(
-        description="The other column. Its values must be in the order in which one meets them going round."
+        description="The other column. Its values must be in the order in which they lie around the maze."
     )
     from_: Scalar = Field(
         alias="from",
-        description="The value of the other column with which this one begins, in the first row.",
+        description="The value with which this column begins. It must be a value of the other column.",
     )
 
 
@@ -471,16 +474,17 @@ _Columns = dict[Name, Annotated[list[Scalar], Field(min_length=1)] | Range | Tur
 
 
 class Draw(DocumentModel):
-    """A small table. When its scope begins, one row is drawn, and its columns become
-    variables.
+    """A small table, whose columns become variables. Whenever the scope `per` begins, a
+    row of values is drawn.
     """
 
     per: Scope = Field("trial", description="When a new row is drawn.")
     order: Literal["random", "shuffle", "cycle", "balanced", "by_subject"] = Field(
         "random",
         description=(
-            "`random`: independently; `shuffle`: in permuted blocks; `cycle`: one row after another; `balanced`: each "
-            "row once per cycle of subjects, in an order set by the run's seed; `by_subject`: row (subject mod rows)."
+            "How rows are drawn. `random`: independently. `shuffle`: in permuted blocks. `cycle`: one after another. "
+            "`balanced`: each row once per cycle of subjects, in an order set by the run's seed. `by_subject`: row "
+            "(subject mod rows)."
         ),
     )
     columns_of: Annotated[
@@ -489,14 +493,14 @@ class Draw(DocumentModel):
         default_factory=dict,
         alias="of",
         description=(
-            "The table. Its columns, of equal length, become variables. A column may be a range of numbers, or "
-            "another column turned. Instead, a CSV file in the protocol's folder can be named, whose first line "
-            "names the columns."
+            "The table. Its columns have the same length, and become variables. A column may be a range of numbers, or "
+            "another column, turned. Instead of a table, this may be the name of a CSV file in the protocol's folder, "
+            "whose first line names the columns."
         ),
     )
     permute: Annotated[list[Scalar], Field(min_length=2)] | None = Field(
         None,
-        description="Instead of `of`: values, whose permutations (as many at a time as `into` has) are the rows.",
+        description="Instead of `of`: a list of values. The rows are its permutations, with one value for each name in `into`.",
     )
     sample: Name | None = Field(
         None,
@@ -511,18 +515,18 @@ class Draw(DocumentModel):
         description="Whether `sample` deals out each member only once. If false, each draw is from all members of the group.",
     )
     weights: _Weights | None = Field(
-        None, description="How many times each row of `of` counts, as whole numbers."
+        None, description="Whole numbers: how many times each row of `of` counts."
     )
     pick: Count | None = Field(
         None,
-        description="Draws a subset of this many rows (or members of `sample`). The columns become sets.",
+        description="Number of rows (or members of `sample`) that are drawn at a time. The columns become sets.",
     )
     copies: Count = Field(
         1,
-        description="How often each row occurs in one permuted block (order: shuffle).",
+        description="How often each row occurs in a permuted block (`order: shuffle`).",
     )
     max_run: Count | None = Field(
-        None, description="Maximum length of a run of one value of the first column."
+        None, description="Longest allowed run of one value in the first column."
     )
     keep_if: Expression | None = Field(
         None, description="A condition under which the previous row is kept."
@@ -538,7 +542,7 @@ class Draw(DocumentModel):
         sources = [key for key, value in given.items() if value is not None]
         if not sources:
             raise contradiction(
-                "There is nothing that {where} draws from.",
+                "{where} has nothing to draw from.",
                 "Add 'of', 'sample' or 'permute'.",
             )
         if len(sources) > 1:
@@ -558,7 +562,7 @@ class Draw(DocumentModel):
             if isinstance(column, Turned) and column.from_ not in self._listed(
                 column.turned
             ):
-                sentence = f"In {{where}}, '{name}' begins with '{column.from_}' of '{column.turned}', which is not there."
+                sentence = f"In {{where}}, '{name}' should begin with '{column.from_}', but '{column.turned}' has no such value."
                 raise contradiction(
                     sentence, "Name a column that is a list, and one of its values."
                 )
@@ -578,8 +582,8 @@ class Draw(DocumentModel):
 
     @cached_property
     def of(self) -> dict[str, list[Scalar]]:
-        """The table, written out. It is empty if `sample` deals out members, or there
-        would be too many rows.
+        """The table, written out. It is empty if ``sample`` deals out members. If there
+        are too many permutations, it has the values of ``permute`` as they are.
         """
         if self.permute is not None:
             if not 1 <= self.permutations <= MAX_ROWS:
@@ -605,21 +609,21 @@ class Draw(DocumentModel):
 
 class Until(DocumentModel):
     """Ends a repetition (or the block) once `count` of the last `of` trials had an
-    outcome, or met a condition.
+    outcome or met a condition.
     """
 
     outcome: Names = Field(default_factory=list, description="The outcomes that count.")
     if_: Expression | None = Field(
         None,
         alias="if",
-        description="Instead of `outcome`: a condition, evaluated after each trial as measures are.",
+        description="Instead of `outcome`: a condition, which is evaluated after each trial, like a measure.",
     )
     count: Count = Field(
         description="How many trials must have such an outcome, or meet the condition."
     )
     of: Count | None = Field(
         None,
-        description="Among how many of the last trials (default: `count`, so that they must come in a row).",
+        description="How many of the last trials are looked at. Unless given, this is `count`, so the trials must come in a row.",
     )
 
     @model_validator(mode="after")
@@ -627,7 +631,7 @@ class Until(DocumentModel):
         if self.outcome and self.if_ is not None:
             raise contradiction(
                 "{where} has 'outcome' and 'if'.",
-                "Keep one; 'if: last == NAME' is an outcome, too.",
+                "Keep one of them. 'if: last == NAME' asks for an outcome, too.",
             )
         if not self.outcome and self.if_ is None:
             raise contradiction(
@@ -637,28 +641,28 @@ class Until(DocumentModel):
 
     @property
     def window(self) -> int:
-        """Number of most recent trials in which the outcomes are counted."""
+        """Number of the latest trials in which outcomes are counted."""
         return self.count if self.of is None else self.of
 
 
 class Repeat(DocumentModel):
-    """How often a block is repeated, at most, and what ends it sooner."""
+    """How often a block is repeated at most, and what ends it earlier."""
 
     at_most: Count = Field(description="Maximum number of repetitions of the block.")
     trials: Count | None = Field(
-        None, description="Maximum number of trials of all repetitions together."
+        None, description="Maximum number of trials in all repetitions together."
     )
     until: Until | None = Field(
         None,
-        description="Ends the block early: a criterion, tested after each repetition on its last trial.",
+        description="A criterion that ends the block early. It is tested on the last trial of each repetition.",
     )
 
 
 class Block(DocumentModel):
     """A block of sessions of trials, which may be repeated."""
 
-    sessions: Count = Field(1, description="Number of sessions of one repetition.")
-    trials: Count = Field(1, description="Number of trials of a session.")
+    sessions: Count = Field(1, description="Number of sessions in one repetition.")
+    trials: Count = Field(1, description="Number of trials in a session.")
     repeat: Annotated[
         Repeat,
         BeforeValidator(
@@ -667,7 +671,7 @@ class Block(DocumentModel):
         ),
     ] = Field(
         default_factory=lambda: Repeat(at_most=1),
-        description="Number of repetitions; or the maximum number, and what ends them early.",
+        description="Number of repetitions, or a mapping with their maximum number and what ends them early.",
     )
     set: dict[Name, Scalar | list[Scalar]] = Field(
         default_factory=dict, description="Values that variables have in this block."
@@ -683,7 +687,9 @@ class Variable(DocumentModel):
     init: Scalar | list[Scalar] = Field(
         description="Initial value. A list makes a set, and `none` means no place or name."
     )
-    per: Scope = Field("trial", description="When it is reset to its initial value.")
+    per: Scope = Field(
+        "trial", description="When the variable is reset to its initial value."
+    )
 
 
 class Start(DocumentModel):
@@ -731,15 +737,16 @@ class Rule(Effects):
         None, alias="if", description="The rule fires only while this holds."
     )
     p: Expression | None = Field(
-        None, description="Probability, drawn only when trigger and `if` hold."
+        None,
+        description="Probability that the rule fires if its trigger and `if` hold.",
     )
     go: Name | None = Field(None, description="The state to go to.")
     end: Name | None = Field(None, description="The outcome that ends the trial.")
 
 
 class State(Effects):
-    """What is said, shown, closed or frozen in the state; its effects on entry; and its
-    rules, in order.
+    """A state of a trial: what it says, shows, closes and freezes, its effects on
+    entry, and its rules in order.
     """
 
     say: Lines | None = Field(
@@ -747,7 +754,7 @@ class State(Effects):
     )
     show: dict[Name, GlyphOrName] = Field(
         default_factory=dict,
-        description="Zones, groups, solids or landmarks and their glyphs (`' '`: not drawn).",
+        description="Zones, groups, solids or landmarks, each with its glyph in this state (`' '`: not drawn).",
     )
     close: Names = Field(
         default_factory=list, description="Doors that are closed in this state."
@@ -756,16 +763,20 @@ class State(Effects):
         default_factory=list,
         description="Of the doors under `close`, those that stay open.",
     )
-    freeze: Truth = Field(False, description="Nothing moves.")
-    each: Effects | None = Field(None, description="Effects on every step spent here.")
+    freeze: Truth = Field(
+        False, description="Whether movements have no effect in this state."
+    )
+    each: Effects | None = Field(
+        None, description="Effects on every step that is spent in this state."
+    )
     rules: list[Rule] = Field(
         default_factory=list,
-        description="The rules, of which at most one fires on each step: the first that applies.",
+        description="The rules. At most one fires on each step: the first that applies.",
     )
 
 
 class MeasureClass(DocumentModel):
-    """A value of a categorical measure, and its condition."""
+    """A value of a categorical measure, with its condition."""
 
     if_: Expression | None = Field(
         None,
@@ -776,7 +787,7 @@ class MeasureClass(DocumentModel):
 
 
 class Entry(DocumentModel):
-    """A guarded choice of the initial state."""
+    """A possible initial state, with its condition."""
 
     if_: Expression | None = Field(
         None, alias="if", description="The condition; the last entry has none."
@@ -806,7 +817,7 @@ _Entry = Annotated[
 
 
 class Trial(DocumentModel):
-    """What a trial is made of."""
+    """The parts of a trial: its limit, its states, and what holds in all of them."""
 
     limit: Annotated[
         int | str,
@@ -817,48 +828,53 @@ class Trial(DocumentModel):
             ),
             f"a whole number of steps from 1 to {MAX_COUNT}, or a variable that holds one",
         ),
-    ] = Field(description="Steps after which a trial is cut off; or a variable.")
+    ] = Field(
+        description="Maximum number of steps of a trial, or the variable that holds it."
+    )
     start: Annotated[
         list[_Entry],
         BeforeValidator(as_list, json_schema_input_type=str | list[str | Entry]),
-    ] = Field(description="The initial state; in a list, the first whose `if` holds.")
+    ] = Field(
+        description="The initial state. In a list it is the first whose `if` holds."
+    )
     states: dict[Name, State] = Field(
         min_length=1,
-        description="The states of a trial; exactly one is active at a time.",
+        description="The states of a trial. Exactly one is active at a time.",
     )
     show: dict[Name, GlyphOrName] = Field(
         default_factory=dict,
-        description="What is shown whatever the state; a state's own `show` takes precedence.",
+        description="What is shown in every state. A state's own `show` takes precedence.",
     )
     close: Names = Field(
-        default_factory=list, description="Doors that are closed whatever the state."
+        default_factory=list, description="Doors that are closed in every state."
     )
     each: Effects | None = Field(
-        None, description="Effects on every step, whatever the state."
+        None, description="Effects on every step, in every state."
     )
     watch: list[Rule] = Field(
         default_factory=list,
-        description="Rules that never change the state. All that hold fire.",
+        description="Rules that never change the state. Every rule that holds fires.",
     )
     finish: list[Finish] = Field(
         default_factory=list,
-        description="Conditions on which the trial ends (or goes to a state). They are tested on steps on which a rule fired.",
+        description="Conditions on which the trial ends (or goes to a state). They are tested on every step on which a "
+        "rule fired.",
     )
 
 
 class Estimand(DocumentModel):
-    """The trials over which the pass rate is taken: those of `last` or `block` for
-    which `where` holds.
+    """The trials that count for the pass rate. `last` or `block` selects trials, and
+    `where` keeps only those for which it holds.
     """
 
     last: Count | None = Field(
-        None, description="The number of last trials of each subject."
+        None, description="Only this many trials count, the last ones of each subject."
     )
     block: Names | None = Field(
-        None, description="The block, or blocks, whose trials count.", min_length=1
+        None, description="The blocks whose trials count.", min_length=1
     )
     where: Expression | None = Field(
-        None, description="Only trials at whose end this holds."
+        None, description="Only trials count for which this holds at the end."
     )
 
     @model_validator(mode="after")
@@ -871,22 +887,29 @@ class Estimand(DocumentModel):
 
 
 class Counted(DocumentModel):
-    """What was counted in the animals: trials in which a measure is within a limit."""
+    """What counts as a passed trial of an animal: a measure that is within a limit."""
 
     measure: Name = Field(
-        description="The measure, and the column of it in the file of animals."
+        description="The measure. The file `animals` has a column of this name."
     )
-    at_most: Number = Field(description="The highest value with which a trial passes.")
+    at_most: Number = Field(
+        description="The highest value with which a trial counts as passed."
+    )
 
 
 class Dose(DocumentModel):
-    """How much training an animal had, before the judged trials and in them."""
+    """How much training each animal had before and during the judged trials."""
 
     before: Annotated[int, Field(ge=0)] = Field(
-        description="Trials of an animal before those that the value covers."
+        description="Number of trials that each animal had before the trials that `value` is from."
     )
-    judged: Count = Field(description="Trials of an animal that the value covers.")
-    of: Text = Field("trials", description="What is counted: trials, pokes, shocks.")
+    judged: Count = Field(
+        description="Number of trials of each animal that `value` is from."
+    )
+    of: Text = Field(
+        "trials",
+        description="What these numbers count, such as trials, pokes or shocks.",
+    )
 
 
 class Reference(DocumentModel):
@@ -905,32 +928,35 @@ class Reference(DocumentModel):
     )
     better: Literal["higher", "lower", "alike"] | None = Field(
         None,
-        description="The verdict is about this measure. Its better side, or `alike` if it should be as in the "
-        "animals. Needs `margin`.",
+        description="Makes the verdict about this measure, and says which values are better. `alike`: values like the "
+        "animals'. Needs "
+        "`margin` and `range`.",
     )
     margin: Annotated[float, Field(gt=0)] | None = Field(
         None,
-        description="With `better`: how much worse (or how different) still counts as equal, in the measure's unit.",
+        description="With `better`: how much worse (or, with `alike`, how different) a value may be, in the measure's unit.",
     )
     range: tuple[float, float] | None = Field(
-        None, description="With `better`: lowest and highest possible value."
+        None, description="With `better`: the lowest and the highest possible value."
     )
     n_animals: Count | None = Field(
-        None, description="Number of animals behind the value."
+        None, description="Number of animals that the value is from."
     )
     sd: Number | None = Field(
-        None, description="Standard deviation, between animals, of each animal's rate."
+        None,
+        description="Standard deviation between the animals' rates (or mean values).",
     )
     sem: Number | None = Field(
         None,
         description="Standard error of the mean: `sd` divided by the square root of `n_animals`.",
     )
     curve: list[Number] = Field(
-        default_factory=list, description="The value for each session, from session 1."
+        default_factory=list,
+        description="The value in each session, beginning with session 1.",
     )
     curve_sd: list[Number] = Field(
         default_factory=list,
-        description="Standard deviation between animals, for each session.",
+        description="Standard deviation between animals in each session.",
     )
     over: Sessions | Annotated[list[Count], Field(min_length=1)] | None = Field(
         None,
@@ -938,38 +964,38 @@ class Reference(DocumentModel):
     )
     kind: Literal["measured", "declared", "analogy", "invented"] | None = Field(
         None,
-        description="`analogy`: the source measured another event than `success`. `invented`: no animal did this, "
-        "and the numbers serve to try out a protocol.",
+        description="Unless given, `measured` with a spread or an interval, and `declared` without. `analogy`: the "
+        "source measured "
+        "another event than `success`. `invented`: no animal did this, and the numbers serve to try out a protocol.",
     )
     animals: (
         Annotated[str, Field(max_length=200)] | list[list[int | float | str]] | None
     ) = Field(
         None,
-        description="CSV file in the protocol's folder with `animal,session,trials,passed` (for a measure: "
-        "`animal,session,value`; with `counts`: a row for each trial), or its rows.",
+        description="A CSV file in the protocol's folder, or its rows. The columns are `animal,session,trials,passed` or, for a "
+        "measure, `animal,session,value`. With `counts` there is a row for each trial.",
     )
     counts: Counted | None = Field(
         None,
-        description="What counted as passed in animals. A model's success must be the same event in its own trial, which "
-        "`audit` tests.",
+        description="What counted as a passed trial of an animal. A model's success must be the same event, which `audit` tests.",
     )
     only: dict[Text, Text | int] = Field(
         default_factory=dict,
-        description="Rows of the file `animals` that count, by the value of another column: `{group: control}`.",
+        description="Chooses rows of the file `animals` by the value of another column, as in `{group: control}`.",
     )
     where: Expression | None = Field(
         None, description="Only trials for which this holds are compared."
     )
     dose: Dose | None = Field(
         None,
-        description="How much training the animals had. If absent, it is counted in `animals` (medians).",
+        description="How much training the animals had. If absent, medians over the `animals` are used.",
     )
     species: Text | None = Field(
         None, description="Species and strain, if they differ from the protocol's."
     )
     source: Text | None = Field(None, description="Where the number is published.")
     status: Text = Field(
-        description="How the number was obtained, or 'as in Table 5; not re-derived'."
+        description="How the number was obtained, such as 'as in Table 5; not re-derived'."
     )
 
     @model_validator(mode="before")
@@ -996,27 +1022,29 @@ class Chance(DocumentModel):
 
 
 class Check(DocumentModel):
-    """What must not be readable from the observation at entry to a state."""
+    """A variable that must not be readable from the observation on entry to a state."""
 
     at: Name = Field(description="The state.")
     hidden: Name = Field(description="The variable that must not be readable.")
-    chance: Probability = Field(description="How often a guess is right by chance.")
+    chance: Probability = Field(
+        description="Probability that a guess is right by chance."
+    )
 
 
 class LesionKeys(DocumentModel):
-    """A lesion with its object. A lesion without an object is written as a word, such
-    as `blind`.
+    """A lesion that names what it removes. Other lesions are written as a word, such as
+    `blind`.
     """
 
     hide: Annotated[
         list[str], BeforeValidator(as_list, json_schema_input_type=str | list[str])
     ] = Field(
         default_factory=list,
-        description="`landmarks`, a zone, solid or landmark, `glyph:X`, `text` or `text:STATE`.",
+        description="What is hidden: `landmarks`, a landmark, zone, door, solid or group, `glyph:X`, `text` or `text:STATE`.",
     )
     amnesia: Names = Field(
         default_factory=list,
-        description="`trial` (between trials), or the states at whose entry everything is forgotten.",
+        description="When the subject forgets: between trials (`trial`), or on the first entry into one of these states.",
     )
 
     @model_validator(mode="after")
@@ -1030,7 +1058,7 @@ class Abolished(DocumentModel):
     """A lesion that must abolish success."""
 
     lesion: str | LesionKeys = Field(
-        description="The lesion: `blind`, `anhedonia`, ..., `blind+anhedonia`; or a mapping of its keys."
+        description="The lesion: a word such as `blind`, words joined by `+`, or a mapping with `hide` or `amnesia`."
     )
     at_most: Probability = Field(
         description="The highest pass rate that may remain under the lesion."
@@ -1044,7 +1072,7 @@ class Construct(DocumentModel):
         description="What is measured: spatial memory, working memory, ..."
     )
     kind: Literal["memory", "learning", "perception", "preference", "strategy"] = Field(
-        description="The kind of construct, which says what its lesions must include: an amnesia for `memory`, "
+        description="The kind of construct. It decides which lesion is required: an amnesia for `memory`, "
         "anhedonia for `learning` and `preference`, blindness for `perception`, hidden cues for "
         "`strategy`."
     )
@@ -1070,12 +1098,12 @@ class Construct(DocumentModel):
 
 
 class Twins(DocumentModel):
-    """What may be exchanged without making another task. ``cheesebench twin`` makes the
+    """What may be exchanged without changing the task. ``cheesebench twin`` makes the
     exchange.
     """
 
     mirror: Truth = Field(
-        False, description="Whether left and right of the whole map may be exchanged."
+        False, description="Whether the whole map may be mirrored, left for right."
     )
     turn: Truth = Field(
         False, description="Whether the map may be turned by quarter turns."
@@ -1131,7 +1159,7 @@ class Expect(DocumentModel):
     success: Truth | None = Field(
         None, description="Whether the trial counts as a success."
     )
-    reward: Number | None = Field(None, description="Sum of the rewards of the trial.")
+    reward: Number | None = Field(None, description="Total reward of the trial.")
     steps: Count | None = Field(
         None, description="Number of steps until the trial ends."
     )
@@ -1187,14 +1215,14 @@ _Measure = Expression | Annotated[list[_MeasureClass], Field(min_length=1)]
 
 
 class MeasureBy(DocumentModel):
-    """A measure that reports also give by condition."""
+    """A measure that reports also give for each condition."""
 
     value: _Measure = Field(
         description="The measure: an expression, or a list of names."
     )
     by: Names = Field(
         min_length=1,
-        description="Variables, draws, counters or measures. Reports give the measure for each of their values.",
+        description="Variables, draws, counters or measures. Reports also give the measure for each of their values.",
     )
 
 
@@ -1202,18 +1230,22 @@ class ProtocolDocument(DocumentModel):
     """A protocol: one paradigm in one edition."""
 
     version: Literal[1] = Field(description="Version of the language.")
-    paradigm: Name = Field(description="The id; with `edition` it names the protocol.")
+    paradigm: Name = Field(
+        description="The paradigm's id. Together with `edition` it names the protocol."
+    )
     edition: Name = Field(
         DEFAULT_EDITION, description="Which edition of the paradigm this is."
     )
     extends: ProtocolName | None = Field(
         None,
-        description="The one parent, as id or id@edition. Mappings are merged, other values are replaced, and null deletes a "
+        description="The parent protocol, as id or id@edition. Mappings are merged, other values are replaced, and "
+        "null deletes a "
         "key.",
     )
     title: Text | None = Field(None, description="Title for readers.")
     cite: dict[Name, Citation] = Field(
-        default_factory=dict, description="Kind and number: `pmc`, `doi`, ..."
+        default_factory=dict,
+        description="Identifiers of the publication by kind: `pmc`, `doi`, ...",
     )
     dimension: Text = Field("unclassified", description="Cognitive dimension.")
     species: Text | None = Field(None, description="Species and strain of the animals.")
@@ -1257,8 +1289,8 @@ class ProtocolDocument(DocumentModel):
     ] = Field("all", description="The trials that count for the pass rate.")
     measures: dict[Name, _Measure | MeasureBy] = Field(
         default_factory=dict,
-        description="Measures by name: expressions; or lists of names, of which the first whose `if` holds is used; or "
-        "`value` and `by`.",
+        description="Measures by name. A measure is an expression, a list of names (the first whose `if` holds is used), or a "
+        "mapping with `value` and `by`.",
     )
     split: Names = Field(
         default_factory=list,
@@ -1287,7 +1319,7 @@ class ProtocolDocument(DocumentModel):
         default_factory=list, description="Example trials that check the protocol."
     )
     twins: Twins | None = Field(
-        None, description="What may be exchanged without making it another task."
+        None, description="What may be exchanged without changing the task."
     )
     twin_of: ProtocolName | None = Field(
         None, description="The protocol that this is a twin of."
@@ -1296,8 +1328,8 @@ class ProtocolDocument(DocumentModel):
 
     @property
     def by(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of a measure and a variable, by whose values reports
-        split the measure.
+        """Pairs of a measure and a variable. Reports split the measure by the
+        variable's values.
         """
         given = (
             (name, one.by)

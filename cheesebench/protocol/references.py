@@ -1,5 +1,5 @@
-"""Resolves references: finds the sessions of each value, and computes values from a
-curve or from individual animals.
+"""Resolves references: finds the sessions that each value covers, and computes values
+from a curve or from individual animals.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from cheesebench.redaction import quoted
 from cheesebench.source import Node
 from cheesebench.statistics.question import thresholds
 
-#: Maximum difference of numbers that count as equal, because they are equal when
-#: rounded to two digits.
+#: Two numbers that differ by at most this count as equal: one of them may be rounded to
+#: two decimals.
 ROUNDING = 0.0051
 
 
@@ -70,7 +70,7 @@ def _one_verdict(
         return
     for number, other in enumerate(references):
         if number != first and (other.better is not None or other.measure == "success"):
-            sentence = f"A protocol has one verdict, and '{references[first].measure}' and '{other.measure}' both ask for it."
+            sentence = f"A protocol has one verdict, but '{references[first].measure}' and '{other.measure}' both ask for it."
             remedy = (
                 "Remove 'better' and 'margin' from the measure that is only reported"
             )
@@ -296,7 +296,7 @@ class _Resolver:
         elif self._is_open(over):
             key = "animals" if given.rows else "curve"
             sentence = f"Which sessions count depends on the subject ('until'), so '{key}' gives no value."
-            remedy = "Write the animals' 'value' over the trials that count, or say in 'over' which sessions it is."
+            remedy = "Write the animals' 'value' over the trials that count, or name its sessions in 'over'."
             self._error(sentence, remedy, key)
         elif given.rows:
             self._error(f"No animal has {in_words(sessions)}.", remedy)
@@ -318,7 +318,7 @@ class _Resolver:
         rates = [written.value, *written.curve, *(written.interval or ())]
         outside = [rate for rate in rates if rate is not None and not 0 <= rate <= 1]
         if outside and written.measure == "success":
-            sentence = f"A pass rate lies between 0 and 1, and {outside[0]:g} does not."
+            sentence = f"A pass rate lies between 0 and 1, but {outside[0]:g} does not."
             self.diagnostics.error(
                 217, self.node.position, sentence, "Write 0.8 for 80 %."
             )
@@ -355,16 +355,17 @@ class _Resolver:
         self._check_curve_sd()
 
     def _check_largest_spread(self) -> None:
-        """Report (217) a standard deviation that no values in the range have, such as
+        """Report (217) a standard deviation that is too large for the range, such as
         one in percent.
         """
         written, n = self.written, self.written.n_animals
         low, high = written.range or (0.0, math.inf)
         if written.measure == "success":
             low, high = 0.0, 1.0
-        if low >= high:  # reported as such (226)
+        if low >= high:  # The range is reported elsewhere (226).
             return
-        # Half of the animals at either end; the most is that of two animals.
+        # A standard deviation is largest if half of the animals are at each end of the
+        # range, and if there are only two. This is assumed if 'n_animals' is absent.
         most = (high - low) / 2 * math.sqrt(1 + 1 / max(1, (n or 2) - 1))
         sem = (written.sem or 0.0) * math.sqrt(n or 1)
         spreads = {"sd": written.sd or 0.0, "sem": sem}
@@ -372,8 +373,8 @@ class _Resolver:
         key, spread = max(spreads.items(), key=lambda one: one[1])
         if spread > most + ROUNDING:
             sentence = (
-                f"Values from {low:g} to {high:g} have a standard deviation of at most {rounded(most, 3)}, and '{key}' makes it "
-                f"{rounded(spread, 3)}."
+                f"Values from {low:g} to {high:g} have a standard deviation of at most {rounded(most, 3)}, but '{key}' "
+                f"makes it {rounded(spread, 3)}."
             )
             self.diagnostics.error(
                 217, self._place(key), sentence, "Write 0.06 for 6 % of the range."
@@ -382,13 +383,13 @@ class _Resolver:
     def _check_curve_sd(self) -> None:
         written = self.written
         if written.curve_sd and len(written.curve_sd) != len(written.curve):
-            sentence = f"'curve' has {len(written.curve)} sessions, 'curve_sd' {len(written.curve_sd)}."
+            sentence = f"'curve' has {len(written.curve)} sessions, but 'curve_sd' has {len(written.curve_sd)}."
             self._error(
                 sentence, "Give one standard deviation for each session.", "curve_sd"
             )
 
     def _check_keys_beside_animals(self) -> None:
-        """Report (226) ``counts`` unless 'animals' of 'success' are there, and keys
+        """Report (226) ``counts`` without the ``animals`` of ``success``, and keys
         beside ``animals`` that are computed from it.
         """
         written = self.written
@@ -409,7 +410,7 @@ class _Resolver:
                 )
 
     def _check_judged(self, value: float, sd: float | None, n: int | None) -> None:
-        """Report (226) a verdict about a measure that lacks a key, or could only be a
+        """Report (226) a verdict about a measure if it lacks a key, or could only be a
         PASS.
         """
         written = self.written
@@ -418,11 +419,11 @@ class _Resolver:
         if alone is None:
             return
         if name == "success":
-            other = "the margin of the pass rate is the protocol's own key 'margin'" if alone == "margin" else (
-                "more of it is always better, from 0 to 1"
+            other = "the margin of 'success' is the protocol's own key 'margin'" if alone == "margin" else (
+                "'success' is a rate from 0 to 1, and more of it is always better"
             )  # fmt: skip
             self._error(
-                f"'{alone}' is for measures; of 'success', {other}.",
+                f"'{alone}' is only for measures: {other}.",
                 f"Remove '{alone}'.",
                 alone,
             )
@@ -432,7 +433,7 @@ class _Resolver:
             return
         if isinstance(self.spec.measures.get(name), ex.Classes):
             self._error(
-                f"'{name}' has names for values, and no mean.",
+                f"The values of '{name}' are names, which have no mean.",
                 "Choose a measure that is a number.",
                 "better",
             )
@@ -463,8 +464,8 @@ class _Resolver:
                 f"Move 'margin' from line {line} to here: there it is the pass rate's"
             )
         self._error(
-            f"A verdict about '{self.written.measure}' needs 'better' and 'margin', and there is no '{missing}'.",
-            f"{remedy}; or remove '{given}', so that the number is only reported.",
+            f"A verdict about '{self.written.measure}' needs 'better' and 'margin', but there is no '{missing}'.",
+            f"{remedy}, or remove '{given}', so that the number is only reported.",
             given,
         )
 
@@ -480,7 +481,7 @@ class _Resolver:
             return
         if not low <= value <= high:
             self._error(
-                f"The animals' {value:g} is not in the range {low:g} to {high:g}.",
+                f"The animals' value, {value:g}, is not in the range {low:g} to {high:g}.",
                 "Widen the range.",
                 "range",
             )
@@ -496,8 +497,10 @@ class _Resolver:
         (the passes, or the value of one trial).
         """
         if self.written.only:
-            sentence = "'only' chooses rows of a file, and 'animals' names none."
-            self._error(sentence, "Leave it out, with the rows that it means.", "only")
+            sentence = "'only' chooses rows of a file, but 'animals' names no file."
+            self._error(
+                sentence, "Remove 'only', and the rows that it leaves out.", "only"
+            )
         if not isinstance(self.written.animals, list):
             return []
         kept = self._valid_rows(self.written.animals)
@@ -553,7 +556,9 @@ class _Resolver:
         return kept
 
     def _over(self) -> tuple[int, ...]:
-        """Return the sessions that the value covers, if the reference states them."""
+        """Return the sessions that the value covers, or none if the reference does not
+        state them.
+        """
         written, known = self.written.over, tuple(self.spec.sessions_of_blocks)
         if written is None:
             return ()
@@ -567,8 +572,8 @@ class _Resolver:
     def _of_animals(
         self, rows: Sequence[_Counted], sessions: Iterable[int]
     ) -> _Computed:
-        """Return mean and standard deviation of the animals' own rates (or mean values)
-        in these sessions.
+        """Return mean, standard deviation and number of the animals' own rates (or mean
+        values) in these sessions.
         """
         chosen, own = set(sessions), dict[str, tuple[float, int]]()
         for animal, session, trials, passed in rows:
@@ -587,9 +592,9 @@ class _Resolver:
         self, curve: Sequence[float], curve_sd: Sequence[float], sessions: Sequence[int]
     ) -> _Computed:
         """Return the mean of the curve over these sessions. If they are the judged
-        ones, they are weighted by their trials.
+        sessions, each is weighted by its judged trials.
 
-        Its standard deviation is the mean of the sessions' standard deviations. That is
+        The standard deviation is the mean of the sessions' standard deviations. This is
         an upper bound, because the correlation between an animal's sessions is unknown.
         """
         if not curve or not sessions or max(sessions) > len(curve):
@@ -626,7 +631,7 @@ class _Resolver:
             self.diagnostics.warning(325, place, sentence, remedy)
 
     def _written(self, *keys: str) -> str:
-        """Return, in words, those of these keys that the file has."""
+        """Return, in words, which of these keys the file has."""
         found = [key for key in keys if getattr(self.written, key) is not None]
         return " and ".join(f"'{key}'" for key in found)
 
@@ -635,8 +640,8 @@ class _Resolver:
         return f"; the schedule has no {in_words(absent)}" if absent else ""
 
     def _check_curve(self, given: _Given) -> None:
-        """Warn (326) of a curve whose number of sessions differs from that of the
-        schedule. Animals in a file may have more sessions.
+        """Warn (326) of a curve that has more sessions than the schedule, or fewer than
+        the judged trials need. Animals in a file may have more sessions.
         """
         if self.spec.sessions_vary:
             return  # The number of sessions varies in animals, as it does in models.
@@ -644,7 +649,7 @@ class _Resolver:
         if given.rows:
             self._check_sessions_of_animals(given.rows)
         elif given.curve and not last <= len(given.curve) <= sessions:
-            sentence = f"The animals' curve has {len(given.curve)} sessions, the schedule {sessions}."
+            sentence = f"The animals' curve has {len(given.curve)} sessions, but the schedule has {sessions}."
             remedy = (
                 "Give one value for each session of the schedule, through all blocks."
             )
@@ -671,10 +676,10 @@ class _Resolver:
             ]
             more = f" and {len(said) - 8} more" if len(said) > 8 else ""
             sentence = (
-                f"{len(lacks)} of {len(lived)} animals lack sessions that count, and are judged by those that they have: "
+                f"{len(lacks)} of {len(lived)} animals lack sessions that count, and are judged by their other sessions:  "
                 f"{', '.join(said[:8])}{more}."
             )
-            remedy = "Leave out animals that dropped out, or name sessions that all have in 'over'."
+            remedy = "Leave out animals that dropped out, or list in 'over' the sessions that all animals have."
             self.diagnostics.warning(332, self._place("animals"), sentence, remedy)
 
     def _lacking(self, own: Set[int], sessions: Sequence[int]) -> list[int]:
@@ -689,8 +694,8 @@ class _Resolver:
 
     def _check_later_sessions(self, lived: Mapping[str, Set[int]]) -> None:
         """Warn (332) of sessions that the schedule lacks. If all animals have them,
-        they may have been trained longer; if only some do, it is probably a slip of the
-        pen.
+        they may have been trained longer; if only some do, it is probably a typing
+        error.
         """
         last = len(self.spec.sessions)
         later = {
@@ -703,8 +708,8 @@ class _Resolver:
             return
         name = next(name for name, own in later.items() if own)
         sentence = (
-            f"'{quoted(name, 40)}' has session {min(later[name])}, and the schedule has {last}: "
-            "what it lacks counts nowhere."
+            f"'{quoted(name, 40)}' has a session {min(later[name])}, but the schedule has only {last}: "
+            "this row counts nowhere."
         )
         remedy = "Number the sessions as the schedule does, through all blocks, or leave the row out."
         self.diagnostics.warning(332, self._place("animals"), sentence, remedy)
@@ -714,11 +719,9 @@ class _Resolver:
         for animal in animals:
             other = spelt.setdefault("".join(animal.split()).casefold(), animal)
             if other != animal:
-                sentence = (
-                    f"'{quoted(other, 40)}' and '{quoted(animal, 40)}' are two animals."
-                )
+                sentence = f"'{quoted(other, 40)}' and '{quoted(animal, 40)}' count as two animals."
                 self.diagnostics.warning(
-                    332, self._place("animals"), sentence, "Spell a name in one way."
+                    332, self._place("animals"), sentence, "Spell each name in one way."
                 )
 
     def _check_sessions_of_animals(self, rows: Iterable[_Counted]) -> None:
@@ -738,9 +741,8 @@ class _Resolver:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """The animals' data as the protocol gives them. The curve and its standard
-    deviation are computed from the rows, if there are any; otherwise they are as
-    written.
+    """The animals' data as the protocol gives them. If there are rows, the curve and
+    its standard deviations are computed from them. Otherwise they are as written.
     """
 
     rows: Sequence[_Counted]
@@ -750,7 +752,7 @@ class _Given:
 
 @dataclass(frozen=True, slots=True)
 class _Computed:
-    """The computed parts of a reference; None if unknown."""
+    """The parts of a reference that are computed. None: unknown."""
 
     value: float | None = None
     sd: float | None = None

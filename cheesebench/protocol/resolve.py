@@ -79,7 +79,7 @@ class TrialBuilder(Lookup):
             self.diagnostics.error(
                 209,
                 position,
-                "The last entry of 'start' has a condition, so no state may apply.",
+                "The last entry of 'start' has a condition, so it can happen that no state applies.",
                 "Add an entry without 'if'.",
             )
         if not entries:
@@ -136,15 +136,15 @@ class TrialBuilder(Lookup):
                     227,
                     node.inside(lone.offset),
                     sentence,
-                    "Double it; or name a variable: '{cue}'.",
+                    "Double it, or name a variable, as in '{cue}'.",
                 )
                 return ()
             for blank in blanks:
                 if not doc.is_name(blank.name):
                     sentence = (
-                        f"In braces stands the name of a variable, not '{blank.name}'."
+                        f"Braces hold the name of a variable, not '{blank.name}'."
                     )
-                    remedy = "Name one; 'set' can give it the value, or double the braces for literal ones."
+                    remedy = "Name a variable ('set' can give it the value), or double the braces to print them."
                     self.diagnostics.error(
                         227, node.inside(blank.offset), sentence, remedy
                     )
@@ -239,9 +239,9 @@ class TrialBuilder(Lookup):
             self.diagnostics.error(
                 201,
                 self._key_position(path),
-                f"'{place}' holds landmarks, but '{odd}', which it can hold, too, is none.",
+                f"'{place}' holds landmarks, but it can also hold '{odd}', which is no landmark.",
                 did_you_mean(str(odd), landmarks).strip()
-                or f"Landmarks are {listed(landmarks)}.",
+                or f"The landmarks are {listed(landmarks)}.",
             )
 
     def _key_position(self, path: Sequence[str | int]) -> Position:
@@ -259,7 +259,7 @@ class TrialBuilder(Lookup):
         )
         if glyph == "none":
             sentence = "'none' is not a glyph."
-            remedy = "A blank in quotes leaves it undrawn."
+            remedy = "Write a blank in quotes to leave it undrawn."
         position = self.root.find(path).position
         self.diagnostics.error(201, position, sentence, remedy)
 
@@ -321,7 +321,7 @@ class TrialBuilder(Lookup):
                     320,
                     position,
                     sentence,
-                    "Name the doors under 'close', such as a group.",
+                    "Name the door, or a group that has it, under 'close'.",
                 )
         return left
 
@@ -354,7 +354,9 @@ class TrialBuilder(Lookup):
     def _square(
         self, square: Sequence[object] | None, path: Sequence[str | int], it: bool
     ) -> tuple[ex.Expression, ex.Expression] | None:
-        """Resolve column and row; None if absent or invalid."""
+        """Return column and row as expressions, or None if they are absent or
+        invalid.
+        """
         coordinates = [
             self.expression(value, (*path, n), ex.NUMBER, it=it)
             for n, value in enumerate(square or ())
@@ -423,9 +425,7 @@ class TrialBuilder(Lookup):
     def _check_member(
         self, name: str, value: object, path: Sequence[str | int]
     ) -> None:
-        """Report (321) a group that is put into a set which does not contain names of
-        groups.
-        """
+        """Warn (321) of a group whose name goes into a set without names of groups."""
         groups = self.names.arena.groups
         if value not in groups or set(map(str, self.values(name))) & set(groups):
             return
@@ -437,8 +437,8 @@ class TrialBuilder(Lookup):
         )
 
     def _member_type(self, kind: ex.Type, value: object) -> ex.Type | None:
-        """Return the type that a value for a set must have: a set of that type, or one
-        of its members, or None if any type will do.
+        """Return the type that a value must have to be added to a set, or removed from
+        it: the type of the set, or of its members. None: any type will do.
         """
         if "any" in kind.domains:
             return None
@@ -453,8 +453,8 @@ class TrialBuilder(Lookup):
         *,
         watch: bool = False,
     ) -> tuple[spec.RuleSpec, ...]:
-        """Resolve rules; those of ``watch`` must not have ``go``,
-        ``end`` or ``after``.
+        """Resolve rules. The rules of ``watch`` must not have ``go``, ``end`` or
+        ``after``.
         """
         return tuple(
             built
@@ -522,8 +522,8 @@ class TrialBuilder(Lookup):
         return None
 
     def _is_whatever(self, rule: doc.Rule) -> bool:
-        """Return whether a rule concerns any action, or anything that
-        blocks the way.
+        """Return whether a rule is about any action (``act: any``), or about anything
+        that blocks the way (``press: any``).
         """
         named = {*self.names.places, *self.names.variables}
         return rule.act == ANY or (rule.press == ANY and ANY not in named)
@@ -576,7 +576,7 @@ class TrialBuilder(Lookup):
             if isinstance(number, int | float) and not low <= number <= high
         ]
         if outside:
-            remedy = f"Fix the {outside[0]:g}."
+            remedy = f"Change {outside[0]:g}."
             self.diagnostics.error(218, self.root.find(path).position, sentence, remedy)
 
     def _check_outcome(self, outcome: str | None, path: Sequence[str | int]) -> None:
@@ -619,15 +619,16 @@ class TrialBuilder(Lookup):
         )
 
 
-#: Maximum number of subsets of an ordered ``pick``.
+#: Maximum number of subsets of a ``pick`` whose ``order`` is not ``random``. They are
+#: all written out.
 MAX_SUBSETS = 10_000
 
 Rows = tuple[tuple[ex.RuntimeValue, ...], ...]
 
 
 def _shared_weight(weights: Sequence[int], order: str) -> int:
-    """Return the number by which all weights can be divided. Only proportions matter,
-    unless rows are dealt in blocks or cycles.
+    """Return the number by which all weights may be divided. For random rows only the
+    proportions matter. In blocks and cycles the weights count rows, so it is 1.
     """
     return math.gcd(*weights) if order == "random" else 1
 
@@ -662,8 +663,8 @@ class DrawBuilder(Lookup):
         self.diagnostics.error(206, position, sentence, remedy)
 
     def _rows(self, name: str, draw: doc.Draw) -> Rows:
-        """Return the table with its weights, or an empty table if members are dealt in
-        each draw.
+        """Return the table, with each row as often as its weight says. It is empty if
+        each draw deals out members.
         """
         if draw.sample is not None:
             self._check_sample(name, draw)
@@ -683,7 +684,7 @@ class DrawBuilder(Lookup):
         members = self.names.arena.groups.get(group, ())
         if len(members) ** len(draw.into) <= doc.MAX_ROWS:
             return tuple(itertools.product(members, repeat=len(draw.into)))
-        sentence = f"{len(members)} members in {len(draw.into)} places are more than {doc.MAX_ROWS} rows."
+        sentence = f"{len(members)} members for {len(draw.into)} variables make more than {doc.MAX_ROWS} rows."
         self._error(("draw", name, "into"), sentence, "Use one draw for each variable.")
         return ()
 
@@ -703,7 +704,7 @@ class DrawBuilder(Lookup):
             sentence = (
                 f"The weights add up to {sum(weights)}, more than {doc.MAX_ROWS} rows."
             )
-            self._error(key, sentence, "Use smaller ones.")
+            self._error(key, sentence, "Use smaller weights.")
             return False
         return True
 
@@ -722,7 +723,7 @@ class DrawBuilder(Lookup):
             )
         if len(rows) * draw.copies > doc.MAX_ROWS:
             position = self.root.find(place).position
-            sentence = f"{len(rows)} rows in {draw.copies} copies are more than {doc.MAX_ROWS} of one permuted block."
+            sentence = f"{len(rows)} rows in {draw.copies} copies make a permuted block of more than {doc.MAX_ROWS} rows."
             self.diagnostics.error(
                 206, position, sentence, "Use fewer copies, or 'order: random'."
             )
@@ -748,7 +749,7 @@ class DrawBuilder(Lookup):
             self._error(
                 (*place, "permute"),
                 sentence,
-                "Make a group of them, and deal it out with 'sample'.",
+                "Make a group of the values, and deal it out with 'sample'.",
             )
         if len(set(values)) < len(values):
             twice = Counter(values).most_common(1)[0][0]
@@ -819,13 +820,13 @@ class DrawBuilder(Lookup):
         if not draw.distinct and draw.pick:
             self._error(
                 ("draw", name, "pick"),
-                "'pick' draws without replacement, and 'distinct: false' is with it.",
+                "'pick' draws without replacement, but 'distinct: false' draws with it.",
                 "Remove one of them.",
             )
 
     def _sizes_before(self, name: str, draw: doc.Draw) -> dict[str, int]:
-        """Return the sizes of what can be dealt: of groups, and of sets that earlier
-        draws pick.
+        """Return the size of everything that can be dealt out: groups, and sets that
+        earlier draws pick.
         """
         groups = self.names.arena.groups
         sizes = {group: len(members) for group, members in groups.items()}
@@ -854,7 +855,7 @@ class DrawBuilder(Lookup):
                 201,
             )
         else:
-            what = "group, or set of a draw above," if draw.distinct else "group"
+            what = "group or previously drawn set" if draw.distinct else "group"
             self.unknown(what, sample, sizes, path)
 
     def _check_dealt(self, name: str, draw: doc.Draw, size: int) -> None:
@@ -897,8 +898,8 @@ class EvidenceBuilder(Lookup):
         return judged_reference(self.document.reference)
 
     def where(self) -> ex.Expression | None:
-        """Return the condition for a trial to count: that of the primary reference and
-        of the estimand.
+        """Return the condition under which a trial counts. It joins the conditions of
+        the primary reference and of the estimand. None: every trial counts.
         """
         conditions = [
             tree
@@ -930,7 +931,7 @@ class EvidenceBuilder(Lookup):
     def measure(
         self, written: object, path: Sequence[str | int]
     ) -> ex.Expression | None:
-        """Resolve a measure: an expression, or a guarded list of names."""
+        """Resolve a measure: an expression, or a list of names with conditions."""
         if isinstance(written, doc.MeasureBy):
             self._check_conditions(written, path)
             return self.measure(written.value, (*path, "value"))
@@ -947,7 +948,7 @@ class EvidenceBuilder(Lookup):
             if case.if_ is None:
                 position = self.root.find((*path, number + 1)).position
                 sentence = (
-                    f"No trial gets here: '{case.is_}' above it has no condition."
+                    f"No trial gets here, because '{case.is_}' above has no condition."
                 )
                 self.diagnostics.error(
                     221, position, sentence, "Give it an 'if', or put it last."
@@ -966,7 +967,7 @@ class EvidenceBuilder(Lookup):
                 self.diagnostics.error(
                     228,
                     position,
-                    f"'{name}' is not its own condition.",
+                    f"'{name}' cannot be its own condition.",
                     "Name another variable.",
                 )
             elif name not in (
@@ -997,7 +998,7 @@ class EvidenceBuilder(Lookup):
             return None
         if self.document.success is None:
             position = self.root.key_position("construct")
-            sentence = "A lesion abolishes success, but the protocol has none."
+            sentence = "A lesion abolishes success, but the protocol has no 'success'."
             self.diagnostics.error(220, position, sentence, "Add 'success: ...'.")
         known: set[Lesion] = set()
         abolished, spared = [], []
@@ -1147,7 +1148,7 @@ class EvidenceBuilder(Lookup):
             self.diagnostics.error(
                 220,
                 position,
-                "The reference is on 'success', but the protocol has none.",
+                "The reference is on 'success', but the protocol has no 'success'.",
                 "Add 'success: ...'.",
             )
 
@@ -1198,11 +1199,10 @@ class EvidenceBuilder(Lookup):
             self.unknown("action", min(odd), ACTION_LETTERS, (*path, "actions"))
 
 
-#: Maximum number of trials of a subject, because its whole schedule is planned in
-#: advance.
+#: Maximum number of trials of a subject. Its whole schedule is planned in advance.
 MAX_TRIALS = 100_000
-#: Keys that describe a protocol without changing a life or a verdict. The hash does not
-#: cover them.
+#: Keys that describe a protocol, but change neither a subject's trials nor a verdict.
+#: The hash does not cover them.
 DESCRIPTIVE = (
     "title",
     "cite",
@@ -1287,11 +1287,12 @@ def identity(
     ancestors: Sequence[str],
 ) -> dict[str, Any]:
     """Return the fields that every ``BaseSpecification`` has. ``root`` is the file's
-    tree; the document must have the keys ``paradigm`` and ``edition``.
+    tree. The document must have the keys ``paradigm`` and ``edition``.
 
-    ``sha256`` leaves out what changes neither a life nor a verdict: descriptions
-    (DESCRIPTIVE), the origin and dose of a reference, and the conditions ``by`` of a
-    measure. A family that shows subjects further texts of its own must add them to it.
+    ``sha256`` leaves out what changes neither a subject's trials nor a verdict:
+    descriptions (DESCRIPTIVE), the origin and dose of a reference, and the conditions
+    ``by`` of a measure. A family that shows subjects further texts of its own must add
+    them to the hash.
     """
     plain = without_nulls(root.plain())
     return {
@@ -1387,7 +1388,8 @@ class _Builder(Lookup):
         self.names.used.add(variable)
         if self.names.variables[variable].kind != "name":
             self._no_heading(
-                f"The variable '{variable}' does not hold a heading.", "Hold N, E, ..."
+                f"The variable '{variable}' does not hold a heading.",
+                "Let it hold N, E, ...",
             )
             return
         headings = HEADINGS if self.document.arena.headings == 8 else HEADINGS[::2]
@@ -1492,7 +1494,7 @@ class _Builder(Lookup):
                     "outcome", outcome, self.names.outcomes, (*path, "outcome")
                 )
         if until.count > until.window:
-            sentence = f"{until.count} of the last {until.of} outcomes is impossible."
+            sentence = f"{until.count} of the last {until.of} outcomes are more than there are."
             self.diagnostics.error(
                 216,
                 self.root.find(path).position,
@@ -1524,7 +1526,7 @@ class _Builder(Lookup):
                 133,
                 position,
                 f"'{variable}' is a {kind.kind}, but this is a {held}.",
-                "Keep its kind.",
+                "Give a value of its kind.",
             )
         return runtime
 

@@ -669,16 +669,16 @@ def test_a_margin_at_the_wrong_place_is_told_where_it_goes(tmp_path: Path) -> No
     [
         (
             "m1,1,4,1\nm1,2,4,3\nm2,1,4,2\n",
-            "judged by those that they have: 'm2' session 2.",
+            "judged by their other sessions: 'm2' session 2.",
         ),
-        ("M1,1,4,1\nM1,2,4,3\nm1,1,4,2\nm1,2,4,2\n", "are two animals"),
+        ("M1,1,4,1\nM1,2,4,3\nm1,1,4,2\nm1,2,4,2\n", "count as two animals"),
         (
             "m1,1,4,1\nm1,2,4,3\nm2,1,4,2\nm2,2,4,2\nm2,9,4,4\n",
-            "'m2' has session 9, and the schedule has 2",
+            "'m2' has a session 9, but the schedule has only 2",
         ),
         (
             "".join(f"m{n},{session},4,{n}\n" for n in (1, 2) for session in (1, 2, 4)),
-            "'m1' has session 4, and the schedule has 2",
+            "'m1' has a session 4, but the schedule has only 2",
         ),
     ],
 )

@@ -30,17 +30,17 @@ def reference(*keys: str) -> str:
 MISTAKES = {
     "better without a margin": (
         reference("measure: latency, value: 5, sd: 1, n_animals: 8, «better: lower"),
-        "A verdict about 'latency' needs 'better' and 'margin', and there is no 'margin'",
+        "A verdict about 'latency' needs 'better' and 'margin', but there is no 'margin'",
     ),
     "a margin without better": (reference("measure: latency, value: 5, «margin: 2"), "there is no 'better'"),
     "a range alone": (reference("measure: latency, value: 5, «range: [0, 9]"), "there is no 'better'"),
     "no range": (reference(SHORT.replace("better", "«better")), "'latency' has no 'range', which a verdict"),
     "names have no mean": (
         reference("measure: kind, value: 1, «better: lower, margin: 1, range: [0, 9]"),
-        "'kind' has names for values, and no mean",
+        "The values of 'kind' are names, which have no mean",
     ),
     "a range backwards": (reference(f"{SHORT}, «range: [9, 0]"), "The range is empty or reversed"),
-    "a value out of range": (reference(f"{SHORT}, «range: [6, 9]"), "The animals' 5 is not in the range 6 to 9"),
+    "a value out of range": (reference(f"{SHORT}, «range: [6, 9]"), "The animals' value, 5, is not in the range 6 to 9"),
     "a margin to the end of the range": (
         reference("measure: latency, value: 5, better: lower, «margin: 4, range: [0, 9]"),
         "The worst possible value, 9, is within the margin of 4, so no subject could FAIL",
@@ -51,11 +51,11 @@ MISTAKES = {
     ),
     "better success": (
         "success: last == found\nreference: [{measure: success, value: 0.5, «better: higher, status: x}]",
-        "'better' is for measures; of 'success', more of it is always better, from 0 to 1",
+        "'better' is only for measures: 'success' is a rate from 0 to 1, and more of it is always better",
     ),
     "a margin of success": (
         "success: last == found\nreference: [{measure: success, value: 0.5, «margin: 0.2, status: x}]",
-        "the margin of the pass rate is the protocol's own key 'margin'",
+        "the margin of 'success' is the protocol's own key 'margin'",
     ),
     "two verdicts about measures": (
         reference(f"{LATENCY}", f"{LATENCY}").replace("}, {measure", "}, «{measure"),

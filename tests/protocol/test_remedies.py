@@ -111,12 +111,12 @@ MISTAKES = {
     "say: an expression in braces": (
         "TONE {sort}",
         "{n + 1}",
-        "In braces stands the name of a variable, not 'n + 1'.",
+        "Braces hold the name of a variable, not 'n + 1'.",
     ),
     "say: nothing in braces": (
         "TONE {sort}",
         "{}",
-        "In braces stands the name of a variable, not ''. Name one;",
+        "Braces hold the name of a variable, not ''. Name a variable",
     ),
     "say: braces without quotes": (
         '"TONE {sort}"',
@@ -141,7 +141,7 @@ MISTAKES = {
     "draw: nothing": (
         OF,
         "order: cycle",
-        "There is nothing that 'one' draws from. Add 'of', 'sample' or 'permute'.",
+        "'one' has nothing to draw from. Add 'of', 'sample' or 'permute'.",
     ),
     "draw: two sources": (
         OF,
@@ -186,17 +186,17 @@ MISTAKES = {
     "turned: no column": (
         "[arm1, arm2]",
         "{turned: wait, from: arm1}",
-        "'goal' begins with 'arm1' of 'wait', which is",
+        "'goal' should begin with 'arm1', but 'wait' has no such value.",
     ),
     "turned: no value": (
         "{goal: [arm1, arm2]}",
         "{goal: [arm1, arm2], next: {turned: goal, from: arm3}}",
-        "In 'two', 'next' begins with 'arm3' of 'goal', which is not there. Name a column that is a list, and one of",
+        "In 'two', 'next' should begin with 'arm3', but 'goal' has no such value. Name a column that is a list, and one of",
     ),
     "until: both": (
         "{if: last",
         "{outcome: wrong, if: last",
-        "'until' has 'outcome' and 'if'. Keep one; 'if: last == NAME'",
+        "'until' has 'outcome' and 'if'. Keep one of them. 'if: last == NAME'",
     ),
     "until: neither": (
         "if: last == correct, ",
@@ -296,7 +296,7 @@ MISTAKES = {
     "show: none": (
         'lamp: "*"',
         "lamp: none",
-        "'none' is not a glyph. A blank in quotes leaves it undrawn.",
+        "'none' is not a glyph. Write a blank in quotes to leave it undrawn.",
     ),
     "hide: a variable": (
         "success: last == correct",

@@ -98,7 +98,7 @@ def test_it_is_a_valid_schema_that_describes_itself() -> None:
     trial = schema["$defs"]["Trial"]["properties"]
     assert (
         trial["limit"]["description"]
-        == "Steps after which a trial is cut off; or a variable."
+        == "Maximum number of steps of a trial, or the variable that holds it."
     )
     undescribed = [
         name for name, model in schema["$defs"].items() if not model.get("description")

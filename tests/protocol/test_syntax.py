@@ -191,12 +191,12 @@ reference: [{measure: success, value: 85, status: percent}]
     assert [
         one
         for one in found
-        if "between 0 and 1, and 85 does not. Write 0.8 for 80 %." in one
+        if "between 0 and 1, but 85 does not. Write 0.8 for 80 %." in one
     ]
     assert [
         one
         for one in found
-        if one.endswith("A probability lies between 0 and 1. Fix the 80.")
+        if one.endswith("A probability lies between 0 and 1. Change 80.")
     ]
 
 
