@@ -1,6 +1,4 @@
-"""Gives every name of a protocol its meaning and type, before any expression is
-read.
-"""
+"""Gives every name of a protocol its meaning and type before any expression is read."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _Path = tuple[str | int, ...]
 def declare_names(
     document: doc.ProtocolDocument, root: Node, arena: Arena, diagnostics: Diagnostics
 ) -> Names:
-    """Return the names of a protocol with their types. Mistakes are reported."""
+    """Return the names of a protocol with their types, and report mistakes."""
     names = Names(
         arena,
         states=tuple(document.trial.states),
@@ -63,7 +61,7 @@ class _Declaring:
     ) -> None:
         self._document, self._root = document, root
         self._names, self._diagnostics = names, diagnostics
-        #: Name -> its meaning, in words.
+        #: The meaning of each name, in words.
         self._taken = dict.fromkeys(names.places, "a zone or group")
         self.symbols: dict[str, None] = {}
 
@@ -84,7 +82,7 @@ class _Declaring:
                     203,
                     self._root.find(("vars", name)).position,
                     f"The set '{name}' mixes numbers and names.",
-                    "Keep one.",
+                    "Keep one kind.",
                 )
             if is_set:
                 kind = ex.Type("set", kind.domains if values else _ANY)
@@ -108,8 +106,8 @@ class _Declaring:
                 self._type_of([runtime_value(item) for item in items])
 
     def effects(self) -> None:
-        """Declare the symbols that ``set`` introduces for variables that hold
-        symbols.
+        """Declare the symbols that ``set`` gives to variables of symbols, and that
+        nothing else declares.
         """
         for effects in all_effects(self._document):
             for name, text in effects.set.items():
@@ -164,7 +162,7 @@ class _Declaring:
                 203,
                 self._root.find(path).position,
                 f"The column '{column}' mixes numbers and names.",
-                "Keep one.",
+                "Keep one kind.",
             )
         kind = self._type_of(values)
         if not permuted:
@@ -173,8 +171,8 @@ class _Declaring:
         self._declare(column, kind, "a column of a draw", path)
 
     def _dealt_columns(self, name: str, draw: doc.Draw) -> None:
-        """Declare the columns to which the members of a group or set are dealt. If
-        ``sample`` names nothing that can be dealt, the builder reports this.
+        """Declare the columns that receive the members of a group or set. If ``sample``
+        names neither, the builder reports it.
         """
         names = self._names
         held = (
@@ -227,7 +225,7 @@ class _Declaring:
 
     def _counter_is(self, counter: str, what: str) -> None:
         position = _counting_position(self._root, counter)
-        sentence = f"The counter '{counter}' is already {what}."
+        sentence = f"'{counter}' is counted here, but it is already {what}."
         self._error(202, position, sentence, "Rename it.")
 
     def _error(self, code: int, position: Position, sentence: str, remedy: str) -> None:
@@ -249,8 +247,8 @@ class _Declaring:
     def _only_places(
         self, column: str, cells: Sequence[doc.Scalar], node: Node
     ) -> None:
-        """Report a name in a column of zones that is no zone, because it would have no
-        effect, without any message.
+        """Report a name in a column of zones that is no zone. Otherwise it would have
+        no effect, and nobody would notice.
         """
         places = self._names.places
         words = [cell for cell in cells if isinstance(cell, str) and cell != "none"]
@@ -263,7 +261,7 @@ class _Declaring:
                     node.find([number]).position,
                     f"The column '{column}' holds zones, but '{cell}' is not a zone.",
                     did_you_mean(str(cell), places).strip()
-                    or f"Zones are {listed(places)}.",
+                    or f"The zones are {listed(places)}.",
                 )
 
 
@@ -277,5 +275,5 @@ def _counting_position(root: Node, counter: str) -> Position:
 
 
 def _mixed(values: Iterable[ex.RuntimeValue]) -> bool:
-    """Return whether numbers and names are mixed; ``none`` counts as a name."""
+    """Return whether numbers and names are mixed. ``none`` counts as a name."""
     return len({isinstance(value, str | None) for value in values}) > 1

@@ -1,9 +1,10 @@
-"""Expressions of the language: a small parser, and the syntax tree. Names and types are
-resolved before a run.
+"""Expressions of the language: a small parser, and the syntax tree. ``names`` resolves
+names and types.
 
-Grammar, loosest first: ``or``, ``and``, ``not``, one comparison (``== != < <= > >=
-in``), ``+ -``, ``* / %``, unary ``-``, and names, numbers, ``name(name)``,
-``name(expression, ...)``, parentheses. ``eval`` is never used.
+From the loosest to the tightest, the grammar has ``or``, ``and``, ``not``, one
+comparison (``== != < <= > >= in``), ``+ -``, ``* / %``, unary ``-``, and then names,
+numbers, ``name(name)``, ``name(expression, ...)`` and parentheses. ``eval`` is never
+used.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ Domain = Literal["place", "symbol", "state", "outcome", "block", "any"]
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """Type of an expression. For names and sets, it includes the kinds of things to
+    """Type of an expression. For names and sets, ``domains`` are the kinds of things to
     which they may refer.
     """
 
@@ -42,8 +43,8 @@ class Type:
 NUMBER = Type("number")
 TRUTH = Type("truth")
 
-#: What a value depends on besides variables: the path in this trial, the present pose,
-#: or the clock.
+#: What a value depends on besides variables: the path in this trial (``trace``), the
+#: present pose, or the clock.
 Reads = Literal["", "trace", "pose", "clock"]
 
 
@@ -51,8 +52,8 @@ Reads = Literal["", "trace", "pose", "clock"]
 class BuiltInName:
     """A built-in name.
 
-    ``later`` says that the name was added later. An author's own name takes precedence
-    over it, so that older files stay valid.
+    ``later`` says whether the name was added to the language later. An author's own
+    name then takes precedence, so that older files stay valid.
     """
 
     type: Type
@@ -75,8 +76,8 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """A function of numbers, with its minimum and maximum number of arguments (None: no
-    maximum).
+    """A function of expressions. ``least`` and ``most`` limit the number of its
+    arguments (``most`` of None: no maximum).
     """
 
     meaning: str
@@ -84,7 +85,7 @@ class Arithmetic:
     most: int | None = 1
 
 
-#: The built-in names (language page, section 1).
+#: The built-in names (docs/language.md, "Expressions").
 BUILT_INS: dict[str, BuiltInName] = {
     "it": BuiltInName(Type("name", frozenset({"place"}))),
     "last": BuiltInName(Type("name", frozenset({"outcome"}))),
@@ -99,7 +100,7 @@ BUILT_INS: dict[str, BuiltInName] = {
     "heading": BuiltInName(NUMBER, reads="clock", later=True),
     "moves": BuiltInName(NUMBER, reads="trace", later=True),
 }
-#: The functions (language page, section 1).
+#: The functions of a place, group or set (docs/language.md, "Expressions").
 FUNCTIONS: dict[str, Function] = {
     "where": Function("group"),
     "size": Function("set"),
@@ -111,20 +112,21 @@ FUNCTIONS: dict[str, Function] = {
     "column": Function("place"),
     "row": Function("place"),
 }
-#: The functions of numbers (language page, section 1); arguments are expressions.
+#: The functions of numbers (docs/language.md, "Expressions"). Their arguments are
+#: expressions.
 ARITHMETIC: dict[str, Arithmetic] = {
     "min": Arithmetic("The smallest.", 2, None),
     "max": Arithmetic("The largest.", 2, None),
-    "abs": Arithmetic("Without its sign."),
+    "abs": Arithmetic("The number without its sign."),
     "round": Arithmetic(
         "The nearest whole number; if two are equally near, the even one."
     ),
     "floor": Arithmetic("The largest whole number that is not above the number."),
-    "exp": Arithmetic("e to the power of it."),
-    "log": Arithmetic("The natural logarithm; undefined for 0 and below."),
+    "exp": Arithmetic("e to the power of the number."),
+    "log": Arithmetic("The natural logarithm. It is undefined for 0 and below."),
 }
-#: Functions of a group as a sequence (language page, section 1). The parser rewrites
-#: them to other expressions.
+#: The functions of a group as a sequence (docs/language.md, "Expressions"). ``names``
+#: resolves them to other expressions.
 SEQUENCES: dict[str, Arithmetic] = {
     "member": Arithmetic(
         "The member of a group at this place in its order, counted from 1; `none` if there is none.",
@@ -148,33 +150,33 @@ HISTORY: dict[str, Arithmetic] = {
 CALLED = (*FUNCTIONS, *ARITHMETIC, *SEQUENCES, *HISTORY)
 #: Maximum number of trials that `recent` looks back.
 MOST_RECENT = 1000
-#: Triggers; a rule has exactly one.
+#: Triggers, each with its meaning. A rule has exactly one.
 TRIGGERS: dict[str, str] = {
-    "enter": "A zone, a group, or a variable holding one, was entered.",
-    "inside": "The step ended inside a zone, a group, or a variable holding one, whether or not it entered there.",
-    "press": "FORWARD was blocked by this solid; `any`: by whatever there is.",
-    "after": "At least this many steps in the state.",
-    "act": "This action was taken; `any`: any action.",
+    "enter": "The subject entered this zone or group, or the one that this variable holds.",
+    "inside": "The step ended inside this zone or group, or the one that this variable holds. It need not have entered there.",
+    "press": "FORWARD was blocked by this solid (`any`: by anything).",
+    "after": "The state has lasted at least this many steps.",
+    "act": "This action was taken (`any`: any action).",
 }
-#: Effects, in the order in which they are executed.
+#: Effects, each with its meaning, in the order in which they are executed.
 EFFECTS: dict[str, str] = {
-    "set": "All right-hand sides read old values.",
-    "add": "Adds a member, or all of a set, to a set.",
-    "remove": "Takes a member, or all of a set, out of a set.",
-    "count": "Counters of the trial, each increased by one.",
-    "reward": "Added to the reward of the step.",
-    "place": "Teleports to a zone; the heading is reset to `start.face`.",
-    "put": "Teleports to the square nearest to this column and row; the heading stays.",
+    "set": "Gives variables new values. All right-hand sides read the old ones.",
+    "add": "Adds a member, or all members of another set, to a set.",
+    "remove": "Takes a member, or all members of another set, out of a set.",
+    "count": "Adds 1 to each of these counters of the trial.",
+    "reward": "Adds this to the reward of the step.",
+    "place": "Teleports to a zone, and resets the heading to `start.face`.",
+    "put": "Teleports to the square nearest to this column and row. The heading stays.",
 }
 
 
-#: A value at run time: numbers, names, sets of them; None is ``none``.
+#: A value at run time: a number, a name, a set of them, or None for ``none``.
 RuntimeValue = float | int | str | None | frozenset[str | float | int]
 
 #: Words of the grammar. ``names.RESERVED`` has all words that cannot be names.
 KEYWORDS = ("and", "or", "not", "in", "none")
-#: Maximum length of an expression, in characters and in parts, and maximum depth of
-#: nesting. They are far below Python's limit of recursion.
+#: Maximum number of characters, parts, and levels of nesting of an expression. They are
+#: far below Python's recursion limit.
 MAX_LENGTH = 1000
 MAX_PARTS = 200
 MAX_DEPTH = 20
@@ -217,8 +219,8 @@ class BuiltIn:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a function of one argument: a group for where, a zone or group for
-    time, a set for size, and so on (``FUNCTIONS``).
+    """A call of a function of one argument. ``FUNCTIONS`` says what the argument is: a
+    group for ``where``, a set for ``size``, and so on.
     """
 
     function: str
@@ -228,8 +230,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """A call of a function of numbers, such as ``min``. Before names are resolved, it
-    may also be one of SEQUENCES or HISTORY.
+    """A call of a function of numbers, such as ``min``. Before names are resolved, the
+    function may also be one of ``SEQUENCES`` or ``HISTORY``.
     """
 
     function: str
@@ -239,8 +241,8 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """How many of the last ``trials`` trials ended with an outcome or, if the outcome
-    is None, were a success.
+    """How many of the last ``trials`` trials ended with ``outcome`` or, if it is None,
+    were a success.
     """
 
     outcome: str | None
@@ -319,8 +321,8 @@ _TOKEN = re.compile(
 _OPERATORS = ("and", "or", "not", "in")
 #: Operators whose result is a number.
 ARITHMETIC_SIGNS = ("+", "-", "*", "/", "%")
-#: All functions whose arguments are expressions, including those that do not take
-#: numbers alone.
+#: All functions whose arguments are expressions, including functions that do not only
+#: take numbers.
 _WITH_EXPRESSIONS = {**ARITHMETIC, **SEQUENCES, **HISTORY}
 _WRITTEN = {
     "member": "member(group, number)",
@@ -329,10 +331,10 @@ _WRITTEN = {
 }
 _CUT_SHORT = "Close the parenthesis. Within { } and [ ] a comma ends an expression that is not in quotes."
 _NO_GLYPHS = "A glyph cannot be compared: give the draw a column of names beside it, and compare that."
-#: Triggers are keys of a rule, and do not belong in expressions.
+#: Keys of a rule that authors write in expressions by mistake.
 _TRIGGERS = ("enter", "inside", "press", "act", "after")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in")
-#: Words behind a number that are read as units of time.
+#: Words that count as units of time if they follow a number.
 _UNITS = ("s", "sec", "second", "seconds", "ms", "min", "minutes", "step", "steps")
 _REMEDIES = {
     "=": "Write '==' to compare.",
@@ -486,7 +488,7 @@ class _Parser:
         if self.depth > MAX_DEPTH:
             raise ExpressionError(
                 0,
-                f"The expression is nested more than {MAX_DEPTH} deep.",
+                f"The expression is nested more than {MAX_DEPTH} levels deep.",
                 "Use a variable.",
             )
         tree = inner()
@@ -519,18 +521,18 @@ class _Parser:
         return ExpressionError(self.end, "The expression ends too early.", remedy)
 
     def _remedy_for_rest(self, token: _Token) -> str:
-        """Return what to do about a token behind a complete expression."""
+        """Return the remedy for a token that follows a complete expression."""
         first, before = self.tokens[0].text, self.tokens[self.at - 1]
         if token.text == "not":
             return "Write 'not (a in b)'."
         if token.text == ",":
-            return "Only the arguments of a function are separated by commas."
+            return "Use commas only between the arguments of a function."
         if self.at == 1 and first in _TRIGGERS and token.kind == "name":
             return f"A trigger is not an expression: write '{first}: {token.text}' as a key of a rule."
         if token.text in _COMPARISONS:
             return "Compare two values at a time and join them with 'and'."
         if before.kind == "number" and token.text.lower() in _UNITS:
-            return "Time is counted in steps: write their number alone."
+            return "Time is counted in steps: write their number without a unit."
         return "Join conditions with 'and' or 'or'."
 
     def parenthesised(self) -> Expression:
@@ -660,7 +662,7 @@ def constant(tree: Expression) -> float | None:
         case Binary("+" | "-" | "*" | "/" | "%" as operator, left, right):
             first, second = constant(left), constant(right)
             if operator in "/%" and second == 0:
-                return math.nan  # This holds for any dividend.
+                return math.nan  # Division by 0 is undefined, whatever the dividend.
             if first is None or second is None:
                 return None
             return float(
@@ -686,8 +688,8 @@ def reads_place(tree: Expression | None) -> bool:
 
 
 def reads_clock(tree: Expression | None) -> bool:
-    """Return whether the value can change although no rule fires: by steps, path or
-    pose.
+    """Return whether an expression depends on steps, path or pose, so that its value
+    can change although no rule fires.
     """
     return any(_reads(node) != "" for node in walk(tree))
 
@@ -729,7 +731,7 @@ class Blank:
 @lru_cache(maxsize=1024)
 def text_parts(line: str) -> tuple[str | Blank, ...]:
     """Return a line as literal text and blanks, in order. Raises LoneBraceError for a
-    brace that stands alone.
+    brace that is neither doubled nor one of a pair.
     """
     found: list[str | Blank] = []
     end = 0
@@ -770,8 +772,8 @@ def filled(line: str, values: Mapping[str, RuntimeValue]) -> str:
 
 
 def as_text(value: RuntimeValue) -> str:
-    """Return a value as text for readers. Equal values have equal texts: numbers with
-    up to six digits, sets sorted, and 1 and 0 for true and false.
+    """Return a value as text for readers. Numbers have up to six digits, sets are
+    sorted, and true and false are 1 and 0, so equal values have equal texts.
     """
     if value is None:
         return "none"

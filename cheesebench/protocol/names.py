@@ -1,5 +1,5 @@
-"""The names of a protocol. They are declared with their types, looked up by the
-builders, and resolved in expressions.
+"""The names of a protocol: their types, how builders look them up, and how expressions
+resolve them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cheesebench.source import Node
 
 _PLACE = frozenset[ex.Domain]({"place"})
 #: Words that cannot be names. Functions are recognised by their parentheses, so only
-#: the first three of them are reserved.
+#: the three oldest are reserved.
 RESERVED = (
     *(name for name, known in ex.BUILT_INS.items() if not known.later),
     "where",
@@ -37,7 +37,7 @@ _WORD_FOR: Mapping[ex.Domain, str] = {
 
 @dataclass
 class Names:
-    """All names of one protocol. ``used`` collects those that are used."""
+    """All names of one protocol. ``used`` collects the names that the protocol uses."""
 
     arena: Arena
     variables: dict[str, ex.Type] = field(default_factory=dict)
@@ -47,7 +47,8 @@ class Names:
     symbols: tuple[str, ...] = ()
     has_success: bool = False
     used: set[str] = field(default_factory=set)
-    #: Symbols that only a ``set`` declares; and the names that occur in comparisons.
+    #: ``born`` has the symbols that only a ``set`` declares, ``asked`` the names that
+    #: are compared.
     born: list[str] = field(default_factory=list)
     asked: set[str] = field(default_factory=set)
 
@@ -95,7 +96,7 @@ class Names:
                     133,
                     node.position,
                     f"{value} is a number, but {describe(want)} is needed.",
-                    "Name one.",
+                    "Write a name.",
                 )
             return tree
         try:
@@ -156,7 +157,7 @@ def _remedy(want: ex.Type) -> str:
 
 def _fits(kind: ex.Type, want: ex.Type) -> bool:
     if want.kind in ("number", "truth"):
-        # A number other than 0 is true; a condition is 1 or 0.
+        # A number other than 0 counts as true, and a condition as 1 or 0.
         return kind.kind in ("number", "truth")
     return kind.kind == want.kind and kind.overlaps(want)
 
@@ -218,8 +219,8 @@ class _Typer:
         )
         if name in self.names.variables:
             kind = self.names.variables[name]
-            # A state or a block may have the name of a variable. The other side of the
-            # comparison decides which of them is meant.
+            # A state or a block may have the same name as a variable. The other side of
+            # the comparison decides which of them is meant.
             if not (wanted & constant) or kind.overlaps(ex.Type("name", wanted)):
                 self.names.used.add(name)
                 return ex.Variable(name), kind
@@ -283,7 +284,7 @@ class _Typer:
                 )
                 raise ex.ExpressionError(
                     argument.offset,
-                    f"where() takes a group; '{name}' is not a group.",
+                    f"where() takes a group, but '{name}' is not a group.",
                     hint,
                     134,
                 )
@@ -296,7 +297,7 @@ class _Typer:
             if kind.kind != "set":
                 raise ex.ExpressionError(
                     argument.offset,
-                    f"size() takes a set; '{name}' is {describe(kind)}.",
+                    f"size() takes a set, but '{name}' is {describe(kind)}.",
                     "Name a set.",
                     134,
                 )
@@ -304,9 +305,7 @@ class _Typer:
             if not kind.domains & {"place", "any"} or not (
                 isinstance(resolved, ex.Variable | ex.Constant)
             ):
-                sentence = (
-                    f"{function}() takes a zone or solid; '{name}' is {describe(kind)}."
-                )
+                sentence = f"{function}() takes a zone or solid, but '{name}' is {describe(kind)}."
                 raise ex.ExpressionError(
                     argument.offset, sentence, "Name a zone or a solid.", 134
                 )
@@ -314,7 +313,7 @@ class _Typer:
             remedy = "Name a zone of the floor."
             raise ex.ExpressionError(
                 argument.offset,
-                f"{function}() takes a zone; '{name}' is {describe(kind)}.",
+                f"{function}() takes a zone, but '{name}' is {describe(kind)}.",
                 remedy,
                 134,
             )
@@ -323,8 +322,8 @@ class _Typer:
     def members(
         self, function: str, tree: ex.Expression, other: ex.Expression
     ) -> list[str]:
-        """Return the members of the group that a function of sequences names. ``other``
-        is its other argument.
+        """Return the members of the group that ``member`` or ``position`` names.
+        ``other`` is the function's other argument.
         """
         groups = self.names.arena.groups
         if isinstance(tree, ex.Word) and tree.name in groups:
@@ -335,9 +334,7 @@ class _Typer:
         if isinstance(other, ex.Word) and other.name in groups:
             first, second = (other, tree) if function == "member" else (tree, other)
             hint = f"Write {function}({_written(first)}, {_written(second)})."
-        sentence = (
-            f"The {which} argument of {function}() is a group; '{name}' is not a group."
-        )
+        sentence = f"The {which} argument of {function}() must be a group, but '{name}' is not a group."
         raise ex.ExpressionError(_offset(tree), sentence, hint, 134)
 
     def member(
@@ -358,8 +355,8 @@ class _Typer:
     def position(
         self, member: ex.Expression, group: ex.Expression
     ) -> tuple[ex.Expression, ex.Type]:
-        """Resolve ``position`` as a sum over the members of the group: each number
-        times whether its member is the place.
+        """Resolve ``position`` as a sum over the members of the group. Each term is the
+        member's number times 1 if the member is the place, and 0 otherwise.
         """
         members = self.members("position", group, member)
         place, kind = self.resolve(member, ex.Type("name", _PLACE))
@@ -372,7 +369,7 @@ class _Typer:
             ex.Binary("*", ex.Binary("==", place, ex.Constant(name)), ex.Number(n))
             for n, name in enumerate(members, 1)
         ]
-        while len(terms) > 1:  # The sum is built in halves, to keep the tree shallow.
+        while len(terms) > 1:  # Adding in pairs keeps the tree shallow.
             pairs = [terms[n : n + 2] for n in range(0, len(terms), 2)]
             terms = [
                 ex.Binary("+", *pair) if len(pair) == 2 else pair[0] for pair in pairs
@@ -382,7 +379,7 @@ class _Typer:
     def recent(
         self, what: ex.Expression, trials: ex.Expression, offset: int
     ) -> tuple[ex.Expression, ex.Type]:
-        """Resolve ``recent``, the number of recent trials with this ending."""
+        """Resolve ``recent``, the number of the last trials that ended in one way."""
         name = _written(what)
         is_success = name == "success" and (
             self.names.has_success or name not in self.names.outcomes
@@ -420,9 +417,7 @@ class _Typer:
     def number(self, tree: ex.Expression) -> ex.Expression:
         resolved, kind = self.resolve(tree)
         if kind.kind not in ("number", "truth"):
-            remedy = (
-                "Use size() of it." if kind.kind == "set" else "Use '==' for names."
-            )
+            remedy = "Use its size()." if kind.kind == "set" else "Use '==' for names."
             raise ex.ExpressionError(
                 _offset(tree), f"A number is needed, not {describe(kind)}.", remedy, 133
             )
@@ -435,15 +430,14 @@ class _Typer:
         hint = did_you_mean(name, known).strip()
         if _written(trials) in known:
             hint = f"Write recent({_written(trials)}, {name})."
-        sentence = f"recent() counts 'success' or an outcome; '{name}' is neither."
-        hint = hint or f"Outcomes are {listed(self.names.outcomes)}."
+        sentence = f"recent() counts 'success' or an outcome, but '{name}' is neither."
+        hint = hint or f"The outcomes are {listed(self.names.outcomes)}."
         return ex.ExpressionError(_offset(what), sentence, hint, 134)
 
     def comparable(
         self, left: ex.Expression, right: ex.Expression
     ) -> tuple[ex.Expression, ex.Expression]:
-        # If one side has only one meaning, this determines the meaning of the other
-        # side.
+        # If one side has only one meaning, it decides what the other side means.
         hint = self._meaning(left) or self._meaning(right)
         (a, a_type), (b, b_type) = self.resolve(left, hint), self.resolve(right, hint)
         self.names.asked.update(
@@ -451,7 +445,7 @@ class _Typer:
         )
         for side, other in ((a, b), (b, a)):
             if _is_member(side) and (group := self._group(other)) is not None:
-                sentence = f"'{group}' is a group and the other side is a member of one: they are never equal."
+                sentence = f"'{group}' is a group, and the other side is a zone or solid: they are never equal."
                 raise ex.ExpressionError(
                     _offset(left), sentence, f"Write '... in {group}'.", 133
                 )
@@ -473,7 +467,7 @@ class _Typer:
 
     def _offer(self, a_type: ex.Type, b_type: ex.Type) -> str:
         if "outcome" in a_type.domains | b_type.domains:
-            return f"Outcomes are {listed(self.names.outcomes)}."
+            return f"The outcomes are {listed(self.names.outcomes)}."
         return "Check both names."
 
     def _meaning(self, tree: ex.Expression) -> ex.Type | None:
@@ -535,8 +529,8 @@ def _walkable(resolved: ex.Expression, kind: ex.Type, arena: Arena) -> bool:
 
 
 def _written(tree: ex.Expression) -> str:
-    """Return a name or a number as it is written; for any other expression, return its
-    kind.
+    """Return a name or a number as it is written, and what kind of expression anything
+    else is.
     """
     match tree:
         case ex.Word(name):
@@ -547,8 +541,8 @@ def _written(tree: ex.Expression) -> str:
 
 
 def _offset(tree: ex.Expression) -> int:
-    """Return the column of a tree's leftmost operand if it is a name or a call;
-    otherwise 0.
+    """Return the column of a tree's leftmost operand if it is a name or a call, or else
+    0.
     """
     match tree:
         case (
@@ -594,8 +588,8 @@ def outcomes(document: doc.ProtocolDocument) -> list[str]:
 
 
 def runtime_value(scalar: doc.Scalar) -> float | int | str | None:
-    """Return the run-time value of a value in the file: true is 1, and ``none`` is
-    None.
+    """Return the run-time value of a value in the file. True becomes 1, false 0, and
+    ``none`` None.
     """
     if isinstance(scalar, bool):
         return int(scalar)
@@ -606,7 +600,7 @@ Path = Sequence[str | int]
 
 
 class Lookup:
-    """Base of the builders. Every method reports its findings and goes on."""
+    """Base of the builders. A method that finds a mistake reports it and goes on."""
 
     def __init__(
         self,
@@ -632,8 +626,8 @@ class Lookup:
         )
 
     def undeclared(self, name: str, value: object, position: Position) -> None:
-        """Report that an undeclared variable is set. The remedy declares it with a
-        value like the assigned one.
+        """Report the assignment to a variable that is not declared. The remedy may
+        declare it with a value like the assigned one.
         """
         what, hint = "is not declared", did_you_mean(name, self.document.vars).strip()
         if name in counters(self.document):
@@ -641,7 +635,7 @@ class Lookup:
         elif name in self.names.variables:
             what, hint = (
                 "is a column of a draw",
-                "A draw's column cannot be set: copy it into a variable.",
+                "Copy it into a variable, and set that.",
             )
         elif name in self.names.places:
             what, hint = (
@@ -755,17 +749,17 @@ class Lookup:
         ]
 
     def values(self, variable: str) -> list[doc.Scalar]:
-        """Return the values that the file itself gives to a variable or column, in
-        draws, ``init``, blocks and effects (of effects the names only, not numbers). An
-        effect may also copy another variable into it.
+        """Return the values that the file gives to a variable or column in draws,
+        ``init`` and blocks, and the names that effects give it. Effects may also give
+        it numbers, or copy another variable.
 
         ``none`` is left out, because it is valid everywhere.
         """
         return self._values(variable, len(self.document.draw))
 
     def _values(self, variable: str, before: int) -> list[doc.Scalar]:
-        """Return the same as ``values``, but only for the first ``before`` draws,
-        because later draws deal out the sets of earlier ones.
+        """Return the same as ``values``, but only of the first ``before`` draws. A draw
+        can only deal out sets of earlier draws.
         """
         found: list[doc.Scalar | list[doc.Scalar]] = []
         for number, draw in enumerate([*self.document.draw.values()][:before]):
@@ -783,7 +777,7 @@ class Lookup:
         return [value for value in flat if value != "none"]
 
     def _values_set(self, variable: str) -> Iterator[doc.Scalar | list[doc.Scalar]]:
-        """Yield the values set by blocks, and the names set by effects."""
+        """Yield the values that blocks set, and the names that effects set."""
         for block in self.document.schedule.values():
             if variable in block.set:
                 yield block.set[variable]

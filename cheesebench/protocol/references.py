@@ -676,7 +676,7 @@ class _Resolver:
             ]
             more = f" and {len(said) - 8} more" if len(said) > 8 else ""
             sentence = (
-                f"{len(lacks)} of {len(lived)} animals lack sessions that count, and are judged by their other sessions:  "
+                f"{len(lacks)} of {len(lived)} animals lack sessions that count, and are judged by their other sessions: "
                 f"{', '.join(said[:8])}{more}."
             )
             remedy = "Leave out animals that dropped out, or list in 'over' the sessions that all animals have."

@@ -1,5 +1,5 @@
-"""A protocol after all checks, as input for the compiler. It is plain, frozen data that
-can be pickled.
+"""A protocol after all checks, as the compiler reads it: plain, frozen data that can be
+pickled.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class EffectsSpec:
 
 @dataclass(frozen=True, slots=True)
 class RuleSpec:
-    """One rule of a state or of ``watch``. Depending on its trigger, one of ``target``,
+    """A rule of a state or of ``watch``. Its trigger decides which of ``target``,
     ``after``, ``action`` and ``whatever`` is set.
     """
 
@@ -79,15 +79,15 @@ class RuleSpec:
     text: str
     """The trigger as written, such as ``enter arm``."""
     whatever: bool = False
-    """Whether the rule is for any action (``act: any``), or for anything that blocks
-    the way (``press: any``).
+    """Whether the rule is about any action (``act: any``), or about anything that
+    blocks the way (``press: any``).
     """
 
 
 @dataclass(frozen=True, slots=True)
 class StateSpec:
-    """One state. ``show`` pairs places with glyphs, or with the variables that hold
-    glyphs.
+    """A state. ``show`` pairs places with glyphs, or with variables that hold a
+    glyph.
     """
 
     name: str
@@ -117,7 +117,7 @@ class VariableSpec:
 
 @dataclass(frozen=True, slots=True)
 class DrawSpec:
-    """A draw. ``rows`` are tuples of values, with one value for each of ``columns``."""
+    """A draw. Each of ``rows`` has one value for each of ``columns``."""
 
     name: str
     per: Scope
@@ -129,14 +129,16 @@ class DrawSpec:
     max_run: int | None
     keep_if: ex.Expression | None
     sample: str | None = None
-    """Group or set whose members are assigned to ``columns`` in random order (``rows``
-    is then empty).
+    """The group or set whose members are dealt to ``columns`` in random order. ``rows``
+    is then empty.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedName:
-    """A state and the condition under which it is used (None: always)."""
+    """A possible initial state. It is taken if ``guard`` holds, or if ``guard`` is
+    None.
+    """
 
     guard: ex.Expression | None
     name: str
@@ -145,8 +147,8 @@ class GuardedName:
 
 @dataclass(frozen=True, slots=True)
 class FinishSpec:
-    """An end of the trial, or a change of state, that happens in any state when a
-    condition holds (None: always).
+    """An entry of ``finish``. On a step on which a rule fired, it ends the trial or
+    goes to a state if ``guard`` holds or is None, whatever the present state.
     """
 
     guard: ex.Expression | None
@@ -177,10 +179,10 @@ class UntilSpec:
         return sum(one in self.outcomes for one in noted) >= self.count
 
     def still_counts(self, noted: Sequence[str | None]) -> tuple[bool, ...]:
-        """Return which of the last trials met the criterion, as far as they can still
-        matter. The latest comes first.
+        """Return which of the last trials met the criterion, from the latest back to
+        the earliest that can still matter.
 
-        If a trial is one miss too many, all trials before it will leave the window of
+        If a trial is one miss too many, it and all earlier trials leave the window of
         ``of`` trials before the criterion can be met.
         """
         kept, misses = list[bool](), 0
@@ -196,8 +198,8 @@ class UntilSpec:
 
 @dataclass(frozen=True, slots=True)
 class BlockSpec:
-    """One block of the schedule: at most ``repeat`` repetitions and, with ``most``, at
-    most that many trials in all.
+    """A block of the schedule. It has at most ``repeat`` repetitions, with at most
+    ``most`` trials in total (None: no such limit).
     """
 
     name: str
@@ -208,7 +210,7 @@ class BlockSpec:
     until: UntilSpec | None
     most: int | None = None
     ends: UntilSpec | None = None
-    """Ends the block after a repetition, by the last trials of repetitions."""
+    """A criterion that ends the block. It counts repetitions, by their last trials."""
 
     @property
     def planned(self) -> int:
@@ -218,8 +220,8 @@ class BlockSpec:
 
     @property
     def sittings(self) -> Iterator[tuple[str, int, int]]:
-        """Yield name, sessions, and trials of a session; a last session that ``most``
-        cuts off by itself.
+        """Yield the name, the number of sessions, and the number of trials of each. A
+        last session that ``most`` cuts off comes separately.
         """
         whole, rest = divmod(self.planned, self.trials)
         if whole:
@@ -246,9 +248,8 @@ class StartSpec:
 
 @dataclass(frozen=True, slots=True)
 class ConstructSpec:
-    """The construct. ``abolished_by`` pairs each lesion with the highest pass rate
-    allowed under it. ``allows`` names classes of subjects with little memory that may
-    pass.
+    """The construct. ``abolished_by`` pairs each lesion with the highest pass rate that
+    it may leave. ``allows`` names classes of subjects with little memory that may pass.
     """
 
     name: str
@@ -259,8 +260,8 @@ class ConstructSpec:
 
 
 class Dose(NamedTuple):
-    """Training of one subject: the number of trials before the judged ones, and the
-    number of judged ones. ``of`` names the counted unit.
+    """The training of one subject: the number of trials before the judged trials, and
+    the number of judged trials. ``of`` is the word for what is counted.
     """
 
     before: int
@@ -275,12 +276,12 @@ class Dose(NamedTuple):
 class ReferenceSpec:
     """A value measured on animals.
 
-    ``over`` are the sessions that ``value`` covers; they are empty if unknown. ``sd``
-    is the standard deviation, between animals, of each animal's own rate. ``curve`` is
-    the mean by session (from 1), and ``curve_sd`` the standard deviation between
-    animals in each session. ``dose`` is the animals' own training; it is None if
-    unknown. With ``better``, the verdict concerns this measure, and ``margin`` and
-    ``range`` (None: unbounded) are in its unit.
+    ``over`` has the sessions that ``value`` covers. It is empty if they are unknown.
+    ``sd`` is the standard deviation between the animals' rates (or mean values).
+    ``curve`` has the mean in each session, from session 1, and ``curve_sd`` the
+    standard deviation between animals in each session. ``dose`` is the animals'
+    training (None: unknown). With ``better``, the verdict is about this measure, and
+    ``margin`` and ``range`` are in its unit (a ``range`` of None: unbounded).
     """
 
     measure: str
@@ -303,8 +304,9 @@ class ReferenceSpec:
 
     @property
     def bar(self) -> float:
-        """The value from which a measure passes: the reference minus the margin, or
-        plus the margin unless higher is better (for ``alike`` the upper of two bounds).
+        """The value that a measure needs for a PASS. It is the reference minus the
+        margin if higher is better, and otherwise plus the margin (for ``alike`` the
+        upper of two bounds).
         """
         return self.value - (self.margin or 0.0) * (
             1 if self.better == "higher" else -1
@@ -312,7 +314,9 @@ class ReferenceSpec:
 
     @property
     def record(self) -> records.ReferenceValue:
-        """The value as records and statistics have it, without the training."""
+        """The reference as records and statistics use it, without ``dose``, ``where``
+        and ``margin``.
+        """
         measured = None
         if self.better is not None and self.range is not None:
             measured = records.Measured(
@@ -335,15 +339,15 @@ class ReferenceSpec:
 
     @property
     def has_spread(self) -> bool:
-        """Whether the spread between animals is known, so that they can be compared as
-        a group.
+        """Whether the spread between animals is known, so that subjects can be compared
+        with them as a group.
         """
         return self.sd is not None and self.n_animals is not None and self.n_animals > 1
 
     @property
     def nature(self) -> str:
-        """The kind of the reference, except that an analogy whose error is unknown
-        counts as declared.
+        """The kind of the reference. An analogy without a known error is "analogy,
+        declared".
         """
         if self.kind != "analogy" or self.has_spread or self.interval is not None:
             return self.kind
@@ -351,9 +355,7 @@ class ReferenceSpec:
 
     @property
     def training(self) -> str:
-        """The animals' dose in words, or "" if unknown, or if no animals were
-        measured.
-        """
+        """The animals' dose in words, or "" if it is unknown."""
         said = "" if self.dose is None else str(self.dose)
         return f"{said} (declared)" if said and "declared" in self.nature else said
 
@@ -384,11 +386,11 @@ class Specification(BaseSpecification):
     warnings: tuple[Diagnostic, ...] = ()
     construct: ConstructSpec | None = None
     test_positions: tuple[Position, ...] = ()
-    """Position in the file of each of ``document.tests``."""
+    """The position of each of ``document.tests`` in the file."""
 
     @property
     def bar(self) -> float | None:
-        """The pass rate, or mean of the measure, from which enough subjects pass, or
+        """The pass rate, or mean of the measure, above which enough subjects pass, or
         None if there is no reference.
         """
         judged = self.judged
@@ -399,7 +401,7 @@ class Specification(BaseSpecification):
 
     @property
     def most_calls(self) -> int:
-        """The step limit; 1 if it is a variable."""
+        """The step limit of a trial, or 1 if it is a variable."""
         return self.limit if isinstance(self.limit, int) else 1
 
     def obstacle(self, lesion: Lesion) -> str:
@@ -429,8 +431,8 @@ class Specification(BaseSpecification):
         return self._drawn(variable, len(self.draws))
 
     def _drawn(self, variable: str, before: int) -> list[str]:
-        """Return the same as ``drawn``, but only for the first ``before`` draws,
-        because later draws deal out the sets of earlier ones.
+        """Return the same as ``drawn``, but only of the first ``before`` draws. A draw
+        can only deal out sets of earlier draws.
         """
         found: dict[str, None] = {}
         for number, draw in enumerate(self.draws[:before]):
@@ -450,8 +452,9 @@ class Specification(BaseSpecification):
 
     @property
     def planned_blocks(self) -> tuple[tuple[str, int, int, bool], ...]:
-        """Name, sessions, and trials of a session of the blocks, in order; and whether
-        the reference may be about them.
+        """For each block, in order: its name, its number of sessions, the number of
+        trials of each, and whether the reference may be about it. A block with a
+        shorter last session has two entries.
         """
         return tuple(
             (*sitting, _holds_in(block.name, self.where) is not False)
@@ -461,7 +464,9 @@ class Specification(BaseSpecification):
 
     @property
     def planned_trials(self) -> int:
-        """Number of trials of one subject; an upper bound if a block has ``until``."""
+        """Number of trials of one subject, or an upper bound if a block has
+        ``until``.
+        """
         return sum(block.planned for block in self.schedule)
 
     @property
@@ -519,8 +524,8 @@ class Specification(BaseSpecification):
 
     @property
     def sessions_of_blocks(self) -> dict[int, int]:
-        """Number (from 1) of each session in ``judged_blocks`` -> its number of
-        trials.
+        """The number of trials of each session in ``judged_blocks``, by the number of
+        the session (from 1).
         """
         blocks = self.judged_blocks
         return {
@@ -531,8 +536,8 @@ class Specification(BaseSpecification):
 
     @property
     def dose(self) -> Dose | None:
-        """Number of trials of a subject up to the last judged one, or None if it
-        depends on the subject.
+        """The number of trials of a subject before and in the judged sessions, or None
+        if it depends on the subject.
         """
         judged = self.judged_sessions
         if self.sessions_vary or not judged:
@@ -542,8 +547,8 @@ class Specification(BaseSpecification):
 
     @property
     def judged_sessions(self) -> dict[int, int]:
-        """Number (from 1) of each session that enters the pass rate -> its number of
-        judged trials.
+        """The number of judged trials of each session that enters the pass rate, by the
+        number of the session (from 1).
         """
         estimand, sessions = self.document.estimand, self.sessions_of_blocks
         left = None if isinstance(estimand, str) else estimand.last
@@ -563,8 +568,8 @@ class Specification(BaseSpecification):
 
     @property
     def judged(self) -> ReferenceSpec | None:
-        """The reference that the verdict uses: the one on a measure with ``better`` or,
-        if there is none, that of the pass rate.
+        """The reference that the verdict uses: the first with ``better`` or, if there
+        is none, the reference on the pass rate.
         """
         return next(
             (one for one in self.references if one.better is not None), self.reference
@@ -572,13 +577,13 @@ class Specification(BaseSpecification):
 
     @property
     def goal_visible(self) -> bool:
-        """Whether a rewarded place is drawn unlike its neighbours (warning 311)."""
+        """Whether a rewarded place looks like no other square (warning 311)."""
         return any(d.code == VISIBLE_GOAL for d in self.warnings)
 
 
 def _holds_in(block: str, where: ex.Expression | None) -> bool | None:
-    """Return whether a condition holds in all trials of a block, or in none; None if
-    that depends on the trial.
+    """Return True if a condition holds in all trials of a block, False if it holds in
+    none, and None if that depends on the trial.
     """
     match where:
         case ex.Binary("and" | "or" as operator, left, right):
@@ -605,13 +610,15 @@ def arenas(specifications: Iterable[BaseSpecification]) -> list[Specification]:
 
 
 def with_arena(specification: BaseSpecification) -> Specification:
-    """Return the specification as one of the arena family. Raise ProtocolError for
-    those of other families.
+    """Return the specification as one of the arena family. Raises ProtocolError if it
+    is of another family.
     """
     for one in arenas([specification]):
         return one
     diagnostics, start = Diagnostics(), Position(specification.path, 1, 1)
-    sentence = f"'{specification.name}' is a {specification.family}: it has no arena."
+    sentence = (
+        f"'{specification.name}' is a {specification.family}, which has no arena."
+    )
     diagnostics.error(
         229,
         start,

@@ -1,9 +1,10 @@
-"""Says whether a construct is validated: its lesions must be able to show it, and a
-stored audit must confirm them.
+"""Says whether a protocol's construct is validated. Its lesions must be able to abolish
+a PASS (``doubts``), and a stored audit must confirm that they do.
 
 An audit is stored beside the protocol in a file ``*.audit.json``, which is the output
-of ``cheesebench audit FILE --json``. It applies to the protocol with the digest in it,
-whatever the animals' numbers are (``life_hash``).
+of ``cheesebench audit FILE --json``. It belongs to the protocol whose digest it
+contains. The digest leaves out the animals' numbers, so they may change without a new
+audit (``life_hash``).
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ _OF_THE_VERDICT = ("margin", "measures", "reference", "twin_of")
 MAX_BYTES = 5_000_000
 
 Status = Literal["validated", "searched", "failed", "declared"]
-#: Wording of each status in reports. If there are several audits, the first status in
-#: this order counts.
+#: How reports word each status. If there are several audits, the first status in this
+#: order counts.
 SAID: Mapping[Status, str] = {
     "failed": "construct fails its audit",
     "validated": "validated",
@@ -44,8 +45,8 @@ SAID: Mapping[Status, str] = {
 }
 
 
-#: For each kind of construct, the lesion that must abolish it, in words, and an
-#: example.
+#: For each kind of construct: the lesion that must abolish it, in words, and an example
+#: of it.
 _DEFINING: Mapping[str, tuple[str, str]] = {
     "memory": ("an amnesia", "amnesia: trial"),
     "learning": ("anhedonia", "anhedonia"),
@@ -56,10 +57,10 @@ _DEFINING: Mapping[str, tuple[str, str]] = {
 
 
 def _defines(lesion: Lesion, kind: str) -> bool:
-    """Return whether a lesion removes exactly what a kind of construct needs.
+    """Return whether a lesion removes what a kind of construct needs, and nothing else.
 
-    Besides anhedonia, parts of the picture may be hidden, because they may predict the
-    reward.
+    With anhedonia, parts of the picture may be hidden, too, because they may predict
+    the reward.
     """
     forgets, unseen = (
         bool(lesion.amnesia) or lesion.memoryless,
@@ -78,8 +79,8 @@ def _defines(lesion: Lesion, kind: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A reason why the lesions of a construct cannot show it. ``code`` and ``path`` are
-    those of the finding.
+    """A reason why lesions cannot validate a construct. ``code`` and ``path`` are the
+    code and the place of the finding.
     """
 
     code: int
@@ -89,11 +90,12 @@ class Doubt:
 
 
 def doubts(specification: Specification) -> Iterator[Doubt]:
-    """Yield the reasons for which no audit could validate the construct.
+    """Yield the reasons why no audit can validate the construct.
 
-    329: a lesioned subject within ``at_most`` could still pass. This is only checked
-    for verdicts about success, because the effect of a lesion on a measure is unknown.
-    330: the lesion that defines the kind of construct is missing.
+    329: a lesioned subject could pass although its rate is within ``at_most``. This is
+    only checked for verdicts about success, because the effect of a lesion on a measure
+    is unknown. 330: no lesion removes what the kind of construct needs, and nothing
+    else.
     """
     construct, judged = specification.construct, specification.judged
     if construct is None:
@@ -118,7 +120,8 @@ def doubts(specification: Specification) -> Iterator[Doubt]:
             yield Doubt(
                 329,
                 ("construct", "abolished_by", number),
-                f"'{lesion}' may leave {at_most:g}, which is more than {judged.value:g} less the margin of {margin:g}.",
+                f"'{lesion}' may leave {at_most:g}, which is more than the animals' {judged.value:g} minus the margin "
+                f"of {margin:g}.",
                 _remedy_of_room(specification, judged, room, at_most),
             )
 
@@ -126,11 +129,11 @@ def doubts(specification: Specification) -> Iterator[Doubt]:
 def _remedy_of_room(
     specification: Specification, judged: ReferenceSpec, room: float, at_most: float
 ) -> str:
-    """Return the remedy for a lesion that leaves more than the animals' value minus the
-    margin.
+    """Return the remedy for a lesion that may leave more than the animals' value minus
+    the margin.
     """
     if judged.over and judged.over != tuple(specification.judged_sessions):
-        return "Correct 'over' first: the animals' value is of other sessions than the pass rate."
+        return "Correct 'over' first: the animals' value covers other sessions than the pass rate."
     left, lower = (
         math.floor(limit * 1000 + 1e-6) / 1000
         for limit in (at_most - (specification.document.margin - room), room)
@@ -144,11 +147,11 @@ def _remedy_of_room(
 
 
 def life_hash(specification: Specification) -> str:
-    """Return the SHA-256 of everything on which the ceilings under lesions depend: the
-    protocol without the animals' numbers.
+    """Return the SHA-256 of everything that decides the highest pass rates under
+    lesions: the protocol without the animals' numbers.
 
-    Of the reference, only two parts remain: its condition for a trial to count, and the
-    requirement of a verdict about a measure.
+    Only two parts of the reference remain: the condition under which a trial counts,
+    and what a verdict about a measure asks for.
     """
     whole = json.loads(specification.text)
     plain = {key: one for key, one in whole.items() if key not in _OF_THE_VERDICT}
@@ -179,9 +182,10 @@ def applies(specification: Specification, report: Mapping[str, Any]) -> bool:
 def construct_status(specification: Specification) -> Status:
     """Return the status of a protocol's construct.
 
-    ``declared``: the protocol has no construct, its lesions could not show it
-    (``doubts``), or they were not tried. ``searched``: the remaining rates were not
-    proved. If several audits apply, one that fails decides.
+    ``declared``: the protocol has no construct, its lesions cannot validate it
+    (``doubts``), or they were not tried. ``searched``: the rates that lesions leave
+    were not proved. If several audits belong to the protocol, the first of their
+    statuses in ``SAID`` counts.
     """
     if specification.construct is None or next(doubts(specification), None) is not None:
         return "declared"
@@ -193,11 +197,11 @@ def construct_status(specification: Specification) -> Status:
 
 
 def audited_ceilings(specification: Specification) -> records.Ceilings | None:
-    """Return the highest pass rates that a stored audit of the protocol gives, or None
-    if there is no audit.
+    """Return the highest pass rates that subjects can have according to a stored audit,
+    or None if there is no audit.
 
-    A subject that forgets everything between trials knows as much as one in its first
-    trial, if the first trial is judged.
+    ``first`` is for the first trial: a subject that forgets everything between trials
+    knows as much. It is None unless all trials are judged.
     """
     folder = real_path(Path(specification.path)).parent
     for report in _reports(folder, specification):
@@ -221,12 +225,11 @@ def audited_ceilings(specification: Specification) -> records.Ceilings | None:
 
 def ability_scale(specification: Specification) -> records.AbilityScale | None:
     """Return the ends of the ability scale according to a stored audit. Return None if
-    one of them is not proved, or the verdict concerns a measure, for which no ceiling
+    a ceiling is not proved, or if the verdict is about a measure, for which no ceiling
     is stored.
 
-    ``without`` is the largest ceiling over the lesions that abolish the construct. A
-    lesion without a proof may leave more than those with one, so all ceilings must be
-    proved.
+    ``without`` is the highest ceiling of the lesions that abolish the construct. A
+    lesion whose ceiling is not proved may leave more, so all ceilings must be proved.
     """
     construct, judged = specification.construct, specification.judged
     if construct is None or (judged is not None and judged.measure != "success"):
@@ -252,7 +255,7 @@ def ability_scale(specification: Specification) -> records.AbilityScale | None:
 
 def idle_sessions(specification: Specification) -> tuple[int, ...]:
     """Return the sessions in which the intact adversary of a stored audit never
-    succeeds; none without an audit.
+    succeeds. There are none without an audit.
     """
     for report in _reports(real_path(Path(specification.path)).parent, specification):
         intact = _findings_of(report).get("intact", {})
@@ -264,7 +267,7 @@ def idle_sessions(specification: Specification) -> tuple[int, ...]:
 
 
 def _findings_of(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the findings of an audit under each lesion, by the lesion's text."""
+    """Return the findings of an audit about lesions, by the lesion's text."""
     return {str(one["rule"]).removeprefix(RULE): one for one in _rows(report, RULE)}
 
 
@@ -279,9 +282,10 @@ def _rows(report: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 
 def most_left(specification: Specification) -> tuple[str, float, bool] | None:
-    """Return, according to a stored audit, the lesion with the highest remaining rate
-    among those that the construct does not name, the rate, and whether this is a proved
-    bound. If there is a bound, the adversary's own rate may exceed it by chance.
+    """Return the lesion that leaves the highest rate among the lesions that a stored
+    audit tried but the construct does not name, then the rate, and whether it is a
+    proved bound. A bound replaces the adversary's own rate, which may exceed it by
+    chance.
     """
     construct = specification.construct
     named = (
@@ -321,12 +325,12 @@ def _reports(folder: Path, specification: Specification) -> Iterator[Mapping[str
                 yield report
 
 
-#: Prefix of the rules, in an audit, about the memory that a PASS needs.
+#: Prefix of the rules in an audit that are about the memory that a PASS needs.
 MEMORY = "memory: "
 #: Classes of subjects that remember neither places nor their actions.
 FORBIDDEN = ("nothing", "outcome")
-#: What each class remembers between trials. The class with the least memory comes
-#: first.
+#: What each class of subjects remembers between trials. The class with the least memory
+#: comes first.
 _REMEMBERS: Mapping[str, str] = {
     "nothing": "no memory of earlier trials",
     "outcome": "memory only for what the last trial paid",
@@ -336,8 +340,8 @@ _REMEMBERS: Mapping[str, str] = {
 
 
 class Simple(NamedTuple):
-    """The best subject that was found in a class with little memory: its rate in fresh
-    lives, and the lower end of a 99 % interval.
+    """The best subject that an audit found in a class with little memory. ``rate`` is
+    its pass rate in new lives, and ``low`` the lower end of a 99 % interval.
     """
 
     kind: str
@@ -355,9 +359,9 @@ class Simple(NamedTuple):
 
 
 def simple_subjects(specification: Specification) -> list[Simple]:
-    """Return the subjects with little memory that the stored audits found. Those with
-    the least memory come first. A memory of the present trial is not counted, because
-    every subject has it.
+    """Return the subjects with little memory that the stored audits found, the least
+    memory first. Subjects that also know where they have been in the present trial are
+    left out.
     """
     found = [
         one
@@ -383,8 +387,8 @@ def _simple(finding: Mapping[str, Any]) -> Simple | None:
 
 
 def passed_by(specification: Specification) -> tuple[str, float] | None:
-    """Return the memory of the simplest subject that is significantly above the bar,
-    and its rate, or None if none was found.
+    """Return the memory of the simplest subject that is significantly above the bar, in
+    words, and its pass rate, or None if no audit found one.
     """
     bar = specification.bar
     if bar is None:
@@ -410,8 +414,8 @@ def _is_passed_without(specification: Specification, report: Mapping[str, Any]) 
 
 
 def _tried(report: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
-    """Return the rules of an audit that have a bound, each with its verdict and the
-    bound. The report may be hostile.
+    """Return the verdict and the bound of each rule of an audit that has a bound. The
+    report may contain anything, even hostile input.
     """
     tried: dict[str, tuple[str, float]] = {}
     findings = report.get("findings")
@@ -427,9 +431,10 @@ def _of_lesions(
     tried: Mapping[str, tuple[str, float]], named: Mapping[str, float]
 ) -> set[str]:
     """Return the verdicts on lesions. A lesion that was not tried, or was tried with a
-    looser bound, has an empty one.
+    looser bound, has an empty verdict.
     """
-    # A row that the construct does not name concerns an amnesia at an earlier state.
+    # A rule with a bound that the construct does not name is about an amnesia at an
+    # earlier state.
     verdicts = {
         verdict
         for rule, (verdict, _) in tried.items()
@@ -447,8 +452,8 @@ def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
     """Return the status of the construct according to one audit. It is ``declared`` if
     the audit has not tried all of its lesions.
 
-    An intact subject that fails, and a lesion that should not matter but does, count as
-    well: they have no bound.
+    An intact subject that fails counts, and so does a lesion that matters although it
+    should not. Their rules have no bound.
     """
     construct = specification.construct
     assert construct is not None

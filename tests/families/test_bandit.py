@@ -221,7 +221,7 @@ def test_commands_say_whose_a_file_may_be(capsys: pytest.CaptureFixture[str]) ->
 
 def test_what_it_cannot_do_is_said(command: Command) -> None:
     text = command("cheesebench", "render", "three_levers", code=2)
-    assert "'three_levers' is a bandit: it has no arena." in text
+    assert "'three_levers' is a bandit, which has no arena." in text
     text = command(
         "pytest",
         "--model",

@@ -241,7 +241,7 @@ MISTAKES = {
     "number: a set": (
         ORDER,
         "order: abs(seen)",
-        "A number is needed, not a set. Use size() of it.",
+        "A number is needed, not a set. Use its size().",
     ),
     "power: of Python": (
         ORDER,
