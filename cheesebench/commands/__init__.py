@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from cheesebench.interfaces import CommandSpec
 
-#: Exit code of a command that has findings (errors of ``lint``).
+#: Exit code of a command that found something wrong, such as errors of ``lint``.
 FINDINGS = 1
 
-#: The commands, grouped by their purpose. The order is that of the help.
+#: The commands, grouped by purpose, in the order of the help.
 GROUPS = {
     "write": (
         CommandSpec(

@@ -30,7 +30,7 @@ from cheesebench.commands.common import (
 from cheesebench.functions import audit, protocol_files
 from cheesebench.interfaces import AUDIT_PARTS, BaseSpecification
 
-#: Seconds between two progress lines if stderr is not a terminal.
+#: Seconds between progress lines if stderr is not a terminal.
 EVERY = 60.0
 
 
@@ -136,16 +136,16 @@ def _chosen(options: argparse.Namespace) -> list[BaseSpecification]:
 
 
 def _what_is_open(report: AuditReport) -> str:
-    """Return a sentence on the consequence of rules that could not be decided, or "" if
-    there are none.
+    """Return a sentence about the rules that could not be decided, or "" if there are
+    none.
     """
     rules = [one.rule for one in report.findings if one.verdict == "undecided"]
     if not rules:
         return ""
     return (
         paragraph(
-            f"{report.protocol} is not validated by this audit: undecided {', '.join(rules)}. A longer audit may "
-            "decide them: --effort N (lesions), --trials N (leaks)."
+            f"This audit does not validate {report.protocol}, because it did not decide {', '.join(rules)}. A longer audit "
+            "may decide them: --effort N (lesions), --trials N (leaks)."
         )
         + "\n"
     )
@@ -178,8 +178,8 @@ def _as_json(report: AuditReport) -> dict[str, Any]:
 
 
 class _Progress:
-    """Shows the progress of an audit. A terminal has one line that changes; elsewhere
-    there is a line a minute, because CI services end silent jobs.
+    """Shows the progress of an audit. On a terminal, one line changes. Elsewhere there
+    is a new line every minute, because CI services end silent jobs.
     """
 
     def __init__(self, specification: BaseSpecification) -> None:

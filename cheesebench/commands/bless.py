@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         file=sys.stderr,
     )
     if replaced:
-        print("It replaces the previous one.", file=sys.stderr)
+        print("It replaces the previous baseline of this name.", file=sys.stderr)
     if low := list(_nothing_to_lose(counted, floors)):
         said = (
             "Warning: these cells show no sign of the ability, so a later run has nothing to lose in them: "
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         print(paragraph(f"Warning: {said}"), file=sys.stderr)
     print(
         f"To compare a run with it: pytest --model NAME --compare {options.name}, with the design, protocols "
-        "and seed of that run",
+        "and seed of the saved run",
         file=sys.stderr,
     )
     return 0
@@ -130,12 +130,12 @@ def _misleading(run: CountedRun) -> Iterator[str]:
         )
         return
     few = {
-        f"{cell.protocol} ({len(cell.subjects)}, and it takes {cell.least_subjects})"
+        f"{cell.protocol} ({len(cell.subjects)}, at least {cell.least_subjects} are needed)"
         for cell in run.cells
         if len(cell.subjects) < cell.least_subjects
     }
     if few:
         yield (
             f"too few subjects to exclude a loss, even if nothing changes: {', '.join(sorted(few))}. Comparisons would "
-            f"stay undecided; bless a run with more --subjects ({cells.COHORT} for a usual model)."
+            f"stay undecided. Bless a run with more --subjects ({cells.COHORT} for a usual model)."
         )

@@ -21,7 +21,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.redaction import redact
 from cheesebench.terminal import printable
 
-#: Maximum number of characters that are shown of an answer.
+#: Maximum number of characters of an answer that are shown.
 SHOWN = 200
 
 
@@ -29,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "Prints the string that is in every protocol, page and log. With --model, asks the model to complete it (one "
-        "call); exit code 1 if it can, because it must then have read our files. If it cannot, this proves nothing.",
+        "call). The exit code is 1 if it can, because it must then have read our files. If it cannot, that proves "
+        "nothing.",
         "",
         "--model NAME",
         "--model openai/llama3.2 --base-url http://127.0.0.1:11434/v1 --json",

@@ -26,8 +26,8 @@ from cheesebench.protocol.catalogue import file_names, protocol_name
 from cheesebench.records import CellPlan
 from cheesebench.terminal import coloured, printable
 
-#: Assumed width of a terminal of unknown width, and minimum width of a wrapped cell, in
-#: columns.
+#: ``NARROW`` is the assumed width of a terminal that does not tell its width.
+#: ``SHORTEST`` is the minimum width of a wrapped cell. Both are in columns.
 NARROW, SHORTEST = 80, 8
 #: Maximum number of characters of a table cell. Without a limit, the megabytes of a
 #: hostile log would be wrapped again and again, for hours.
@@ -39,8 +39,8 @@ def installed_catalogue() -> Catalogue:
 
 
 def find_protocol(catalogue: Catalogue, name: str) -> Path:
-    """Return the file of a protocol. ``name`` is a path, the name of a file in this
-    directory, or that of an installed protocol.
+    """Return the file of a protocol. ``name`` is a path, or the name of a file in this
+    directory or of an installed protocol.
 
     Raises OptionError for a path that does not exist, and UnknownNameError for an
     unknown name.
@@ -80,22 +80,24 @@ def _with_those_here(error: UnknownNameError, name: str) -> UnknownNameError:
         return error
     installed = closest(name, error.known)
     remedy = (
-        f"Of those that are installed, '{installed}' is similar." if installed else ""
+        f"The installed protocol '{installed}' has a similar name, too."
+        if installed
+        else ""
     )
     return UnknownNameError("protocol", name, here, remedy=remedy)
 
 
 def load_protocol(name: str) -> BaseSpecification:
-    """Return a checked protocol, given by name or path. Raises ProtocolError, with all
-    findings, if it has errors.
+    """Load the protocol that has this name or path. Raises ProtocolError with all
+    findings if it has errors.
     """
     catalogue = installed_catalogue()
     return catalogue.load(find_protocol(catalogue, name))
 
 
 def shown_path(path: Path | str) -> str:
-    """Return a path relative to the working directory if it is inside; otherwise the
-    absolute path.
+    """Return a path relative to the working directory if it is inside, and otherwise
+    the absolute path.
     """
     absolute, here = Path(path).absolute(), Path.cwd()
     return str(
@@ -119,8 +121,8 @@ def paragraph(text: object, first: str = "", rest: str | None = None) -> str:
     """Return text as printable lines that fit the terminal. Only long words, such as
     paths, may exceed its width.
 
-    ``first`` is the prefix of the first line, and ``rest`` that of the others (default:
-    ``first`` and two blanks).
+    ``first`` is the prefix of the first line, and ``rest`` the prefix of the other
+    lines (None: ``first`` and two blanks).
     """
     return textwrap.fill(
         one_line(text),
@@ -186,8 +188,8 @@ def _widths(rows: list[list[str]], width: int) -> list[int]:
     be narrowed. The first column, which names the row, is narrowed last.
     """
     columns = list(zip(*rows, strict=True))
-    # No column is wider than the whole width at the start, because each narrowing wraps
-    # its cells again.
+    # Each narrowing wraps the cells of a column again, so no column starts wider than
+    # the whole width.
     wide = [
         max(len(line) for cell in column for line in _wrapped(cell, width))
         for column in columns
@@ -375,7 +377,7 @@ def choose_cell(
 def _choose(kind: str, wanted: str | None, values: Sequence[str]) -> str:
     """Return the wanted value, or the only one."""
     if wanted is None and kind == "variant" and "" in values:
-        return ""  # An empty value means the plain cell.
+        return ""  # The cell without a variant is meant.
     if wanted is None and len(values) > 1:
         raise OptionError(
             f"The run has several {kind}s. Name one: --{kind} {values[0] or values[1]}."
@@ -446,7 +448,7 @@ def positive_number(text: str) -> int:
 
 
 def whole_number(text: str) -> int:
-    # Numbers below 64 bits suffice for any seed, and cannot overflow.
+    # Numbers of less than 64 bits suffice for any seed, and cannot overflow.
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise argparse.ArgumentTypeError(
             f"'{text}' is not a whole number of at least 0"

@@ -1,5 +1,5 @@
-"""``cheesebench compare``: is one run better than another, worse, without a loss, or is
-it undecided?
+"""``cheesebench compare``: is one run better or worse than another, without a loss, or
+undecided?
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_option(
         parser,
         "compare-fail",
-        help="Exit with 1 if RUN_A is worse, undecided, or either (worse,undecided). Default: never",
+        help="exit with 1 if RUN_A is worse, undecided, or either (worse,undecided); default: never",
     )
     common.add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare, and write the table. Return 1 if something is worse and this counts as
-    failure.
+    """Compare two runs, and write the table. Return 1 if ``--compare-fail`` asks for
+    it.
     """
     plugins = installed_plugins()
 

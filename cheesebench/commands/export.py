@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument(
         "--hugging-face",
         metavar="DATASET",
-        help=".eval_results of each model, for this benchmark",
+        help="an .eval_results folder for each model, with its results on this data set of the Hub",
     )
     parser.add_argument(
         "--table",

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--width",
         metavar="INCHES",
         type=float,
-        help="width of every figure (default: its own)",
+        help="width of every figure (default: each has its own)",
     )
     parser.add_argument(
         "--dpi",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from cheesebench.records import CellPlan, Frame, TrialRecord
 
-#: The view that draws a maze as people usually see one, from above.
+#: The view that draws a maze from above, as people usually see one.
 FROM_ABOVE = "topdown_2d"
 #: Milliseconds for which the last picture is shown.
 PAUSE = 1500
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "The trial is replayed from the run's log and checked against it. Subjects count from 0, trials from 1. The "
-        "picture starts again when it has ended.",
+        "film starts again when it has ended.",
         "20250131-093000-ab12 --output trial.gif",
         "20250131-093000-ab12 --protocol barnes_maze --subject 3 --trial 20 --output learned.gif",
     )
@@ -57,13 +57,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="steps a second (default: 5)",
     )
     parser.add_argument(
-        "--output", metavar="GIF", required=True, help="the file to write, x.gif"
+        "--output",
+        metavar="GIF",
+        required=True,
+        help="the file to write, such as x.gif",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     if Path(options.output).suffix.lower() != ".gif":
-        raise OptionError(f"--output {options.output}: the name of a film ends in .gif")
+        raise OptionError(
+            f"--output {options.output}: the name of a film must end in .gif"
+        )
     plugins = installed_plugins()
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         plan = choose_cell(log.plans(), options)

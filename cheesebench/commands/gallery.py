@@ -38,9 +38,9 @@ MARK = "<!-- Generated below: cheesebench gallery"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Writes a Markdown page; with --output, its pictures are written beside it, and text above the generated "
-        "part of that page is kept. A PAGE that ends in .html is one HTML file with its pictures. Without a name: all "
-        "installed protocols of the default edition.",
+        "Writes a Markdown page. With --output, its pictures are written beside it, and text above the generated "
+        "part of the page is kept. If PAGE ends in .html, it is one HTML file that contains the pictures. Without "
+        "PROTOCOL, the page shows all installed protocols of the default edition.",
         "",
         "my_maze.protocol.yaml --seed 4",
         "--output views.md",
@@ -137,8 +137,8 @@ def plates(
 def gallery(
     shown: Iterable[Plate], seed: int, folder: str
 ) -> tuple[str, Mapping[str, Picture]]:
-    """Return the generated part of a page in Markdown, and its pictures by their paths
-    relative to the page.
+    """Return the generated part of a page in Markdown, and its pictures, keyed by their
+    paths relative to the page.
     """
     pictures: dict[str, Picture] = {}
     parts = [f"{MARK} --seed {seed} -->"]

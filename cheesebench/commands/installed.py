@@ -18,8 +18,7 @@ from cheesebench.interfaces import AgentSpec, BaseSpecification
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.protocol import SUFFIX, Catalogue
 
-#: For each family, the rows of the table of its protocols. A row has its cells by
-#: heading.
+#: The rows of each family's table of protocols. A row maps headings to cells.
 Tables = dict[str, list[dict[str, object]]]
 
 

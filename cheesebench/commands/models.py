@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "With PART, lists only models with this text in their name, alias, family, backend or id. Any other model "
-        "can be named BACKEND/ID. Prices are in dollars per million tokens of prompt, cached prompt and reply.",
+        "can be named BACKEND/ID. Prices are in dollars per million prompt tokens, cached prompt tokens and reply tokens.",
         "",
         "qwen",
         "--models my_models.yaml --json",
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="say what each model lacks before it can be asked; exit code 1 if all lack something",
+        help="say whether each model can be called, and if not, why; the exit code is 1 if none can",
     )
     add_option(parser, "models")
     add_json(parser)
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     matching = [entry for entry in entries if _has(entry, options.part.casefold())]
     if not matching:
         raise OptionError(
-            f"No model has '{options.part}' in its name. 'cheesebench models' lists all {len(entries)}."
+            f"No model matches '{options.part}'. 'cheesebench models' lists all {len(entries)}."
         )
     if options.check:
         return _check(plugins, matching, as_json=options.json)
@@ -78,8 +78,8 @@ def _check(
 
 
 def checked(plugins: PluginManager, entry: ModelEntry) -> tuple[str, str, str]:
-    """Return a model's name, whether it can be called at present (an empty string if
-    that is unknown), and the report of its backend.
+    """Return a model's name, whether it can be called now ("yes", "no", or "" if
+    unknown), and what its backend says, or the error.
     """
     try:
         backend = plugins.backend(entry.backend)
@@ -88,7 +88,7 @@ def checked(plugins: PluginManager, entry: ModelEntry) -> tuple[str, str, str]:
         context = BackendContext(
             entry=entry, directory=Path(), options=dict(entry.options)
         )
-        with backend_errors_explained(backend.name, "looking what there is"):
+        with backend_errors_explained(backend.name, "checking what there is"):
             return entry.name, "yes", backend.check(context)
     except (OptionError, PluginError, UnknownNameError) as error:
         return entry.name, "no", str(error)

@@ -57,12 +57,12 @@ def write_files(directory: Path, texts: Mapping[str, str]) -> None:
             ) from None
 
 
-#: Paradigms that have a template. (An edition has none, because it starts from another
-#: protocol.)
+#: Templates of paradigms. An edition is no paradigm of its own, and starts from another
+#: protocol.
 TEMPLATES = ("maze", "chamber", "touchscreen", "dialogue")
 #: Seed of a template's tests.
 SEED = 1
-#: Number of trials in which a draw of two values almost certainly has had both.
+#: Number of trials in which a draw of two values has almost certainly given both.
 _ENOUGH = 100
 
 
@@ -161,13 +161,15 @@ def run(options: argparse.Namespace) -> int:
     path = Path(options.output or file)
     if not path.name.endswith(SUFFIX):
         raise OptionError(
-            f"--output {options.output}: the name of a protocol file ends with {SUFFIX}."
+            f"--output {options.output}: the name of a protocol file must end with {SUFFIX}."
         )
-    # The text is loaded from the new file's path, because the parent may not be found
+    # The text is checked as the file at this path, because the parent may not be found
     # from there.
     specification, found = installed_catalogue().inspect_text(text, str(path))
     if specification is None:
-        raise OptionError(f"It would not load from there: {'; '.join(map(str, found))}")
+        raise OptionError(
+            f"The new file would have errors: {'; '.join(map(str, found))}"
+        )
     write_files(path.parent, {path.name: text})
     shown = one_line(path)
     print("\n".join([shown, "", "Next:", *_next(specification, shlex.quote(shown))]))

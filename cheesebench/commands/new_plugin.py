@@ -24,8 +24,8 @@ _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 
 
 def plugin_files(kind: Kind, name: str) -> dict[str, str]:
-    """Return the files of a package that supplies a plugin of this name, as texts by
-    path. Raises OptionError for an invalid name.
+    """Return the files of a package that supplies a plugin of this name: their texts,
+    keyed by path. Raises OptionError for an invalid name.
     """
     if not _NAME.fullmatch(name) or len(name) > 40:
         raise OptionError(
@@ -33,7 +33,7 @@ def plugin_files(kind: Kind, name: str) -> dict[str, str]:
         )
     if kind == "command" and name in COMMANDS:
         raise OptionError(
-            f"'{name}' is a command of cheesebench already. Choose another name: my-{name}."
+            f"'{name}' is already a command of cheesebench. Choose another name: my-{name}."
         )
     word = name.replace("-", "_")
     values = {

@@ -1,7 +1,7 @@
-"""The right answer of a trial: the draws that decide how choices end.
+"""Finds the draws that decide how choices end, and so the right answer of a trial.
 
 The audit tests whether answers are balanced. The statistics test whether a PASS holds
-for each answer.
+for each right answer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.specification import DrawSpec, Specification
 
-#: Maximum number of levels of an answer by which subjects are grouped.
+#: Subjects are grouped by an answer only if it has at most this many values.
 MOST_LEVELS = 4
 
 
@@ -19,10 +19,10 @@ def answers(specification: Specification, *, compared_only: bool = False) -> set
     """Return the variables that decide how a choice ends, and those that checks call
     hidden.
 
-    They are read in triggers and guards of places and actions, in ends and in success.
-    Variables that only clocks read, such as the order of phases, are left out. With
-    ``compared_only``, the result has only variables that are compared as names are
-    (``==``, ``!=``, ``in``).
+    A variable decides this if a rule's trigger or guard, an entry of ``finish``, or
+    ``success`` reads it. Rules with a clock (``after``) are left out, because the
+    variables that they read may be the order of phases. With ``compared_only``, return
+    only variables that are compared by ``==``, ``!=`` or ``in``.
     """
     rules = [
         rule for state in specification.states.values() for rule in state.rules
@@ -45,10 +45,10 @@ def answers(specification: Specification, *, compared_only: bool = False) -> set
 
 
 def answers_for_life(specification: Specification) -> tuple[str, ...]:
-    """Return the answers that a subject keeps for life, and that are balanced over
-    subjects.
+    """Return the answers that a subject keeps in all of its trials, and that are
+    balanced over subjects.
 
-    For each draw this is the first column that is an answer and has at most
+    For each draw this is the first column that is an answer and has from two to
     ``MOST_LEVELS`` values.
     """
     read = _with_sources(specification, answers(specification))
@@ -60,8 +60,8 @@ def answers_for_life(specification: Specification) -> tuple[str, ...]:
 
 
 def _with_sources(specification: Specification, read: set[str]) -> set[str]:
-    """Return these variables, and those from which they get their values. For example,
-    a lever may be set to the place that pays.
+    """Return the variables in ``read``, and the variables from which they get their
+    values. For example, a lever may be set to the place that pays.
     """
     states = specification.states.values()
     effects = [specification.each]

@@ -17,11 +17,11 @@ from cheesebench.interfaces import HEADINGS
 from cheesebench.protocol import documents
 from cheesebench.source import Node, walk
 
-#: The eight compass directions clockwise from north, as (column, row) steps; rows grow
-#: to the south.
+#: The eight compass directions clockwise from north, as (column, row) steps. Row
+#: numbers grow to the south.
 COMPASS = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
-#: Characters for the legends of generated maps. The default characters are not among
-#: them.
+#: Characters for the legends of generated maps, without those that have a meaning by
+#: default.
 _ALPHABET = (
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!$%&*+,-/:;<=>?@^_|~"
 )
@@ -33,9 +33,9 @@ class GeneratorError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A generated arena: map text, the meaning of its characters, and groups.
+    """A generated arena: the map as text, what its characters mean, and groups.
 
-    ``zones``, ``doors`` and ``glyphs`` have the zones, the door and the glyph of each
+    ``zones``, ``doors`` and ``glyphs`` have the zones, the door and the glyph of a
     character.
     """
 
@@ -47,8 +47,8 @@ class Drawn:
 
 
 def _disc(radius: int) -> list[Square]:
-    """Return the squares of a disc around (radius, radius). A square belongs to it if
-    its distance from there is below radius - 0.5.
+    """Return the squares of a disc around (radius, radius): all whose distance from
+    there is below radius - 0.5.
     """
     span = range(2 * radius + 1)
     return [
@@ -130,8 +130,8 @@ def pool(options: documents.Pool) -> Drawn:
     cells.
 
     Quarter turns map the quadrants onto each other, so they have equal size. The half
-    axis north of the centre belongs to ne, the eastern one to se, and so on; the centre
-    belongs to none.
+    axis north of the centre belongs to ne, the eastern half axis to se, and so on. The
+    centre belongs to no quadrant.
     """
     radius = options.radius
     water: dict[Square, list[str]] = {square: [] for square in _disc(radius)}
@@ -160,7 +160,9 @@ def pool(options: documents.Pool) -> Drawn:
 
 
 def _quadrant(right: int, up: int) -> list[str]:
-    """Return the quadrant of a square at this distance from the centre, if any."""
+    """Return the quadrant of a square by its distances from the centre. The list is
+    empty for the centre itself.
+    """
     for name in ("ne", "se", "sw", "nw"):
         if right >= 0 and up > 0:
             return [name]
@@ -184,7 +186,7 @@ def _mark_sites(water: dict[Square, list[str]], radius: int, number: int) -> lis
 
 def ring(options: documents.Ring) -> Drawn:
     """Draw a disc with holes on a circle one cell inside its edge. The holes are
-    numbered clockwise from north, and all drawn as ``o``.
+    numbered clockwise from north, and drawn as ``o``.
     """
     radius, circle = options.radius, options.radius - 1
     disc: dict[Square, list[str]] = {square: [] for square in _disc(radius)}
@@ -192,7 +194,7 @@ def ring(options: documents.Ring) -> Drawn:
     for number in range(options.holes):
         angle = 2 * math.pi * number / options.holes
         exact = (circle * math.sin(angle), -circle * math.cos(angle))
-        # Halves are rounded towards the centre, so that the ring is symmetrical. The
+        # Halves are rounded towards the centre, which keeps the ring symmetrical. The
         # 1e-9 absorbs rounding errors.
         rounded = [math.copysign(math.ceil(abs(x) - 0.5 - 1e-9), x) for x in exact]
         if math.hypot(*rounded) >= radius - 0.5:  # The hole would be beyond the edge.
@@ -220,8 +222,8 @@ def radial(options: documents.Radial) -> Drawn:
 
     8 arms lie on the compass directions, 4 on the main ones, 5 on N, E, SE, SW and W. A
     diagonal arm of width 1 is a staircase, because a subject cannot move diagonally
-    past a corner; quarter turns map diagonal arms onto each other. The last cell of an
-    arm is its cup, which is drawn as ``o``. The first cells of an arm are a door.
+    past a corner. Quarter turns map diagonal arms onto each other. The last cell of an
+    arm is its cup, which is drawn as ``o``. Its first cells are a door.
     """
     half = (options.width - 1) // 2
     directions = [
@@ -250,8 +252,8 @@ def radial(options: documents.Radial) -> Drawn:
 
 
 def _hub(options: documents.Radial, directions: list[int], half: int) -> int:
-    """Return the size of the hub. Arms must not touch each other, so the hub leaves
-    room for a wall between them, also diagonally.
+    """Return half the width of the hub. Arms must not touch each other, not even
+    diagonally, so the hub leaves room for a wall between them.
     """
     apart = min(
         (b - a) % 8
@@ -267,7 +269,7 @@ def _hub(options: documents.Radial, directions: list[int], half: int) -> int:
 
 
 def _arm(direction: int, steps: range, half: int) -> Iterator[tuple[Square, int]]:
-    """Yield the squares of an arm, each with its number of steps from the centre."""
+    """Yield the squares of an arm, each with its distance from the centre in steps."""
     c, r = COMPASS[direction]
     for step in steps:
         for square in _across(c * step, r * step, c, r, half):
@@ -300,14 +302,14 @@ GENERATORS: dict[str, Callable[..., Drawn]] = {
 
 #: Default characters of a map.
 WALL, FLOOR, VOID = "#", ".", " "
-#: The solid that every wall square belongs to: ``press: wall`` is a bump.
+#: The solid to which every wall square belongs. So ``press: wall`` is a bump.
 WALL_NAME = "wall"
-#: Glyph of a closed door for which the legend gives none.
+#: Glyph of a closed door whose legend entry gives none.
 DOOR_GLYPH = "+"
 
 Square = tuple[int, int]
-#: YAML ends a block at the first line that is less indented than the block's first
-#: line, so a round map loses everything below its top.
+#: YAML ends a block at the first line that is indented less than the block's first
+#: line. A round map then loses everything below its top.
 _NO_FLOOR = "Draw floor with '.' or a zone's character; if the first row is indented more than the others, write 'map: |2'."
 
 
@@ -326,10 +328,11 @@ class Arena:
     """A complete arena. Coordinates are (column, row) from (0, 0) in the north-west of
     the map.
 
-    ``kinds`` has one character per square, by row: ``#`` wall, ``.`` floor or door,
-    ``S`` solid, space void. ``cells`` lists the walkable squares (doors included) row
-    by row; zones and doors hold indices into it. ``glyphs`` has the squares that differ
-    from their kind's glyph (for a door: while it is closed).
+    ``kinds`` has a string for each row, with one character per square: ``#`` for wall,
+    ``.`` for floor or a door, ``S`` for another solid, and a space for void. ``cells``
+    lists the walkable squares, including doors, row by row. ``zones`` and ``doors``
+    hold indices into ``cells``. ``glyphs`` has the squares that are not drawn as their
+    kind is (a door: while it is closed).
     """
 
     kinds: tuple[str, ...]
@@ -342,7 +345,7 @@ class Arena:
     glyphs: Mapping[Square, str]
     turns: int
     drawn: Drawn | None = field(default=None, compare=False)
-    """The map that the generator drew; None if the file has a map."""
+    """The map that the generator drew, or None if the file has a map."""
 
     def kind(self, square: Square) -> str:
         """Return the kind of a square. Squares outside the map are void."""
@@ -351,7 +354,9 @@ class Arena:
         return self.kinds[row][column] if inside else VOID
 
     def members(self, name: str) -> tuple[str, ...]:
-        """Return the members of a group in order, or the zone itself."""
+        """Return the members of a group in order. Any other name is its own only
+        member.
+        """
         return self.groups.get(name, (name,))
 
     def landmark(self, name: str) -> Landmark | None:
@@ -377,8 +382,8 @@ class Arena:
     def step(
         self, cell: int, heading: int, open_cells: Mapping[Square, int]
     ) -> int | None:
-        """Return the cell that FORWARD reaches, or None if it is blocked (language
-        page, clause 7).
+        """Return the cell that FORWARD reaches, or None if it is blocked
+        (docs/language.md, "What happens in a step", 7).
 
         ``open_cells`` maps the walkable squares to their cells. Closed doors are not
         among them.
@@ -395,8 +400,8 @@ class Arena:
         return open_cells.get((column + across, row + down))
 
     def open_cells(self, closed: Iterable[str] = ()) -> dict[Square, int]:
-        """Return the squares that can be entered while the named doors are closed. They
-        are mapped to their cells.
+        """Return the cell of each square that can be entered while the named doors are
+        closed.
         """
         shut = {cell for door in closed for cell in self.doors[door]}
         return {
@@ -405,8 +410,8 @@ class Arena:
 
     @property
     def extent(self) -> tuple[int, int, int, int]:
-        """Left column, top row, width and height of the smallest picture that contains
-        the map and all landmarks.
+        """The left column, top row, width and height of the smallest picture that
+        contains the map and all landmarks.
         """
         columns = [
             0,
@@ -423,7 +428,9 @@ class Arena:
 
     @property
     def headings(self) -> range:
-        """The heading numbers of this arena: all eight, or every second one."""
+        """The indices of this arena's headings in ``HEADINGS``: all eight, or every
+        second one.
+        """
         return range(0, len(HEADINGS), len(HEADINGS) // self.turns)
 
 
@@ -502,7 +509,7 @@ def _source_of(
     diagnostics.error(
         140,
         node.position,
-        f"An arena has exactly one of {choices}; {given}.",
+        f"An arena has exactly one of {choices}, but {given}.",
         "Keep one.",
     )
     return None
@@ -528,7 +535,7 @@ def _generated(
         diagnostics.error(
             142,
             node.key_position("legend"),
-            f"Only a map has a legend; this arena is a {name}.",
+            f"Only a map has a legend, but this arena is a {name}.",
             "Convert it to a map with 'cheesebench render --expand'.",
         )
     return drawn
@@ -604,8 +611,8 @@ def _read_squares(
     node: Node,
     diagnostics: Diagnostics,
 ) -> _Places:
-    """Collect the squares. Report error 144, once for each character, for characters
-    without a legend entry.
+    """Collect the squares. Report error 144 for characters without a legend entry, once
+    for each.
     """
     width, places, missing = max(map(len, lines)), _Places(), set[str]()
     for row, line in enumerate(lines):
@@ -630,8 +637,8 @@ def _read_squares(
 
 
 def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> None:
-    """Warn (328) of a first row that has lost its leading blanks, because YAML takes
-    them for the block's indentation.
+    """Warn (328) of a first row that has lost its leading blanks. YAML takes them for
+    the block's indentation.
     """
     first, *others = filter(str.strip, text.rstrip("\n").split("\n"))
     blanks = {len(row) - len(row.lstrip(" ")) for row in others}
@@ -648,7 +655,7 @@ def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> No
 
 def naming_position(node: Node, name: str) -> Position:
     """Return the position at which the legend or the groups of an arena name a place.
-    ``node`` is that of the arena.
+    ``node`` is the arena's node.
     """
     groups, legend = node.find(["groups"]), node.find(["legend"])
     if name in groups.keys:
@@ -769,10 +776,10 @@ def _placed_landmark(
     entry: documents.PlacedLandmark,
     report: Callable[[str, str], None],
 ) -> Landmark | None:
-    """Return a landmark at its square, or None if that is far outside the map."""
+    """Return a landmark at its square, or None if the square is far outside the map."""
     if arena.kind(entry.at) in (FLOOR, "S"):
         report(
-            f"The landmark '{name}' is on the floor at {list(entry.at)}.",
+            f"The landmark '{name}' is on floor or a solid at {list(entry.at)}.",
             "Put it on a wall or outside the map.",
         )
     size = len(arena.kinds[0]), len(arena.kinds)
@@ -785,8 +792,8 @@ def _placed_landmark(
 
 
 def _outermost(arena: Arena, heading: int) -> Square:
-    """Return the outermost wall square in a direction from the centre of the map. If
-    there is none, return the first square outside.
+    """Return the outermost square that is not void, in a direction from the centre of
+    the map. If it is not a wall, return the square beyond it.
     """
     height, width = len(arena.kinds), len(arena.kinds[0])
     across, down = COMPASS[heading]
@@ -802,14 +809,14 @@ def _outermost(arena: Arena, heading: int) -> Square:
 
 
 def arena_as_yaml(drawn: Drawn, document: documents.Arena) -> str:
-    """Return an ``arena:`` section (map, legend, groups, landmarks) that describes the
-    generated arena, and compiles to the same arena.
+    """Return an ``arena:`` section (map, legend, groups, landmarks) that compiles to
+    the same arena as the generator.
     """
     groups = drawn.groups | document.groups
     lines = [
         "arena:",
-        # The digit gives the map's indentation, which is needed because the first line
-        # may begin with blanks.
+        # The digit says how far the map is indented, because its first line may begin
+        # with blanks.
         "  map: |2",
         *(f"    {row}".rstrip() for row in drawn.map.splitlines()),
         "  legend:",

@@ -37,8 +37,8 @@ from cheesebench.source import (
 if TYPE_CHECKING:
     from cheesebench.family import Family
 
-#: Function from the id of a parent and the path of the child to the path of the
-#: parent's file, or None.
+#: Returns the path of a parent's file, or None, from the parent's id and the child's
+#: path.
 FindParent = Callable[[str, Path], Path | None]
 #: Suffix of protocol files.
 SUFFIX = ".protocol.yaml"
@@ -64,8 +64,8 @@ def merge(parent: Node, child: Node) -> Node:
 
 
 def file_names(name: str) -> list[str]:
-    """Return the possible file names of ``id`` or ``id@edition``. The most likely one
-    comes first.
+    """Return the possible file names of ``id`` or ``id@edition``, the most likely name
+    first.
     """
     stem, _, edition = name.partition("@")
     return [f"{stem}.{edition}{SUFFIX}"] * bool(edition) + [f"{stem}{SUFFIX}"] * (
@@ -86,7 +86,7 @@ def _how_to_write(name: object) -> str:
     ):
         return f"Write {meant}."
     if isinstance(name, list) and len(name) > 1:
-        return "A protocol has one parent; put what the parents share into it."
+        return "A protocol has one parent: name one, and copy what you need from the others."
     return "Write its id, or id@edition."
 
 
@@ -104,13 +104,15 @@ def _path_of_parent(
         diagnostics.error(
             150,
             extends.position,
-            "'extends' names one protocol.",
+            "'extends' must name one protocol.",
             _how_to_write(name),
         )
         return None
     path = find(name, Path(extends.position.file))
     if path is None:
-        where = f"Is {file_names(name)[0]} in the same folder, or in a registered one?"
+        where = (
+            f"Is {file_names(name)[0]} in the same folder, or in a folder of a plugin?"
+        )
         hint = did_you_mean(name, known()).strip() or where
         sentence = f"The parent protocol '{name}' is unknown."
         diagnostics.error(150, extends.position, sentence, hint)
@@ -142,7 +144,7 @@ def resolve_parents(
             diagnostics.error(
                 150,
                 extends.position,
-                f"'{name}' extends itself.",
+                f"'{name}' extends itself, directly or through its parents.",
                 "Remove one 'extends'.",
             )
             return None
@@ -167,10 +169,11 @@ def resolve_parents(
 
 
 class Catalogue:
-    """The protocols of some folders, by id. Later folders win over earlier ones.
+    """The protocols of some folders, by id. A file in a later folder replaces the file
+    of the same name in an earlier folder.
 
-    ``families`` read the files. They are given by name, the latest first; by default,
-    they are the installed ones.
+    ``families`` read the files. They are given by name, and the last is asked first.
+    None: the installed families.
     """
 
     def __init__(
@@ -182,7 +185,7 @@ class Catalogue:
         self._families = None if families is None else list(families.values())[::-1]
         self._files: dict[str, Path] | None = None
         self._loaded: dict[Path, BaseSpecification] = {}
-        #: Sentences about files that shadow others of the same name.
+        #: Sentences about files that are used instead of other files of the same name.
         self.shadowed: list[str] = []
 
     @property
@@ -207,7 +210,7 @@ class Catalogue:
 
     @property
     def folders(self) -> dict[str, Path]:
-        """Folders of protocols that run together, by name. Later directories take
+        """The folders of protocols that run together, by name. Later directories take
         precedence.
         """
         return {
@@ -227,7 +230,9 @@ class Catalogue:
 
     @property
     def families(self) -> Sequence[Family[Any, Any]]:
-        """The families, in the order in which they are tried on a file."""
+        """The families, in the order in which they are asked whether a file is
+        theirs.
+        """
         if self._families is None:
             self._families = list(installed_plugins().families.values())[::-1]
         return self._families
@@ -246,7 +251,7 @@ class Catalogue:
 
     def inspect(self, path: Path) -> tuple[BaseSpecification | None, list[Diagnostic]]:
         """Load one file. Return the specification (None if there are errors) and all
-        findings in the order of the file.
+        findings, in the order of the file.
         """
         diagnostics = Diagnostics()
         root = read_file(Path(path), diagnostics)
@@ -255,7 +260,7 @@ class Catalogue:
     def inspect_text(
         self, text: str, file: str = "<text>"
     ) -> tuple[BaseSpecification | None, list[Diagnostic]]:
-        """Do the same as ``inspect`` for a text that is in no file."""
+        """Do the same as ``inspect`` for a text that is not in a file."""
         diagnostics = Diagnostics()
         return self._finish(read_text(text, file, diagnostics), Path(file), diagnostics)
 
@@ -275,8 +280,8 @@ class Catalogue:
         merged = resolve_parents(
             root, path, self._parent, lambda: self._parents(path), diagnostics
         )
-        # A duplicate key hides no other errors, but any other YAML error would cause
-        # false ones.
+        # A duplicate key does no harm here, but any other YAML error would cause false
+        # errors.
         if merged is None or any(
             error.code != DUPLICATE_KEY for error in diagnostics.errors
         ):
@@ -305,9 +310,7 @@ class Catalogue:
     def _warn_of_namesake(
         self, own: BaseSpecification, tree: Node, path: Path, diagnostics: Diagnostics
     ) -> None:
-        """Warn (318) of a user's file that has the id of a protocol that is available
-        by name.
-        """
+        """Warn (318) of a user's file with the name of an installed protocol."""
         if own.ancestors:
             return
         installed = [*self.files.values(), *self.inside()]
@@ -320,15 +323,15 @@ class Catalogue:
             for file in installed
         ):
             sentence = (
-                f"A protocol called '{own.name}' is already installed, and that name runs the installed one, not "
-                "this one."
+                f"A protocol called '{own.name}' is already installed, and its name runs the installed protocol, not "
+                "this file."
             )
-            remedy = f"Write 'paradigm: my_{own.paradigm}', or add 'edition: mine'; then run this one by its path."
+            remedy = f"Write 'paradigm: my_{own.paradigm}', or add 'edition: mine'. Then run this file by its path."
             diagnostics.warning(318, tree.key_position("paradigm"), sentence, remedy)
 
     def _parent(self, name: str, child: Path) -> Path | None:
-        """Find a parent beside its child or, if it is not there, in the latest
-        directory that has it. A child may replace its own parent.
+        """Find a parent beside its child or, if it is not there, in the last directory
+        that has it. A child may have the same file name as its parent.
         """
         names = file_names(name)
         files = [
@@ -350,8 +353,8 @@ class Catalogue:
         return sorted({protocol_name(file.name.removesuffix(SUFFIX)) for file in files})
 
     def _places(self, child: Path) -> list[Path]:
-        """Return the directories in which to look for a protocol's parent. The nearest
-        one comes first.
+        """Return the directories in which to look for a protocol's parent, the first to
+        try first.
         """
         return [
             child.parent,
@@ -363,8 +366,8 @@ class Catalogue:
         return [specification.name for specification in self.all()[0]]
 
     def all(self) -> tuple[list[BaseSpecification], list[ProtocolError]]:
-        """Load all protocols outside folders. Broken files are returned as errors. If
-        two protocols have one name, the later one counts.
+        """Load all protocols that are not in ``folders``. Broken files are returned as
+        errors. If two protocols have the same name, the later protocol counts.
         """
         return self._all(self.files.values())
 
@@ -388,8 +391,8 @@ class Catalogue:
         """Return a protocol by id, ``id@edition`` or path. Raises UnknownNameError if
         there is none, or ProtocolError if it has errors.
 
-        With ``edition``, return the protocol of that edition with this id, or one that
-        extends it.
+        With ``edition``, return the protocol of this edition that has the id or, if
+        there is none, that extends it.
         """
         if name.endswith(SUFFIX) or "/" in name or "\\" in name:
             return self.load(Path(name))
@@ -397,7 +400,7 @@ class Catalogue:
         edition = suffix or edition or DEFAULT_EDITION
         every = [*self.files.values(), *self.inside()]
         loaded: list[BaseSpecification] = []
-        # To read all files takes half a second, so the likely ones are tried first.
+        # Reading all files takes half a second, so the likely files are tried first.
         for paths in (_that_may_be(wanted, every), every):
             loaded, _ = self._all(paths)
             if (found := _chosen(loaded, wanted, edition)) is not None:
@@ -422,7 +425,7 @@ class Catalogue:
         """Return the named protocols. Without names, return all protocols of one
         edition (default: the default edition).
 
-        If only folders have this edition, its protocols come from there.
+        If only ``folders`` have this edition, its protocols come from there.
         """
         if names:
             return [self.find(name, edition) for name in names]
@@ -442,8 +445,8 @@ class Catalogue:
 def _chosen(
     loaded: Iterable[BaseSpecification], wanted: str, edition: str
 ) -> BaseSpecification | None:
-    """Return the protocol of an edition that has this id or, if there is none, one that
-    inherits it, because an edition may have a new id.
+    """Return the protocol of an edition that has this id. If there is none, return one
+    that extends the id, because an edition may have a new id.
     """
     alike = [one for one in loaded if one.edition == edition]
     own = (one for one in alike if one.paradigm == wanted)
@@ -458,9 +461,9 @@ def _matches(family: Family[Any, Any], tree: Node) -> bool:
 
 
 def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
-    """Return the files that may hold the protocol ``wanted``: those that mention it,
-    those that mention the name of one of these (in ``extends``), and so on; and those
-    that cannot be read.
+    """Return the files that may hold the protocol ``wanted``, or a protocol that
+    extends it: the files that mention it, the files that mention one of these files,
+    and so on. Files that cannot be read are among them.
     """
     left, found, names = dict[Path, str](), set[Path](), {wanted}
     paths = list(paths)
@@ -486,7 +489,7 @@ def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
 def load_protocol(path: Path | str) -> Specification:
     """Load and check one arena protocol. Raises ProtocolError with all of its errors.
 
-    A parent named in ``extends`` is searched for beside the file and among the
+    If the file has ``extends``, the parent may be beside the file or among the
     installed protocols.
     """
     return with_arena(

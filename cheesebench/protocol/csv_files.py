@@ -28,8 +28,9 @@ MAX_COLUMNS, MAX_CELL = 50, 100
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of CSV file, as findings describe it: a noun, an example of a name, limits
-    of the size, and the remedies for a file that is too large and for one without rows.
+    """A kind of CSV file. For findings it has a noun, an example of a file name, the
+    remedy if the file is too large (``keep``) and the remedy if it has no rows
+    (``add``). Files are limited in bytes and in rows.
     """
 
     noun: str
@@ -44,13 +45,13 @@ TABLE = Kind(
     "table",
     "trials.csv",
     f"Keep at most {doc.MAX_ROWS} rows.",
-    "Add one under the names of the columns.",
+    "Add a row under the names of the columns.",
     256 * 1024,
     doc.MAX_ROWS,
 )
 
 
-#: A line of a table, with its number.
+#: The number of a line of a table, and its cells.
 _Line = tuple[int, Sequence[str]]
 
 
@@ -70,9 +71,9 @@ class _File:
         self.diagnostics.error(UNREADABLE, place, sentence, remedy)
 
     def rows(self) -> tuple[_Line, Iterator[_Line]]:
-        """Return the line with the names of the columns, and the rows. If the file is
-        no table of this kind, TableError is raised, possibly not before the rows are
-        iterated.
+        """Return the line with the names of the columns, and the rows. Raises
+        TableError if the file is no table of this kind, possibly only while the rows
+        are iterated.
         """
         header, blocks = read_columns(self.text)
         pairs = (
@@ -121,7 +122,7 @@ def _text_of(name: str, folder: Path, kind: Kind) -> str:
     try:
         path = real_path(folder / name)
     except (OSError, ValueError, RuntimeError):
-        # The name may be too long or no text, or its links form a circle.
+        # The name may be too long or not be text, or its links may form a circle.
         path = folder
     is_inside = path.is_relative_to(folder) and not Path(name).is_absolute()
     if path.suffix != ".csv" or not is_inside:
@@ -148,14 +149,14 @@ def _text_of(name: str, folder: Path, kind: Kind) -> str:
 
 
 def _with(node: Node, name: str, value: Node) -> Node:
-    """Return a mapping in which ``name`` has another value."""
+    """Return the mapping ``node`` with ``value`` under ``name``."""
     assert isinstance(node.value, Mapping)
     return dataclasses.replace(node, value={**node.value, name: value})
 
 
 def embed_tables(root: Node, diagnostics: Diagnostics) -> Node:
-    """Return the tree, in which the table of each file that a draw names under ``of``
-    replaces the name.
+    """Return the tree with tables instead of the file names that draws have under
+    ``of``.
     """
     draws = root.child("draw")
     if draws is None or not isinstance(draws.value, Mapping):
@@ -175,7 +176,7 @@ def _with_table(draw: Node, diagnostics: Diagnostics) -> Node:
 
 
 def _table(file: _File) -> Node:
-    """Return a mapping of columns to lists of cells with their positions."""
+    """Return the cells of each column, by the column's name."""
     (line, header), rows = file.rows()
     _check_names(line, header)
     columns: dict[str, list[Node]] = {name: [] for name in header}
@@ -194,26 +195,27 @@ def _check_names(line: int, header: Sequence[str]) -> None:
     bad = next((name for name in header if not doc.is_name(name)), None)
     if bad is not None:
         said = f"'{bad:.60}' cannot be the name of a column."
-        remedy = "The first line names the columns, with commas between them: letters, digits and _."
+        remedy = "The first line must name the columns, with commas between the names. A name has letters, digits and _."
         raise TableError(line, 1, said, remedy)
     if len(header) > MAX_COLUMNS:
         said = f"There are more than {MAX_COLUMNS} columns."
-        raise TableError(line, 1, said, "Keep those that become variables.")
+        raise TableError(line, 1, said, "Keep the columns that become variables.")
 
 
 def _cell(file: _File, line: int, name: str, cell: str) -> Node:
-    """Return a cell, which is read as a value of a protocol is."""
+    """Return a cell, read in the same way as a value in a protocol."""
     if not cell:
-        said = f"The cell of '{name}' is empty."
+        said = f"The column '{name}' is empty in this line."
         file.error(said, "Write 'none' for no value.", line)
     elif len(cell) > MAX_CELL or not cell.isprintable():
-        said = f"The cell of '{name}' is longer than {MAX_CELL} letters, or cannot be printed."
+        said = f"The column '{name}' has a value that is longer than {MAX_CELL} letters, or cannot be printed."
         file.error(said, "Write a number, or a name.", line)
     place = Position(file.path, line, 1)
     return Node(scalar(cell, place, file.diagnostics), place)
 
 
-#: Columns of a file of animals for a pass rate; then those for any other measure.
+#: The columns of a file of animals: ``COLUMNS`` for a pass rate, ``MEASURED`` for any
+#: other measure.
 COLUMNS = ("animal", "session", "trials", "passed")
 MEASURED = ("animal", "session", "value")
 ANIMALS = Kind(
@@ -226,11 +228,11 @@ ANIMALS = Kind(
 )
 #: Maximum length of an animal's name in characters.
 MAX_NAME = 100
-#: Maximum number of trials, and maximum number of a session, in a row.
+#: The highest number that a row may have for a session, or for trials.
 MAX_NUMBER = 1_000_000
 
-#: An animal, a session (from 1), the animal's trials in the session, and the trials
-#: that it passed. For a measure, its value replaces the last two.
+#: An animal, a session (from 1), how many trials the animal had in it, and how many of
+#: them it passed. For a measure, the measure's value replaces the last two.
 Row = tuple[str, int, int, int] | tuple[str, int, float]
 #: A row with its position in the file.
 _Placed = tuple[Row, Position]
@@ -242,8 +244,8 @@ def columns_of(measure: str) -> tuple[str, ...]:
 
 
 def embed_animals(root: Node, diagnostics: Diagnostics) -> Node:
-    """Return the tree, in which the rows of each file named by a reference replace its
-    name.
+    """Return the tree with rows instead of the file names that references have under
+    ``animals``.
     """
     references = root.child("reference")
     if references is None or not isinstance(references.value, list | tuple):
@@ -281,9 +283,9 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
 
 
 def _counted(reference: Node) -> tuple[tuple[str, ...], float | None]:
-    """Return the columns of the file of a reference's animals and, if trials are
-    counted, the largest value that passes. Return no columns if the reference makes no
-    sense.
+    """Return the columns that a reference's file of animals must have and, with
+    ``counts``, the largest value of a passed trial. Return no columns if the reference
+    makes no sense.
     """
     measure, counts = reference.child("measure"), reference.child("counts")
     columns = columns_of("success" if measure is None else str(measure.value))
@@ -338,7 +340,7 @@ def _animals(file: _File, columns: tuple[str, ...], only: Node) -> list[_Placed]
 
 
 class _OddRows:
-    """Collects rows that are wrong, so that one mistake in all rows is one finding."""
+    """Collects invalid rows, so that a mistake that all rows have is one finding."""
 
     def __init__(self, file: _File) -> None:
         self._file = file
@@ -348,25 +350,25 @@ class _OddRows:
         self._found.setdefault(kind, []).append((line, sentence, remedy))
 
     def report(self) -> None:
-        """Report the first row of each kind, with the number of the others."""
+        """Report the first row with each mistake, and how many other rows have it."""
         for (line, sentence, remedy), *others in self._found.values():
             more = f", and {len(others)} more are like it" if others else ""
             self._file.error(f"{sentence}{more}.", remedy, line)
 
 
-#: Names of columns that distinguish animals which should not be pooled.
+#: Names of columns whose values divide animals into groups, which should not be pooled.
 _GROUPS = ("group", "genotype", "treatment", "condition", "lesion", "drug")
 
 
 def _remedy_of_row(given: Sequence[str], columns: tuple[str, ...]) -> str:
     if any(cell.strip().lower() in _MISSING for cell in given[2:]):
-        return "Leave the row out: what was not measured has no row."
+        return "Remove the row: a session that was not measured has no row."
     return f"Write {SAID.get(columns, SAID[MEASURED])}."
 
 
 class _Groups:
-    """Decides which rows of a table count, and collects the groups of animals in it.
-    ``only`` is the node of the values that rows must have, by column.
+    """Decides which rows of a file of animals count, and collects the groups of animals
+    in these rows. ``only`` is the node of the values that rows must have, by column.
     """
 
     def __init__(self, file: _File, header: Sequence[str], only: Node) -> None:
@@ -396,7 +398,9 @@ class _Groups:
         self._file.diagnostics.error(UNREADABLE, place, sentence[:200], remedy)
 
     def counts(self, cells: Sequence[str]) -> bool:
-        """Return whether a row counts."""
+        """Return whether a row counts. Note its values and, if it counts, its
+        groups.
+        """
         given = {name: cells[self._header.index(name)] for name in self._values}
         for name, cell in given.items():
             self._values[name][cell] = None
@@ -420,15 +424,13 @@ class _Groups:
                 groups = ", ".join(list(found)[:5])
                 said = f"Animals of several groups are pooled ({name}: {groups[:100]})."
                 one = next(iter(found))[:40]
-                self._warn(
-                    said, f"Name the one that is meant: only: {{{name}: {one}}}."
-                )
+                self._warn(said, f"Name the right group: 'only: {{{name}: {one}}}'.")
 
     def _report_spellings(self, name: str, meant: str, values: Iterable[str]) -> None:
         spelt = [one for one in values if one != meant and _alike(one, meant)]
         if spelt and meant in values:
             said = f"'{spelt[0][:40]}' and '{meant[:40]}' are two groups ({name}), and only '{meant[:40]}' counts."
-            self._warn(said, "Spell a group in one way.")
+            self._warn(said, "Spell each group in one way.")
 
     def _report_nothing(self) -> None:
         table = Path(self._file.path).name
@@ -464,7 +466,9 @@ _PERCENT = re.compile(r"%|perc|pct|rate|share|accuracy|correct", re.IGNORECASE)
 
 
 def _share_of(header: Sequence[str]) -> str:
-    """Return the name of a column with shares of trials; empty without one."""
+    """Return the name of the first column with shares of trials, or "" if there is
+    none.
+    """
     return next(filter(_PERCENT.search, header), "")
 
 
@@ -485,23 +489,23 @@ def _how_to_name(
     share = _share_of(header)
     if share and columns[:4] == COLUMNS and {*missing} & {*COLUMNS[2:]}:
         return (
-            f"'{share[:40]}' does not say of how many trials: write how many there were and how many passed, or "
-            "instead of 'animals' the 'value', 'sd' and 'n_animals'."
+            f"'{share[:40]}' does not say of how many trials it is a share. Write how many trials there were and how many "
+            "passed, or write 'value', 'sd' and 'n_animals' instead of 'animals'."
         )
     if {*missing} <= {name.lower() for name in header}:
         return f"Write the names in lower case: {','.join(columns)}."
-    return f"The first line names the columns: {','.join(columns)}."
+    return f"The first line must name the columns: {','.join(columns)}."
 
 
-#: The cells of a row in words, for a remedy.
+#: The cells of a row in words, by the columns of the file. Remedies contain them.
 SAID = {
     COLUMNS: "the animal, the session (from 1), the trials (at least 1) and the trials passed",
     MEASURED: "the animal, the session (from 1) and its value, a number",
 }
 
 
-#: The numbers of a row, by column: a description, whether they must be whole, and their
-#: minimum. Those of a measure that counts are never below 0.
+#: The numbers of a row, by column: whether they must be whole, and their minimum.
+#: ``_COUNT`` has the same for a measure under ``counts``.
 _NUMBERS = {
     "session": (True, 1),
     "trials": (True, 1),
@@ -526,7 +530,7 @@ def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
 
 def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
     """Return why the first invalid number of a row is invalid, as the end of a
-    sentence, or "" if all are valid.
+    sentence. Return "" if all are valid.
     """
     for name, cell in zip(columns[1:], cells[1:], strict=True):
         whole, least = _NUMBERS.get(name, _COUNT)
@@ -547,10 +551,10 @@ def _no_number(cell: str, whole: bool) -> str:
         return "a share, not a whole number"
     if re.fullmatch(r"-[0-9.]+", cell):
         return "below 0"
-    return "no whole number" if whole else "not a number"
+    return "not a whole number" if whole else "not a number"
 
 
-#: Cells of tables that stand for a missing number.
+#: Cells that stand for a missing number, in lower case.
 _MISSING = ("", "na", "n/a", "nan", "none", "null")
 
 

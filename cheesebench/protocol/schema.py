@@ -25,7 +25,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FILE_NAME = "protocol.schema.json"
 
 _DEFS = "#/$defs/"
-#: Suffix of the definitions for files with ``extends``, in which no key is required.
+#: Suffix of the definitions for files with ``extends``, which need not have any key.
 _PATCH = "Patch"
 _NULL = {"type": "null"}
 
@@ -37,7 +37,7 @@ def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _
     keys for those that extend another.
 
     A file is validated against the first family that recognises it
-    (``Family.recognised_by``). By default, ``families`` are those installed.
+    (``Family.recognised_by``). ``families`` of None: the installed families.
     """
     if families is None:
         families = installed_plugins().families
@@ -85,7 +85,7 @@ def schema_text() -> str:
 
 
 def _tidied(model: _Schema) -> _Schema:
-    """Return a model's schema in which null deletes a key (unless it is required), and
+    """Return a model's schema in which any key that is not required may be null, and
     invalid names are refused.
     """
     model = copy.deepcopy(model)
@@ -94,7 +94,7 @@ def _tidied(model: _Schema) -> _Schema:
         model["description"] = " ".join(model["description"].split())
     required = model.get("required", ())
     for name, value in model.get("properties", {}).items():
-        # pydantic makes the title from the name, so it is redundant.
+        # pydantic makes the title from the name, so it says nothing new.
         value.pop("title", None)
         if value.get("default", 0) is None:
             del value["default"]

@@ -40,8 +40,8 @@ def read_structure(
     """Validate a (merged) protocol against ``model``.
 
     Unknown keys are reported and removed, so that names can be checked in the same
-    pass. Any other error makes the result None. ``look_up`` looks up the names of a
-    document, so that unknown names are reported even then.
+    pass. With any other error, the result is None. ``look_up`` resolves a document's
+    names, so that unknown names are reported even then.
     """
     version = root.child("version")
     if (
@@ -62,8 +62,8 @@ def read_structure(
 def read_shape(
     root: Node, data: Any, diagnostics: Diagnostics, model: type[_Document]
 ) -> _Document | None:
-    """Validate ``data``, the content of a file, against any pydantic model; see
-    ``read_structure``.
+    """Validate ``data``, the content of a file, against any pydantic model. Errors are
+    handled as in ``read_structure``.
     """
     if not issubclass(model, BaseModel):  # The model comes from a plugin.
         raise PluginError(
@@ -90,18 +90,18 @@ def read_shape(
     return None
 
 
-#: Codes of errors about names, expressions and rates, which are independent of other
-#: values.
+#: Codes of errors about names, expressions and rates. Such an error does not depend on
+#: other values.
 _OF_NAMES = frozenset((*range(130, 140), 201, 217))
 #: A name that no file is expected to contain.
 STAND_IN = "stand_in_for_a_name"
-#: The values that are tried in place of an invalid one.
+#: The values that are tried in place of an invalid value.
 _STAND_INS: tuple[object, ...] = (1, STAND_IN, True, 0.5)
 #: Maximum number of invalid values that are replaced. Each replacement takes several
 #: validations.
 _MOST_MENDED = 20
-#: Keys under which names are introduced. If their values were replaced, these names
-#: would be unknown elsewhere.
+#: Keys under which names are declared. If a value there were replaced, its names would
+#: be unknown elsewhere.
 _NAMING = {"arena", "end", "count", "[key]"}
 
 
@@ -111,8 +111,8 @@ def _report_names(
     look_up: Callable[[_Document, Diagnostics], object],
     diagnostics: Diagnostics,
 ) -> None:
-    """Report unknown names in a file with invalid values, too, so that its author needs
-    only one pass.
+    """Report the unknown names in a file that also has invalid values, so that its
+    author sees them in the same pass.
     """
     unfit = {one.position for one in diagnostics.errors}
     document, found = _read_despite(root, model), Diagnostics()
@@ -127,8 +127,8 @@ def _report_names(
 
 
 def _read_despite(root: Node, model: type[_Document]) -> _Document | None:
-    """Return a document in which valid values replace the invalid ones, or None if
-    names might be lost in this way.
+    """Return a document in which valid values replace the invalid values, or None if a
+    replacement might lose names.
     """
     data, tried = without_nulls(root.plain()), set[_Path]()
     while len(tried) <= _MOST_MENDED:
@@ -146,8 +146,8 @@ def _read_despite(root: Node, model: type[_Document]) -> _Document | None:
 
 
 def _mended(data: Any, detail: ErrorDetails, model: type[BaseModel]) -> bool:
-    """Remove an unknown key, or insert a valid value for an invalid or missing one.
-    Return whether this is possible.
+    """Remove an unknown key, or put a valid value in place of an invalid or missing
+    value. Return whether this was possible.
     """
     place, last = _real_path(data, detail["loc"]), detail["loc"][-1:]
     if detail["type"] == "extra_forbidden":
@@ -191,7 +191,7 @@ def _complains(data: Any, place: _Path, model: type[BaseModel]) -> bool:
 
 def _follows(detail: ErrorDetails, data: Any, mended: Collection[_Path]) -> bool:
     """Return whether an error only results from the removal of an unknown key. If a
-    mapping lacks a key, the unknown key was probably meant to be this one.
+    mapping lacks a key, the author probably meant it by the unknown key.
     """
     may_follow = detail["type"] in ("contradiction", "shape")
     return may_follow and _real_path(data, detail["loc"]) in mended
@@ -211,8 +211,8 @@ def _report_version(version: Node, diagnostics: Diagnostics) -> None:
     diagnostics.error(
         120,
         version.position,
-        f"This file is written in version {_shown(value)} of the protocol language; "
-        f"this CheeseBench reads version {VERSION}.",
+        f"This file is written in version {_shown(value)} of the protocol language, "
+        f"but this CheeseBench reads version {VERSION}.",
         "Install a newer pytest-cheesebench."
         if newer
         else f"Write 'version: {VERSION}'.",
@@ -222,15 +222,15 @@ def _report_version(version: Node, diagnostics: Diagnostics) -> None:
 def _report_nulls(
     node: Node, unfit: Collection[Position], diagnostics: Diagnostics
 ) -> None:
-    """Warn of nulls that had nothing to delete. Positions that have an error anyway are
-    left out.
+    """Warn (316) of nulls that have nothing to delete. Positions that already have an
+    error are left out.
     """
     if node.position in unfit:
         return
     if isinstance(node.value, Mapping):
         for key, child in node.value.items():
-            # The rest of an expression that a comma has cut short is reported
-            # elsewhere.
+            # A key with a parenthesis is the rest of an expression that a comma cut
+            # short. This is reported elsewhere.
             if child.value is None and ")" not in key:
                 _report_null(node, key, diagnostics)
             _report_nulls(child, unfit, diagnostics)
@@ -252,8 +252,8 @@ def _report_null(node: Node, key: str, diagnostics: Diagnostics) -> None:
 
 
 def without_nulls(value: Any) -> Any:
-    """Return the value without keys that are null. As in ``extends``, null means that
-    the key is deleted.
+    """Return the value without keys that are null. As with ``extends``, null deletes a
+    key.
     """
     if isinstance(value, dict):
         return {
@@ -280,8 +280,8 @@ def _inside_data(data: Any, step: str | int) -> bool:
 
 
 def _real_path(data: Any, location: Sequence[str | int]) -> _Path:
-    """Return the part of pydantic's location that exists in the data. (The location
-    also names members of unions.)
+    """Return the part of pydantic's location that exists in the data. The location also
+    names members of unions.
     """
     path: list[str | int] = []
     for step in location:
@@ -292,12 +292,12 @@ def _real_path(data: Any, location: Sequence[str | int]) -> _Path:
 
 
 def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Of the errors that all members of a union report on one value, return those of
-    the intended member.
+    """Return the errors that an author should see. If all members of a union complain
+    about one value, only the errors of the intended member are kept.
 
-    This is the member with the fewest errors about the *contents* of the value. If no
-    member accepts such a value at all, one error remains, which names what all members
-    expect.
+    The intended member is the one with the fewest errors about the *contents* of the
+    value. If no member accepts such a value at all, one error remains, which says what
+    each member expects.
     """
     chosen: list[ErrorDetails] = []
     unions: dict[_Path, dict[str, list[ErrorDetails]]] = {}
@@ -307,7 +307,7 @@ def _of_one_member(data: Any, found: list[ErrorDetails]) -> list[ErrorDetails]:
             chosen.append(detail)
         else:
             member = str(detail["loc"][len(place)])
-            # The location loses the name of the union's member.
+            # Leave the union member's name out of the location.
             without: Any = {**detail, "loc": (*place, *detail["loc"][len(place) + 1 :])}
             unions.setdefault(place, {}).setdefault(member, []).append(without)
     for place, members in unions.items():
@@ -320,8 +320,8 @@ def _of_union(
 ) -> list[ErrorDetails]:
     """Return the errors of the intended member of a union."""
     whole = [e for own in members for e in own if len(e["loc"]) == len(place)]
-    # A contradiction is found only if the keys fit this member, so this member is the
-    # intended one.
+    # A contradiction is only found if the keys fit a member, so the author meant this
+    # member.
     if said := [e for e in whole if e["type"] == "contradiction"]:
         return said
     fitting = [
@@ -343,8 +343,8 @@ def _of_union(
 
 
 def _first_union(data: Any, detail: ErrorDetails) -> _Path | None:
-    """Return the path of the outermost union in an error's location. The next step of
-    the location is a member, not a key.
+    """Return the path of the outermost union in an error's location, or None. The step
+    of the location behind this path is a member of the union, not a key.
     """
     location = tuple(detail["loc"])
     end = len(location) - (0 if _is_misfit(detail) else 1)
@@ -430,8 +430,8 @@ def _report_unknown_key(
 def _meant_instead(
     key: str, path: _Path, known: Sequence[str], model: type[BaseModel]
 ) -> str:
-    """Return a remedy for an unknown key: the place where it belongs, or the key that
-    was meant here, or "" if nothing is similar.
+    """Return a remedy for an unknown key: the place where it belongs, the key that was
+    meant here, or "" if nothing is similar.
     """
     elsewhere = _home_of(key, model)
     for top in ("arena", "trial"):
@@ -449,7 +449,7 @@ def _report_missing_key(
     where = f" in {_spoken(path)}" if path else ""
     remedy = f"Add '{key}: ...'."
     if key == "by" and path[:1] == ("measures",):
-        remedy = f"Add 'by' with the name of a variable; without conditions, write '{path[-1]}: EXPRESSION'."
+        remedy = f"Add 'by' with the name of a variable, or write '{path[-1]}: EXPRESSION' if there are no conditions."
     position = root.find(path).position
     diagnostics.error(122, position, f"The key '{key}' is missing{where}.", remedy)
 
@@ -457,7 +457,7 @@ def _report_missing_key(
 def _nested(
     data: Any, found: Sequence[ErrorDetails], model: type[BaseModel]
 ) -> list[str]:
-    """Return the keys inside `schedule` that look like blocks, but belong to the top
+    """Return the keys inside `schedule` that are read as blocks, but belong at the top
     level.
     """
     names = dict.fromkeys(
@@ -477,8 +477,8 @@ def _nested(
 
 
 def _home_of(key: str, model: type[BaseModel]) -> str:
-    """Return, as a remedy, the one or two places where a known key belongs, or "" if
-    there are more.
+    """Return a remedy that names the one or two places where a key belongs, or "" if
+    there are more, or none.
     """
     places = _homes(model).get(key, ())
     if not 1 <= len(places) <= 2:
@@ -524,8 +524,8 @@ def _models_in(annotation: Any, place: str) -> list[tuple[type[BaseModel], str]]
 
 
 def _is_meant(detail: ErrorDetails, path: _Path, missing: str) -> bool:
-    """Return whether an unknown key is a misspelling of one that is missing at the same
-    place.
+    """Return whether an unknown key is a misspelling of a key that is missing at the
+    same place.
     """
     location = tuple(detail["loc"])
     return (
@@ -547,7 +547,7 @@ def _report_bad_key(
     )
 
 
-#: Keys of a state that are read as states if they are indented too little.
+#: Paths of keys of a state. They are read as states if they are indented too little.
 _KEYS_OF_STATES = [
     (key,) for key in ("rules", "set", "count", "show", "say", "reward", "freeze")
 ]
@@ -580,7 +580,7 @@ def _report_misfit(
 
 
 def _slip(path: _Path, value: object) -> str:
-    """Return the remedy for a usual slip; empty for any other misfit."""
+    """Return the remedy for a common slip, or "" for any other misfit."""
     if path[:2] == ("trial", "states") and path[2:] in _KEYS_OF_STATES:
         return f"Indent '{path[2]}' further: it belongs to the state above it."
     if path == ("margin",) and isinstance(value, int | float) and value >= 1:
@@ -588,7 +588,7 @@ def _slip(path: _Path, value: object) -> str:
     return ""
 
 
-#: Descriptions of values that have a short form, by model.
+#: Descriptions of values that have a short form, by the name of their model.
 _SHORT_FORMS = {
     "LegendEntry": "the name of a zone, or a mapping of keys",
     "Entry": "the name of a state, or a mapping of keys",
@@ -653,7 +653,7 @@ def _known_keys(document: type[BaseModel], path: _Path) -> list[str]:
 
 
 def _inside(annotation: Any, step: str | int) -> list[Any]:
-    """Return the possible types of the value that is reached by ``step``."""
+    """Return the types that the value behind ``step`` may have."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         for name, field in annotation.model_fields.items():
             if step in (name, field.alias):

@@ -1,8 +1,8 @@
-"""Twins: variants of a protocol that are the same task for a subject that does not know
-the published file.
+"""Makes twins: variants of a protocol that are the same task for a subject that does
+not know the published file.
 
-The protocol declares what may be exchanged (``twins``). A secret decides the exchange,
-by HMAC-SHA-256, so that the file can be held out, and its hash published first.
+The protocol declares what may be exchanged (``twins``). A secret decides the exchange
+(HMAC-SHA-256). So the file can be held out, and its hash published first.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from cheesebench.protocol.specification import Specification
 _LYING = re.compile(r"\b(?:(?:x|y|heading)\b(?! *\()|(?:column|row) *(?=\())")
 #: Number of characters of the secret's digest in the name of the edition.
 _MARK = 6
-#: Function from the name of a choice to the bytes that decide it.
+#: Returns the bytes that decide a choice, from the name of the choice.
 _Digest = Callable[[str], bytes]
 
 
 def twin(specification: Specification, secret: str) -> tuple[str, str]:
-    """Return the edition and the text of a protocol's twin.
+    """Return the edition and the file's text of a protocol's twin.
 
     Raises OptionError if the protocol declares nothing that may be exchanged, or only
     things that it does not contain.
@@ -49,7 +49,7 @@ def twin(specification: Specification, secret: str) -> tuple[str, str]:
             break
     else:
         raise OptionError(
-            f"'{name}' has nothing of what its key 'twins' declares. Name glyphs or texts that it uses."
+            f"'{name}' uses nothing that its key 'twins' declares. Name glyphs or texts that it uses."
         )
     mark = digest("edition").hex()[:_MARK]
     edition = (
@@ -87,7 +87,7 @@ def _declared(specification: Specification) -> Twins:
 
 
 def _digest_of(specification: Specification, secret: str, attempt: int) -> _Digest:
-    """Return a function from the name of a choice to 32 bytes, which cannot be computed
+    """Return the function that gives each choice its 32 bytes. Nobody can compute them
     without the secret.
     """
     key = f"{specification.sha256}|{secret}".encode()
@@ -104,7 +104,9 @@ def _exchanged(
     plain: Mapping[str, Any],
     digest: _Digest,
 ) -> tuple[dict[str, Any], bool]:
-    """Return the values of a twin, and whether they differ from the public ones."""
+    """Return the values of a twin, and whether they differ from the public
+    protocol's.
+    """
     values: dict[str, Any] = copy.deepcopy(dict(plain))
     glyphs = _GlyphExchange(specification, _permutations(declared.glyphs, digest))
     is_new = glyphs.apply(values)
@@ -116,16 +118,14 @@ def _exchanged(
     if layout.mirrored or layout.quarters:
         _check_lies_anyhow(specification.name, plain)
         _lay(specification, values, layout)
-    # If the map may be turned, a mirror image alone is no exchange, because many maps
+    # If the map may be turned, a mirror image alone does not count, because many maps
     # are their own mirror images.
     only_mirrored = layout.mirrored and not declared.turn
     return values, is_new or layout.quarters > 0 or only_mirrored
 
 
 def _permutations(groups: Iterable[Iterable[str]], digest: _Digest) -> dict[str, str]:
-    """Return the replacement of each member of each group, which is another member of
-    its group.
-    """
+    """Return what replaces each member of each group: another member of its group."""
     exchanged: dict[str, str] = {}
     for group in groups:
         order = sorted(group, key=lambda one: digest(f"of {one}"))
@@ -136,7 +136,7 @@ def _permutations(groups: Iterable[Iterable[str]], digest: _Digest) -> dict[str,
 
 
 def _replace_texts(values: dict[str, Any], texts: Mapping[str, str]) -> bool:
-    """Replace the texts of states. Return whether any was exchanged."""
+    """Replace the texts of states in place. Return whether any text was replaced."""
     is_new = False
     for state in values["trial"]["states"].values():
         said = state.get("say")
@@ -153,7 +153,9 @@ def _replace_texts(values: dict[str, Any], texts: Mapping[str, str]) -> bool:
 
 
 class _GlyphExchange:
-    """Replaces glyphs wherever a protocol has them, and records the replaced ones."""
+    """Replaces glyphs wherever a protocol has them, and records which glyphs it
+    replaced.
+    """
 
     def __init__(self, specification: Specification, glyphs: Mapping[str, str]) -> None:
         self._specification, self._glyphs = specification, glyphs
@@ -177,8 +179,8 @@ class _GlyphExchange:
         return not {self._glyphs[glyph] for glyph in self._used} <= self._used
 
     def _other(self, glyph: Any) -> Any:
-        """Return the replacement of a glyph. If YAML read the glyph as a number, the
-        replacement is a number, too.
+        """Return what replaces a glyph. If YAML read the glyph as a number, this is a
+        number, too, if it can be.
         """
         written = str(glyph)
         if written not in self._glyphs:
@@ -289,7 +291,9 @@ def _conditions(trial: Mapping[str, Any]) -> Iterable[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The orientation of a map: mirrored left to right first, then turned clockwise."""
+    """A new orientation of a map, which is first mirrored left to right, then turned
+    clockwise by ``quarters``.
+    """
 
     mirrored: bool
     quarters: int
@@ -304,7 +308,7 @@ class _Layout:
         ]
 
     def square(self, column: int, row: int, width: int, height: int) -> list[int]:
-        """Return the new position of a square, in a map of this size."""
+        """Return the new position of a square of a map that had this size."""
         column = width - 1 - column if self.mirrored else column
         for _ in range(self.quarters):
             column, row = height - 1 - row, column
@@ -313,14 +317,16 @@ class _Layout:
 
 
 def _lay(specification: Specification, values: dict[str, Any], layout: _Layout) -> None:
-    """Reorient the map of a twin, and everything written in its coordinates."""
+    """Reorient the map of a twin in place, and everything that is written in its
+    coordinates.
+    """
     arena = values["arena"]
     rows = arena["map"].rstrip("\n").split("\n")
     size = max(map(len, rows)), len(rows)
     arena["map"] = _laid_map(rows, size, layout)
     _lay_landmarks(specification, arena.get("landmarks", {}), size, layout)
     _turn_start(specification, values, layout)
-    # Tests with single steps would end elsewhere. Those that name places stay valid.
+    # Tests with single steps would end elsewhere. Tests that name places stay valid.
     if "tests" in values:
         values["tests"] = [
             one
@@ -350,7 +356,7 @@ def _lay_landmarks(
             column, row = mark["at"]
             mark["at"] = layout.square(column, row, *size)
         return
-    # Landmarks are given by their squares, because compass points are rounded on a map
+    # The twin names the landmarks' squares, because a compass point is rounded on a map
     # of even width.
     places = {
         mark.name: layout.square(mark.column, mark.row, *size)

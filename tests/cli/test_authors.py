@@ -94,11 +94,12 @@ def test_new_says_what_is_wrong(here: Path, run: Run) -> None:
         in run("new", "maze", "x", "--parent", "little").err
     )
     assert (
-        "ends with .protocol.yaml" in run("new", "maze", "x", "--output", "x.yaml").err
+        "must end with .protocol.yaml"
+        in run("new", "maze", "x", "--output", "x.yaml").err
     )
     outside = here / "elsewhere" / "x.protocol.yaml"
     assert (
-        "It would not load from there"
+        "The new file would have errors"
         in run("new", "edition", "x", "--parent", "little", "--output", outside).err
     )
     assert not outside.exists()

@@ -33,7 +33,7 @@ def test_a_film_has_a_picture_for_every_step(
     for mistake, said in [
         (("--trial=99", "--output=x.gif"), "has no trial 99 of subject 0"),
         (("--subject=99", "--output=x.gif"), "has no subject 99"),
-        (("--output=x.png",), "the name of a film ends in .gif"),
+        (("--output=x.png",), "the name of a film must end in .gif"),
         (("--protocol=litle", "--output=x.gif"), "Did you mean 'little'?"),
     ]:
         refused = run("film", RUN, *mistake)

@@ -243,7 +243,7 @@ def test_a_mistyped_name_is_looked_for_here_and_among_what_is_installed(
     (here / "tmax.protocol.yaml").write_text(maze, encoding="utf-8")
     said = run("lint", "tmaz").err
     assert "Did you mean 'tmax'?" in said
-    assert "Of those that are installed, 't_maze' is similar." in said
+    assert "The installed protocol 't_maze' has a similar name, too." in said
     (here / "tmax.protocol.yaml").rename(here / "qqq.protocol.yaml")
     assert "Did you mean 't_maze'?" in run("lint", "tmaz").err
 

@@ -49,7 +49,7 @@ def test_a_part_of_a_name(run: Run) -> None:
     )
     missed = run("models", "nothing like it")
     assert missed.code == 2
-    assert "No model has 'nothing like it' in its name" in missed.err
+    assert "No model matches 'nothing like it'" in missed.err
 
 
 def test_a_list_of_one_s_own(

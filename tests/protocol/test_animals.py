@@ -252,7 +252,7 @@ def test_minus_one_is_no_count(tmp_path: Path) -> None:
         ),
         (
             f"{HEADER}\nm,x,10,1\n",
-            "'m,x,10,1' is not a valid row: 'x' (session) is no whole number.",
+            "'m,x,10,1' is not a valid row: 'x' (session) is not a whole number.",
         ),
         (f"{HEADER}\nm,1,4,1\n".replace(",", ";"), "by commas, not by semicolons."),
     ],
@@ -337,7 +337,7 @@ def test_animals_of_a_measure_have_its_value_in_a_session(tmp_path: Path) -> Non
         (
             f"{HEADER}\nm,1,4,1\n",
             "1:1",
-            "The first line names the columns: animal,session,value.",
+            "The first line must name the columns: animal,session,value.",
         ),
         (
             "animal,session,value\nm,1,high\n",
@@ -503,7 +503,7 @@ def test_rows_of_trials_are_counted(tmp_path: Path) -> None:
         (
             ("", ""),
             "m1,1,",
-            "(errors) is not a number. Leave the row out: what was not measured has no row.",
+            "(errors) is not a number. Remove the row: a session that was not measured has no row.",
         ),
         (
             ("measure: errors", "measure: erors"),

@@ -184,7 +184,9 @@ def test_editions_in_a_circle(write: Write) -> None:
     write("parent.a", child("edition: a", "parent@b", "parent"))
     path = write("parent.b", child("edition: b", "parent@a", "parent"))
     (found,) = examine(path, Catalogue([path.parent]))[1]
-    assert found.sentence == "'parent@b' extends itself."
+    assert (
+        found.sentence == "'parent@b' extends itself, directly or through its parents."
+    )
 
 
 def test_a_parent_in_a_folder_of_protocols(write: Write, tmp_path: Path) -> None:
@@ -205,13 +207,13 @@ def test_a_parent_in_a_folder_of_protocols(write: Write, tmp_path: Path) -> None
         ("parent.protocol.yaml", "Write parent."),
         (
             "[parent, other]",
-            "A protocol has one parent; put what the parents share into it.",
+            "A protocol has one parent: name one, and copy what you need from the others.",
         ),
         ("parent@a@b", "Write its id, or id@edition."),
         ("parent@shrt", "Did you mean 'parent@short'?"),
         (
             "quite@another",
-            "Is quite.another.protocol.yaml in the same folder, or in a registered one?",
+            "Is quite.another.protocol.yaml in the same folder, or in a folder of a plugin?",
         ),
     ],
 )
@@ -244,7 +246,7 @@ def test_a_circle(write: Write, length: int) -> None:
         150,
         type(found.position)(str(paths[-1]), 2, 10),
     )
-    assert found.sentence == "'child0' extends itself."
+    assert found.sentence == "'child0' extends itself, directly or through its parents."
 
 
 def test_a_missing_parent_is_named(write: Write) -> None:

@@ -454,7 +454,10 @@ def test_landmarks_by_place_may_stand_outside() -> None:
 @pytest.mark.parametrize(
     ("landmarks", "sentence"),
     [
-        ("{a: {at: [5, 5], glyph: x}}", "The landmark 'a' is on the floor at [5, 5]."),
+        (
+            "{a: {at: [5, 5], glyph: x}}",
+            "The landmark 'a' is on floor or a solid at [5, 5].",
+        ),
         ("{a: {at: [5, 13], glyph: x}}", "The landmark 'a' is far outside the map."),
         ("{a: {at: [-3, 5], glyph: x}}", "The landmark 'a' is far outside the map."),
         (

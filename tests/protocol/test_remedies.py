@@ -286,7 +286,7 @@ MISTAKES = {
     "recent: turned round": (
         ORDER,
         "order: recent(5, correct)",
-        "outcome; '5' is neither. Write recent(correct, 5).",
+        "outcome, but '5' is neither. Write recent(correct, 5).",
     ),
     "recent: no number": (
         ORDER,

@@ -267,8 +267,8 @@ def test_a_newer_version_asks_for_a_newer_program(
     specification, found = examine(f"version: {version}\nunknown: key\n")
     assert specification is None
     assert [str(d) for d in found] == [
-        f"x.yaml:1:10: error E120: This file is written in version '{version}' of the protocol language; "
-        "this CheeseBench reads version 1. Install a newer pytest-cheesebench."
+        f"x.yaml:1:10: error E120: This file is written in version '{version}' of the protocol language, "
+        "but this CheeseBench reads version 1. Install a newer pytest-cheesebench."
     ]
 
 

@@ -201,7 +201,7 @@ def test_too_few_subjects_to_exclude_a_loss_are_refused_before_they_are_run(
     assert main(["bless", "enough", "other"]) == 0
     assert "Warning" not in capsys.readouterr().err
     assert main(["bless", "few", "other"]) == 0
-    warned = f"nothing changes: east (6, and it takes {least[1]})."
+    warned = f"nothing changes: east (6, at least {least[1]} are needed)."
     assert warned in " ".join(capsys.readouterr().err.split())
 
 
