@@ -193,11 +193,11 @@ def test_plugins_are_listed_with_where_they_come_from(
         in lines["kit_typo"]
     )
     assert (
-        "The view 'ascii_2d' of kit_other is used instead of that of cheesebench.plugins.views."
+        "The view 'ascii_2d' of kit_other is used, not the one of cheesebench.plugins.views."
         in out
     )
     assert (
-        "The command 'list' of kit_command is not used: there is a built-in one. Rename it."
+        "The command 'list' of kit_command is not used: a built-in command has this name. Rename it."
         in out
     )
     assert set(BUILT_INS) <= set(lines)

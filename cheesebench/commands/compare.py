@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_option(
         parser,
         "compare-fail",
-        help="exit with 1 if RUN_A is worse, undecided, or either (worse,undecided); default: never",
+        help="Exit with 1 if RUN_A is worse, undecided, or either (worse,undecided). Default: never",
     )
     common.add_output(parser)
 

@@ -51,7 +51,8 @@ if TYPE_CHECKING:
 
     Cells = dict[CellPlan, BaseSpecification]
 
-#: Default design and view for people. A resumed run keeps its own.
+#: The default design and view for people. A resumed run keeps the design and view that
+#: it was started with.
 _DESIGN, _VIEW = "cohort", "ascii_2d"
 
 
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "Prints a link. People who open it are told what is recorded. If they agree, they see exactly what a model is "
         "shown, with the same instructions, and act by pressing keys. Each person is a subject of the run, under the "
-        "model 'human'. No names and no addresses are recorded. Ctrl-C ends the command; --resume continues the run. "
+        "model 'human'. No names and no addresses are recorded. Ctrl-C ends the command, and --resume continues the run. "
         "--resume also takes a run of a model: people then do the same protocols, and one report shows both.",
         "--protocols t_maze --subjects 20",
         "--resume 20250131-093000-ab12",
@@ -87,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "subjects",
         default=None,
-        help="how many people can take part (default: as many as the design says)",
+        help="how many people can take part (default: the number of subjects in the design)",
     )
     add_option(parser, "seed", default=None, help="seed of the run (default: drawn)")
     add_option(
@@ -101,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port",
         metavar="N",
         type=port_number,
-        help="listen on this port (default: any free one; if resumed, the same as before)",
+        help="listen on this port (default: any free port; if resumed, the same port as before)",
     )
     parser.add_argument(
         "--address",
@@ -112,7 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--host-name",
         metavar="HOST[:PORT]",
         action="append",
-        help="name of this machine for people's browsers, used in the link; repeatable",
+        help="this machine's name in the link, as people's browsers know it; repeatable",
     )
     about = "text that people must agree to, besides the list of what is recorded"
     parser.add_argument("--consent", metavar="FILE", help=about)
@@ -121,12 +122,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="text at the end, beside people's own curve",
     )
-    about = "completion code, or link (https://...) back to the recruiting site, shown at the end"
+    about = "completion code, or link (https://...) back to the recruiting site, which people see at the end"
     parser.add_argument("--completion", metavar="CODE", default="", help=about)
     parser.add_argument(
         "--key-times",
         action="store_true",
-        help="record how long people take for each key, in ms",
+        help="record how long people take to press each key, in ms",
     )
 
 
@@ -135,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
     names = tuple(options.host_name or ())
     if address in ("0.0.0.0", "::") and not names:
         raise OptionError(
-            f"--address {address}: say what people's browsers call this machine, with --host-name."
+            f"--address {address}: name this machine as people's browsers know it, with --host-name."
         )
     consent, debriefing = _paragraphs(options.consent), _paragraphs(options.debriefing)
     plugins = installed_plugins()
@@ -145,7 +146,7 @@ def run(options: argparse.Namespace) -> int:
         if store.setting("key_times", str(options.key_times)) != str(options.key_times):
             how = "without" if options.key_times else "with"
             raise OptionError(
-                f"This run was begun {how} --key-times, as its people agreed. Resume it like that."
+                f"This run was started {how} --key-times, and its people agreed to that. Resume it {how} --key-times, too."
             )
         told = instructions(
             getattr(plugins.view(next(iter(cells)).view), "reading", "")
@@ -199,8 +200,8 @@ def run(options: argparse.Namespace) -> int:
 def _opened(
     options: argparse.Namespace, plugins: PluginManager
 ) -> Iterator[tuple[RunLog, people.ParticipantStore, Cells]]:
-    """Yield the log (new or resumed, and locked for this process), the store, and its
-    cells of people.
+    """Yield the log (new or resumed, and locked for this process), the store of
+    participants, and the run's cells for people.
     """
     results = Path(options.results)
     with contextlib.ExitStack() as stack:
@@ -306,7 +307,7 @@ def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -
 def _beside_models(
     log: RunLog, plugins: PluginManager, options: argparse.Namespace
 ) -> Cells:
-    """Return cells for people, on the protocols of a run of models."""
+    """Return cells for people, on the protocols that a run of models has."""
     walked = {plan.protocol: plan for plan in log.plans() if not plan.items}
     if not walked:
         raise OptionError(
@@ -344,8 +345,8 @@ def _task(
 
 
 def _instructions(plugins: PluginManager, agent: str) -> Callable[[str], str]:
-    """Return a function that turns a view's explanation into
-    instructions for people.
+    """Return the function that makes instructions for people from a view's
+    explanation.
     """
     spec = plugins.model_agent(agent)
     if spec.instructions is None:
@@ -357,7 +358,7 @@ def _instructions(plugins: PluginManager, agent: str) -> Callable[[str], str]:
             )
         )
         raise OptionError(
-            f"--agent {agent}: that agent has no instructions for people. Use one of: {able}."
+            f"--agent {agent}: this agent has no instructions for people. Use one of: {able}."
         )
     return spec.instructions
 

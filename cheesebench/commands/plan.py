@@ -40,21 +40,22 @@ WIDTH = 80
 UNKNOWN = "?"
 
 _NUMBERS = (
-    "Numbers are for half of all runs at most, then for 95 %. A thousand runs of each player were simulated with the "
-    "rule of the verdict and the animals' learning curve: ✘ is the probability of FAIL, ✔ that of PASS; 'flake' is the "
-    "probability that two runs of a model as good as the animals get different verdicts."
+    "A range has the number that suffices for half of all runs, then the number for 95 %. A thousand runs of each player "
+    "were simulated with the rule of the verdict and the animals' learning curve. ✘ is the probability of a FAIL, ✔ the "
+    "probability of a PASS, and 'flake' the probability that two runs of a model as good as the animals get different "
+    "verdicts."
 )
 _MEASURED = (
-    "Calls and tokens are those of scripted respondents in the default view, prompt and window, whose replies have "
+    "Calls and tokens were measured with scripted respondents in the default view, prompt and window, whose replies have "
     "about 90 tokens"
 )
 _WRITES = "; a model that reasons writes more."
 _OWN = (
-    "Calls, tokens and time of {names} are those of the model's own latest run with these settings; further trials "
-    "count as its last one."
+    "Calls, tokens and time of {names} are from the model's own latest run with these settings. Trials that it did not "
+    "have count like its last trial."
 )
-_REHEARSED = "Calls and tokens of {names} are those of one subject that moves at random, played through the agent"
-_FINDS = " with replies of 90 tokens: a model that finds the goal needs fewer calls, one that reasons writes more tokens."
+_REHEARSED = "Calls and tokens of {names} were counted for one subject that moves at random, asked through the agent"
+_FINDS = " with replies of 90 tokens. A model that finds the goal needs fewer calls, and one that reasons more tokens."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_options(parser, "base-url", "familywise")
     add_option(
-        parser, "max-cost", help="Say in how many runs this many dollars suffice."
+        parser, "max-cost", help="Say in what share of runs this many dollars suffice."
     )
     add_option(parser, "seed", default=0, help="Seed of the simulation. Default: 0")
     parser.add_argument(
@@ -141,9 +142,9 @@ def _text(found: Forecast, max_cost: float | None) -> str:
 
 
 def _why_no_verdict(found: Forecast) -> str:
-    """Return a sentence on why no verdict is simulated."""
+    """Return a sentence that says why no verdict is simulated."""
     if any(cell.plan.claims for cell in found.cells):
-        return "Verdicts are against chance, not against an animal, so they are not simulated."
+        return "The verdicts compare the model with chance, not with animals, so they are not simulated."
     return "This design makes no claim, so there is no verdict to simulate."
 
 
@@ -194,8 +195,8 @@ def _sources(found: Forecast) -> Iterator[str]:
 
 
 def _bases(asking: Sequence[CellForecast]) -> Iterator[str]:
-    """Yield sentences on where the numbers of calls come from: the model's own runs,
-    measured runs, or rehearsed prompts.
+    """Yield sentences that say where the numbers of calls come from: the model's own
+    runs, measured runs, or rehearsed prompts.
     """
     known = any(cell.manner for cell in asking)
     own = [cell for cell in asking if cell.own]
@@ -219,7 +220,7 @@ def _longest_prompt(asking: Sequence[CellForecast]) -> Iterator[str]:
     if longest is None or not longest.longest:
         return
     where = f"{longest.plan.protocol} in {longest.plan.view}"
-    yield f"The longest prompt has about {_number(longest.longest)} tokens ({where}), and the reply comes on top."
+    yield f"The longest prompt has about {_number(longest.longest)} tokens ({where}), without the reply."
     if short := too_short(longest.plan, longest.longest, longest.context):
         yield f"WARNING: {short}"
 
@@ -249,9 +250,9 @@ def _enough(found: Forecast, max_cost: float) -> str:
         if own.suffices is not None
     }
     if not shares:
-        return f"It cannot be said whether --max-cost {max_cost:g} suffices: there is no price."
+        return f"Nobody can say whether --max-cost {max_cost:g} suffices, because the model has no known price."
     said = ", ".join(f"{_percent(share)} ({name})" for name, share in shares.items())
-    return f"--max-cost {max_cost:g} suffices for this share of runs: {said}."
+    return f"--max-cost {max_cost:g} suffices for these shares of runs: {said}."
 
 
 def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> str:
@@ -305,8 +306,8 @@ def _outlooks(cells: Sequence[CellForecast]) -> str:
 
 
 def _more_subjects(cells: Sequence[CellForecast]) -> Iterator[str]:
-    """Yield how many subjects a model as good as the animals needs to pass in 80 % of
-    runs, where it passes in fewer.
+    """Yield how many subjects a model as good as the animals needs for a PASS in 80 %
+    of runs, for each cell where it passes in fewer.
     """
     said, never = [], []
     for cell in cells:
@@ -321,7 +322,7 @@ def _more_subjects(cells: Sequence[CellForecast]) -> Iterator[str]:
     if said:
         yield (
             f"'animals ✔' reaches 80 % with about this many subjects: {', '.join(said)}. --design sequential runs as many "
-            "as a verdict takes, up to 120."
+            "as the verdict needs, up to 120."
         )
     if never:
         yield (
@@ -340,8 +341,8 @@ def _is_hopeless(plan: CellPlan) -> bool:
 
 
 def _abilities(cells: Sequence[CellForecast]) -> str:
-    """Return a sentence on the positions of the animals and of the bar on the ability
-    scale.
+    """Return a sentence that says where the animals and the bar are on the ability
+    scale, or "" if no scale is known.
     """
     said = []
     for plan in {cell.plan.protocol: cell.plan for cell in cells}.values():
@@ -349,7 +350,11 @@ def _abilities(cells: Sequence[CellForecast]) -> str:
         if scale is not None:
             ends = f"{on_scale(scale.rodent)}, {on_scale(scale.bar)}"
             said.append(f"{one_line(plan.protocol)} {ends}")
-    return f"Ability of the rodent, and PASS from: {'; '.join(said)}." if said else ""
+    return (
+        f"Ability of the rodent, and the ability from which a model passes: {'; '.join(said)}."
+        if said
+        else ""
+    )
 
 
 def _span(subjects: tuple[float, float]) -> str:
@@ -367,7 +372,7 @@ def _all_pass(found: Forecast) -> str:
 def _assumed(cells: Sequence[CellForecast]) -> str:
     measures = any(cell.plan.measured is not None for cell in cells)
     spread = (
-        " Where the verdict is about a measure, subjects differ as the animals do; '95 %' is of its range."
+        " Where the verdict is about a measure, subjects differ as the animals do, and '95 %' is a share of its range."
         * measures
     )
     known = sorted(
@@ -380,8 +385,8 @@ def _assumed(cells: Sequence[CellForecast]) -> str:
     if not known:
         return spread
     if known == [0.0]:
-        return f"{spread} The agent keeps nothing from trial to trial, so its subjects are assumed to be alike."
-    return f"{spread} Subjects are assumed to differ with an intraclass correlation of {known[-1]:g}; --icc sets another."
+        return f"{spread} The agent remembers nothing from trial to trial, so its subjects are assumed to be alike."
+    return f"{spread} Subjects are assumed to differ with an intraclass correlation of {known[-1]:g} (--icc sets another)."
 
 
 def _percent(chance: float) -> str:
@@ -389,13 +394,13 @@ def _percent(chance: float) -> str:
 
 
 def _range(shown: Callable[[Any], str], ends: Iterable[Any]) -> str:
-    """Return the ends of a range as text; only one end if both read the same."""
+    """Return the ends of a range as text, or one end if both read the same."""
     return "–".join(dict.fromkeys(map(shown, ends)))
 
 
 def _number(value: float | None) -> str:
-    """Return a number as text: ``9,500``, ``12.3 k``, ``4.5 M``. It is exact below ten
-    thousand.
+    """Return a number as text, exact below ten thousand and with three digits and a
+    unit above: ``9,500``, ``12.3 k``, ``4.5 M``.
     """
     if value is None:
         return UNKNOWN

@@ -42,8 +42,8 @@ from cheesebench.interfaces import (
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.terminal import printable
 
-#: The actions by key of a terminal: the letters of actions, WASD, the space bar, and
-#: the arrows (in both modes that terminals have).
+#: The action of each key: the letters of actions, WASD, the space bar, and the arrows,
+#: which terminals send in two ways.
 KEYS = {
     "f": FORWARD, "w": FORWARD, "\x1b[A": FORWARD, "\x1bOA": FORWARD,
     "l": ROTATE_LEFT, "a": ROTATE_LEFT, "\x1b[D": ROTATE_LEFT, "\x1bOD": ROTATE_LEFT,
@@ -87,8 +87,8 @@ def from_lines(lines: TextIO) -> Iterator[int]:
 
 
 def reads_keys() -> bool:
-    """Return whether single key presses can be read. This needs a terminal as standard
-    input, and another system than Windows.
+    """Return whether single key presses can be read. Standard input must be a terminal,
+    and the system not Windows.
     """
     return sys.platform != "win32" and sys.stdin.isatty()
 
@@ -97,14 +97,14 @@ def from_terminal() -> Generator[int]:
     """Yield an action for every key until q. The terminal is restored when the iterator
     is closed.
     """
-    # These are imported here, because Windows lacks both modules.
+    # The imports are here because Windows lacks both modules.
     import termios
     import tty
 
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     try:
-        # TCSANOW keeps what was typed before.
+        # TCSANOW keeps what has been typed already.
         tty.setcbreak(terminal, termios.TCSANOW)
         while pressed := os.read(terminal, 64):
             for key in _KEY.findall(pressed.decode("utf-8", "replace")):
@@ -153,7 +153,7 @@ def run(options: argparse.Namespace) -> int:
     if isinstance(view, PictureView) != (options.output is not None):
         raise OptionError(
             f"'{view.name}' draws pictures, which a terminal cannot show. Give --output FILE.png, and look at that "
-            "file while you play; or use a text view."
+            "file while you play, or use a text view."
             if options.output is None
             else f"'{view.name}' is text, so there is no image to write. Remove --output, or use another --view."
         )
@@ -176,7 +176,7 @@ def run(options: argparse.Namespace) -> int:
         game.play(iter(given), first)
     elif by_key:
         print("Arrows or WASD move, the space bar stays, q quits.\n")
-        # The iterator is closed in any case, to restore the terminal.
+        # Closing the iterator restores the terminal, even after an error.
         with contextlib.closing(from_terminal()) as actions:
             game.play(actions, first)
     else:
@@ -192,7 +192,9 @@ def _can_clear() -> bool:
 
 
 class Game:
-    """One life played by a person. Everything that happens is printed."""
+    """Lets a person play the trials of one subject, and prints everything that
+    happens.
+    """
 
     def __init__(
         self,
@@ -210,8 +212,8 @@ class Game:
         self._total = 0.0
 
     def play(self, actions: Iterator[int], observation: str | None) -> None:
-        """Play the trial that begins with this observation, and those after it. Print a
-        summary.
+        """Play the trial that begins with this observation, and the trials after it.
+        Print a summary.
 
         The game ends with the schedule, or when no actions are left.
         """

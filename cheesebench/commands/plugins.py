@@ -17,9 +17,9 @@ from cheesebench.commands import COMMANDS, common
 from cheesebench.errors import CheeseBenchError
 from cheesebench.hookspecs import API_VERSION, PROJECT
 
-#: Origin of the built-in plugins.
+#: Name of the distribution that has the built-in plugins.
 OURS = "pytest-cheesebench"
-#: The hooks that supply named items, each with a noun for the items, in the plural.
+#: The hooks that supply named items, each with a plural noun for its items.
 _SUPPLIES = {
     "cheesebench_agents": "agents",
     "cheesebench_model_agents": "model agents",
@@ -37,8 +37,8 @@ _SUPPLIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A plugin: its origin, and the items that it supplies, by hook. ``failure`` says
-    why it was not loaded.
+    """A plugin. ``hooks`` has the names of the items that it supplies, by hook.
+    ``failure`` says why it was not loaded.
     """
 
     name: str
@@ -99,8 +99,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def collect(manager: plugin_manager.PluginManager) -> Iterator[Plugin]:
-    """Yield the built-in plugins, then those installed under the entry point group, in
-    the order of their names.
+    """Yield the built-in plugins, then the plugins that are installed under the entry
+    point group, in the order of their names.
     """
     for module in plugin_manager.BUILT_INS:
         plugin = manager.get_plugin(module)
@@ -149,7 +149,7 @@ def _supplied(plugin: Any) -> dict[str, list[str]]:
                     str(getattr(one, "name", one))
                     for one in plugin_manager.items_of(supply, hook)
                 ]
-            # The other plugins are listed nevertheless.
+            # An error here must not hide the other plugins.
             except CheeseBenchError as error:
                 names = [f"fails: {error}"]
         supplied[hook] = names
@@ -183,9 +183,9 @@ def replacements(plugins: list[Plugin]) -> Iterator[str]:
         for hook, names in plugin.hooks.items():
             for name in names if hook == "cheesebench_commands" else ():
                 if name in COMMANDS:
-                    yield f"The command '{name}' of {plugin.name} is not used: there is a built-in one. Rename it."
+                    yield f"The command '{name}' of {plugin.name} is not used: a built-in command has this name. Rename it."
             for name in names if hook != "cheesebench_protocols" else ():
                 if (before := seen.get((hook, name))) is not None:
                     what = _SUPPLIES[hook].removesuffix("s")
-                    yield f"The {what} '{name}' of {plugin.name} is used instead of that of {before.name}."
+                    yield f"The {what} '{name}' of {plugin.name} is used, not the one of {before.name}."
                 seen[hook, name] = plugin

@@ -28,8 +28,8 @@ from cheesebench.protocol.specification import Dose, ReferenceSpec
 from cheesebench.statistics.question import thresholds
 from cheesebench.statistics.wording import BETTER
 
-#: Lines of a card, each with a label and a text. A card has a title, and sections of
-#: such lines, each with a heading.
+#: The lines of a card: pairs of a label and a text. A card has a title, and sections
+#: with a heading and such lines.
 Facts = list[tuple[str, str]]
 Sections = list[tuple[str, Facts]]
 
@@ -41,12 +41,12 @@ _INTRODUCTION = """\
 This page lists every number that a verdict compares a model with. A *measured* value has a spread between animals, or
 an interval: two groups of subjects are compared. A *declared* value has none: it is used as a point, and the verdict
 ignores how uncertain it is. An *analogy* is the number of a different event from the one that counts as a success
-here; without a spread it is declared, too. *Training* is the number of trials before what is judged and in it, of an
-animal (median) and of a subject here. Each measured number is that of one laboratory. *PASS from* is the rate from
-which a model passes, given enough subjects, and *FAIL below* that below which it fails: the animals' value less the
-margin, moved apart by what the mean of so few animals may be off. In between, no number of subjects decides. Read how a
-number was obtained before you quote a verdict: this page has the beginning, and `cheesebench reference NAME` prints the
-rest, with the curve by session, what is preserved and what is simplified.
+here. Without a spread it is declared, too. *Training* is the number of trials before the judged trials, and the number
+of judged trials, of an animal (medians) and of a subject here. Each measured number is from one laboratory. Given
+enough subjects, a model with a rate above *PASS from* passes, and a model with a rate below *FAIL below* fails. Both
+are the animals' value minus the margin, moved apart by how far the mean of so few animals may be off. In between, no
+number of subjects decides. Read how a number was obtained before you quote a verdict: this page has the beginning, and
+`cheesebench reference NAME` prints the rest, with the curve by session, what is preserved and what is simplified.
 """
 
 _MARKUP = re.compile(r"[\\`*\[\]|#]|(?<![^\W_])_|_(?![^\W_])")
@@ -59,8 +59,8 @@ _LINKS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Prints value, interval, curve, species and source of every reference, and how it was obtained. Without a "
-        "name: all installed protocols and the classics.",
+        "Prints value, interval, curve, species and source of every reference, and how it was obtained. Without "
+        "PROTOCOL, it prints them for all installed protocols and the classics.",
         "",
         "t_maze my_maze.protocol.yaml",
         "--format markdown --output references.md",
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         ]
         for one in found:
             if not arenas([one]):
-                sentence = f"'{one.name}' is a {one.family}, and only protocols with an arena declare references."
+                sentence = f"'{one.name}' is a {one.family}, but only protocols with an arena declare references."
                 raise OptionError(f"{sentence} Remove it from the command.")
     else:
         found, broken = catalogue.all()
@@ -109,8 +109,8 @@ def text(specifications: Iterable[Specification]) -> str:
 
 
 def markdown(specifications: Iterable[Specification]) -> str:
-    """Return one Markdown page with a table of all numbers, and then the derivation of
-    each.
+    """Return a Markdown page with a table of all numbers, followed by how each was
+    obtained.
     """
     rows, notes = list[list[str]](), dict[str, str]()
     inherited, without = list[str](), list[str]()
@@ -153,7 +153,9 @@ def markdown(specifications: Iterable[Specification]) -> str:
             f"With the numbers of the protocol that they extend: {', '.join(inherited)}."
         )
     if without:
-        rest.append(f"Without a number, so without a verdict: {', '.join(without)}.")
+        rest.append(
+            f"Without a number, and so without a verdict: {', '.join(without)}."
+        )
     return (
         "\n\n".join(
             [
@@ -196,8 +198,9 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
 def _decided(
     specification: Specification, reference: ReferenceSpec
 ) -> tuple[str, str] | None:
-    """Return the pass rate below which enough subjects fail, and that from which they
-    pass, or None for a measure, and for a reference that is only reported.
+    """Return the pass rate below which enough subjects fail, and the pass rate from
+    which they pass. Return None for a measure, and for a reference that is only
+    reported.
     """
     if reference is not specification.judged or reference.better is not None:
         return None
@@ -206,8 +209,8 @@ def _decided(
 
 
 def _beginning(text: str) -> str:
-    """Return the first sentences of a text: at least one, and more as long as they have
-    at most 40 words together.
+    """Return the first sentences of a text: at least one, and as many as have at most
+    40 words together.
     """
     first, *more = re.split(r"(?<=[a-z0-9)%\"]\.) (?=[A-Z])", one_line(text))
     while more and (
@@ -252,7 +255,7 @@ def _verdicts(specification: Specification, reference: ReferenceSpec) -> Facts:
     if fails == passes:
         return [("verdict", f"PASS from {passes}, FAIL below it")]
     between = "in between no number of subjects decides"
-    return [("verdict", f"PASS from {passes}, FAIL below {fails}; {between}")]
+    return [("verdict", f"PASS from {passes}, FAIL below {fails}, {between}")]
 
 
 def _frame(specification: Specification) -> Facts:
@@ -308,7 +311,8 @@ def _facts(reference: ReferenceSpec, here: Dose | None) -> Facts:
         ),
         (
             "training",
-            f"animals {reference.training or 'not stated'}, here {here or 'varies'} (before what is judged + in it)",
+            f"animals {reference.training or 'not stated'}, here {here or 'varies'} (trials before the judged ones + "
+            f"judged ones)",
         ),
         ("species", reference.species or "not stated"),
         ("source", reference.source or "not stated"),

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--view",
         metavar="NAME",
         action="append",
-        help="the view, repeatable, or 'all' (default: ascii_2d)",
+        help="the view, or 'all'; repeatable (default: ascii_2d)",
     )
     parser.add_argument(
         "--output",
@@ -117,7 +117,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _shown(observation: str, output: str | None) -> str:
-    """Return an observation as text for a terminal. A picture is written to a file."""
+    """Return an observation as text for a terminal. A picture is written to the file
+    ``output``, if there is one.
+    """
     if not isinstance(observation, Picture):
         return printable(observation)
     text = f"\n{printable(str(observation))}" if str(observation) else ""
@@ -148,7 +150,7 @@ def _expanded(specification: Specification) -> str:
 
 
 def _closed_doors(shown: Still) -> set[tuple[int, int]]:
-    """Return the squares of closed doors, on the map."""
+    """Return the squares of closed doors, in coordinates of the map."""
     return {
         (column + shown.left, row + shown.top)
         for row, tiles in enumerate(shown.scene.tiles)
@@ -159,7 +161,7 @@ def _closed_doors(shown: Still) -> set[tuple[int, int]]:
 
 def legend(arena: Arena, shown: Still) -> str:
     """Return the legend as text: a table of the zones, doors, solids and landmarks with
-    their glyphs, then the subject's pose, and the groups.
+    their glyphs, then the subject's pose and the groups.
     """
     closed = _closed_doors(shown)
     rows: list[list[object]] = []

@@ -29,8 +29,8 @@ from cheesebench.verification import rows_only, verify
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Everything is computed from the run's log, which may still grow. Several runs make one leaderboard with "
-        "models as rows. Their logs must be complete and unchanged, and their rules equal.",
+        "Everything is computed from the run's log, which may still grow. Several runs make one leaderboard with a row for "
+        "each model. Their logs must be complete and unchanged, and their rules the same.",
         "20250131-093000-ab12",
         "20250131-093000-ab12 --html",
         "20250131-093000-ab12 --verify",
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     one_run = isinstance(reporter, RunReporter)
     if several and one_run and not isinstance(reporter, RunsReporter):
         raise OptionError(
-            f"The format '{name}' shows one run. Name one, or another format."
+            f"The format '{name}' shows only one run. Name one run, or another format."
         )
     with _opened(options) as logs:
         # This verifies every row and, on request, replays the trials.
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
             text = plugins.report(name, summary, logs[0])
         output = _page(options, logs) if options.html is not None else options.output
     if output is not None and Path(output).is_file():
-        checked.append(f"{output} replaces the previous one.")
+        checked.append(f"{output} replaces the previous file.")
     write_output(text, output)
     if options.html is not None:
         write_output(f"{output}\n", None)
@@ -105,14 +105,14 @@ def _format(options: argparse.Namespace) -> str:
                 "--html PATH names its own format and file. Remove --format and --output."
             )
         return "html"
-    # A file name that ends in .svg asks for an image.
+    # An output that ends in .svg is an image.
     is_image = Path(options.output or "").suffix.lower() == ".svg"
     return options.format or ("board" if is_image else "markdown")
 
 
 def _page(options: argparse.Namespace, logs: Sequence[RunLog]) -> str:
-    """Return the path of an HTML page. By default the page of one run is beside its
-    log. A page of several runs belongs to none of them.
+    """Return the path of an HTML page. By default, the page of one run is beside its
+    log, and a page of several runs in the working directory.
     """
     beside = "board.html"
     if len(logs) == 1:

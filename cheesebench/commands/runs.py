@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     results = Path(options.results)
     if not results.is_dir():
         raise OptionError(
-            f"There is no directory {results}. Name the one that holds the runs: --results DIR."
+            f"There is no directory {results}. Name the directory that holds the runs: --results DIR."
         )
     matching = [
         line

@@ -15,8 +15,8 @@ from cheesebench.files import write_whole
 from cheesebench.protocol import SUFFIX
 from cheesebench.protocol.schema import FILE_NAME, schema_text
 
-#: Key of the setting of VS Code's YAML extension (by Red Hat), and folder of the
-#: settings file.
+#: ``SETTING`` is the key of the setting of VS Code's YAML extension (by Red Hat), and
+#: ``FOLDER`` the folder of the settings file.
 SETTING, FOLDER = "yaml.schemas", ".vscode"
 
 
@@ -57,11 +57,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def with_schema(settings: str, schema: str) -> str:
-    """Return settings of VS Code (JSON), with the schema for protocol files added.
-    Raise OptionError if they cannot be read.
+    """Return the settings of VS Code (JSON) with the schema for protocol files added.
+    Raises OptionError if they cannot be read.
 
-    Other settings are kept. VS Code allows comments in its settings, but a file with
-    comments is not rewritten.
+    Other settings are kept. A file with comments, which VS Code allows, counts as
+    unreadable.
     """
     try:
         values: Any = json.loads(settings or "{}")
@@ -71,8 +71,8 @@ def with_schema(settings: str, schema: str) -> str:
     if not isinstance(schemas, dict):
         entry = json.dumps({SETTING: {schema: f"*{SUFFIX}"}})
         raise OptionError(
-            f"{FOLDER}/settings.json is not plain JSON (it may have comments), so it was not changed. Add this to it: "
-            f"{entry[1:-1]}, then write the schema: cheesebench schema --output {schema}."
+            f"{FOLDER}/settings.json is not plain JSON (it may have comments), so it was not changed. Add {entry[1:-1]} to it, "
+            f"then write the schema: cheesebench schema --output {schema}."
         )
     return (
         json.dumps(

@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.describe(
         parser,
         "Serves protocols as an OpenEnv environment until Ctrl-C. A client answers the prompts that a model is given "
-        "in a run. reset(split='test', seed=7, subject=3) is a life of 'pytest --seed 7'; every other life has a "
-        "training seed, which no run draws.",
+        "in a run. reset(split='test', seed=7, subject=3) gives a life (all trials of a subject) of 'pytest --seed 7'. "
+        "Any other life has a training seed, which no run draws.",
         "--openenv t_maze dnms",
         "--openenv my.protocol.yaml --episode trial --reward success --agent llm-tools",
     )
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--address",
         metavar="ADDRESS",
         default=http_guard.LOOPBACK,
-        help="listen on this address (default: 127.0.0.1)",
+        help="listen on this address (default: 127.0.0.1, this machine only)",
     )
     parser.add_argument(
         "--host-name",
@@ -95,17 +95,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=common.port_number,
         default=8000,
-        help="(default: 8000)",
+        help="listen on this port (default: 8000)",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     try:
-        # The import is here because it imports OpenEnv, which is an extra.
+        # The import is here because the module imports OpenEnv, which is an extra.
         from cheesebench.interop.openenv_server import Served
     except ImportError as error:
         raise OptionError(
-            f"--openenv needs OpenEnv ({error}). Install it with: {install_command('openenv')}"
+            f"--openenv needs OpenEnv ({error}). Install it: {install_command('openenv')}"
         ) from None
     http_guard.check_address(options.address, options.port)
     given = options.agent_option or ()
@@ -125,7 +125,7 @@ def run(options: argparse.Namespace) -> int:
     _listen(options, served, len(cells))
     if trained := [name for name, count in served.begun.items() if count]:
         print(
-            f"Lives of training: {', '.join(f'{name} {served.begun[name]}' for name in trained)}. A verdict says so if "
+            f"Training lives: {', '.join(f'{name} {served.begun[name]}' for name in trained)}. A verdict says so if "
             f"the model's entry (--models FILE) has:\n    trained_on: [{', '.join(trained)}]",
             file=sys.stderr,
         )

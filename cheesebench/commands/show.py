@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 #: Number of characters of a reply that the list of calls shows.
 EXCERPT = 50
-#: Plan settings that the header of a call does not repeat.
+#: Settings of a cell that the header of a call does not repeat.
 _ELSEWHERE = ("backend", "id", "served", "dropped", "stop", "reasoning")
 _HEADERS = (
     "call",
@@ -57,8 +57,8 @@ _HEADERS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Prints one call with its whole prompt (rebuilt from the run's log and checked against it), or without "
-        "--call a list of the subject's calls. Trials and calls count from 1, subjects from 0.",
+        "Prints one call with its whole prompt, which is rebuilt from the run's log and checked against it. Without "
+        "--call, it prints a list of the subject's calls. Trials and calls count from 1, subjects from 0.",
         "20250131-093000-ab12",
         "20250131-093000-ab12 --call 12",
         "20250131-093000-ab12 --unparsed",
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--call",
         metavar="N",
         type=positive_number,
-        help="number of the call among the subject's, or those of --trial, from 1",
+        help="number of the call among the calls of the subject or, with --trial, of the trial, from 1",
     )
     add_cell(parser)
     add_recorded_trial(parser)
@@ -98,7 +98,8 @@ def run(options: argparse.Namespace) -> int:
             )
             return 0
         text = _shown(log, plan, options.subject, records, _number(records, options))
-        # A pipe may lead to a terminal, so only a file gets unprintable characters.
+        # A pipe may lead to a terminal, so unprintable characters are only written to a
+        # file.
         write_output(text if options.output else printable(text), options.output)
     return 0
 
@@ -126,7 +127,7 @@ def _number(records: Sequence[CallRecord], options: argparse.Namespace) -> int:
             else "Subject"
         )
         raise RunLogError(
-            f"{where} {options.subject} has {counted(len(numbers), 'call')}; calls count from 1, so there is no call "
+            f"{where} {options.subject} has {counted(len(numbers), 'call')}, and calls count from 1, so there is no call "
             f"{options.call}."
         )
     return numbers[int(options.call) - 1]
@@ -183,8 +184,8 @@ def _row(
 
 
 def _letters(call: RebuiltCall) -> str:
-    """Return the first letters of the actions that were read from a reply, as in
-    ``FFL``.
+    """Return the letters of the actions that were read from a reply, as in ``FFL``, or
+    ``no action``.
     """
     if call.unparsed:
         return "no action"
@@ -232,7 +233,7 @@ def _facts(plan: CellPlan, record: CallRecord) -> Iterator[str]:
     written = f", {usage.written:,} written to the cache" if usage.written else ""
     numbers = [f"{usage.prompt:,} prompt tokens ({usage.cached:,} cached{written})"]
     numbers.append(
-        f"{usage.completion:,} of the reply ({usage.reasoning:,} of reasoning)"
+        f"{usage.completion:,} reply tokens ({usage.reasoning:,} of reasoning)"
     )
     numbers.append(duration(record.seconds))
     if record.attempts > 1:
@@ -273,6 +274,6 @@ def _read_as(call: RebuiltCall, actions: Sequence[int]) -> str:
 
 
 def _runs(names: Sequence[str]) -> list[str]:
-    """Return names, with repetitions collapsed as in ``STAY x3``."""
+    """Return the names, each run of equal names as one, as in ``STAY x3``."""
     counts = [(name, len(list(group))) for name, group in groupby(names)]
     return [name if count == 1 else f"{name} x{count}" for name, count in counts]

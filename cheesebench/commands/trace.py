@@ -1,4 +1,4 @@
-"""``cheesebench trace``: prints a table of steps: action, visible change, reward,
+"""``cheesebench trace``: prints a table of steps with action, visible change, reward,
 state, and the rules that fired.
 """
 
@@ -25,7 +25,8 @@ from cheesebench.commands.common import (
 from cheesebench.errors import OptionError
 from cheesebench.plugin_manager import installed_plugins
 
-#: Maximum number of changed squares of one step that are listed one by one.
+#: Maximum number of changed squares that are listed one by one, in a step or in a line
+#: of the picture.
 MOST_CHANGES = 4
 _HEADERS = (
     "step",
@@ -40,8 +41,8 @@ _HEADERS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Prints the first picture. For each step it prints the action, changes in the picture, reward and state, the "
-        "rules that fired with their lines, and the variables that they set.",
+        "Prints the first picture, and a row for each step: the action, changes in the picture, reward, state, the rules that "
+        "fired with their lines, and the variables that they set.",
         "my_maze --actions FFFRFF",
         "my_maze.protocol.yaml --actions 'F F L' --seed 3 --subject 1 --trial 2",
     )
@@ -104,8 +105,8 @@ class _Valued(Protocol):
 
 
 class Trace:
-    """Makes the rows of one trial: one for each step, and one for each further rule
-    that fired in the step.
+    """Makes the rows of one trial. A step has a row, and further rows if more than one
+    rule fired or variable was set.
     """
 
     def __init__(self, life: interfaces.SubjectEnvironment, observation: str) -> None:
@@ -158,7 +159,7 @@ class Trace:
         return {**self._life.values} if isinstance(self._life, _Valued) else {}
 
     def _pose(self) -> tuple[int, int, int] | None:
-        """Return column, row and heading."""
+        """Return column, row and heading, or None if the subject has no place."""
         where = (
             self._life.location if isinstance(self._life, interfaces.Located) else None
         )
@@ -198,8 +199,8 @@ class Trace:
 
 
 def changes(before: str, now: str) -> str:
-    """Return the differences in a few words: the squares by column and row (from 0), or
-    their number.
+    """Return the differences in a few words: the changed squares by column and row
+    (from 0), or only their number.
     """
     if before == now:
         return ""
@@ -247,6 +248,6 @@ def _glyph(glyph: str) -> str:
 
 def _end(result: interfaces.TrialResult | None) -> str:
     if result is None:
-        return "No actions are left; the trial has not ended."
+        return "No actions are left, but the trial has not ended."
     judgement = {True: ", success", False: ", no success", None: ""}[result.success]
     return one_line(f"The trial ends: {result.outcome}{judgement}.")

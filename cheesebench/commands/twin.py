@@ -1,5 +1,5 @@
-"""``cheesebench twin``: makes a held-out variant of a protocol. It is the same task for
-a subject that has read neither.
+"""``cheesebench twin``: makes a held-out variant of a protocol. For a subject that has
+read neither file, both are the same task.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX, with_arena
 from cheesebench.protocol.twins import twin
 
-#: Minimum length of a secret in characters, because shorter ones can be guessed by
-#: trying.
+#: Minimum length of a secret in characters. A shorter secret can be guessed by trying
+#: all.
 LEAST_SECRET = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.describe(
         parser,
-        "Exchanges what the protocol's key 'twins' declares equal: glyphs, texts, the orientation of the map. "
+        "Exchanges what the protocol's key 'twins' declares as equal: glyphs, texts, or the orientation of the map. "
         "Publish the printed hash now, and the file later. A run over both reports the gap.",
         "t_maze --seed 'a long secret' --output held_out",
     )
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="DIR",
         default=".",
-        help="folder of the new file (default: this one)",
+        help="folder of the new file (default: this folder)",
     )
 
 

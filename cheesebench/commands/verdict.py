@@ -20,11 +20,13 @@ from cheesebench.interop.verdicts import verdict
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Compares A with B on paired items, and says of each task whether A is better or worse, or undecided. With "
+        "Compares A with B on paired items, and says for each task whether A is better or worse, or whether that is "
+        "undecided. With "
         "--value, it says whether the mean of A is above the value (PASS) or below it (FAIL). A and B are Inspect logs "
         "(.eval), samples_*.jsonl of lm-eval, *_samples.jsonl of Every Eval Ever, CSV files (subject, item, score, "
-        "perhaps task), or directories. Logs of 'inspect eval cheesebench/...' are judged against the animals, without B "
-        "and without --value. So are runs of our own, which are named by their ids. Two runs can also be compared.",
+        "perhaps task), or directories. Logs of 'inspect eval cheesebench/...' and runs of CheeseBench (by their ids) "
+        "are judged against the "
+        "animals, without B and --value. Two runs can also be compared.",
         "new.eval old.eval",
         "new/ old/ --score exact_match,strict-match --fail",
         "answers.csv --value 0.8",

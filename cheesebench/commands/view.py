@@ -18,9 +18,9 @@ from cheesebench.server.view import Viewer
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Serves pages on this machine alone, until Ctrl-C: all runs; each run live, with cost, time left, the latest "
-        "replies, and a player for every trial; comparisons of two runs; trends. The pages change nothing. The "
-        "address holds a secret: whoever has the address can read the runs.",
+        "Serves pages on this machine alone, until Ctrl-C. They show all runs, comparisons of two runs, and trends. Each run "
+        "is shown live, with cost, time left, the latest replies, and a player for every trial. The pages change nothing. "
+        "Their address holds a secret: whoever has it can read the runs.",
         "",
         "--results results --port 8765",
     )
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=port_number,
         default=0,
-        help="listen on this port (default: any free one)",
+        help="listen on this port (default: any free port)",
     )
     parser.add_argument("--open", action="store_true", help="open the browser, too")
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     results = Path(options.results)
     if not results.is_dir():
         raise OptionError(
-            f"There is no directory {results}. Name the one that holds the runs: --results DIR."
+            f"There is no directory {results}. Name the directory that holds the runs: --results DIR."
         )
     guard = http_guard.RequestGuard(token=http_guard.new_token(), port=options.port)
 

@@ -133,7 +133,7 @@ def test_trace_tells_every_step_and_the_rules_that_fired(run: Run) -> None:
     assert "+1 run little.protocol.yaml:21: enter goal" in last
     assert "The trial ends: found, success." in lines
     assert "little: trial 2 of subject 0, seed 0" in lines
-    assert lines[-2] == "No actions are left; the trial has not ended."
+    assert lines[-2] == "No actions are left, but the trial has not ended."
 
 
 @pytest.mark.usefixtures("wide")

@@ -151,7 +151,7 @@ def test_several_runs_are_one_leaderboard(here: Path, run: Run) -> None:
     assert "replaces" not in found.err
     # Without a path, the page gets the same name in this directory.
     again = run("report", "random", "tabular-ql", "--html").err.splitlines()
-    assert again[-1] == "board.html replaces the previous one."
+    assert again[-1] == "board.html replaces the previous file."
     assert run("report", "random", "tabular-ql", "--output", "board.svg").code == 0
     image = ElementTree.parse(here / "board.svg").getroot()
     assert image.get("aria-label", "").startswith(("random (", "tabular-ql ("))

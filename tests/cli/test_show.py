@@ -265,11 +265,11 @@ def test_a_call_that_no_log_has_is_counted_from_1(talked: Path) -> None:
     [
         (
             ("--call", "11"),
-            "Subject 0 has 10 calls; calls count from 1, so there is no call 11.",
+            "Subject 0 has 10 calls, and calls count from 1, so there is no call 11.",
         ),
         (
             ("--call", "4", "--trial", "2"),
-            "Trial 2 of subject 0 has 3 calls; calls count from 1, so there is no call 4.",
+            "Trial 2 of subject 0 has 3 calls, and calls count from 1, so there is no call 4.",
         ),
         (
             ("--subject", "1"),

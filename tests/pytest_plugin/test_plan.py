@@ -85,7 +85,10 @@ def test_it_says_what_the_models_own_run_took(
     assert 0 < need["seconds"][0] <= totals.seconds * 1.000001
     text = " ".join(planned(project, capsys, *design).split())
     assert "The longest prompt has about 700 tokens" in text
-    assert "and a reply up to 256: more than the context of short, 900 tokens." in text
+    assert (
+        "and a reply up to 256. Together they exceed the context of short, 900 tokens."
+        in text
+    )
 
 
 def test_runs_with_other_settings_do_not_count(

@@ -121,9 +121,7 @@ def openenv(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         server.wait(timeout=60)
     said = heard.read_text(encoding="utf-8")
     assert "Traceback" not in said
-    assert all(
-        f"{name} " in said.partition("Lives of training:")[2] for name in TRAINED
-    )
+    assert all(f"{name} " in said.partition("Training lives:")[2] for name in TRAINED)
 
 
 def test_openenv_validate(tools: Path, openenv: str) -> None:
