@@ -1,4 +1,4 @@
-"""Forecast of a run's cost and verdicts, simulated before the run makes any call.
+"""Forecasts a run's cost and verdicts before the run makes any call.
 
 Every cell is simulated a thousand times for three players: one that moves at random,
 one exactly as good as the animals (with their learning curve), and one that succeeds in
@@ -6,13 +6,13 @@ one exactly as good as the animals (with their learning curve), and one that suc
 would require.
 
 The cost of one subject was measured with scripted respondents on the shipped protocols
-(``benchmarks/verdict_cost.py`` writes ``profiles.json``). On other protocols, one
-subject that moves at random is played here through the agent, with replies of ``REPLY``
-tokens. An earlier run of the same cell with the same settings (``earlier.py``) takes
-precedence over both.
+(``benchmarks/verdict_cost.py`` writes ``profiles.json``). For other protocols, a
+rehearsal plays one subject that moves at random through the agent, with replies of
+``REPLY`` tokens. An earlier run of the same cell with the same settings
+(``earlier.py``) takes precedence over both.
 
-The manner of a model's replies (their length, and whether they act) comes from its runs
-on other protocols, or from a few questions that ``--ask`` puts to it now
+The manner of a model's replies (their length, and whether they name an action) comes
+from its runs on other protocols, or from a few questions that ``--ask`` puts to it now
 (``asking.py``).
 """
 
@@ -62,26 +62,27 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: The players, each with the scripted respondent whose cost was measured for it.
+#: The players, each with the scripted respondent whose measured cost stands for it.
 PLAYERS = {"random": "weak", "as the animals": "ratlike", "95 % right": "competent"}
 #: Pass rate of the last player, unless another one is given.
 COMPETENT = 0.95
-#: Tokens of a picture, and tokens that a server adds to each message.
+#: ``PICTURE`` is the number of tokens of a picture, ``AROUND`` the number of tokens
+#: that a server adds to each message.
 PICTURE, AROUND = 800, 4
-#: Minimum share of replies that act. Below it, a model needs about one call per trial,
-#: like none of the players.
+#: Minimum share of replies that name an action. Below it, a model needs about one call
+#: per trial, unlike any player.
 ACTS = 0.5
-#: Minimum share of the allowed actions that a reply names. Below it, a model resembles
-#: none of the players, either.
+#: Minimum share of the allowed actions that a reply names. Below it, too, a model is
+#: unlike any player.
 ENOUGH = 0.75
-#: Assumed reasoning tokens of a reply, without a measurement.
+#: Number of reasoning tokens per reply that is assumed without a measurement.
 REASONING = 1000
-#: Maximum number of calls of a rehearsal; by then, all agents' histories are full.
+#: Maximum number of calls in a rehearsal. By then, every agent's history is full.
 MOST_CALLS = 200
-#: For a verdict about a measure, ``LIVES`` is the number of random lives that are run.
-#: Fewer are run if they have ``STEPS`` steps together.
+#: For a verdict about a measure, ``LIVES`` subjects that move at random are run, or
+#: fewer if these have more than ``STEPS`` steps together.
 LIVES, STEPS = 100, 50_000
-#: Percentiles of a run's cost.
+#: The percentiles of a run's cost that a forecast gives.
 HALF, NEARLY_ALL = 50, 95
 
 
@@ -89,8 +90,9 @@ HALF, NEARLY_ALL = 50, 95
 class Spent(Summable):
     """Calls and tokens.
 
-    ``cached`` is the part of the prompt in vLLM's cache, ``api`` that in an API's
-    cache. ``seconds`` is the elapsed time, if known; parallel calls count once.
+    ``cached`` is the number of prompt tokens in vLLM's cache, ``api`` the number in an
+    API's cache. ``seconds`` is the elapsed time, or 0 if it is unknown. The time of
+    parallel calls counts once.
     """
 
     calls: float = 0
@@ -101,7 +103,7 @@ class Spent(Summable):
     seconds: float = 0
 
     def __mul__(self, factor: float) -> Spent:
-        """Return all figures, multiplied by a factor."""
+        """Return all numbers multiplied by a factor."""
         return Spent(**{name: getattr(self, name) * factor for name in self.__slots__})
 
     def at(self, price: Price | None) -> float | None:
@@ -135,8 +137,8 @@ class Profile:
 
 @lru_cache(maxsize=1)
 def shipped_profiles() -> Mapping[str, tuple[str, Mapping[str, Profile]]]:
-    """Return the hash of each measured protocol, with the profiles
-    of the respondents.
+    """Return the hash of each measured protocol and the profiles of the respondents on
+    it, by the protocol's name.
     """
     found = json.loads(
         files("cheesebench.planning")
@@ -157,7 +159,7 @@ def shipped_profiles() -> Mapping[str, tuple[str, Mapping[str, Profile]]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Outlook(tables.Brief):
-    """Forecast for one player in a cell."""
+    """The forecast for one player in a cell."""
 
     passes: float
     fails: float
@@ -168,7 +170,9 @@ class Outlook(tables.Brief):
     each: Spent
     """Expected cost of one subject, in calls and tokens."""
     dollar_each: float | None = None
-    """The same in dollars; None if the price of a call is unknown."""
+    """The expected cost of one subject in dollars, or None if the price of a call is
+    unknown.
+    """
 
     @property
     def dollars(self) -> tuple[float, float] | None:
@@ -186,31 +190,34 @@ class CellForecast(tables.Brief):
 
     plan: CellPlan
     trials: int
-    """Number of trials of a subject that count; 0 without a claim."""
+    """Number of trials of a subject that count, or 0 without a claim."""
     icc: float | None
     outlooks: Mapping[str, Outlook]
     measured: bool
-    """Whether the cost was measured, on the present version of the protocol."""
+    """Whether the cost was measured with scripted respondents on this version of the
+    protocol.
+    """
     own: bool = False
-    """Whether it was measured in an earlier run with the same settings."""
+    """Whether the cost was measured in an earlier run with the same settings."""
     longest: float = 0.0
     """Tokens of the longest prompt."""
     context: int | None = None
-    """Maximum tokens of prompt and reply together, if the model's entry or its server
-    states it.
+    """Maximum number of prompt and reply tokens together, or None if neither the
+    model's entry nor its server states it.
     """
     manner: Manner | None = None
-    """Statistics of the model's replies; None if there are none, or if ``own``."""
+    """Statistics of the model's replies, or None if there are none, or if ``own``."""
     needed: int | None = None
-    """Number of subjects with which a model as good as the animals passes in 80 % of
-    runs, if it passes in fewer; None above 300.
+    """Number of subjects that a model as good as the animals needs for a PASS in 80 %
+    of runs. It is None if the planned subjects suffice for that, or if more than 300
+    are needed.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """Cost of a whole run with one player: half of all runs need at most the first
-    number, 95 % the second.
+    """Cost of a whole run with one player. Half of all runs need at most the first
+    number of each pair, and 95 % at most the second.
     """
 
     subjects: tuple[float, float]
@@ -218,14 +225,18 @@ class Needs:
     tokens: tuple[float, float]
     dollars: tuple[float, float] | None
     seconds: tuple[float, float] = (0.0, 0.0)
-    """Wall-clock seconds, at the concurrency of earlier runs; 0 if unknown."""
+    """Wall-clock seconds, with as many parallel calls as in earlier runs, or 0 if
+    unknown.
+    """
     suffices: float | None = None
-    """Share of runs for which ``--max-cost`` suffices."""
+    """Share of runs for which ``--max-cost`` suffices, or None without a limit or a
+    price.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Forecast(tables.Tabular):
-    """A whole run. ``needs`` has an entry for each player."""
+    """The forecast of a whole run. ``needs`` has an entry for each player."""
 
     units: ClassVar[Mapping[str, Callable[[float], str]]] = {
         **dict.fromkeys(("passes", "fails", "disagree"), amounts.percent),
@@ -234,15 +245,15 @@ class Forecast(tables.Tabular):
     cells: tuple[CellForecast, ...]
     needs: Mapping[str, Needs]
     all_pass: Mapping[str, float]
-    """Probability that all cells PASS if the model is exactly as good as the animals;
-    by model and view.
+    """For each model and view: the probability that all cells PASS if the model is
+    exactly as good as the animals.
     """
     price_of: date | None = None
     """Date of the oldest price used for dollars."""
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each cell and player; with several cells, also one for the
-        whole run (``all``).
+        """Return a row for each cell and player and, with several cells, a row of each
+        player for the whole run (``all``).
 
         A row has the shares of runs that PASS (``passes``) and that FAIL (``fails``),
         how often two runs of the same player get different verdicts (``disagree``), and
@@ -267,7 +278,7 @@ class Forecast(tables.Tabular):
         return rows + self._whole() if len(self.cells) > 1 else rows
 
     def _whole(self) -> list[dict[str, object]]:
-        """Return a row of the whole run for each player; without a claim there is one
+        """Return a row of the whole run for each player. Without a claim there is one
         player.
         """
         players = dict.fromkeys(name for cell in self.cells for name in cell.outlooks)
@@ -326,13 +337,13 @@ def forecast(
     earlier: EarlierRuns | None = None,
     asked: Mapping[str, Manner] | None = None,
 ) -> Forecast:
-    """Return the forecast for the cells; ``models`` are their language models.
+    """Return the forecast for cells. ``models`` has their language models by name.
 
-    ``earlier`` are runs that may show the cost of a model. ``asked`` has the models'
-    answers to their first questions (``asking.py``), which take precedence over replies
-    in earlier runs on other protocols. ``icc`` replaces the assumed one, ``rate`` that
-    of the last player. Raises OptionError for a cell with more trials than a log may
-    have.
+    ``earlier`` has runs that may show the cost of a model. ``asked`` has the manner of
+    the models' answers to their first questions (``asking.py``), which takes precedence
+    over replies in earlier runs on other protocols. ``icc`` replaces the assumed
+    intraclass correlation, and ``rate`` is the pass rate of the last player. Raises
+    OptionError for a cell with more trials than a log may have.
     """
     found: list[CellForecast] = []
     runs: dict[str, list[_Runs]] = {name: [] for name in PLAYERS}
@@ -366,8 +377,8 @@ def _at_rate(cells: Iterable[CellForecast], rate: float) -> tuple[CellForecast, 
 
 
 def _renamed(players: Mapping[str, T], rate: float) -> dict[str, T]:
-    """Return the values of players (the keys) with the last player renamed to its rate,
-    such as ``60 % right``.
+    """Return a mapping by player in which the last player is named after its rate, such
+    as ``60 % right``.
     """
     last, named = list(PLAYERS)[-1], f"{amounts.percent(rate)} right"
     return {named if name == last else name: one for name, one in players.items()}
@@ -378,7 +389,7 @@ def _renamed(players: Mapping[str, T], rate: float) -> dict[str, T]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SubjectCost:
-    """Cost of one subject of a cell for each player, with its source."""
+    """The cost of one subject of a cell for each player, and where it was measured."""
 
     each: Mapping[str, Spent]
     measured: bool = False
@@ -397,8 +408,8 @@ def _subject_cost(
     earlier: EarlierRuns | None,
     asked: Manner | None,
 ) -> _SubjectCost:
-    """Return a subject's cost in an earlier run of the same cell, or else its cost in
-    the model's manner.
+    """Return a subject's cost in an earlier run of the same cell or, without such a
+    run, its cost with replies in the model's manner.
     """
     profiles = _measured_profiles(plan)
     cost = _SubjectCost(
@@ -429,7 +440,7 @@ def _measured_profiles(plan: CellPlan) -> Mapping[str, Profile] | None:
     if mark != plan.sha256 or not set(PLAYERS.values()) <= set(profiles):
         return None
     found = {name: profiles[kind] for name, kind in PLAYERS.items()}
-    # First prompts are the shortest, so the cost of a whole life says little about a
+    # The first prompts are the shortest, so the cost of all trials says little about a
     # few first trials.
     if any(2 * plan.trials < profile.trials for profile in found.values()):
         return None
@@ -437,8 +448,8 @@ def _measured_profiles(plan: CellPlan) -> Mapping[str, Profile] | None:
 
 
 def _resembles_players(manner: Manner, plan: CellPlan) -> bool:
-    """Return whether a model acts as often as the scripted respondents, which name as
-    many actions as allowed.
+    """Return whether a model names about as many actions as the scripted respondents,
+    which name as many as allowed.
     """
     if manner.acts < ACTS:
         return False
@@ -450,7 +461,7 @@ def _resembles_players(manner: Manner, plan: CellPlan) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verdicts:
-    """Simulated verdicts of a cell for each player. ``counted`` has the number of
+    """The simulated verdicts of a cell for each player. ``counted`` has the number of
     subjects of each run.
 
     Without a claim there is one player, and nothing is simulated.
@@ -463,7 +474,7 @@ class _Verdicts:
     needed: int | None = None
 
     def player_for(self, name: str) -> str:
-        """Return the player of that name, or the only one."""
+        """Return the player of this name, or the only player."""
         return name if name in self.counted else next(iter(self.counted))
 
 
@@ -559,8 +570,8 @@ def _at_random(
     specification: BaseSpecification,
     animals: simulation.Subjects,
 ) -> simulation.Subjects:
-    """Return subjects that move at random. Their pass rate is declared, and equal for
-    all of them; their score in a measure is not declared, so it is measured here.
+    """Return subjects that move at random. Their pass rate is declared, and the same
+    for all of them. Their score in a measure is not declared, so it is measured here.
     """
     if plan.measured is None:
         return replace(animals.at(plan.chance or 0.0), icc=0.0)
@@ -575,7 +586,9 @@ def _at_random(
 def _means_at_random(
     plugins: PluginManager, plan: CellPlan, specification: BaseSpecification
 ) -> list[float]:
-    """Return the mean scores of random lives, as many as there is time for."""
+    """Return the mean score of each subject that moves at random, for at most ``LIVES``
+    subjects and about ``STEPS`` steps.
+    """
     scale, view, paradigm = (
         scale_of(plan),
         plugins.view(plan.view),
@@ -601,8 +614,8 @@ def _means_at_random(
 
 
 def _needs(cells: Sequence[_Runs], max_cost: float | None) -> Needs:
-    """Return the percentiles of all cells together; cells are independent of one
-    another.
+    """Return the percentiles of what all cells need together. Cells are independent of
+    one another.
     """
     import numpy as np
 
@@ -663,7 +676,7 @@ def rehearse(
     """Return the cost of a subject that moves at random and answers in the model's
     manner, and the tokens of its longest prompt.
 
-    The server's cache is not considered.
+    Prompt tokens in the server's cache are not counted.
     """
     manner = manner or Manner(reply=_reply_of(model))
     paradigm = plugins.compile(specification)
@@ -680,24 +693,24 @@ def rehearse(
 
 
 def too_short(plan: CellPlan, longest: float, context: int | None) -> str:
-    """Return one sentence if the longest prompt and a reply exceed the model's context;
-    else an empty string.
+    """Return a warning if the longest prompt and a reply exceed the model's context,
+    and otherwise "".
     """
     most = plan.settings.get("max_tokens") or 0
     if context is None or longest + most <= context:
         return ""
     return (
         f"The longest prompt of {plan.protocol} in {plan.view} has about {longest:,.0f} tokens, and a reply up to "
-        f"{most:,}: more than the context of {plan.model}, {context:,} tokens. Use a smaller --history, another view, "
-        "or fewer --reply-tokens, or start the server with more."
+        f"{most:,}. Together they exceed the context of {plan.model}, {context:,} tokens. Use a smaller --history, "
+        "another view or fewer --reply-tokens, or start the server with a larger context."
     )
 
 
 def _in_its_manner(
     profiles: Mapping[str, Profile], trials: int, manner: Manner
 ) -> dict[str, Spent]:
-    """Return the costs of scripted respondents over this many trials, with replies as
-    long as the model's.
+    """Return the costs of the scripted respondents over this many trials, if their
+    replies were as long as the model's.
     """
     return {
         name: _with_replies_of(profile.each * (trials / profile.trials), manner)
@@ -717,8 +730,8 @@ def _with_replies_of(measured: Spent, manner: Manner) -> Spent:
 
 
 def _reply_of(model: LanguageModel) -> float:
-    """Return the expected tokens of a reply without measurements, including the
-    reasoning of a reasoning model.
+    """Return the number of tokens of a reply that is assumed without a measurement,
+    including the reasoning of a reasoning model.
     """
     return REPLY + (REASONING if model.entry.reasoning else 0)
 
@@ -730,8 +743,8 @@ def _walk(
     model: LanguageModel,
     manner: Manner,
 ) -> tuple[list[Spent], float]:
-    """Return the cost of each call of the first trials, and the number of trials (the
-    last may be incomplete).
+    """Return the cost of each call of the first trials, and the number of these trials.
+    The last trial counts even if it is incomplete.
     """
     settings = {name: plan.settings[name] for name in model.agent.settings}
     agent = model.agent.create(
@@ -764,15 +777,15 @@ def _walk(
             if actions := agent.read(
                 ChatReply(text=f"ACTIONS: {said}" if acts else "?")
             ):
-                # Without actions, the reply was to a request for notes.
+                # A reply without actions answered a request for notes.
                 loop.act(actions)
         trials += 1
     return spent, max(1, trials)
 
 
 def _count(settings: Mapping[str, Any], manner: Manner, choices: random.Random) -> int:
-    """Return the number of actions in the next reply. Its mean is that
-    of the manner.
+    """Return the number of actions in the next reply. Its mean is
+    ``manner.actions``.
     """
     if manner.actions is None:
         return int(settings.get("actions") or 1)
@@ -782,8 +795,8 @@ def _count(settings: Mapping[str, Any], manner: Manner, choices: random.Random) 
 
 def _cost(prompt: Sequence[Message], manner: Manner) -> Spent:
     size, pictures = size_of(prompt)
-    # The replies of a rehearsal are shorter than a model's, and reasoning does not stay
-    # in a prompt.
+    # The prompt has the short replies of the rehearsal, so the tokens of a model's own
+    # earlier replies are added. Reasoning does not stay in a prompt.
     replies = (
         sum(message.role == "assistant" for message in prompt)
         * min(manner.reply, REPLY)
@@ -796,8 +809,8 @@ def _cost(prompt: Sequence[Message], manner: Manner) -> Spent:
 
 
 def size_of(prompt: Sequence[Message]) -> tuple[float, int]:
-    """Return the weighted bytes of text in a prompt (see ``PICTURED``), and its number
-    of pictures.
+    """Return the number of bytes of text in a prompt, weighted by ``PICTURED`` for
+    observations, and its number of pictures.
     """
     size, pictures = 0.0, 0
     for message in prompt:
@@ -827,7 +840,7 @@ def _converse(
 
 @dataclass
 class _Listener(Asker):
-    """Answers every call with the same word, and measures the request."""
+    """Answers every call with the same word, and records the cost of the request."""
 
     plan: CellPlan
     manner: Manner

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Cell = tuple[CellPlan, BaseSpecification]
 
-#: Minimum number of questions to each model. Every cell has at least one.
+#: Minimum number of questions to each model. Every cell has at least one question.
 QUESTIONS = 6
 #: Timeout for one answer, in seconds.
 TIMEOUT = 300.0
@@ -52,8 +52,8 @@ def first_answers(
     models: Mapping[str, LanguageModel],
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Manner]:
-    """Put the first questions of each cell to its model. Raises UnreachableModelError
-    for a model that does not answer.
+    """Put the first questions of each cell to its model, and return the manner of the
+    answers by model. Raises UnreachableModelError for a model that does not answer.
     """
     with reached(models, progress) as (connected, directory):
         return {
@@ -71,8 +71,8 @@ def first_answers(
 
 @dataclass(slots=True)
 class _Listener:
-    """Answers a subject from the log, keeps the first request without an answer there,
-    and stops the subject (``family.Asker``).
+    """Answers a subject's requests from the log. Keeps the first request that has no
+    answer there, and stops the subject (``family.Asker``).
     """
 
     log: RunLog
@@ -95,7 +95,7 @@ class _Listener:
     def read_as(
         self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
     ) -> None:
-        """Do nothing: readings are not needed here."""
+        """Do nothing, because the actions in replies do not matter here."""
 
 
 def next_requests(
@@ -105,10 +105,10 @@ def next_requests(
     seed: int,
 ) -> dict[str, list[Question]]:
     """Return the next requests of a run by model: one for each agent with its settings,
-    with a picture if a view has pictures.
+    and with a picture if one of the views has pictures.
 
-    Each request is the one that a cell's next subject will make. A model that has
-    answered before may have none.
+    Each request is what a cell's next subject will ask. The list of a model that has
+    answered before may be empty.
     """
     kinds: dict[tuple[str, str, str], tuple[Cell, int]] = {}
     pictures_last = sorted(
@@ -121,7 +121,7 @@ def next_requests(
     found: dict[str, list[Question]] = {}
     for (plan, specification), subject in kinds.values():
         listener = _Listener(log, plan, subject)
-        # The trials themselves will report faults of an agent or a paradigm.
+        # Faults of an agent or a paradigm are reported when the trials run.
         with suppress(Exception):
             run_blocking(_begin(plugins, plan, specification, listener, seed, subject))
         if listener.heard is not None:
@@ -145,8 +145,8 @@ async def put_questions(
     directory: Path,
     most: int,
 ) -> tuple[list[Questioner], ServerFacts]:
-    """Put the first ``most`` questions of each cell to a model; return the exchanges
-    and the server's facts.
+    """Put the first ``most`` questions of each cell to a model. Return the exchanges,
+    and what the server says of itself.
     """
     async with conversation(model, directory, QUESTIONS) as connection:
         facts = await connection.facts()
@@ -176,7 +176,9 @@ async def _begin(
 
 @dataclass(slots=True)
 class Questioner:
-    """Asks for one subject until there are enough answers (``family.Asker``)."""
+    """Puts one subject's questions to the model until there are enough answers
+    (``family.Asker``).
+    """
 
     plan: CellPlan
     connection: CheckedConnection
@@ -184,8 +186,7 @@ class Questioner:
     most: int
     seconds: float = 0.0
     asked: list[tuple[ChatRequest, ChatReply]] = field(default_factory=list)
-    #: Number of replies without an action, in all and as counted by the agent in this
-    #: trial.
+    #: Number of replies without an action.
     silent: int = 0
     #: Number of actions in each of the other replies.
     named: list[int] = field(default_factory=list)
@@ -205,7 +206,7 @@ class Questioner:
     def read_as(
         self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
     ) -> None:
-        """Record whether the reply acted."""
+        """Record whether the reply named an action, and how many."""
         counted = dict(tally())
         before = (
             self._counted
@@ -222,7 +223,7 @@ class Questioner:
 def _summed(askers: Sequence[Questioner], facts: ServerFacts) -> Manner:
     exchanged = list(chain.from_iterable(asker.asked for asker in askers))
     if not exchanged:
-        raise CheeseBenchError("Nothing was asked: these cells make no calls.")
+        raise CheeseBenchError("Nothing was asked, because these cells make no calls.")
     number = len(exchanged)
     side_by_side = min(facts.slots or QUESTIONS, len(askers))
     named = list(chain.from_iterable(asker.named for asker in askers))
@@ -240,12 +241,14 @@ def _summed(askers: Sequence[Questioner], facts: ServerFacts) -> Manner:
 
 
 def _tokens_of(reply: ChatReply) -> float:
-    """Return the tokens of a reply, estimated if the server does not count them."""
+    """Return the number of tokens of a reply. It is estimated if the server does not
+    count them.
+    """
     return reply.usage.completion or len(reply.text.encode()) * DENSITY
 
 
 def _density(exchanged: Sequence[tuple[ChatRequest, ChatReply]]) -> float:
-    """Return the tokens per byte of text, from the prompts without pictures."""
+    """Return the number of tokens per byte of text in the prompts without pictures."""
     tokens, size = 0, 0.0
     for request, reply in exchanged:
         length, pictures = size_of(request.messages)

@@ -1,4 +1,4 @@
-"""The cost of a model in its own earlier runs with the same settings."""
+"""Reads the cost of a model from its own earlier runs with the same settings."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from cheesebench.interfaces import ACTIONS
 if TYPE_CHECKING:
     from cheesebench.records import CellPlan
 
-#: Maximum number of runs to read, the latest first.
+#: Maximum number of runs that are read, beginning with the latest.
 MOST_RUNS = 20
-#: Assumptions where nothing was measured: ``REPLY`` is the number of tokens of a reply
-#: (that of the scripted respondents), ``DENSITY`` the number of tokens per byte of
-#: English.
+#: These numbers are assumed if nothing was measured. ``REPLY`` is the number of tokens
+#: of a reply, as of the scripted respondents, and ``DENSITY`` the number of tokens per
+#: byte of English.
 REPLY, DENSITY = 90, 0.25
 #: Tokens per byte of an observation, relative to English.
 PICTURED = 1.3
@@ -30,33 +30,37 @@ PICTURED = 1.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """The manner of a model's answers, estimated from ``replies`` of its replies (0:
-    assumed).
+    """The manner of a model's answers, estimated from ``replies`` of its replies, or
+    assumed if ``replies`` is 0.
     """
 
     replies: int = 0
     reply: float = REPLY
-    """Tokens of a reply."""
+    """Mean number of tokens of a reply."""
     acts: float = 1.0
     """Share of the replies that name an action."""
     actions: float | None = None
-    """Mean number of actions in replies that name any; None: as many as allowed."""
+    """Mean number of actions in replies that name any (None: as many as allowed)."""
     density: float = DENSITY
-    """Tokens per byte of the system prompt; observations have ``PICTURED`` times as
-    many.
+    """Number of tokens per byte of the system prompt. Observations have ``PICTURED``
+    times as many.
     """
     seconds: float = 0.0
-    """Wall-clock seconds of a call, at the concurrency of that run; 0 if unknown."""
+    """Wall-clock seconds per call, with as many parallel calls as in that run, or 0 if
+    unknown.
+    """
     asked: bool = False
-    """Whether these are answers to first questions (``plan --ask``) rather than from an
+    """Whether the answers are to first questions (``plan --ask``), and not from an
     earlier run.
     """
     context: int | None = None
-    """Maximum tokens of prompt and reply together, if the server states it."""
+    """Maximum number of prompt and reply tokens together, or None if the server does
+    not state it.
+    """
 
 
 class EarlierRuns:
-    """The earlier runs in a directory of results, latest first."""
+    """The earlier runs in a directory of results, the latest first."""
 
     def __init__(self, results: Path) -> None:
         found = [path for path in results.glob(f"*/{FILE_NAME}") if path.is_file()]
@@ -65,12 +69,12 @@ class EarlierRuns:
         )[:MOST_RUNS]
 
     def subject(self, plan: CellPlan) -> dict[str, float] | None:
-        """Return the cost of one subject of this cell, from the latest run of the same
-        cell with the same settings, or None without such a run.
+        """Return the cost of one subject of this cell in the latest run of the same
+        cell with the same settings, or None if there is no such run.
 
-        Trials beyond those that were run are assumed to cost as much as the last one.
-        The names are those of ``planning.Spent``, with the elapsed ``seconds`` and the
-        ``longest`` prompt.
+        Trials that the run does not have are assumed to cost as much as its last trial.
+        The keys are the fields of ``planning.Spent``, and ``longest`` for the tokens of
+        the longest prompt.
         """
         for log in self._logs():
             with closing(log):
@@ -80,8 +84,8 @@ class EarlierRuns:
         return None
 
     def manner(self, plan: CellPlan) -> Manner | None:
-        """Return the manner of the model's answers, from the latest run with the same
-        agent and settings on any protocol.
+        """Return the manner of the model's answers in the latest run with the same
+        agent and settings on any protocol, or None if there is no such run.
         """
         for log in self._logs():
             with closing(log):
@@ -94,7 +98,7 @@ class EarlierRuns:
             try:
                 yield RunLog.open_read_only(path.parent)
             except (CheeseBenchError, sqlite3.Error, OSError):
-                continue  # the log is damaged, or from another version
+                continue  # The log is damaged, or from another version.
 
 
 def _subject_of(
@@ -137,7 +141,7 @@ def _manner_in(log: RunLog, plan: CellPlan) -> Manner | None:
 
 
 def _sums(rows: Iterable[Sequence[float | None]]) -> list[float]:
-    """Return the sum of each column of ``_MANNER``; NULL counts as 0."""
+    """Return the sum of each column of ``_MANNER``. NULL counts as 0."""
     sums = [0.0] * 5
     for row in rows:
         sums = [total + (value or 0) for total, value in zip(sums, row, strict=True)]
@@ -152,7 +156,7 @@ def _actions_of_a_reply(counts: Mapping[str, int]) -> float | None:
 
 
 def _side_by_side(log: RunLog) -> float:
-    """Return the mean number of a run's calls that were in flight together."""
+    """Return the mean number of calls that a run made at the same time."""
     ((seconds,),) = log.select("SELECT sum(seconds) FROM calls")
     ((first, last),) = log.select(
         "SELECT min(julianday(time)), max(julianday(time)) FROM journal "
@@ -162,8 +166,8 @@ def _side_by_side(log: RunLog) -> float:
     return max(1.0, (seconds or 0) / passed) if passed > 0 else 1.0
 
 
-#: Fields that must be equal for models to answer alike; and those for subjects to cost
-#: alike.
+#: Models answer alike if the fields in ``_ANSWERS_ALIKE`` are equal, and their subjects
+#: cost the same if the fields in ``_SAME`` are.
 _ANSWERS_ALIKE = ("model", "agent", "settings")
 _SAME = (*_ANSWERS_ALIKE, "protocol", "sha256", "view", "variant")
 
@@ -176,7 +180,7 @@ def _same(plan: CellPlan, other: CellPlan) -> bool:
     return all(getattr(plan, name) == getattr(other, name) for name in _SAME)
 
 
-#: Condition for the messages of a subject's first prompt: its system prompt and the
+#: Condition for a subject's first call, whose prompt has only the system prompt and the
 #: first question.
 _FIRST = "trial = 0 AND call = 0"
 _MANNER = (
@@ -189,8 +193,8 @@ _WHERE = "WHERE model = ? AND protocol = ? AND view = ? AND variant = ? AND faul
 
 
 def _by_trial(log: RunLog, plan: CellPlan) -> list[tuple[float, ...]]:
-    """Return a subject's cost by trial: calls, prompt, cached, completion, seconds, and
-    the longest prompt.
+    """Return the mean cost of a subject in each trial: calls, prompt, cached and
+    completion tokens, seconds, and the tokens of the longest prompt.
     """
     query = (
         "SELECT count(DISTINCT subject), count(*), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), "

@@ -1,4 +1,4 @@
-"""Asks each model, outside any run, about its knowledge of our files."""
+"""Asks each model, outside any run, what it knows of our files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from cheesebench.experiment.language_models import (
 )
 from cheesebench.family import LanguageModel
 
-#: Timeout for an answer in seconds, and its maximum number of tokens.
+#: ``TIMEOUT`` is the number of seconds that an answer may take, ``TOKENS`` the maximum
+#: number of its tokens.
 TIMEOUT, TOKENS = 300.0, 200
 
 
@@ -38,7 +39,7 @@ async def _answer(model: LanguageModel, question: str, directory: Path) -> str:
         model=model.entry.id,
         messages=(Message(role="user", parts=(question,)),),
         sampling=Sampling(
-            # None leaves out the parameter, for a model that does not support it.
+            # None leaves the parameter out, because some models do not support it.
             temperature=None if model.settings["temperature"] is None else 0.0,
             max_tokens=most,
         ),

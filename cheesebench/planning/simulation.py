@@ -1,7 +1,7 @@
-"""Simulated cells, judged by the code that judges real ones: for ``cheesebench plan``,
+"""Simulates cells, which the same code judges as real cells, for ``cheesebench plan``
 and for audits of references.
 
-A simulated subject has a fixed rank: in each session, its rate is that quantile of a
+A simulated subject keeps its rank: in each session, its rate is the same quantile of a
 beta distribution around the session's mean. The means follow the animals' learning
 curve if the protocol gives it.
 """
@@ -22,23 +22,26 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: ICC that is assumed if none is known.
+#: Intraclass correlation (ICC) that is assumed if none is known.
 ICC_FLOOR = 0.3
-#: Number of simulated runs, for a standard error of at most 1.6 points.
+#: Number of simulated runs. The standard error of a share of runs is then at most 1.6
+#: points.
 RUNS = 1000
-#: Maximum number of subjects of a cell that are simulated (in memory). Beyond it,
-#: probabilities are almost 0 or 1.
+#: Cells with more subjects than this are not simulated, to save memory. Their
+#: probabilities would be almost 0 or 1.
 MOST_SIMULATED = 2000
-#: Number of subjects up to which all runs are played, because most are decided by then.
+#: All runs are first played up to this number of subjects. Most runs are decided by
+#: then, so only the others are played on.
 _SHORT = 30
 _GRID = 512
-#: Number of subjects up to which it is said how many are needed.
+#: A forecast of the number of subjects that are needed goes up to this number.
 MOST_NEEDED = 300
 
-#: With ``MOST`` subjects the declared animal must pass. With each number in ``COHORTS``
-#: it must not fail.
+#: Numbers of subjects: animals that follow the reference must pass with ``MOST``
+#: subjects, and must not fail with any number in ``COHORTS``.
 MOST, COHORTS = 120, (10, 120)
-#: Maximum probability of FAIL, and minimum probability of PASS.
+#: ``MAY_FAIL`` is the maximum probability of a FAIL, ``MUST_PASS`` the minimum
+#: probability of a PASS.
 MAY_FAIL, MUST_PASS = 0.05, 0.80
 
 
@@ -48,7 +51,8 @@ class Subjects:
 
     ``sessions`` has the rate and the number of trials of each judged session. ``icc``
     is the share of a single trial's variance that lies between subjects. For a measure
-    there is one session, and ``spread`` is the standard deviation of subjects' means.
+    there is one session, and ``spread`` is the standard deviation of the subjects'
+    means.
     """
 
     sessions: tuple[tuple[float, int], ...]
@@ -62,8 +66,8 @@ class Subjects:
         return sum(rate * count for rate, count in self.sessions) / trials
 
     def at(self, mean: float) -> Subjects:
-        """Return subjects with another mean: the successes of every session are scaled
-        down, or its failures.
+        """Return subjects with another mean. For a lower mean the success rate of every
+        session is scaled down, for a higher mean its failure rate.
         """
         now, mean = self.mean, min(1.0, max(0.0, mean))
         if mean <= now:
@@ -88,7 +92,7 @@ class Subjects:
             variance = self.mean * (1 - self.mean)
             if not self.spread or not variance:
                 return np.full(shape, self.mean)
-            # The spread is largest for all-or-none subjects.
+            # No spread is larger than that of subjects that always or never succeed.
             concentration = max(variance / self.spread**2 - 1, 1e-3)
             return random.beta(
                 self.mean * concentration, (1 - self.mean) * concentration, shape
@@ -99,7 +103,7 @@ class Subjects:
             own = np.full(shape, rate)
             if 0 < self.icc < 1 and 0 < rate < 1:
                 spread = (1 - self.icc) / self.icc
-                # The inverse is slow to compute, so interpolate it on a grid.
+                # The quantile function is slow, so it is interpolated on a grid.
                 own = np.clip(
                     np.interp(
                         rank, grid, betaincinv(rate * spread, (1 - rate) * spread, grid)
@@ -114,11 +118,10 @@ class Subjects:
 def subjects_like_animals(
     plan: CellPlan, sessions: Mapping[int, int], icc: float | None = None
 ) -> Subjects:
-    """Return subjects that follow the animals of a plan; ``sessions`` maps each judged
-    session to its trials.
+    """Return subjects that follow the animals of a plan. ``sessions`` maps each judged
+    session to its number of trials.
 
-    ``icc`` replaces the default, which is 0 for an agent without memory, otherwise
-    ``ICC_FLOOR``.
+    ``icc`` of None means 0 for an agent without memory, and otherwise ``ICC_FLOOR``.
     """
     assert plan.reference is not None
     assumed = (0.0 if plan.memory == "none" else ICC_FLOOR) if icc is None else icc
@@ -158,7 +161,9 @@ def _like(
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """Results of simulated runs of a cell."""
+    """The results of simulated runs of a cell: the shares of runs that PASS and that
+    FAIL.
+    """
 
     passes: float
     fails: float
@@ -180,7 +185,7 @@ def simulate(
     goal: float = GOAL,
     sequential: bool = True,
 ) -> Simulated:
-    """Return the results of RUNS runs of at most ``most`` subjects."""
+    """Return the results of ``RUNS`` simulated runs of at most ``most`` subjects."""
     import numpy as np
 
     scores = subjects.draw((RUNS, most), seed)
@@ -208,8 +213,8 @@ def simulate(
 def subjects_needed(
     question: Question, subjects: Subjects, *, seed: int, goal: float
 ) -> int | None:
-    """Return the number of subjects with which these pass in ``MUST_PASS`` of runs;
-    None if ``MOST_NEEDED`` are too few.
+    """Return how many such subjects a run needs so that a share ``MUST_PASS`` of
+    simulated runs is a PASS, or None if it needs more than ``MOST_NEEDED``.
     """
     import numpy as np
 
@@ -222,12 +227,12 @@ def subjects_needed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredAnimal:
-    """Shares of FAIL and PASS over simulated experiments with animals that follow a
-    reference exactly.
+    """The shares of FAIL and of PASS in simulated experiments with animals that follow
+    a reference exactly.
     """
 
     fails: Mapping[int, float]
-    """Share of FAILs, by number of subjects."""
+    """Share of FAIL for each number of subjects in ``COHORTS``."""
     passes: float
     """Share of PASS with ``MOST`` subjects."""
     mean: float
@@ -255,9 +260,10 @@ def declared_animal(
 ) -> DeclaredAnimal:
     """Return the verdicts on simulated animals that follow a reference exactly.
 
-    In sessions beyond the curve, or without one, the animals' rate is ``value``.
-    Animals differ by a beta distribution: its standard deviation is the reference's
-    ``sd`` less sampling variation; without ``sd``, it has ``ICC_FLOOR``.
+    In sessions beyond the curve, or without one, the animals' rate is ``value``. The
+    animals' rates have a beta distribution. Its standard deviation is the reference's
+    ``sd`` without the part that is due to chance. Without ``sd``, ``ICC_FLOOR`` is
+    assumed.
     """
     measured = reference.measured
     scale = None if measured is None else measured_scale(measured)
