@@ -80,7 +80,7 @@ MISTAKES = {
     "by: forgotten": (
         "steps, by: [sort]",
         "steps",
-        "without conditions, write 'fast: EXPRESSION'.",
+        "or write 'fast: EXPRESSION' if there are no conditions.",
     ),
     "rule: a misspelt trigger": (
         "{enter: arm, if",
