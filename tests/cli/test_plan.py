@@ -315,7 +315,7 @@ def test_a_model_is_asked_its_first_questions(run: Run, acts: bool) -> None:
     assert manner["actions"] == (1 if acts else None)
     assert ("none of them name an action" in text) != acts
     assert "With --ask" not in text
-    assert ("more than the context of openai/x, 1,100 tokens" in text) == acts
+    assert ("exceed the context of openai/x, 1,100 tokens" in text) == acts
     assert "With --ask" in " ".join(run(*options).out.split())
 
 
