@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench import FORWARD, ROTATE_LEFT, ROTATE_RIGHT, AgentContext
+from cheesebench import FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY, AgentContext
 from cheesebench.experiment.cells import find_design, plan_cell
 from cheesebench.experiment.subjects import run_subject
 from cheesebench.plugin_manager import installed_plugins
@@ -75,6 +75,41 @@ def test_later_trials_in_a_room_are_short() -> None:
     last = sum(sum(life[-8:]) / 8 for life in lives) / 6
     assert last < 20  # the best path takes 10 to 12 steps
     assert first > 2 * last
+
+
+def test_a_way_to_something_new_is_searched_once_unless_it_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    agent = HippocampalQL(context(1))
+    agent.begin_trial("0")
+    for place in range(3):
+        for action in (ROTATE_LEFT, ROTATE_RIGHT, STAY):
+            agent.observe(action, 0.0, str(place), False)
+        agent.observe(FORWARD, 0.0, str(place + 1), False)
+    searched = []
+    search = agent._search
+
+    def counted(horizon: int) -> list[tuple[int, int]]:
+        searched.append(horizon)
+        return search(horizon)
+
+    monkeypatch.setattr(agent, "_search", counted)
+    agent.begin_trial("0")
+    for place in range(3):
+        assert agent._step_to_news(100) == FORWARD
+        agent.observe(FORWARD, 0.0, str(place + 1), False)
+    # Nothing was tried in the last place.
+    assert agent._step_to_news(100) is not None
+    assert searched == [100]
+    agent.begin_trial("0")
+    assert agent._step_to_news(100) == FORWARD
+    agent.observe(FORWARD, 0.0, "0", False)
+    # That was blocked, so no way is known, and none is searched for some steps.
+    for _ in range(1 + hippocampal_ql.BORED):
+        assert agent._step_to_news(50) is None
+        assert searched == [100, 100, 50]
+    assert agent._step_to_news(50) is None
+    assert searched == [100, 100, 50, 50]
 
 
 def test_same_seed_same_actions_whatever_the_hash_seed(
