@@ -284,3 +284,13 @@ def test_numbers_of_a_comparison_have_the_decimals_of_their_kind() -> None:
         ),
     ):
         assert comparison._level_ends(column, kinds) == levelled
+
+
+def test_the_text_report_splits_no_word_and_shortens_names_in_the_middle() -> None:
+    command = "--cheese-" + "long-" * 20
+    filled = text._filled(f"say {command} to stop", 40, first="* ")
+    assert filled.splitlines() == ["* say", f"  {command}", "  to stop"]
+    assert max(map(len, text._filled("of mice " * 30, 40).splitlines())) <= 40
+    assert text._shortened("abcdefghij", 10) == "abcdefghij"
+    assert text._shortened("abcdefghij", 5) == "ab…ij"
+    assert text._shortened("abcdefghij", 6) == "abc…ij"
