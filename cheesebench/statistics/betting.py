@@ -108,8 +108,8 @@ def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats
         for n in _times(count):
             ratio = values[..., :n] / safe[..., n - 1 : n]
             for at, stake in enumerate(STAKES):
-                # Products of at most EVERY factors stay within the range of floats, and
-                # avoid slow logarithms.
+                # A product of at most EVERY factors stays within the range of floats,
+                # and needs only one logarithm, which is slow.
                 parts = np.multiply.reduceat(
                     1 - stake + stake * ratio, range(0, n, EVERY), axis=-1
                 )

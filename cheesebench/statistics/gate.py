@@ -37,7 +37,7 @@ def other_settings(compared: RunComparison) -> list[str]:
 
 
 def kept(compared: RunComparison, gates: bool) -> str:
-    """Return the result of a comparison that is not counted as a failure."""
+    """Return a phrase on a comparison that does not count as a failure."""
     if not (compared.worse or compared.undecided):
         cells = [cell for _, cell in compared.cells]
         excluded = dict.fromkeys(

@@ -126,8 +126,8 @@ if TYPE_CHECKING:
 
 #: Tail probability on each side of the 95 % interval of a reference.
 PUBLISHED_TAIL = 0.025
-#: Tail probability beyond the limit of the animals' mean in the PASS game. It is used
-#: if the animals are a sample.
+#: Tail probability beyond the limit of the animals' mean that the PASS game uses. Only
+#: a sample of animals has such a limit.
 PASS_TAIL = 0.04
 #: The same probability in the FAIL game. Simulations chose both values, so that at most
 #: 5 % of verdicts are wrong even though the animals are a sample. This value is
