@@ -181,3 +181,19 @@ def test_only_blocks_that_are_judged_can_tempt(plant: Plant) -> None:
         "seed 0, subject 0, trial 32",
     ]
     assert all(one.success and one.success.reward == 1 for one in found)
+
+
+def test_enough_judged_trials_can_tempt_whatever_comes_before_them(
+    plant: Plant,
+) -> None:
+    late = (
+        "schedule: {main: {sessions: 2, trials: 10}}",
+        "estimand: {block: test}\nschedule: {main: {sessions: 2, trials: 10}, test: {trials: 4}}",
+    )
+    found = [one.where for one in temptations(plant(late), 40, 0)]
+    # Two seeds of eight subjects, who have four such trials each.
+    assert len(found) == len(set(found)) == 64
+    assert (found[0], found[-1]) == (
+        "seed 0, subject 0, trial 21",
+        "seed 1, subject 7, trial 24",
+    )
