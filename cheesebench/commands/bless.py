@@ -1,5 +1,5 @@
-"""``cheesebench bless``: save the results of a run as a baseline, with which later runs
-are compared.
+"""``cheesebench bless``: saves the results of a run as a baseline, with which later
+runs are compared.
 """
 
 from __future__ import annotations

@@ -313,8 +313,8 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
 
 
 def add_option(parser: argparse.ArgumentParser, name: str, **changes: Any) -> None:
-    """Add an option of a run as it is declared. ``changes`` overrides keywords of
-    ``add_argument``.
+    """Add an option of pytest runs, as it is declared for them. ``changes`` overrides
+    keywords of ``add_argument``.
     """
     option = BY_KEY[name.replace("-", "_")]
     default: Any = (

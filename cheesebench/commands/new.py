@@ -1,4 +1,4 @@
-"""``cheesebench new``: create a protocol from a template."""
+"""``cheesebench new``: creates a protocol from a template."""
 
 from __future__ import annotations
 

@@ -90,7 +90,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="how many people can take part (default: the number of subjects in the design)",
     )
-    add_option(parser, "seed", default=None, help="seed of the run (default: drawn)")
+    add_option(
+        parser, "seed", default=None, help="seed of the run (default: drawn at random)"
+    )
     add_option(
         parser,
         "agent",

@@ -1,4 +1,4 @@
-"""What pytest's ini file says of a run in this directory."""
+"""Reads which protocols pytest's ini file names for runs in this directory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from cheesebench.options import INI
 
 
 def project_protocols() -> tuple[Sequence[str], str]:
-    """Return the protocols that a run in this directory has without ``--protocols``,
-    and where they are named: pytest's ini file, or the environment.
+    """Return the protocols of a run in this directory without ``--protocols``, and
+    where they are named: in pytest's ini file, or in the environment.
     """
     here = Path.cwd()
     try:
-        # Like pytest, which has no public API for it; later versions return more.
+        # pytest has no public function for this. Later versions return more than three
+        # values.
         _, ini, found = locate_config(here, [here])[:3]
     except UsageError as error:
         raise OptionError(f"{error}") from None

@@ -1,4 +1,4 @@
-"""``cheesebench study``: list the studies."""
+"""``cheesebench study``: lists the studies."""
 
 from __future__ import annotations
 

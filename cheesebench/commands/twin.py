@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.describe(
         parser,
         "Exchanges what the protocol's key 'twins' declares as equal: glyphs, texts, or the orientation of the map. "
-        "Publish the printed hash now, and the file later. A run over both reports the gap.",
+        "Publish the printed hash now, and the file later. A run over both reports how much easier the published file is.",
         "t_maze --seed 'a long secret' --output held_out",
     )
     parser.add_argument("protocol", metavar="PROTOCOL", help=common.PROTOCOL)
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed",
         metavar="SECRET",
         required=True,
-        help="the same secret makes the same twin",
+        help="a secret text; the same text makes the same twin",
     )
     parser.add_argument(
         "--output",

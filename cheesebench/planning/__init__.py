@@ -184,8 +184,8 @@ class Outlook(tables.Brief):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CellForecast(tables.Brief):
-    """One planned cell. ``outlooks`` has an entry for each player. A cell without a
-    claim has one player, which runs all subjects.
+    """The forecast for one planned cell. ``outlooks`` has an entry for each player. A
+    cell without a claim has one player, which runs all subjects.
     """
 
     plan: CellPlan

@@ -34,7 +34,7 @@ MOST_SIMULATED = 2000
 #: then, so only the others are played on.
 _SHORT = 30
 _GRID = 512
-#: A forecast of the number of subjects that are needed goes up to this number.
+#: ``subjects_needed`` searches up to this number of subjects.
 MOST_NEEDED = 300
 
 #: Numbers of subjects: animals that follow the reference must pass with ``MOST``

@@ -253,8 +253,8 @@ def _never_due(
 
 
 def _late_blocks(spec: Specification, name: str, longest: int) -> Iterator[str]:
-    """Yield where a variable that rules do not change is always too long: ``drawn``, if
-    all drawn values are, and each block in which its value is.
+    """Yield, as parts of a sentence, the blocks in which the value of a variable is too
+    long, and ``drawn`` if all its drawn values are. No rule may change the variable.
     """
     drawn = [
         row[draw.columns.index(name)]

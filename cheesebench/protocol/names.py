@@ -344,7 +344,7 @@ class _Typer:
         if isinstance(place, ex.Number) and place.value not in range(
             1, len(members) + 1
         ):
-            sentence = f"There is no member {place.value:g} of {len(members)}."
+            sentence = f"There is no member {place.value:g}, because the group has {len(members)}."
             raise ex.ExpressionError(_offset(group), sentence, "Count from 1.", 134)
         numbers = (
             (ex.Binary("==", place, ex.Number(n)), name)

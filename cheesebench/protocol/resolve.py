@@ -305,7 +305,7 @@ class TrialBuilder(Lookup):
     def _left_open(
         self, state: doc.State, path: Sequence[str | int]
     ) -> tuple[spec.Place, ...]:
-        """Return the doors that stay open. Report a door that the state does not
+        """Return the doors that stay open. Warn (320) of a door that the state does not
         close.
         """
         left, arena = self._doors(state.open, (*path, "open")), self.names.arena

@@ -138,7 +138,9 @@ def _remedy_of_room(
         math.floor(limit * 1000 + 1e-6) / 1000
         for limit in (at_most - (specification.document.margin - room), room)
     )
-    narrower = f"; if it leaves more, lower 'margin' to {lower:g}" if lower > 0 else ""
+    narrower = (
+        f". If the lesion leaves more, lower 'margin' to {lower:g}" if lower > 0 else ""
+    )
     return (
         f"Lower 'at_most' to {left:g}{narrower}."
         if left > 0

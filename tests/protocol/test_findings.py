@@ -729,7 +729,7 @@ def test_the_margin_that_is_named_is_small_enough(
         return [one.remedy for one in examine(complete(text))[1] if one.code == 329]
 
     [remedy] = remedies("0.1")
-    pattern = r"Lower 'at_most' to [\d.]+(?:; if it leaves more, lower 'margin' to ([\d.]+))?\."
+    pattern = r"Lower 'at_most' to [\d.]+(?:\. If the lesion leaves more, lower 'margin' to ([\d.]+))?\."
     named = re.fullmatch(pattern, remedy)
     assert named is not None
     assert (named[1] is None) == (value < 0.611)
