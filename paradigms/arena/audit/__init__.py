@@ -19,7 +19,7 @@ from cheesebench.interfaces import (
 from cheesebench.paradigms.arena.audit import chances, lesions, memory, runs, validity
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 
-#: The parts that ask for a pass rate. A protocol without a 'success' has none.
+#: The parts that need a pass rate. They are left out if a protocol has no 'success'.
 JUDGING: tuple[AuditPart, ...] = (
     "chance",
     "blind",
@@ -37,8 +37,8 @@ USUAL = tuple(part for part in AUDIT_PARTS if part != "memory")
 def audit(
     paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings
 ) -> Iterator[AuditFinding]:
-    """Yield the findings of all rules on a paradigm, one part after the other; see
-    ``interfaces.Auditable``.
+    """Yield the findings of all rules on a paradigm, one part after the other (see
+    ``interfaces.Auditable``).
     """
     settings = replace(settings, seed=first_seed(settings.seed))
     tallies: list[

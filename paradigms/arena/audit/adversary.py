@@ -31,8 +31,8 @@ LEADERS, NEAREST = 10, 5
 ROUNDS = ((16, 14), (50, 5), (200, 1))
 #: Minimum gain in value of a candidate over following the likeliest hypothesis.
 BETTER = 0.005
-#: Limits of the effort for decisions, in steps of hypotheses, at an effort of 1:
-#: ``TRIAL`` for those of one trial, ``LIFE`` for those of one life.
+#: Limits of the effort for decisions, in steps of hypotheses, at an effort of 1.
+#: ``TRIAL``: all decisions of a trial. ``LIFE``: all decisions of a life.
 TRIAL, LIFE = 1_600_000, 20_000_000
 #: A part of the belief that is less likely than this is represented by its likeliest
 #: hypothesis alone.
@@ -41,10 +41,10 @@ NEGLIGIBLE = 0.004
 #: how to follow it.
 LIKELY = 0.25
 #: ``LASTING``: value, in successes, of complete knowledge about all that lasts into
-#: later trials. It has its full value if at least ``FULL_AFTER`` trials remain.
+#: later trials. It is worth less if fewer than ``FULL_AFTER`` trials remain.
 LASTING, FULL_AFTER = 0.3, 5
-#: Macro actions: numbers of forward steps after a turn (``STRIDES``), and of steps to
-#: wait.
+#: Macro actions. ``STRIDES``: numbers of forward steps after a turn. ``WAITS``: numbers
+#: of steps to wait.
 STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)
 #: Maximum number of rivals, the hypotheses in which the plan of the likeliest
 #: hypothesis would fail. For each rival, the shortest action sequence to an observation
@@ -71,8 +71,8 @@ class Worth:
 
 
 class Manner(NamedTuple):
-    """Exponents in the choice of the hypothesis to follow: of its weight, and of the
-    (inverse) length of its plan.
+    """How the hypothesis to follow is chosen: the exponents of its weight and of the
+    inverse length of its plan.
     """
 
     weight: int
@@ -84,8 +84,9 @@ MANNERS = (Manner(1, 1), Manner(0, 1), Manner(1, 0))
 
 class Course(NamedTuple):
     """A candidate: its first actions, and its manner of following a hypothesis after
-    them. The actions are taken as long as ``leader`` stays possible; if ``leader`` is
-    None, as long as the percepts are those of most of the belief.
+    them. The actions are taken as long as ``leader`` stays possible. If ``leader`` is
+    None, they are taken as long as each percept is the one that most of the belief
+    predicts.
     """
 
     actions: tuple[int, ...] = ()
@@ -98,8 +99,8 @@ BASE = Course()
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Actions to take in order, as long as ``leader`` (None: any hypothesis) stays
-    possible.
+    """Actions to take in order, as long as ``leader`` stays possible. If ``leader`` is
+    None, they are taken as long as at least half of the hypotheses stay possible.
     """
 
     actions: tuple[int, ...]
@@ -123,7 +124,7 @@ class Planner:
             (STAY,) * n for n in WAITS
         ]
 
-        #: Attempts, by state and pair of kinds, that could not distinguish the two
+        #: (State, two kinds) -> number of attempts that could not distinguish the
         #: kinds.
         self._in_vain: dict[Hashable, int] = {}
         #: The spent effort at which planning ahead stops: ``_trial`` for this trial,
@@ -325,8 +326,9 @@ class Planner:
             for percept, there in parts.items():
                 if percept < 0:
                     worth.add(ended(there))
-                # Parts whose percept differs from the leader's (or from that of most)
-                # decide anew; the other parts go on.
+                # A part goes on with the actions if its percept is the leader's, or,
+                # without a leader, the percept of most of the belief. Other parts
+                # decide anew.
                 elif (
                     percept == expected
                     if leader is not None
@@ -402,8 +404,8 @@ def certainty(cloud: beliefs.Cloud) -> float:
 def _nearest(
     choices: Sequence[tuple[float, beliefs.Node, beliefs.Plan]], manner: Manner
 ) -> tuple[beliefs.Node, beliefs.Plan]:
-    """Return the best of these hypotheses to follow. Those with a plan that succeeds
-    come first; ``manner`` says how weight and plan length count among them.
+    """Return the best of these hypotheses to follow. Hypotheses with a plan that
+    succeeds come first. ``manner`` says how weight and plan length count.
     """
     best: tuple[tuple[bool, float], beliefs.Node, beliefs.Plan] | None = None
     for weight, node, plan in choices:
@@ -450,21 +452,21 @@ def _turns(turns: int) -> list[tuple[int, ...]]:
 # takes senses or memory away
 
 
-#: Limits of effort, at effort 1, of two searches over all subjects that act alike:
-#: ``TO_THE_END`` for the ends of a trial, ``PUSHED`` for entries into a state.
+#: Limits of the effort, at an effort of 1, for following all subjects that act alike.
+#: ``TO_THE_END``: until their trials end. ``PUSHED``: until they enter a state.
 TO_THE_END, PUSHED = 1_000_000, 1_000_000
-#: ``SEARCHED`` limits the search for a way to do an errand, and ``POLISHED`` the search
-#: for a shorter way after it, both in steps.
+#: Limits in steps. ``SEARCHED``: the search for a way to do an errand. ``POLISHED``:
+#: the search for a shorter way after the first one.
 SEARCHED, POLISHED = 6_000, 200
-#: Weight of a hypothesis that is added only because it is true, or factor on its
-#: weight.
+#: A hypothesis that is added to a belief only because it is true gets this weight, or
+#: its earlier weight times this.
 UNLIKELY = 1e-12
 _NONE: beliefs.Rest = {}
 
 
 class Errand(NamedTuple):
-    """What a subject must reach in the first trials of a life, whatever it costs: a
-    state or an outcome.
+    """A state or an outcome that a subject must reach in each of the first ``trials``
+    trials of a life, whatever it costs.
     """
 
     target: str
@@ -604,8 +606,8 @@ class Adversary:
         prescribed: Sequence[int] | None = None,
     ) -> tuple[list[int], beliefs.Rest]:
         """Live one trial. ``prescribed`` actions are taken in order, then the subject
-        waits; without them the planner decides. Return the actions taken, and the
-        belief at the end.
+        waits. If ``prescribed`` is None, the planner decides. Return the actions taken,
+        and the belief at the end.
         """
         world, remaining = self.world, set(self._lesion.forgets_at)
         root, forgotten = begun(ensemble), 0
@@ -702,8 +704,8 @@ class Adversary:
     def _push(
         self, root: beliefs.Parts, steps: int, states: frozenset[str], state: str
     ) -> beliefs.Parts:
-        """Follow the groups of subjects with equal percepts so far, largest first,
-        within the effort.
+        """Return ``entries`` anew. The groups of subjects whose percepts have been
+        equal so far are followed, the largest first, within the effort.
         """
         entries: beliefs.Parts = {}
         for _, percept, part in self.arrivals(root, steps, states, state):
@@ -719,7 +721,7 @@ class Adversary:
     ) -> Iterator[tuple[int, int, beliefs.Belief]]:
         """Yield the ways in which subjects enter a state. Subjects whose percepts have
         been equal so far form a group. Each entry has the number of the group before
-        the step, the percept, and the belief of those that entered.
+        the step, the percept, and the belief of the subjects that entered.
 
         A subject that enters any of ``states`` is followed no further.
         """
@@ -774,9 +776,10 @@ class Adversary:
         """Return the belief about the end of a trial that the subject has forgotten. It
         covers all subjects that act like this one.
 
-        These decide as this subject would have decided on their percepts. If that takes
-        too much effort, or something is forgotten within the trial as well, all of them
-        repeat the real ``actions``. The actual end (``real``) always stays possible.
+        Each of them decides as this subject would have decided on the same percepts.
+        All of them repeat the real ``actions`` if deciding takes too much effort,
+        something is forgotten within the trial as well, or the trial was an errand. The
+        actual end (``real``) always stays possible.
         """
         root = begun(ensemble)
         if not self.world.relevance.behaviour:
@@ -886,8 +889,8 @@ class Progress:
 
 
 def begun(ensemble: Mapping[int | None, beliefs.Belief]) -> beliefs.Parts:
-    """Return the possible beginnings of a trial, without those of subjects whose
-    schedule is over.
+    """Return the possible beginnings of a trial, without the hypotheses whose schedule
+    is over.
     """
     return {percept: part for percept, part in ensemble.items() if percept is not None}
 

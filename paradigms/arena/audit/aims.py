@@ -28,7 +28,7 @@ NORTH, AHEAD, OWN_SIDE = "north", "straight ahead", "its own side"
 #: Prefix of a zero from which ranks count by distance: from a glyph (whose name
 #: follows), or from the subject.
 NEAR = "near "
-#: Possible waits in steps, which are also the possible numbers of repetitions.
+#: ``DELAYS``: possible waits, in steps. ``ROUNDS``: possible numbers of repetitions.
 DELAYS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64)
 ROUNDS = (2, 3, 4, 5, 6, 8, 10, 15, 30)
 #: A vector shorter than this (in cells) is too short to have a direction.
@@ -36,8 +36,8 @@ AT_THE_MIDDLE = 0.3
 #: What is visible at a moment: the number of closed doors, each glyph with the number
 #: of its squares, and the text.
 Kind = tuple[int, tuple[tuple[str, int], ...], tuple[str, ...]]
-#: What is visible, with the positions of the glyphs; then the same with the subject's
-#: position.
+#: Two tuples: what is visible with the positions of the glyphs, and the same with the
+#: subject's position.
 Sight = tuple[tuple[object, ...], tuple[object, ...]]
 Seen = tuple[frozenset[str], tuple[tuple[str, str], ...], tuple[str, ...]]
 Square = tuple[int, int]
@@ -83,7 +83,7 @@ class Aim(NamedTuple):
         return Aim(self.group, self.zero, self.first)
 
     def words(self, names: Sequence[str]) -> str:
-        """Return the aim in words; ``names`` are those of the groups."""
+        """Return the aim in words. ``names`` are the names of the groups."""
         said = f"waits {self.before} steps, then " if self.before else ""
         said += self._goes(names[self.group]) if self.group >= 0 else "waits"
         said += f", {self.rounds} times" if self.rounds > 1 else ""
@@ -279,11 +279,12 @@ class Moment:
         self.judged = life.block in places.judged
         #: Reward and text before the first decision, if there were any.
         self.begun: tuple[float, tuple[str, ...]] | None = None
-        #: Where an aim leads. The key is an aim; or the aims of all states of a
-        #: subject, for the rest of the trial; or an aim at one step of an automaton.
+        #: ``edges``: number of an aim -> where it leads. ``memo``: one aim for each
+        #: sight -> the result of the whole trial. ``steps``: number of an aim -> what
+        #: an automaton needs to go on.
         self.edges: dict[int, Edge] = {}
-        #: Where stops lead, in order up to the first event; and the sequences of stops
-        #: at which nothing happened.
+        #: ``happened``: stops in order, up to the first event -> where they lead.
+        #: ``waited``: the same for stops at which no event happened.
         self.happened: dict[tuple[Stop, ...], Edge] = {}
         self.waited: dict[tuple[Stop, ...], Edge] = {}
         self.memo: dict[tuple[int, ...], Passed] = {}
@@ -404,7 +405,9 @@ class Moment:
 
 
 class Edge(NamedTuple):
-    """The end of an aim: the next moment, or None where the trial has ended."""
+    """The end of an aim. ``next`` is the next moment, or None if the trial has
+    ended.
+    """
 
     next: Moment | None
     reward: float
@@ -419,9 +422,9 @@ class Edge(NamedTuple):
 
 
 class Passed(NamedTuple):
-    """The result of a trial: its score; the code of its reward and texts; the ranks of
-    the place where it ended, one for each zero; its progress; and the beginning of the
-    next trial.
+    """The result of a trial. ``code`` stands for its reward and texts. ``ranks`` are
+    the ranks of the place where it ended, one for each zero. ``depth`` is its progress.
+    ``following`` is the beginning of the next trial.
     """
 
     score: float | None

@@ -1,5 +1,5 @@
-"""Rules on chance: pass rates of uniform, event-driven and blind policies, and their
-dependence on the step limit.
+"""Audits chance: the pass rates of uniform, event-driven and blind policies, and how
+the step limit changes the first of them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import Specification
 from cheesebench.protocol import expressions as ex
 
-#: Default limit of the success rate of blind policies, and the highest limit that a
-#: hidden choice may justify.
+#: ``CEILING``: default limit of the success rate of blind policies.
+#: ``HIGHEST_CEILING``: highest limit that the protocol may justify.
 CEILING, HIGHEST_CEILING = 0.25, 0.5
-#: ``SEMIFINAL`` is the number of the best policies that are run again on other lives,
-#: ``FINAL`` the number of those that get all trials.
+#: ``SEMIFINAL``: number of the best policies that are run again on other lives.
+#: ``FINAL``: number of the best of these, which then get all trials.
 SEMIFINAL, FINAL = 8, 3
 #: Minimum number of fixed cycles to try, however short the audit.
 FEWEST_CYCLES = 40
@@ -33,8 +33,8 @@ FEWEST_CYCLES = 40
 #: least one of each). ``PARENTS``: strings that survive a generation. ``OFFSPRING``:
 #: strings made from them.
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
-#: Minimum number of judged trials with which a rate below the limit passes although its
-#: interval exceeds the limit.
+#: After this many judged trials, a rate below the limit is ok even if its interval
+#: exceeds the limit.
 FEWEST_JUDGED = 100
 BLIND = Lesion.parse("blind")
 #: Beginning of a finding without judged trials.
@@ -46,9 +46,9 @@ APART = 1_000_000
 def ceiling(specification: Specification) -> tuple[float, str]:
     """Return the highest rate that a blind policy may reach, and the reason.
 
-    It is the largest of three: the default; the chance of a hidden choice in `checks`;
-    and the rate that `construct` allows without the picture or a part of it (such as a
-    cue that is visible from the start).
+    It is the largest of three rates: the default, the chance of a hidden choice in
+    `checks`, and the rate that `construct` allows without the picture or a part of it
+    (such as a cue that is visible from the start).
     """
     stated = [
         (one.chance, f"the chance of '{one.hidden}' in `checks`")
@@ -82,18 +82,18 @@ def blind_remedy(specification: Specification, most: float, reached: float) -> s
     ]
     drawn = [name for draw in varied for name in draw.columns]
     if not drawn:
-        return "Draw what decides success anew for each trial ('draw', 'per: trial'), so that no fixed actions have it"
+        return "Draw what decides success anew for each trial ('draw', 'per: trial'), so that fixed actions rarely succeed"
     if most < HIGHEST_CEILING and reached <= HIGHEST_CEILING + 0.05:
         state, hidden = hidden_choice(specification)
         if hidden is None:
             lesion = "abolished_by: [{lesion: {hide: CUE}, at_most: 0.5}]"
             return (
-                "If success is a choice of two whose cue is visible, state what hiding the cue leaves: "
+                "If success is a choice of two whose cue is visible, state the rate that remains without the cue: "
                 f"'construct: {{name: NAME, {lesion}}}' sets the ceiling to .50"
             )
         check = f"{{at: {state}, hidden: {hidden}, chance: 0.5}}"
         return f"If success is a hidden choice of two, add 'checks: [{check}]', which sets the ceiling to .50"
-    return f"Let success depend on what is drawn for each trial ({', '.join(drawn[:3])}), so that no fixed actions have it"
+    return f"Let success depend on what is drawn for each trial ({', '.join(drawn[:3])}), so that fixed actions rarely succeed"
 
 
 def hidden_choice(specification: Specification) -> tuple[str, str | None]:
@@ -203,7 +203,10 @@ def under(finalists: Sequence[runs.Tally], most: float) -> tuple[AuditVerdict, s
     )
     if fewest >= FEWEST_JUDGED:
         return "ok", ""
-    text = f"; {NOT_JUDGED}: after {fewest} trials it may still be above; {FEWEST_JUDGED - fewest} more are needed"
+    text = (
+        f"; {NOT_JUDGED}: after {fewest} trials the rate may still be above the limit;"
+        f" {FEWEST_JUDGED - fewest} more trials are needed"
+    )
     return "note", f"{text} (--trials {FEWEST_JUDGED} or more)"
 
 

@@ -17,29 +17,30 @@ from typing import Literal, NamedTuple
 
 from cheesebench.paradigms.arena.audit import automata, runs
 
-#: A rule whose score on a quarter of the lives is lower by ``FAR`` is dropped. For one
-#: change, at most ``OPTIONS`` options are tried, ``PROMISING`` of them the most
-#: promising ones.
+#: ``FAR``: a rule is dropped if its score on a quarter of the lives is lower than a
+#: rival's by more than this. ``OPTIONS``: maximum number of aims that are tried for one
+#: change. ``PROMISING``: number of these that are the most promising.
 FAR, OPTIONS, PROMISING = 0.06, 50, 20
-#: Share of starting points whose states are behaviours of the repertoire; the other
-#: starts are random.
+#: Share of starting points whose states are behaviours of the repertoire. The other
+#: starting points are random.
 FROM_REPERTOIRE = 0.6
-#: Pairs are formed from ``POOL`` behaviours with the share ``PAIRED`` of the effort,
-#: and the best ``PAIRS`` of them are then improved.
+#: ``POOL``: approximate number of behaviours of which pairs are formed. ``PAIRED``:
+#: maximum share of the effort for trying pairs. ``PAIRS``: number of the best pairs
+#: that are then improved.
 POOL, PAIRED, PAIRS = 20, 0.4, 3
 #: Number of attempts without gain after which the best rule so far is final:
 #: ``IN_VAIN`` for subjects without memory, ``LONG_IN_VAIN`` for those with memory.
 IN_VAIN, LONG_IN_VAIN = 5, 15
-#: ``FRESH`` is the number of judged trials in which a rule is run in fresh lives. The
-#: run ends earlier if it has taken ``CONFIRMED`` steps, but not before ``FEWEST``
-#: balanced groups.
+#: A rule is run in fresh lives with ``FRESH`` judged trials. The run ends earlier if it
+#: has taken ``CONFIRMED`` steps, but not before ``FEWEST`` balanced groups of subjects.
 FRESH, CONFIRMED, FEWEST = 4000, 1_000_000, 4
 
 
 class Part(NamedTuple):
-    """A part of an automaton that a change concerns: the aim, in one state, of a sight
-    or of all sights of a kind (``number``); all aims of a state; the next state after a
-    rule (``at``); or the zero.
+    """A part of an automaton that a change concerns. ``sight`` and ``kind``: the aim in
+    one state, at one sight or at all sights of a kind (``number``). ``behaviour``: all
+    aims of a state. ``rule``: the next state after a situation (``at``). ``zero``: the
+    zero.
     """
 
     what: Literal["sight", "kind", "behaviour", "rule", "zero"]
@@ -140,7 +141,7 @@ class Search:
                     table[state, code, rank] = rules.get(key, 0)
 
     def _score(self, automaton: automata.Automaton, rival: float = -1.0) -> float:
-        """Return the mean over judged trials; -1 if it is far behind a rival on a
+        """Return the mean over judged trials, or -1 if it is far behind a rival on a
         quarter of the lives.
         """
         self._spell_out(automaton)
@@ -311,8 +312,9 @@ class Search:
         ]
 
     def _behaviours(self) -> list[automata.Row]:
-        """Return one behaviour for each state. In the first attempt, these are the
-        behaviours that complement each other best.
+        """Return one behaviour for each state. In about a quarter of the attempts,
+        these are the behaviours that complement each other best. Otherwise they are a
+        random sample.
         """
         states, known = self._memory.states, self._repertoire
         if len(known) <= states or self._chance.random() < 0.25:
@@ -334,8 +336,8 @@ class Search:
         return automaton
 
     def _partition(self) -> dict[automata.Situation, int]:
-        """Return plausible rules: neighbouring places lead to the same state; after a
-        failure the state stays, or changes.
+        """Return random but plausible rules. For example, neighbouring places lead to
+        the same state, or the state stays the same after a failure.
         """
         chance, states = self._chance, self._memory.states
         count = max(self._ranks) + 1

@@ -1,6 +1,7 @@
-"""Rule: an amnesia at a state must abolish success because it removes the item to
-remember. It removes everything before the state, and so also any information that is
-given after the item. Therefore the same limit must hold for amnesias at earlier states.
+"""Checks that an amnesia at a state abolishes success because it removes the item to
+remember. The amnesia removes everything before the state, and so also any information
+that is given after the item. Therefore the same limit must hold for amnesias at earlier
+states.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from cheesebench.protocol import Specification
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.specification import ConstructSpec, RuleSpec
 
-#: Maximum number of different beginnings of a trial in which information given before a
-#: state is searched for. If there are more, the information counts as given.
+#: At most this many different beginnings of a trial are searched for information given
+#: before a state. If there are more, the information counts as given.
 BEGINNINGS = 16
 #: Number of random trials that show which states follow which.
 WANDERED = 60
@@ -59,9 +60,9 @@ def earlier_amnesias(
 def places_between(
     specification: Specification, lesion: Lesion, ways: Iterable[Following]
 ) -> list[frozenset[str]]:
-    """Return the states between the first states of a trial and those of an amnesia.
-    Each is returned alone, and together with its alternatives, because the choice
-    between them may reveal the item to remember.
+    """Return the states between the first states of a trial and the states of an
+    amnesia. Each is returned alone, and together with its alternatives, because the
+    choice between them may reveal the item to remember.
 
     ``ways`` has two tables of the states that follow each state: by the protocol, and
     in actual trials. A rule that never fires makes alternatives look as if one followed
@@ -84,9 +85,9 @@ def _beside(state: str, after: Mapping[str, set[str]]) -> list[str]:
 
 
 def states_between(specification: Specification, lesion: Lesion) -> list[str]:
-    """Return the states between the first ones of a trial and those of an amnesia, in
-    the order of the file. States that lead to another amnesia of the construct first
-    are left out; a first state is included if a trial may return to it.
+    """Return the states between the first states of a trial and the states of an
+    amnesia, in the order of the file. States that lead to another amnesia of the
+    construct first are left out. A first state is included if a trial may return to it.
     """
     if not lesion.forgets_at or specification.construct is None:
         return []
@@ -126,7 +127,7 @@ def following(specification: Specification) -> Following:
 
 def wandered(paradigm: ArenaParadigm, seed: int) -> Following:
     """Return, for each state, the states that follow it in trials of subjects that go
-    from event to event at random; under '', those that begin a trial.
+    from event to event at random. The key '' has the states that begin a trial.
     """
     specification = paradigm.specification
     found: dict[str, set[str]] = {name: set() for name in ("", *specification.states)}
@@ -166,8 +167,8 @@ def is_told(
     paradigm: ArenaParadigm, lesion: Lesion, states: frozenset[str], effort: float
 ) -> bool:
     """Return whether subjects may know different things just before they enter one of
-    these states. Subjects that can act before learn from the answers to their actions.
-    The others learn from the pictures.
+    these states. Subjects that can act before that learn from the results of their
+    actions. Other subjects learn from the pictures.
     """
     specification = paradigm.specification
     ways, begun_in = following(specification), _begun_in(specification)

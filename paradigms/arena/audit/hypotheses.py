@@ -262,8 +262,8 @@ class Hypothesis(ArenaSubject):
         self._open = [
             (draw, OpenSequence(draw, script)) for draw in program.specification.draws
         ]
-        #: The subject's number, if the protocol reads it; and the range from which an
-        #: unknown number is drawn.
+        #: ``_number`` is the subject's number, or None if it is unknown. ``_numbers``
+        #: is the size of the range from which an unknown number is drawn.
         self._number = subject if relevance.subject else None
         self._numbers = math.lcm(
             *(len(one.rows) for draw, one in self._open if draw.order == "by_subject")
@@ -285,7 +285,7 @@ class Hypothesis(ArenaSubject):
         if self._relevance.trace:
             return super().time(place)
         number = self._relevance.timed_places.get(tuple(names_in(place)))
-        # Only those decisions are counted that matter later.
+        # Time is counted only in places for which something later reads it.
         return 0 if number is None else self._counts[number]
 
     def twin(self) -> Self:
@@ -434,8 +434,8 @@ class Hypothesis(ArenaSubject):
 
     @property
     def due(self) -> int:
-        """Steps until a clock of the state fires (0: something may happen in every
-        step).
+        """Steps until a clock of the state fires, or 0 if something may happen in every
+        step.
         """
         state = self._current
         if state.busy:
@@ -465,7 +465,7 @@ class Hypothesis(ArenaSubject):
 
     def quietly(self, pose: int, ahead: int, action: int) -> int | None:
         """Return the next pose if the step that follows ``ahead`` quiet steps has no
-        event; otherwise None.
+        event, or None if it has one.
         """
         if (
             self._bits[pose + action] & self._listen
@@ -572,8 +572,9 @@ class Hypothesis(ArenaSubject):
 
     @property
     def worth(self) -> float:
-        """The score of the ended trial: 1 for a success, or that of the measure. If the
-        measure has no value: 1, or NaN where such trials are neutral.
+        """The score of the ended trial from 0 to 1: 1 for a success, or the value of
+        the graded pseudo-measure. A trial whose measure has no value scores 1, or NaN
+        if such trials have a neutral grade.
         """
         if self._program.success is None or GRADED not in self._program.measures:
             return float(self.is_success())
@@ -583,7 +584,9 @@ class Hypothesis(ArenaSubject):
         return worth if 0 <= worth <= 1 else 1.0
 
     def unhurried(self) -> Self:
-        """Return the life without the limit of its trial, which the caller counts."""
+        """Remove the step limit from this life's trial, and return the life. The caller
+        counts the steps.
+        """
         self._limit = NEVER
         self._look_around()
         return self
@@ -593,8 +596,8 @@ class Hypothesis(ArenaSubject):
         return *[self.values.get(name) for name in self._relevance.kept], *self._told
 
     def held(self) -> tuple[RuntimeValue, ...]:
-        """Return the values that later trials depend on and this
-        trial cannot change.
+        """Return the values that later trials depend on but this trial cannot
+        change.
         """
         return tuple([self.values.get(name) for name in self._relevance.held])
 
@@ -605,7 +608,7 @@ class Hypothesis(ArenaSubject):
 
 
 class History(NamedTuple):
-    """The schedule and the draws of a life, which stay the same through a trial;
+    """The schedule and the draws of a life, which stay the same through a trial.
     ``key`` identifies them.
     """
 

@@ -23,8 +23,8 @@ MAX_BYTES = 50_000_000
 
 
 def place(folder: str, search: object) -> Path | None:
-    """Return the file of a search, named after its ``repr``, which must describe it
-    completely, or None if nothing is stored.
+    """Return the path of a search's file, or None if nothing is stored. The name is a
+    hash of the search's ``repr``, which must describe the search completely.
     """
     name = hashlib.blake2b(repr(search).encode(), digest_size=16).hexdigest()
     return Path(folder, name + SUFFIX) if folder else None

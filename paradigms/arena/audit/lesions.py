@@ -1,5 +1,5 @@
-"""The highest pass rates under each lesion. Adversaries find them in real lives, and
-proofs bound them.
+"""Finds the highest pass rate under each lesion. Adversaries reach it in real lives,
+and proofs bound it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cheesebench.protocol import Specification, expressions
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import ReferenceSpec
 
-#: A ceiling is measured on at most ``LIVES`` lives with at most ``TRIALS`` trials
-#: together. At least two lives are led.
+#: A ceiling is measured on ``LIVES`` lives, or on a balanced group of up to twice as
+#: many, with at most ``TRIALS`` trials together. At least two lives are led.
 LIVES, TRIALS = 8, 480
-#: Limit of the effort, at effort 1, in steps of hypotheses. After it no third life
-#: begins.
+#: Limit of the effort, in steps of hypotheses, at an effort of 1. Once it is spent, a
+#: lesion without a requirement gets no third life.
 STEPS = 30_000_000
-#: The search stops after ``FEWEST`` lives if a limit is proved. Without a requirement
-#: it stops then if the interval is no wider than ``NARROW``.
+#: The search stops after ``FEWEST`` lives if a limit is proved. Without a requirement,
+#: it also stops then if the interval is no wider than ``NARROW``.
 FEWEST, NARROW = 3, 0.06
 #: ``ENOUGH``: share of the steps after which a search without a requirement stops.
 #: ``SHOWN``: share of the effort for lives that only illustrate a proof.
@@ -36,7 +36,8 @@ ENOUGH, SHOWN = 0.3, 0.05
 #: While a lesion with a requirement is undecided, the search continues up to this many
 #: times the usual lives and steps.
 MORE_LIVES, MORE_STEPS = 200, 2
-#: Added to the seed of an audit, so that the lives here differ from its others.
+#: Added to the seed of an audit, so that these lives differ from the audit's other
+#: lives.
 APART = 31_000_000
 #: A naive subject that knows the protocol is equivalent to one that feels no reward.
 _SAME = {frozenset({"naive"}): frozenset({"anhedonia"})}
@@ -51,12 +52,15 @@ class Ceiling:
     lesion: Lesion
     lives: tuple[tuple[Lived, ...], ...]
     proven: float | None = None
-    """A proved upper bound; None if nothing is proved."""
+    """A proved upper bound, or None if nothing is proved."""
     asked: ReferenceSpec | None = None
-    """The reference, if the verdict concerns a measure; None if it concerns successes.
+    """The reference, if the verdict concerns a measure, or None if it concerns
+    successes.
     """
     how: str = ""
-    """Words on the errand before the judged trials; empty if there was none."""
+    """Words on the errand before the judged trials, or an empty string if there was
+    none.
+    """
     followed: float = 1.0
     """The smallest share of subjects that were followed up to the point where they
     forget. A larger share would have taken too much effort.
@@ -80,8 +84,10 @@ class Ceiling:
         ).low
 
     def verdict(self, at_most: float) -> AuditVerdict:
-        """Return the verdict on a limit. A found rate may refute it; only a bound
-        confirms it.
+        """Return the verdict on the limit ``at_most``: FAIL if the lives exceed it, or
+        a proved bound, by more than chance, ok if a bound proves it, and undecided
+        otherwise. If the verdict is about a measure, lives that certainly pass are a
+        FAIL, too.
         """
         is_proved = self.is_proved(at_most)
         if (
@@ -99,8 +105,8 @@ class Ceiling:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether the found rate exceeds the proved bound, so that either the proof or
-        the planner is wrong.
+        """Whether the rate in real lives exceeds the proved bound, so that either the
+        proof or the planner is wrong.
         """
         found = runs.rate(
             [_counted([one for one in life if one.judged]) for life in self.lives],
@@ -113,7 +119,9 @@ class Ceiling:
 
     @property
     def _goes_beyond(self) -> bool:
-        """Whether the measure would certainly pass the verdict."""
+        """Whether the 95 % interval of the measure is entirely beyond the verdict's
+        requirement.
+        """
         if self.measured is None or self.asked is None or self.asked.better == "alike":
             return False
         _, low, high = self.measured
@@ -199,11 +207,11 @@ class Order:
     trials: int = TRIALS
     """Maximum number of trials of all lives together (at least two lives are led)."""
     at_most: float | None = None
-    """The pass rate that may remain under the lesion; None if no bound is needed."""
+    """The pass rate that may remain under the lesion, or None if no bound is needed."""
     targets: tuple[str, ...] = ()
     """States and outcomes for errands, because a later trial may depend on them."""
     kept: str = ""
-    """Folder of stored results; empty if nothing is stored."""
+    """Folder of stored results, or an empty string if nothing is stored."""
 
 
 def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
@@ -352,7 +360,7 @@ def ceilings(
     runner: runs.Runner,
 ) -> list[Ceiling]:
     """Return the ceilings under these lesions, computed in parallel if the runner has
-    processes. ``limits`` has the rate that may remain under some of them.
+    processes. ``limits`` holds the rates that may remain under some of them.
     """
     construct = runner.paradigm.specification.construct
     asked = {*limits, *(construct.spared_by if construct is not None else ())}
@@ -452,20 +460,20 @@ SPARED = 0.95
 ERRANDS = 2
 #: Minimum share of followed subjects that counts as all of them.
 WHOLE = 0.999
-#: Added to a finding if the observed rate exceeds the limit by no more than chance
-#: allows, or a proof holds.
+#: ``EXCESS`` is added to a finding if the observed rate exceeds the limit but does not
+#: refute it. ``CONTRADICTED`` is added if the observed rate exceeds a proved bound.
 EXCESS = "; the excess is within chance"
-CONTRADICTED = "; more was found than is proved to be possible: a bug of the audit"
+CONTRADICTED = "; the observed rate exceeds the proved bound: a bug in the audit"
 #: Added to a row that the construct does not name.
 TOLD_LATER = (
-    "; tried because what is told from here on is no memory of what came before:"
-    " if it is to be remembered, too, name this amnesia in `construct`"
+    "; tried because the construct's amnesia also removes what is told after this state:"
+    " if that is to be remembered, too, name this amnesia in `construct`"
 )
 #: Added to an undecided row that no effort can prove.
 BY_A_NOTE = (
-    "; what is done before may be a note that outlasts the forgetting (where the"
-    " subject stands, say), and no effort proves that it is not: `place` it in that"
-    " state, or freeze what comes before"
+    "; the subject may leave itself a note that outlasts the forgetting (where it"
+    " stands, say), so no effort can prove the limit: `place` the subject in that"
+    " state, or freeze the states before it"
 )
 NOT_VALIDATED = "not validated: the protocol names no `construct`"
 
@@ -536,7 +544,7 @@ def _finding(
             "FAIL" if lesion == INTACT else "note",
         )
     elif lesion == INTACT:
-        text += f"; at last {runs.shown(ceiling.at_last.value)}"
+        text += f"; in the last third of a life {runs.shown(ceiling.at_last.value)}"
         verdict = "note" if not is_void else "FAIL"
         if is_void:
             text += ": even a subject that knows all rules may fail, or --effort is too low; no `ok` below counts"
@@ -549,7 +557,7 @@ def _finding(
             if found.value >= SPARED or ceiling.at_last.value >= INTACT_AT_LAST
             else "FAIL"
         )
-        text += f"; must not matter ({runs.shown(SPARED)})"
+        text += f"; at least {runs.shown(SPARED)} must remain"
     if ceiling.followed < WHOLE:
         text += f"; {runs.shown(ceiling.followed)} of the subjects were followed to where they forget"
     if ceiling.measured is not None and ceiling.asked is not None:
@@ -585,8 +593,8 @@ def _curve(ceiling: Ceiling) -> str:
 
 
 def intact(paradigm: ArenaParadigm, settings: AuditSettings) -> Ceiling:
-    """Return the ceiling of a subject without a lesion, which does not
-    know the draws.
+    """Return the ceiling of a subject without a lesion, which knows the rules but not
+    the draws.
     """
     return search(paradigm, _of_the_intact(settings, min(TRIALS, settings.trials)))
 
@@ -622,7 +630,7 @@ def audit_life_rewards(
     if best is None:
         return
     other = best.reward / sum(best.outcomes.values())
-    text = f"one that passes earns {mean:.3g} a trial; of those that fail, {best.name} earns most, {other:.3g}"
+    text = f"a subject that passes earns {mean:.3g} a trial; among policies that fail, {best.name} earns most, {other:.3g}"
     is_odd = other > mean + error + EQUAL
     numbers: dict[str, object] = {
         "passing": mean,
@@ -653,7 +661,10 @@ def audit_decidable(
         for state in paradigm.specification.states.values()
         for rule in state.rules
     )
-    text = f"a subject that knows the rules but not the draws succeeds in {runs.shown(ceiling.found.value)}, at last {at_last}"
+    text = (
+        "a subject that knows the rules but not the draws succeeds in"
+        f" {runs.shown(ceiling.found.value)}, in the last third of a life in {at_last}"
+    )
     verdict: AuditVerdict = "ok"
     if at_last.value < INTACT_AT_LAST:
         verdict = "note" if lucky else "FAIL"

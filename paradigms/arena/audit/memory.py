@@ -1,5 +1,5 @@
-"""The memory that a PASS needs: the best subjects with little memory that a search
-finds, and whether they pass.
+"""Finds the memory that a PASS needs: it searches for the best subjects with little
+memory, and says whether they pass.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from cheesebench.paradigms.arena.audit.chances import APART
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol.validation import FORBIDDEN, MEMORY
 
-#: At effort 1: ``KEPT`` trials whose beginnings are stored, and ``STEPS`` steps of the
-#: search over all classes. Both are smaller if the audit has fewer than ``FULL``
-#: trials.
+#: ``KEPT``: number of trials whose beginnings are stored. ``STEPS``: steps of the
+#: search over all classes, at an effort of 1. An audit with fewer than ``FULL`` trials
+#: takes proportionally fewer steps.
 KEPT, STEPS, FULL = 400, 24_000_000, 2000
 #: Share of the steps for the first class. It is large, because the first class walks,
 #: and later classes mostly look up its walks.
 FIRST = 0.4
-#: Number of lives in which a second decision is looked for.
+#: Number of lives that are searched for a trial with more than one decision (see
+#: ``classes``).
 LOOKED = 20
 
 
@@ -34,7 +35,9 @@ def audit_memory(
     """
     about = paradigm.specification.judged
     if about is not None and about.better == "lower":
-        text = "the verdict asks for a low measure, which is not searched for"
+        text = (
+            "the verdict asks for a low measure, but the search is for high values only"
+        )
         yield AuditFinding("memory", "note", text, {})
         return
     bar = paradigm.specification.bar
@@ -102,8 +105,8 @@ def _best(
 
 
 def classes(world: automata.Experience) -> list[automata.Memory]:
-    """Return the classes to search. Those with memory within a trial are included if a
-    trial has several decisions, or tells something before the first one.
+    """Return the classes to search. Classes with memory within a trial are included if
+    a trial has several decisions, or tells something before the first decision.
     """
     places = max((len(one) for _, one in world.places.groups), default=0)
     found = [automata.Memory("nothing"), automata.Memory("outcome", 2)]
@@ -209,7 +212,7 @@ def _does(world: automata.Experience, automaton: automata.Automaton, state: int)
 
 def _looks(sight: tuple[Any, ...]) -> str:
     """Return a kind or a sight in words: the glyphs, the closed doors, the positions of
-    the glyphs, and that of the subject.
+    the glyphs, and the subject's position.
     """
     if isinstance(sight[0], int):
         closed, often, text = sight

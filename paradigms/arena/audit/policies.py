@@ -1,5 +1,4 @@
-"""Policies that never observe. Their success is no evidence that a protocol needs
-perception.
+"""Policies that never observe. If they succeed, a protocol does not need perception.
 
 They are told the reward of the last step, and whether FORWARD was blocked (which not
 every view shows).
@@ -20,7 +19,7 @@ from cheesebench.interfaces import (
     STAY,
 )
 
-#: A reward above this is a win; smaller ones may be step costs.
+#: A reward above this is a win. Smaller rewards may be step costs.
 WIN = 0.05
 #: Maximum number of actions between two rewards that a replay stores.
 MEMORY = 60
@@ -36,8 +35,8 @@ class Policy:
         """Begin a trial."""
 
     def act(self, bumped: bool, reward: float) -> int:
-        """Return the next action; ``bumped`` and ``reward`` are the results of the last
-        one.
+        """Return the next action. ``bumped`` and ``reward`` are the results of the last
+        action.
         """
         raise NotImplementedError
 
@@ -76,9 +75,9 @@ class Cycle(Policy):
 
 
 class Bump(Policy):
-    """Goes straight on. When blocked, it turns to one side by ``eighths`` of a circle
-    (0: by one to four eighths, at random). ``jitter`` is the rate of additional random
-    turns.
+    """Goes straight on. When blocked, it turns to one side by ``eighths`` of a circle,
+    or, if ``eighths`` is 0, by one to four eighths at random. ``jitter`` is the rate of
+    additional random turns.
     """
 
     feels = True
@@ -227,7 +226,8 @@ CYCLE = "cycle "
 #: Names of turns, by eighths of a circle.
 TURNS = {1: "45", 2: "90", 3: "135", 4: "180", 0: "any"}
 SIDES = {"L": ROTATE_LEFT, "R": ROTATE_RIGHT}
-#: Length of the longest straight run in systematic cycles, and number of random cycles.
+#: ``STRAIGHT``: length of the longest straight run in systematic cycles.
+#: ``RANDOM_CYCLES``: number of random cycles.
 STRAIGHT, RANDOM_CYCLES = 10, 240
 
 
@@ -257,8 +257,8 @@ def cycles(seed: int, most: int) -> list[str]:
     for _ in range(RANDOM_CYCLES):
         weights = chance.choice(((5, 2, 2, 0), (5, 2, 0, 0), (3, 1, 1, 1)))
         sequences.append(chance.choices(range(4), weights, k=chance.randrange(4, 24)))
-    # Rotations of one cycle differ only in where they begin, which matters in a short
-    # trial.
+    # All rotations of a cycle are kept: they differ only in where they begin, but that
+    # matters in a short trial.
     moving = (
         actions for actions in sequences if set(actions) != {STAY} or len(actions) == 1
     )

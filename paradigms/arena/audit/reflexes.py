@@ -18,11 +18,11 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 
-#: At an effort of 1, ``KEPT`` is the number of trials whose beginnings are stored,
-#: ``STEPS`` the number of steps of the search.
+#: ``KEPT``: number of trials whose beginnings are stored. ``STEPS``: number of steps of
+#: the search, at an effort of 1.
 KEPT, STEPS = 200, 6_000_000
-#: Number of the best behaviours that lead real lives, and number of judged trials that
-#: each of them gets.
+#: ``FINALISTS``: number of the best behaviours that lead real lives. ``TRIALS``: number
+#: of judged trials that each of them gets.
 FINALISTS, TRIALS = 6, 120
 #: Added to the seed of an audit, so that these lives differ from those that are
 #: measured.
@@ -30,8 +30,8 @@ APART = 77_000_000
 
 
 class ReflexiveLife(ArenaSubject):
-    """A life in which the first action at an observation is repeated at every later
-    one.
+    """A life in which the first action at an observation is repeated whenever the same
+    observation occurs.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class ReflexiveLife(ArenaSubject):
 
 
 class Reflexes:
-    """The best memoryless subject with a lesion. It is selected on other lives than it
-    is measured on.
+    """The best memoryless subject with a lesion. The lives used to select it are not
+    used to measure it.
     """
 
     def __init__(

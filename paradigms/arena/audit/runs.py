@@ -90,7 +90,9 @@ def rate(counts: Iterable[tuple[int, int]], z: float = Z95) -> Rate:
 def wilson(
     passed: float, trials: float, z: float, design_effect: float = 1.0
 ) -> tuple[float, float]:
-    """Return Wilson's lower and upper limits of a share; (0, 1) without trials."""
+    """Return Wilson's lower and upper limits of a share, or (0, 1) if there are no
+    trials.
+    """
     n = trials / design_effect
     if n <= 0:
         return 0.0, 1.0
@@ -157,7 +159,7 @@ DARKNESS = Darkness()
 
 
 def subjects(specification: Specification) -> int:
-    """Return the number of subjects of one seed, over whom draws are balanced."""
+    """Return the number of subjects of one seed. Draws are balanced over them."""
     rows = [
         len(draw.rows)
         for draw in specification.draws
@@ -302,8 +304,8 @@ class Runner:
         self._pool: ProcessPoolExecutor | None = None
         if processes > 1:
             context = get_context("spawn")
-            #: Workers end when this end of the pipe closes, even if this process is
-            #: killed.
+            #: Workers end when ``_alive``, an end of a pipe, closes. It closes even if
+            #: this process is killed.
             theirs, self._alive = context.Pipe(duplex=False)
             with started_apart():
                 self._pool = ProcessPoolExecutor(
@@ -329,8 +331,8 @@ class Runner:
         progress: Callable[[str], None] | None,
         says: Callable[[Y], str],
     ) -> list[Y]:
-        """Apply a function of the paradigm to each order, and report its messages as
-        progress; return the results in order.
+        """Apply ``do`` to the paradigm and each order, and return the results in the
+        same order. What ``says`` returns for a result is reported as progress.
         """
         if self._pool is None or len(orders) < 2:
             done: Iterator[Y] = (do(self.paradigm, order) for order in orders)
@@ -386,8 +388,8 @@ def started_apart() -> Iterator[None]:
     """Start workers inside this context: no signal reaches them, and they end with this
     process.
     """
-    # multiprocessing lets signals through again when it has started its resource
-    # tracker, so that starts first.
+    # Start multiprocessing's resource tracker first, because signals are let through
+    # again once it has started.
     with interrupts.held():
         resource_tracker.ensure_running()
     with interrupts.held():
@@ -436,7 +438,9 @@ class Way:
 
 
 class Ways:
-    """All ways of one arena, stored by closed doors and events with rules."""
+    """The ways of one arena, stored by tables (closed doors), events with rules, and
+    place.
+    """
 
     def __init__(self, program: Program) -> None:
         self._geometry = program.geometry
@@ -485,8 +489,8 @@ class Ways:
 
 
 class Events:
-    """Places that may matter: those that the rules of each state react to, in the order
-    of the file, and those that expressions read.
+    """Places that may matter: the places that the rules of each state react to, in the
+    order of the file, and the places that expressions read.
     """
 
     def __init__(self, program: Program) -> None:
@@ -586,8 +590,9 @@ Watcher = Callable[[ArenaSubject, str], None]
 
 
 class Walker:
-    """Goes from event to event. ``choose`` picks among the places that rules of the
-    current state react to; with ``everywhere``, also among those that expressions read.
+    """Goes from event to event. ``choose`` picks one of the places that the rules of
+    the current state react to, or, with ``everywhere``, one of all places that may
+    matter.
     """
 
     def __init__(
@@ -607,8 +612,8 @@ class Walker:
         self._state, self._arriving = "", True
 
     def act(self, life: ArenaSubject) -> int:
-        """Return the next action; choose the next place when the last event has
-        happened.
+        """Return the next action. If the last event has happened, choose the next place
+        first.
         """
         tables, listen = life.tables, self._states[life.state].listen
         if self._arriving or life.state != self._state:
@@ -703,8 +708,8 @@ def walk_subjects(
     choice: Callable[[random.Random], Choice],
     order: Order,
 ) -> Tally:
-    """Run a walker through as many lives as the order needs. ``choice`` makes its
-    function from a random stream.
+    """Run a walker through as many lives as the order needs. ``choice`` returns the
+    walker's choice function, given a random stream.
     """
     tally = Tally(name)
     for seed, subject, trials in lives_for(

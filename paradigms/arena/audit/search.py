@@ -21,8 +21,8 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.paradigms.arena.program import Program
 from cheesebench.protocol import Specification
 
-#: ``EFFORT`` limits the search for a first success, and ``POLISH`` the search for a
-#: shorter one after it, both in steps on copies.
+#: Limits in steps on copies. ``EFFORT``: the search for a first success. ``POLISH``:
+#: the search for a shorter success after the first one.
 EFFORT, POLISH = 60_000, 4_000
 #: Steps after which the search tries to repeat one action through the trial.
 KEEPING_AFTER = 3_000
@@ -32,8 +32,8 @@ Move = tuple[str, str]
 WAIT: Move = ("wait", "")
 
 Judge = Callable[[ArenaSubject, Specification], bool | None]
-"""Function that returns whether the trial that just ended is a success; None if it does
-not count.
+"""Function that returns whether the trial that just ended is a success, or None if it
+does not count.
 """
 
 
@@ -104,8 +104,8 @@ class Found:
 
 @dataclass
 class SearchNode:
-    """A reachable moment of a trial: a copy of the life, and the moves that
-    led to it.
+    """A reachable moment of a trial: a copy of the life, and the moves that led
+    there.
     """
 
     life: ArenaSubject
@@ -151,8 +151,9 @@ class Search:
         return found
 
     def _keep_on(self, life: ArenaSubject, found: Found) -> bool:
-        """Repeat one action until the trial ends, and wait where it is impossible.
-        Return whether the trial succeeds.
+        """Try each action, repeated until the trial ends. Then try going to each place
+        again and again, and waiting where no path leads there. Return whether a success
+        is known.
         """
         for action, name in enumerate(ACTION_LETTERS):
             node = SearchNode(life.twin(), moves=((f"always {name}", ""),))
@@ -255,9 +256,7 @@ class Search:
         )
 
     def moves(self, life: ArenaSubject) -> list[Move]:
-        """Return the possible moves. Those to places that the state reacts to come
-        first.
-        """
+        """Return the possible moves. Places that the state reacts to come first."""
         if life.waiting:
             return [WAIT]
         places = dict.fromkeys(
@@ -344,8 +343,8 @@ class Search:
                 return
 
 
-#: ``_EFFORT`` limits the search for reward in a trial, ``_POLISH`` the solver after its
-#: first success, both in steps on copies.
+#: Limits in steps on copies. ``_EFFORT``: the search for reward in a trial.
+#: ``_POLISH``: the solver after its first success.
 _EFFORT, _POLISH = 6_000, 1_000
 
 
@@ -357,10 +356,10 @@ UNJUDGED = 4_000
 #: Number of random streams on which two ways to play a trial are compared, if `p`
 #: decides rewards.
 STREAMS = 300
-#: In a trial, ``PAIRS`` is the maximum number of pairs of places that are visited
-#: alternately, ``RANDOM_PLANS`` the number of random plans.
+#: ``PAIRS``: maximum number of pairs of places that are visited alternately in a trial.
+#: ``RANDOM_PLANS``: number of random plans that are tried in a trial.
 PAIRS, RANDOM_PLANS = 50, 20
-#: Rewards that differ by less are equal.
+#: Rewards that differ by less than this count as equal.
 EQUAL = 1e-6
 
 
@@ -453,16 +452,17 @@ class Temptation:
     how: str
     """The search that found the failure."""
     gain: float
-    """Reward of failing minus reward of succeeding, without chance. It is minus
-    infinity unless both were found.
+    """Reward of failing minus reward of succeeding. If chance decides rewards, it is
+    the lower end of a 99 % interval. It is minus infinity unless both endings were
+    found.
     """
 
 
 def temptations(
     paradigm: ArenaParadigm, trials: int, seed: int
 ) -> Iterator[Temptation]:
-    """Yield the success and the failure with the highest reward in each trial. They are
-    found by search, by repetition and at random.
+    """Yield the success and the failure with the highest reward in each judged trial.
+    They are found by search, by repetition and at random.
     """
     specification = paradigm.specification
     for own_seed, subject, count in runs.lives_for(

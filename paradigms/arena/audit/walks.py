@@ -1,5 +1,5 @@
-"""Clocks that only end a trial in failure, and ``Walks``, a bound for protocols without
-other clocks.
+"""Removes clocks that only end a trial in failure, and computes a bound for protocols
+without other clocks (``Walks``).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from cheesebench.paradigms.arena.audit.relevance import fails, holds_of
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import Specification
 
-#: Limit at effort 1, in steps of hypotheses.
+#: Limit of the effort, in steps of hypotheses, at an effort of 1.
 WALKED = 1_600_000
-#: Values that differ by less are equal.
+#: Values that differ by less than this count as equal.
 EQUAL = 1e-10
 
 
@@ -45,8 +45,8 @@ def without_deadlines(specification: Specification) -> Specification:
 
 
 def shares(weights: Iterable[tuple[Hashable, float]]) -> Hashable:
-    """Return a key of how a weight is divided. Divisions in equal shares have equal
-    keys.
+    """Return a key for the way a weight is divided. Divisions into equal shares have
+    equal keys.
     """
     together: dict[Hashable, float] = defaultdict(float)
     for one, weight in weights:
@@ -135,7 +135,7 @@ class Walks:
             return self._waited(cloud)
         key = beliefs.signature(cloud)
         if key in self._open or not self._fits(first.state):
-            raise TooManyError  # Ways may form a cycle.
+            raise TooManyError  # A cycle of ways, or a state with other clocks.
         if key not in self._values:
             self._open.add(key)
             self._values[key] = (
