@@ -205,7 +205,7 @@ def under(finalists: Sequence[runs.Tally], most: float) -> tuple[AuditVerdict, s
         return "ok", ""
     text = (
         f"; {NOT_JUDGED}: after {fewest} trials the rate may still be above the limit;"
-        f" {FEWEST_JUDGED - fewest} more trials are needed"
+        f" {FEWEST_JUDGED - fewest} more are needed"
     )
     return "note", f"{text} (--trials {FEWEST_JUDGED} or more)"
 
