@@ -28,8 +28,8 @@ class ArenaParadigm(CompiledArena):
         subject: int,
         trials: Sequence[Sequence[int]],
     ) -> interfaces.SubjectEnvironment:
-        """Return a life yoked to the one in which ``subject`` took these actions; see
-        ``controls.YokedSubject``.
+        """Return a life yoked to the life in which ``subject`` took these actions (see
+        ``controls.YokedSubject``).
         """
         return controls.YokedSubject(self.program, view, seed, subject, trials)
 

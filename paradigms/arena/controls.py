@@ -21,13 +21,14 @@ from cheesebench.protocol.names import TIMEOUT
 
 #: Characters that draw the arena itself, and are not labels.
 STRUCTURE = (WALL, FLOOR, VOID)
-#: New labels: letters that replace glyphs, and a word that replaces texts.
+#: ``FRESH_GLYPHS``: letters, one of which is permuted with the glyphs as a new label.
+#: ``FRESH_TEXT``: a word that is permuted with the texts.
 FRESH_GLYPHS = "QXKJZVWY"
 FRESH_TEXT = "zup"
 
 
 def without_cues(specification: Specification) -> Specification:
-    """Return the protocol without landmarks, shown glyphs and texts; doors, solids and
+    """Return the protocol without landmarks, shown glyphs and texts. Doors, solids and
     drawn zones remain.
     """
     states = {
@@ -127,7 +128,9 @@ class _Memory:
 
 
 class LabelsSwapped(CompiledArena):
-    """Labels are permuted for the whole run: each one takes the meaning of another."""
+    """Labels are permuted for the whole run: each label takes the meaning of
+    another.
+    """
 
     def __init__(self, specification: Specification, seed: int) -> None:
         super().__init__(specification)
@@ -295,7 +298,7 @@ class YokedSubject(ArenaSubject):
     def step(self, action: int) -> tuple[str, float, int]:
         """Execute one action of the subject, and the master's action in this step.
 
-        The observation is the subject's own; reward and end are the master's.
+        The observation is the subject's own. The reward and the end are the master's.
         """
         master = self._master
         if self._ended or self.steps >= len(self._actions):
@@ -368,7 +371,7 @@ class YokedSubject(ArenaSubject):
         for rule in self._current.rules:
             if rule.after is None or not self.steps - self._entered >= rule.after(self):
                 continue
-            # For the rule that fired, the master has already drawn `p`; for other rules
+            # The master has already drawn `p` for the rule that fired. For other rules
             # it is not drawn.
             if (rule.guard is None or rule.guard(self)) and (
                 rule.p is None or rule.source == taken.source

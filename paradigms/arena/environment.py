@@ -1,9 +1,9 @@
 """Gymnasium environments: one class per protocol, observations in any view and four
 actions.
 
-One episode is one trial. Each reset begins the subject's next trial; after its last one
-the schedule starts again for the same subject, which keeps its draws, so that training
-can continue indefinitely.
+One episode is one trial. Each reset begins the subject's next trial. After the last
+trial the schedule starts again for the same subject, which keeps its draws, so that
+training can continue indefinitely.
 """
 
 from __future__ import annotations
@@ -46,43 +46,42 @@ Pixels = NDArray[np.uint8]
 
 #: Seeds for ``reset`` without a seed are drawn below this number.
 SEEDS = 2**31
-#: Largest number of a subject. Expressions compute with it, so a float must hold it
-#: exactly.
+#: Largest possible subject number. Expressions compute with the number, so a float must
+#: hold it exactly.
 MAX_SUBJECT = 10**15
 #: The view that ``render`` draws as a picture when observations are texts.
 WATCHED_IN = "topdown_2d"
 
 
 class ArenaEnvironment(gymnasium.Env[Any, Any]):
-    """A paradigm as a Gymnasium environment; ``environment_class`` creates its
-    subclasses.
+    """A paradigm as a Gymnasium environment. ``environment_class`` creates a subclass
+    for each protocol.
 
     Observation: ``Text``, what the view draws (for ``ascii_2d`` a map, rows separated
-    by newlines, then what the state says); in a view of pictures a dict of ``picture``
-    (uint8, height x width x 3, RGB) and ``text`` (what the state says). Action:
-    ``Discrete(4)`` = FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY. Reward: float, any size.
-    ``terminated`` is True when a rule or ``finish`` ended the trial, ``truncated`` at
-    the step limit.
+    by newlines, then what the state says). In a view of pictures, it is a dict of
+    ``picture`` (uint8, height x width x 3, RGB) and ``text`` (what the state says).
+    Action: ``Discrete(4)`` = FORWARD, ROTATE_LEFT, ROTATE_RIGHT, STAY. Reward: float,
+    any size. ``terminated`` is True when a rule or ``finish`` ended the trial,
+    ``truncated`` when the step limit ended it.
 
-    ``info`` has ``state`` (str) on every step, and at the end of a trial ``outcome``
-    (str), ``success`` (bool or None), ``measures`` (dict), ``counters`` (dict) and
-    ``life_over`` (bool: this was the last trial of the subject's schedule); after a
-    reset ``block`` (str), ``session`` and ``trial`` (int, from 1) and ``subject`` (int,
-    from 0).
+    After a step, ``info`` has ``state`` (str). At the end of a trial it also has
+    ``outcome`` (str), ``success`` (bool or None), ``measures`` (dict), ``counters``
+    (dict) and ``life_over`` (bool: this was the last trial of the subject's schedule).
+    After a reset it has ``block`` (str), ``session`` and ``trial`` (int, from 1) and
+    ``subject`` (int, from 0).
 
     A copied or unpickled environment is newly created with the same arguments: it has
     no current trial.
 
     Args:
         view: name of a registered view.
-        subject: number of the subject whose life this is. ``reset(options={"subject":
-            n})`` changes it; so does the
-            attribute ``subject`` at the next reset, which a vector environment sets in
-                each lane (``set_attr``).
-        render_mode: ``"ansi"`` makes ``render`` return the current observation as text
-            (of a picture, the text alone);
-            ``"rgb_array"`` makes it return the arena from above (in a view of pictures,
-                the observation) as pixels.
+        subject: number of the subject whose life this is. To change it, call
+            ``reset(options={"subject": n})``, or set the attribute ``subject``: the
+            next reset then begins that subject's life. A vector environment sets the
+            attribute in each lane (``set_attr``).
+        render_mode: with ``"ansi"``, ``render`` returns the current observation as text
+            (of a picture, the text alone). With ``"rgb_array"``, it returns the arena
+            from above (in a view of pictures, the observation) as pixels.
     """
 
     metadata = {  # noqa: RUF012 - Gymnasium declares it as an instance variable
@@ -184,9 +183,10 @@ class ArenaEnvironment(gymnasium.Env[Any, Any]):
         return self._life is not None and self._life.life_over
 
     def render(self) -> str | Pixels | None:
-        """Return the current observation: as text (``"ansi"``), or as pixels, uint8 of
-        shape (height, width, 3) (``"rgb_array"``), or None if there is no render mode.
-        Raise StepAfterEndError if pixels are asked for before the first reset.
+        """Return the current observation as text (``"ansi"``), a picture as uint8
+        pixels of shape (height, width, 3) (``"rgb_array"``, see the class), or None if
+        there is no render mode. Raise StepAfterEndError if a picture is asked for
+        before the first reset.
         """
         if self.render_mode != "rgb_array":
             return str(self._observation) if self.render_mode == "ansi" else None
@@ -283,7 +283,7 @@ _classes: dict[tuple[str, str], type[ArenaEnvironment]] = {}
 
 
 def environment_class(specification: Specification) -> type[ArenaEnvironment]:
-    """Return the environment class of a checked protocol; equal protocols share one
+    """Return the environment class of a checked protocol. Equal protocols share one
     class.
     """
     key = specification.path, specification.text
@@ -302,7 +302,7 @@ def environment_class(specification: Specification) -> type[ArenaEnvironment]:
 
 @cache
 def class_named(name: str) -> type[ArenaEnvironment]:
-    """Return the class of an installed protocol by the name of the class. Raise
+    """Return the class with this name, if it belongs to an installed protocol. Raise
     AttributeError if there is none.
     """
     catalogue = Catalogue(installed_plugins().protocol_directories)
@@ -369,8 +369,8 @@ def text_space(paradigm: ArenaParadigm, view: View) -> TextSpace:
 
 
 def _longest_texts(specification: Specification) -> list[tuple[str, ...]]:
-    """Return the lines of each state's text, with placeholders filled in that are at
-    least as long as any real value.
+    """Return the lines of each state's text, with values filled in that are at least as
+    long as any real value.
     """
     rows = [value for draw in specification.draws for row in draw.rows for value in row]
     held = [variable.initial for variable in specification.variables.values()]

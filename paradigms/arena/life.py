@@ -1,4 +1,4 @@
-"""The step kernel: one subject in an arena. Numbers in comments are clauses of the
+"""The step kernel: one subject in an arena. Clause numbers in comments refer to the
 language page.
 """
 
@@ -49,8 +49,8 @@ from cheesebench.protocol.specification import MET, BlockSpec
 
 
 class Ending(NamedTuple):
-    """The results at the end of a trial, as in Gymnasium's ``info``; see
-    ``TrialResult``.
+    """The results at the end of a trial, as in Gymnasium's ``info`` (see
+    ``TrialResult``).
     """
 
     outcome: str
@@ -63,8 +63,8 @@ class ArenaSubject:
     """The environment of one subject: ``begin_trial``, then ``step`` until TERMINATED
     or TRUNCATED, for each trial.
 
-    Expressions read the public attributes (``program``); do not write them from
-    outside.
+    Compiled expressions (see ``program``) read the public attributes. Other code must
+    not write them.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:
@@ -272,7 +272,7 @@ class ArenaSubject:
     # -- steps
 
     def step(self, action: int) -> tuple[str, float, int]:
-        """Execute one action; return the observation, the reward and RUNNING,
+        """Execute one action. Return the observation, the reward, and RUNNING,
         TERMINATED or TRUNCATED.
         """
         index = self._pose + action
@@ -345,8 +345,8 @@ class ArenaSubject:
         return self._apply(state.each, "each") + self._apply(self._program.each, "each")
 
     def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:
-        """Return whether trigger, ``if`` and ``p`` hold, which are tested in this
-        order; set ``it``.
+        """Return whether trigger, ``if`` and ``p`` hold, tested in this order. Set
+        ``it``.
         """
         if rule.after is not None:
             # A duration of NaN is never over.
@@ -419,7 +419,9 @@ class ArenaSubject:
         return 0.0 if go is None else self._enter(go)
 
     def _finishing(self) -> Finish | None:
-        """Return the first entry of `finish` that holds and leads to another state."""
+        """Return the first entry of `finish` that holds, or None. Entries that lead to
+        the present state do not count.
+        """
         for entry in self._program.finish:
             guard, _, go, _ = entry
             if go != self.state and (guard is None or guard(self)):
@@ -514,8 +516,8 @@ class ArenaSubject:
         return bool(self.success())
 
     def recent(self, what: ex.Recent) -> int:
-        """Number of the latest trials with this ending. The present trial counts once
-        it has ended.
+        """Return how many of the latest trials ended like this. The present trial
+        counts once it has ended.
         """
         return sum(self._past[self._program.recents[what]])
 
@@ -523,7 +525,7 @@ class ArenaSubject:
 
     @property
     def pose(self) -> int:
-        """An index into the tables; see ``tables.Geometry``."""
+        """An index into the tables (see ``tables.Geometry``)."""
         return self._pose
 
     @property
@@ -585,8 +587,8 @@ class ArenaSubject:
         return frozenset(found[max(found)]) if found else frozenset()
 
     def _paying_rules(self, bit: int) -> Iterator[Rule]:
-        """Yield the rules that an event would fire and that may pay: those of `watch`,
-        and the first one of the state. Set ``it`` for each.
+        """Yield the rules that an event would fire and that may pay: all such rules of
+        `watch`, and the state's first rule that would fire. Set ``it`` for each.
         """
         for rule in self._program.watch:
             if rule.effects.may_pay and self._would_fire(rule, bit):
@@ -598,7 +600,7 @@ class ArenaSubject:
                 return
 
     def _would_fire(self, rule: Rule, bit: int) -> bool:
-        """Return whether an event would fire a rule if chance (``p``) allowed it; set
+        """Return whether an event would fire a rule if chance (``p``) allowed it. Set
         ``it``.
         """
         if rule.who is None or not rule.mask & bit:
@@ -702,7 +704,7 @@ class ArenaSubject:
         return self._limit
 
     def use_alternative_stream(self, number: int) -> None:
-        """Draw every `p` from random stream ``number`` from now on; everything else
+        """Draw every `p` from random stream ``number`` from now on. Everything else
         stays the same.
         """
         self._stream = schedule.AlternativeStream(self._stream, number)
@@ -803,8 +805,8 @@ class Trace:
         return int(np.count_nonzero(inside[after] & ~inside[before]))
 
     def path(self) -> tuple[int, int]:
-        """Count FORWARDs that moved the subject, and those that did not (pressing a
-        lever is no bump).
+        """Return the number of FORWARDs that moved the subject, and the number of
+        bumps: FORWARDs that did not move it and pressed nothing.
         """
         before, after = self._steps()
         forward = after & 3 == FORWARD
@@ -848,7 +850,7 @@ class Trace:
 
 
 def distance(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
-    """Return the distance, in cells, to the nearest cell of places; NaN if there is
+    """Return the distance, in cells, to the nearest cell of places, or NaN if there is
     none.
     """
     here = _square(geometry, pose)
@@ -857,8 +859,8 @@ def distance(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
 
 
 def bearing_error(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
-    """Return the angle (0 to 180 degrees) between the heading and the centre of places;
-    NaN for a subject in that centre.
+    """Return the angle (0 to 180 degrees) between the heading and the direction of the
+    centre of places, or NaN if the subject is at that centre.
     """
     way = _way(_square(geometry, pose), geometry.middle(places))
     return _between(degrees(geometry, pose), _bearing(way))
@@ -877,7 +879,7 @@ def _way(origin: Way, target: Way) -> Way:
 
 
 def _bearing(way: Way) -> float:
-    """Return the direction of a displacement in degrees clockwise from north; NaN if
+    """Return the direction of a displacement in degrees clockwise from north, or NaN if
     its length is 0.
     """
     return math.degrees(math.atan2(way[0], -way[1])) if any(way) else math.nan

@@ -51,8 +51,8 @@ def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _modulo(left: float, right: float) -> float:
-    """Return the remainder with the sign of the divisor, as Python does; NaN if the
-    remainder is undefined.
+    """Return the remainder with the sign of the divisor, as Python does, or NaN if it
+    is undefined.
     """
     if not right or math.isinf(left):
         return math.nan
@@ -86,7 +86,7 @@ def _largest(numbers: Sequence[float]) -> float:
     return math.nan if any(map(math.isnan, numbers)) else max(numbers) + 0
 
 
-#: Functions of one number; then functions of several.
+#: ``_ONE``: functions of one number. ``_SEVERAL``: functions of several numbers.
 _ONE: Mapping[str, Callable[[float], float]] = {
     "abs": lambda number: abs(number) + 0, "round": _whole(round), "floor": _whole(math.floor),
     "exp": _exponential, "log": _logarithm,
@@ -277,7 +277,9 @@ _BY_NODE: Mapping[type, Callable[[Any, _Compile], Function]] = {
 
 
 def constant_value(tree: ex.Expression | None) -> float | None:
-    """Return the value of a literal number (a negative one, too); otherwise None."""
+    """Return the value of a literal number, which may be negative, or None for any
+    other expression.
+    """
     match tree:
         case ex.Number(value):
             return float(value)
@@ -305,8 +307,8 @@ Finish = tuple[Function | None, str | None, str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Compiled effects. ``reward`` is a function or None; ``constant`` is its value if
-    it is a literal.
+    """Compiled effects. ``reward`` is a function, or None. ``constant`` is the reward
+    if it is a literal, or else None.
     """
 
     set: tuple[tuple[str, Function], ...]
@@ -344,7 +346,7 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A compiled rule. ``mask`` has every event bit that can fire it; ``who`` decides
+    """A compiled rule. ``mask`` has every event bit that can fire it. ``who`` decides
     whether one of them fires it now.
     """
 
@@ -423,8 +425,8 @@ class Program:
         ]
         #: Name of a draw -> the condition under which it keeps its values.
         self.keep_if = _kept_on(specification.draws)
-        #: For each block that ends on a condition: the condition of its repetition, and
-        #: that of the block.
+        #: Block -> the condition that ends a repetition, and the condition that ends
+        #: the block. Only blocks with such a condition are keys.
         self.criteria = _criteria(specification.schedule)
         self.success = _optional(specification.success)
         self.where = _optional(specification.where)
@@ -432,8 +434,8 @@ class Program:
             name: compile_expression(tree)
             for name, tree in specification.measures.items()
         }
-        #: The heading of a placed subject; None if the heading is random or given by a
-        #: variable.
+        #: The heading of a placed subject, or None if the heading is random or given by
+        #: a variable.
         self.face = _fixed_heading(specification.start)
         #: Whether any expression depends on the path. Otherwise a trial keeps no trace.
         self.reads_trace = any(map(ex.reads_trace, self.all_expressions()))
@@ -448,8 +450,8 @@ class Program:
 
     @property
     def shown_at_rest(self) -> tuple[tuple[str, str], ...]:
-        """The glyphs of landmarks that go round, where they are in the first row of
-        their draw; nothing for other mazes.
+        """The places and glyphs of landmarks that go round, as in the first row of
+        their draw. Empty for other mazes.
         """
         held = {} if self.turning is None else self.turning.held
         memory = SimpleNamespace(values=held)
@@ -489,7 +491,9 @@ class Program:
         yield from self.specification.watch
 
     def all_expressions(self) -> Iterator[ex.Expression | None]:
-        """Yield every expression of the program; None stands for an omitted one."""
+        """Yield every expression of the program. None stands for an omitted
+        expression.
+        """
         specification = self.specification
         yield from (
             specification.success,
@@ -518,8 +522,8 @@ class Program:
             yield rule.effects
 
     def targets(self, place: spec.Place, trigger: str) -> list[str]:
-        """Return the zones (or solids) that the target of a trigger can
-        be or contain.
+        """Return the zones (or solids) that the target of a trigger can be, or
+        contain.
         """
         specification = self.specification
         arena = specification.arena
@@ -541,7 +545,7 @@ class Program:
         )
 
     def _assigned(self, variable: str) -> list[str]:
-        """Return the names that a variable can hold; no names if they cannot be
+        """Return the names that a variable can hold, or an empty list if they cannot be
         determined.
         """
         given = self._values_at_start(variable)
@@ -779,9 +783,7 @@ def read_place(place: spec.Place) -> Function:
 
 
 def _variables_shown(state: spec.StateSpec) -> Iterator[str]:
-    """Yield the variables that determine the text, glyphs and closed doors
-    of a state.
-    """
+    """Yield the variables that determine a state's text, glyphs and closed doors."""
     pairs = chain.from_iterable(state.show)
     for place in (*state.close, *state.open, *pairs):
         if place.variable:

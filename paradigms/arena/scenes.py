@@ -1,5 +1,5 @@
-"""The scenes of an arena with its closed doors and shown glyphs, and the observations
-drawn of them.
+"""Builds the scenes of an arena with its closed doors and shown glyphs, and stores the
+observations that views draw of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from cheesebench.protocol.specification import Specification
 #: Maximum size of the drawn observations of one paradigm in one view, in bytes. If
 #: there are more, all are dropped, and drawn again on demand.
 MAX_BYTES = 64 * 2**20
-#: Approximate size of a look: bytes for each square of its scene, and for each pose.
+#: Approximate size of a look, in bytes. ``_TILE_BYTES``: for each square of its scene.
+#: ``_SLOT_BYTES``: for each pose.
 _TILE_BYTES, _SLOT_BYTES = 64, 8
 
 _KINDS: dict[str, TileKind] = {WALL: "wall", FLOOR: "floor", VOID: "void", "S": "solid"}
@@ -53,8 +54,8 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """Position of the map in the picture. The picture is larger than the map if
-    landmarks lie outside it.
+    """Position and size of the picture, in squares of the map. The picture is larger
+    than the map if landmarks lie outside the map.
     """
 
     left: int
@@ -195,8 +196,8 @@ def _tile(kind: TileKind, glyph: str) -> Tile:
 
 
 def squares_of(arena: Arena, place: str) -> list[Square]:
-    """Return the squares of a zone, door, solid or group, or the square
-    of a landmark.
+    """Return the squares of a zone, door, solid or group, or the one square of a
+    landmark.
     """
     if (mark := arena.landmark(place)) is not None:
         return [(mark.column, mark.row)]
@@ -211,7 +212,7 @@ def squares_of(arena: Arena, place: str) -> list[Square]:
 
 
 def _pattern(say: tuple[str, ...], specification: Specification) -> re.Pattern[str]:
-    """Return the pattern of a state's text, with any values filled in."""
+    """Return a pattern that matches a state's text with any values filled in."""
 
     def value(name: str) -> str:
         variable = specification.variables.get(name)

@@ -18,8 +18,8 @@ from cheesebench.protocol.specification import BlockSpec, DrawSpec, UntilSpec
 T = TypeVar("T")
 
 Noted = tuple[str | None, str | None]
-"""What ``until`` of a block or of its ``repeat`` needs to know of a trial's end: the
-outcome, or whether a condition held.
+"""What the ``until`` of a block and the ``until`` of its ``repeat`` need to know about
+the end of a trial: the outcome, or whether a condition held.
 """
 
 
@@ -40,7 +40,7 @@ class Schedule:
 
     def __init__(self, blocks: Sequence[BlockSpec]) -> None:
         self._blocks = blocks
-        #: Number of planned trials; 0 if it depends on outcomes.
+        #: Number of planned trials, or 0 if the number depends on outcomes.
         self._planned = (
             0
             if any(block.criteria for block in blocks)
@@ -86,7 +86,7 @@ class Schedule:
                 )
                 self._began = set()
                 return Position(block, session + 1, trial + 1, began)
-            # This repetition is over; ``until`` skips the rest of it.
+            # This repetition is over, or ``until`` skips the rest of it.
             self._number = None
             self._repetition += 1
             if block.ends is not None:
@@ -126,7 +126,7 @@ class Schedule:
 
     @property
     def left(self) -> int:
-        """Number of trials planned after this one; ``until`` may skip some of them."""
+        """Number of trials planned after this one. ``until`` may skip some of them."""
         rest = sum(block.planned for block in self._blocks[self._block + 1 :])
         if self._block == len(self._blocks):
             return 0
@@ -171,8 +171,8 @@ MAX_ATTEMPTS = 100
 Row = tuple[RuntimeValue, ...]
 
 
-#: Names and orders of draws whose keys would collide with those of placements. They get
-#: other keys.
+#: Names and orders of draws whose keys would collide with the keys of placements. These
+#: draws get other keys.
 PLACINGS = {("start", "random"), ("place", "shuffle"), ("each", "shuffle")}
 
 
@@ -224,8 +224,8 @@ class DrawSequence:
         ]
 
     def _balanced(self, rows: Sequence[Row]) -> Row:
-        """Return the subject's row: subjects in a cycle get different rows, in an order
-        that depends on the run's seed.
+        """Return the subject's row. Each cycle of as many subjects as there are rows
+        gets every row once, in an order that depends on the run's seed.
         """
         cycle, place = divmod(self._subject, len(rows))
         key = f"{self._spec.name}|{self.count}|{cycle}"
@@ -280,7 +280,7 @@ class DrawSequence:
 
     def _can_go_on(self, values: Sequence[RuntimeValue], left: Sequence[Row]) -> bool:
         """Return whether the remaining rows can be ordered so that no run is too long:
-        other rows must separate them.
+        there must be enough other rows to separate equal ones.
         """
         longest = self._spec.max_run or len(values) + len(left)
         last, length = (

@@ -32,7 +32,7 @@ MAX_POSES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """``moves[pose + action]`` is the next pose; ``events[pose + action]`` has the bits
+    """``moves[pose + action]`` is the next pose. ``events[pose + action]`` has the bits
     of the events.
     """
 

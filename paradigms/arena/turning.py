@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Turning:
-    """The turning of a maze. ``held`` are the variables of its first row, in which it
-    is turned by 0 degrees.
+    """The turning of a maze. ``held`` has the values of the draw's first row, in which
+    the maze is turned by 0 degrees.
     """
 
     variable: str
@@ -32,7 +32,9 @@ class Turning:
 
     @classmethod
     def of(cls, specification: Specification) -> Turning | None:
-        """Return the turning of a protocol's maze, or None if it isn't turned."""
+        """Return the turning of a protocol's maze, or None if the maze is not
+        turned.
+        """
         arena = specification.arena
         for draw in specification.draws:
             columns = list(zip(*draw.rows, strict=True))
@@ -58,7 +60,7 @@ def _are_landmarks(arena: Arena, column: Sequence[object]) -> bool:
 
 
 def _go_round_together(columns: Sequence[Sequence[object]]) -> bool:
-    """Return whether every column is the first one, beginning elsewhere."""
+    """Return whether every column is a rotation of the first one."""
     first = [*columns[0]]
     rounds = [first[at:] + first[:at] for at in range(len(first))]
     return all([*column] in rounds for column in columns)
