@@ -1,8 +1,8 @@
 """Reads the answer in a free text (a path, one node, a number, edges), and scores it.
 
 The functions are pure, and linear in the length of the text. The last nonempty
-``Answer:`` is parsed; if there is none, the last line that could be an answer. Names
-count in their order; an added explanation ("..., because room 3 ...") is ignored.
+``Answer:`` is parsed or, if there is none, the last line that could be an answer. Names
+are read in order. An added explanation ("..., because room 3 ...") is ignored.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _NUMBERS = {
 
 
 def numbers_in(words: Iterable[str]) -> list[int]:
-    """Return the numbers among words, in order; numbers above a million are capped."""
+    """Return the numbers among words, in order. Numbers above a million are capped."""
     return [n for n in map(_number, words) if n is not None]
 
 
@@ -59,7 +59,7 @@ def _number(word: str) -> int | None:
     return _NUMBERS.get(word)
 
 
-#: Words for groups, in addition to those of the scene.
+#: Beginnings of words for groups.
 _GROUPS = ("cluster", "group", "communit", "clique", "circle", "component")
 
 
@@ -75,9 +75,10 @@ def counted(words: Sequence[str]) -> Iterator[int]:
             yield number
 
 
-# Letters and digits are separate tokens, so that "room7" reads as "room 7". The signs
-# are those that can separate or order names. An arrow must begin at the start of a run
-# of dashes: trying each dash of a long run without a head would take quadratic time.
+# Letters and digits are separate tokens, so that "room7" reads as "room 7". Every other
+# sign is a token, except emphasis and quotation marks. An arrow must begin at the start
+# of a run of dashes: trying each dash of a long run without a head would take quadratic
+# time.
 _TOKEN = re.compile(
     r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|(?<![-=–—])[-=–—]+>|[→⇒]|\n|[^\w\s*`_~\"“”]"
 )
@@ -157,7 +158,7 @@ class Lexicon:
                 node = self._nodes.get(tuple(words[position : position + length]))
                 if node is not None:
                     return node, length
-        # Endings do not matter: "roses", "Wim's".
+        # A final "s" does not matter: "roses", "Wim's".
         word = words[position]
         return (
             self._nodes.get((word[:-1].rstrip("'’"),)) if word.endswith("s") else None
@@ -180,8 +181,8 @@ _MENTIONS = re.compile(
     r"\b(?:at|to|for|of|behind)[ \t]+(?:the|my|this|your|our)[ \t]+(?:final[ \t]+)?$",
     re.IGNORECASE,
 )
-#: The pattern that the question asks for, when a reply copies it instead of filling it
-#: in.
+#: Matches a template that a reply copied from the question instead of filling it in:
+#: ``[names]``, ``<node>``.
 _PATTERN = re.compile(
     r"\[\^?(?:[a-z]-|\\|0-9)|\\s|\)\*|\[names?\]|<[^>]{0,40}>", re.IGNORECASE
 )
@@ -222,7 +223,7 @@ _SMALL = _words(
 class Answer:
     """The content of an answer.
 
-    ``nodes`` are in the order of the answer; None stands for a name that is not in the
+    ``nodes`` are in the order of the answer. None stands for a name that is not in the
     vocabulary. ``several`` says that there is more than one answer ("Wim or Reza").
     ``number`` is the number that the answer states.
     """
@@ -238,7 +239,7 @@ class Answer:
 
 
 def read_answer(reply: str, lexicon: Lexicon, form: spec.Form) -> Answer:
-    """Return the answer in a whole reply. Any text is allowed; only the last
+    """Return the answer in a whole reply. Any text is allowed, but only the last
     ``MAX_READ`` characters are read.
     """
     reply = reply[-MAX_READ:]
@@ -335,7 +336,7 @@ def _emphasised(lines: Sequence[str], is_answer: Callable[[str, str], bool]) -> 
 
 
 def _last_bold(line: str, is_answer: Callable[[str, str], bool]) -> str | None:
-    """Return the last bold text of a line that is an answer."""
+    """Return the last bold text of a line that is an answer, or None."""
     bold = [
         part[1]
         for part in _BOLD.finditer(line)
@@ -499,7 +500,8 @@ def _named(
 ) -> Answer:
     sentences = list(filter(_names_a_node, _sentences(tokens)))
     if not sentences:
-        # If there are no names, other words may be the answer; but prose names nothing.
+        # Without names, the words after an ``Answer:`` may be unknown names. Other
+        # prose names nothing.
         spoken = next(filter(None, _sentences(tokens)), [])
         return Answer(_items(spoken, lexicon)) if marked else Answer()
     sentence = sentences[0] if marked else _last_claim(sentences)
@@ -682,7 +684,8 @@ def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
 
 def _words_with_number(statement: str, marked: bool) -> list[str]:
     """Return the sentence that states the number. In a marked answer this is the first
-    one; otherwise the last, preferably one that counts groups.
+    sentence with a number. Otherwise it is the last one, preferably one that counts
+    groups.
     """
     sentences = (
         [token.text for token in sentence]
@@ -712,7 +715,7 @@ def read_reply(reply: str, lexicon: Lexicon, form: spec.Form) -> Answer:
 
 
 def read_edges(reply: str, lexicon: Lexicon) -> Answer:
-    """Return the pairs in a whole reply as a flat list with two nodes for each pair;
+    """Return the pairs in a whole reply as a flat list with two nodes for each pair.
     None stands for an unknown node.
 
     A part with one name, or with more than two, becomes a pair with None.
@@ -788,7 +791,7 @@ OUTCOMES = (
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of an answer. ``path`` is the answered path with its start;
+    """The score of an answer. ``path`` is the answered path with its start.
     ``measures`` are flags (0 or 1) and counts.
     """
 
@@ -885,8 +888,8 @@ def _flags(
 def _step_flags(
     path: tuple[str | None, ...], arcs: Set[object], arcs_before: Set[object]
 ) -> dict[str, Value]:
-    """Return the flags of the steps: a step may be no arc, or have been an arc only
-    before the edits.
+    """Return the flags of the steps: whether steps are no arcs, and whether one was an
+    arc only before the edits.
     """
     steps = list(pairwise(path))
     illegal = [number for number, step in enumerate(steps, start=1) if step not in arcs]

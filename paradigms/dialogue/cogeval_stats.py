@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         metavar="NAME",
         action="append",
-        help="only this model, repeatable (default: all)",
+        help="use only the scores of this model, repeatable (default: all)",
     )
     parser.add_argument(
         "--published",
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         type=float,
         default=0.10,
-        help="margin of that comparison (default: 0.1)",
+        help="margin of the comparison with published means (default: 0.1)",
     )
     parser.add_argument(
         "--figures",
@@ -130,7 +130,8 @@ def _of_runs(options: argparse.Namespace) -> Iterable[fits.Score]:
                     yield from fits.scores_of(plan, log.trials(plan))
 
 
-#: Maximum bytes of a file of scores; the paper's has less than a thousandth of this.
+#: Maximum size of a file of scores, in bytes. The paper's file has less than a
+#: thousandth of this.
 _MOST_BYTES = 32 * 2**20
 
 
@@ -148,8 +149,8 @@ def _text_of(path: Path) -> str:
 
 
 def read_scores(path: Path, published: fits.Published) -> list[fits.Score]:
-    """Return the scores of a CSV file with COLUMNS; further columns are ignored.
-    OptionError names the line of a mistake.
+    """Return the scores in a CSV file with COLUMNS. Further columns are ignored. Raise
+    OptionError for a mistake, naming its line.
     """
     lines = csv.DictReader(_text_of(path).splitlines())
     missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]
@@ -191,7 +192,7 @@ _Heights = Mapping[tuple[str, str], tuple[float, float]]
 RIGHT = "right answers (mean over items, SE)"
 FAILED = "share of all answers"
 _Rows = dict[str, dict[str, tuple[float, float]]]
-#: Number of domains in the paper's means.
+#: Number of domains over which the paper's means are taken.
 PAPER_DOMAINS = 3
 
 

@@ -72,7 +72,7 @@ class Vocabulary(documents.DocumentModel):
 
     each: documents.Text | None = Field(
         None,
-        description="The name of every node that is not in 'names'; {n} is the node.",
+        description="The name of every node that 'names' does not list. {n} stands for the node.",
     )
     names: dict[NodeId, documents.Text] = Field(
         default_factory=dict, description="Names of single nodes."
@@ -101,7 +101,7 @@ class Graph(documents.DocumentModel):
         description="The node where paths begin, unless `pairs` sets another."
     )
     edges: list[Edge] = Field(
-        min_length=1, description="Pairs of nodes; every name used here is a node."
+        min_length=1, description="Pairs of nodes. Every name used here is a node."
     )
     rewards: dict[NodeId, Amount] = Field(
         default_factory=dict, description="Rewards at nodes."
@@ -136,11 +136,11 @@ class Portal(documents.DocumentModel):
 
 
 class Edit(documents.DocumentModel):
-    """A local change of the graph or of its rewards."""
+    """A local change to the graph or its rewards."""
 
     remove: list[Edge] = Field(default_factory=list, description="Edges to remove.")
     add: list[Edge] = Field(
-        default_factory=list, description="Edges to add; they may add nodes."
+        default_factory=list, description="Edges to add. Their nodes may be new."
     )
     rewards: dict[NodeId, Amount] = Field(
         default_factory=dict, description="New rewards at nodes."
@@ -169,7 +169,7 @@ class Pairs(documents.DocumentModel):
     count: documents.Count = Field(2, description="How many pairs.")
     each: documents.Count | None = Field(
         None,
-        description="How many of these pairs a subject gets; the next subject gets the following ones. If unset, each gets all.",
+        description="How many of these pairs a subject is asked (default: all). The next subject is asked the pairs after them.",
     )
 
 
@@ -180,7 +180,8 @@ class AnswerShape(documents.DocumentModel):
         "path", description="The whole path, or its first step."
     )
     include_start: documents.Truth = Field(
-        True, description="Whether a path must begin with its start; if false, it may."
+        True,
+        description="Whether a path must begin with its start. If false, it may begin there.",
     )
 
 
@@ -216,7 +217,7 @@ class Condition(documents.DocumentModel):
 
 
 class Scene(documents.DocumentModel):
-    """The wording of a vocabulary. Sentences that are left out are those of the scene
+    """The wording of a vocabulary. Sentences that are left out come from the scene
     ``like``.
     """
 
@@ -239,17 +240,17 @@ class Scene(documents.DocumentModel):
         None, description="One node and its neighbours."
     )
     two_way: documents.Text | None = Field(
-        None, description="That edges work in both directions."
+        None, description="Says that edges work in both directions."
     )
     one_way: documents.Text | None = Field(
-        None, description="That edges work in one direction only."
+        None, description="Says that edges work in one direction only."
     )
     reward: documents.Text | None = Field(None, description="A reward at a node.")
     return_: documents.Text | None = Field(
         None, alias="return", description="The end of the tour: back at the start."
     )
     only_one: documents.Text | None = Field(
-        None, description="That only one reward can be taken."
+        None, description="Says that only one reward can be taken."
     )
     best_path: documents.Text | None = Field(
         None, description="The question for the best path."
@@ -270,7 +271,7 @@ class Scene(documents.DocumentModel):
         None, description="The question for all edges."
     )
     change: documents.Text | None = Field(
-        None, description="That something has changed."
+        None, description="Says that something has changed."
     )
     closed: documents.Text | None = Field(None, description="A removed edge.")
     opened: documents.Text | None = Field(None, description="A new edge.")
@@ -311,7 +312,7 @@ class DialogueDocument(documents.DocumentModel):
     )
     dimension: documents.Text = Field("planning", description="Cognitive dimension.")
     species: documents.Text | None = Field(
-        None, description="For readers; no animal did this task."
+        None, description="Species, for readers. No animal did this task."
     )
     arena: GraphArena = Field(description="The graph.")
     system: documents.Text | None = Field(

@@ -159,7 +159,7 @@ class GraphDialogue:
         )
 
     def result(self) -> TrialResult:
-        """Return the result of the conversation that just ended; only its last answer
+        """Return the result of the conversation that just ended. Only its last answer
         counts.
         """
         if self._answer is None:
@@ -379,8 +379,8 @@ def _best(condition: spec.ConditionSpec) -> str:
 def answer_text(
     domain: spec.Domain, condition: spec.ConditionSpec, path: Sequence[str]
 ) -> str:
-    """Return a path as an answer in the required form; for edges, two
-    nodes per step.
+    """Return a path as an answer in the required form. If edges are asked for, ``path``
+    has two nodes per edge.
     """
     if condition.form == "edges":
         pairs = zip(path[::2], path[1::2], strict=False)
@@ -454,8 +454,8 @@ def plan_dialogue(
     """Return the plan of one cell: a condition in the words of a domain, compared with
     chance.
 
-    ``settings`` are those of a language model; ``in_variant`` adds its temperature to
-    the cell's name.
+    ``settings`` are the settings of a language model. ``in_variant`` says whether to
+    add its temperature to the cell's name.
     """
     asked, document = specification.conditions[condition], specification.document
     kept = {
@@ -466,8 +466,8 @@ def plan_dialogue(
     temperature = kept.get("temperature")
     trials = len(asked.asked_of(0))
     subjects = subjects or (GENERATIONS if design.claims else design.subjects)
-    # As in the published study, each item is asked this many times. Nothing is learnt
-    # from one item to the next.
+    # The number of subjects is fixed: each item is asked this many times, as in the
+    # published study, and nothing is learnt from one item to the next.
     design = with_fixed_number(design)
     return CellPlan(
         model=model,
@@ -529,8 +529,8 @@ def begin(paradigm: GraphParadigm, plan: CellPlan, subject: int) -> GraphDialogu
 
 
 def setting(plan: CellPlan, name: str) -> str:
-    """Return a setting that ``plan_dialogue`` recorded in the cell; RunLogError if it
-    is missing.
+    """Return a setting that ``plan_dialogue`` recorded in the cell. Raise RunLogError
+    if it is missing.
     """
     found = plan.settings.get(name)
     if not isinstance(found, str):
@@ -674,8 +674,8 @@ def watch(
     plan: CellPlan,
     wanted: Mapping[int, set[int]],
 ) -> Iterator[WatchedTrial]:
-    """Yield the wanted trials with scores computed anew. Their answers come from the
-    log, but a baseline answers again.
+    """Yield the wanted trials with scores computed anew. A language model's answers
+    come from the log, but a baseline answers again.
 
     Raises RunLogError for a trial with a different result.
     """

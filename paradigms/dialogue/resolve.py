@@ -84,7 +84,7 @@ class _Resolver:
         self.diagnostics.error(code, self.root.find(path).position, sentence, remedy)
 
     def first_world(self) -> spec.World:
-        """Check the graph itself."""
+        """Check the graph itself, and return it as it is before all edits."""
         world = spec.first_world(self.graph)
         where = ("arena", "graph")
         nodes = world.nodes
@@ -324,8 +324,8 @@ class _Resolver:
     def _prove_new_policy(
         self, condition: spec.ConditionSpec, world: spec.World, where: tuple[str, str]
     ) -> None:
-        """Check that the answers that were correct before the edit are
-        wrong after it.
+        """Check that every answer that was correct before the edit is wrong after
+        it.
         """
         goals = spec.best_goals(world, self.graph.start)
         old = spec.best_first_steps(world, self.graph.start) if world.chances else None
@@ -350,7 +350,7 @@ _FIRST_STEP = "Write 'answer: {form: first_step}'."
 
 
 def _spread(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str]]:
-    """Return ``count`` of the pairs, spread evenly over the list; all of them if there
+    """Return ``count`` of the pairs, spread evenly over the list, or all pairs if there
     are fewer.
     """
     if len(pairs) <= count:
@@ -361,8 +361,8 @@ def _spread(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str
 
 
 def _scattered(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return all pairs in an order in which neighbours were far apart before. So the
-    first few subjects already see many different starts.
+    """Return all pairs in a new order, in which neighbours are pairs that were far
+    apart. So the first few subjects already see many different starts.
     """
     step = next(
         step
@@ -373,8 +373,8 @@ def _scattered(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _group(condition: doc.Condition) -> str:
-    """Return the group of conditions (the paper's Table 1) for the effect
-    of an edit.
+    """Return the group of a condition (the paper's Table 1) by its question and the
+    effect of its edit.
     """
     edit = condition.edit
     if condition.ask == "groups":
@@ -405,7 +405,7 @@ class EditChecks:
         known: Sequence[str],
         place: Callable[[str], Position] | Position,
     ) -> bool:
-        """Report nodes that are not in the graph; return whether all are."""
+        """Report nodes that are not in the graph. Return whether all nodes are."""
         missing = [node for node in nodes if node not in known]
         for node in missing:
             hint = did_you_mean(node, known).strip() or f"Nodes are {listed(known)}."
@@ -471,8 +471,8 @@ class EditChecks:
             node = place.child(number) if isinstance(place.value, list) else place
             position = (node or place).position
             self.known([portal.at], nodes, position)
-            # The neighbours are those before the edit, so a node that the edit adds has
-            # none.
+            # A portal leads to the neighbours before the edit, and a node that the edit
+            # adds has none.
             self.known([portal.to_neighbours_of], world.nodes, position)
 
     def _chances(self, edit: doc.Edit, nodes: Sequence[str], where: _Path) -> None:
@@ -504,7 +504,9 @@ class VocabularyChecks:
         self._document, self._root, self._diagnostics = document, root, diagnostics
 
     def domains(self, nodes: Sequence[str]) -> dict[str, spec.Domain]:
-        """Return all domains; ``nodes`` are those of the graph and of every edit."""
+        """Return all domains. ``nodes`` are the nodes of the graph and of every
+        edit.
+        """
         self._scenes()
         if self._diagnostics.errors:
             return {}

@@ -26,8 +26,7 @@ from cheesebench.paradigms.dialogue.documents import (
     Scene,
 )
 
-#: Maximum number of optimal paths of an item; a question with more has no meaningful
-#: answer.
+#: Maximum number of optimal paths of an item. A question with more of them is refused.
 MAX_KEYS = 1_000
 #: Maximum number of simple paths for the chance level. If there are more, the longest
 #: lengths are left out.
@@ -152,8 +151,8 @@ def neighbours(world: World, node: str) -> list[str]:
 
 
 def best_goals(world: World, start: str) -> list[str]:
-    """Return the reachable nodes with the largest reward; none if no reward can be
-    reached.
+    """Return the reachable nodes with the largest reward, or an empty list if no reward
+    can be reached.
     """
     import networkx
 
@@ -172,8 +171,8 @@ def best_goals(world: World, start: str) -> list[str]:
 
 
 def shortest_paths(world: World, start: str, goals: Sequence[str]) -> tuple[Path, ...]:
-    """Return all shortest paths from the start to the nearest goals, start included;
-    none if no goal is reachable.
+    """Return all shortest paths from the start to the nearest goals, start included.
+    The tuple is empty if no goal is reachable.
     """
     import networkx
 
@@ -262,7 +261,7 @@ def simple_paths(world: World, start: str) -> tuple[Path, ...]:
     ones first.
 
     At most MAX_SIMPLE_PATHS paths are returned, and all paths of a length or none.
-    Chance is a uniform choice among them; omitting the longest paths makes chance
+    Chance is a uniform choice among them. Omitting the longest paths makes chance
     larger, never smaller.
     """
     return _simple_paths(world.arcs, start)
@@ -324,8 +323,8 @@ def usual_scene(domain: str) -> str:
 
 
 def wording(name: str, own: Mapping[str, Scene]) -> Wording:
-    """Return a scene by name, which must exist. The protocol's own
-    scenes come first.
+    """Return the scene with this name, which must exist. The protocol's own scenes come
+    first.
     """
     if name not in own:
         texts = dict(shipped()["scenes"][name])
@@ -375,8 +374,9 @@ class Domain:
 
 @dataclass(frozen=True)
 class Item:
-    """One question with its key. ``keys`` are all optimal paths with their start (of
-    two nodes, if the question asks for a first step).
+    """One question with its correct answers. ``keys`` are all optimal paths, each with
+    its start. If transitions are random, they are the best first steps, as paths of two
+    nodes.
 
     If edges are asked for, the only key is a flat list of two nodes per edge.
     """
@@ -393,8 +393,8 @@ class ConditionSpec:
     condition that is asked before this one.
 
     ``items`` has one question for each start-goal pair, or a single question. Each
-    subject answers ``each`` of them (0: all), and starts where the last subject
-    stopped.
+    subject answers ``each`` of them, and starts where the last subject stopped. If
+    ``each`` is 0, every subject answers all.
     """
 
     name: str
@@ -429,9 +429,9 @@ class ConditionSpec:
         """Return the rate of correct answers if a simple path from the start is drawn
         uniformly.
 
-        It is taken over the questions of ``subjects`` subjects. A number of groups is
-        drawn from 1 to the number of nodes; a list of all edges has no chance level.
-        See ``simple_paths`` for large graphs.
+        The rate is a mean over the questions of ``subjects`` subjects. A number of
+        groups is drawn from 1 to the number of nodes. For a list of all edges the rate
+        is 0. See ``simple_paths`` for large graphs.
         """
         asked = self.items[: self.each * subjects] if self.each else self.items
         return sum(map(self._chance, asked)) / len(asked)

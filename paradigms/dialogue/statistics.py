@@ -1,5 +1,5 @@
-"""Results of dialogues: scores by condition and model, kinds of failure, and the
-influence of each factor.
+"""Computes results of dialogues: scores by condition and model, kinds of failure, and
+the influence of each factor.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Score:
 @dataclass(frozen=True, slots=True)
 class Spread:
     """The mean over ``n`` items, the items' standard deviation, and the standard error
-    of the mean (None with one item).
+    of the mean. Both are None if there is only one item.
     """
 
     mean: float
@@ -202,8 +202,8 @@ def by(scores: Iterable[Score], factor: str) -> dict[tuple[str, str], Spread]:
     """Return the spread over items by (level of ``factor``, model), in order of
     appearance: Table 3 by condition.
 
-    Lists of edges are not plans. They have a condition and a group of their own, and do
-    not enter the means of plans.
+    Lists of edges are not plans. They have their own condition and group, and do not
+    count in other means.
     """
     rates: dict[tuple[str, str], list[float]] = {}
     for score in _plans(scores, factor):
@@ -243,8 +243,8 @@ def contrast(own: Spread, published: float, margin: float) -> Contrast:
     """Compare a mean over items with a published mean. The published mean counts as
     exact, because the number of its items was not published.
 
-    PASS: not worse by more than ``margin``; FAIL: worse by more; INCONCLUSIVE: the
-    items do not decide.
+    PASS means not worse by more than ``margin``, FAIL means worse by more, and
+    INCONCLUSIVE means that the items do not decide.
     """
     difference = own.mean - published
     if own.se is None:
@@ -273,9 +273,9 @@ FILE_NAME = "published.yaml"
 
 @dataclass(frozen=True)
 class Published:
-    """Published results: ``conditions`` holds mean and standard deviation by condition
-    and model; ``groups`` the group of each condition. ``scored`` describes how the
-    published answers were scored.
+    """Published results. ``conditions`` holds mean and standard deviation by condition
+    and model. ``groups`` holds the group of each condition. ``scored`` describes how
+    the published answers were scored.
     """
 
     source: str
@@ -290,8 +290,8 @@ class Published:
         )
 
     def model(self, name: str) -> dict[str, tuple[float, float]]:
-        """Return mean and standard deviation of a model by condition; UnknownNameError
-        lists the models.
+        """Return mean and standard deviation of a model by condition. Raise
+        UnknownNameError, which lists the models, for any other name.
         """
         if name not in self.models:
             raise UnknownNameError("published model", name, self.models)
@@ -304,8 +304,8 @@ class Published:
 
 @cache
 def read_published(folder: Path) -> Published:
-    """Return the published results in a folder of protocols; OptionError if there are
-    none.
+    """Return the published results in a folder of protocols. Raise OptionError if there
+    are none.
     """
     path = folder / FILE_NAME
     try:
@@ -340,8 +340,8 @@ def published_beside(specification: DialogueSpecification) -> Published:
 #: A column is left out if less than this share of its length is independent of the
 #: others.
 RANK_TOLERANCE = 1e-9
-#: Maximum number of rounds of a fit, and its tolerance, which is far finer than any
-#: printed figure.
+#: ``_ROUNDS``: maximum number of rounds of a fit. ``_SETTLED``: tolerance of a fit, far
+#: finer than any printed figure.
 _ROUNDS, _SETTLED = 100, 1e-8
 
 
@@ -378,8 +378,8 @@ def sequential_deviance(
 ) -> DevianceTable:
     """Return the table of deviances.
 
-    ``terms`` name factors, interactions as ``graph:domain``, in order of entry. All
-    sequences have one value per observation; observations with a total of 0 are left
+    ``terms`` name factors and interactions (``graph:domain``) in order of entry. All
+    sequences have one value per observation. Observations with a total of 0 are left
     out. Raises ValueError if a term names no factor or there is no observation, and
     OptionError if statsmodels is not installed.
     """
@@ -484,7 +484,7 @@ def coefficients(
 
 
 def _fit(answers: Floats, design: Sequence[Floats]) -> tuple[int, float]:
-    """Return residual degrees of freedom and residual deviance of a fit; ``answers``
+    """Return residual degrees of freedom and residual deviance of a fit. ``answers``
     has columns of successes and failures.
     """
     fit = _fitted(answers, _independent(design)[0])
@@ -493,8 +493,8 @@ def _fit(answers: Floats, design: Sequence[Floats]) -> tuple[int, float]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit linear algebra to one thread: on small tables several threads mostly wait
-    for one another.
+    """Limit linear algebra to one thread, because on small tables several threads
+    mostly wait for one another.
 
     Raises OptionError if the extra ``cogeval`` is not installed.
     """
@@ -533,7 +533,7 @@ def _fitted(answers: Floats, columns: Floats) -> Any:
     except ImportError:
         raise _lacks("statsmodels") from None
     with warnings.catch_warnings():
-        # Cells with only successes, or none, have no finite estimate; the deviance is
+        # Levels with only successes, or none, have no finite estimate. The deviance is
         # still correct.
         warnings.simplefilter("ignore")
         return GLM(answers, columns, family=Binomial()).fit(
@@ -546,8 +546,8 @@ def _levels(values: Sequence[object]) -> list[object]:
 
 
 def _columns(term: str, rows: Mapping[str, Sequence[object]]) -> list[Floats]:
-    """Return the dummy variables of a term; for an interaction, all products of those
-    of its factors.
+    """Return the dummy variables of a term. For an interaction, these are all products
+    of its factors' dummy variables.
     """
     import numpy as np
 
