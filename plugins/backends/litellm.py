@@ -107,12 +107,13 @@ class LiteLLM:
 
     def __init__(self, options: Mapping[str, Any], base_url: str | None) -> None:
         key = (
-            key_from_environment(options, "", required=False)
+            key_from_environment(options, "", required=False)[0]
             if "api_key_env" in options
             else None
         )
         if base_url:
             check_address(base_url)
+        self._key_name = options.get("api_key_env")
         fixed = {
             "api_base": base_url,
             "api_key": key,
@@ -207,7 +208,9 @@ class LiteLLM:
         wish = retry_after(
             {str(name).lower(): str(value) for name, value in (headers or {}).items()}
         )
-        fault = ChatFaultError(kind, quoted(text), wish)
+        name = self._key_name or "the variable that litellm reads for this provider"
+        about_key = f" Check the key in {name}." * (kind == "authentication")
+        fault = ChatFaultError(kind, f"{quoted(text)}{about_key}", wish)
         fault.refused = (
             kind == "connection"
             and re.search(r"cannot connect|connection refused", text, re.I) is not None

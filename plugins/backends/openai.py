@@ -108,6 +108,7 @@ class ChatCompletions:
         headers: Headers | None = None,
         constrains: bool = False,
         model: str = "",
+        about_key: str = "",
     ) -> None:
         import aiohttp
 
@@ -118,6 +119,7 @@ class ChatCompletions:
         self._headers = headers
         self._constrains = constrains
         self._model = model.removesuffix(":latest")
+        self._about_key = about_key
         self._proxy = _proxy(self._url)
         common = {
             "User-Agent": f"cheesebench/{__version__}",
@@ -288,7 +290,11 @@ class ChatCompletions:
             limit = request.sampling.max_tokens
             if reply := reply_of_error(response.status, body, limit):
                 return reply
-            raise fault_of_answer(response.status, body, response.headers, self.where)
+            fault = fault_of_answer(response.status, body, response.headers, self.where)
+            if fault.kind == "authentication" and self._about_key:
+                said = str(fault).rstrip(". ")
+                raise ChatFaultError(fault.kind, f"{said}. {self._about_key}")
+            raise fault
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytearray:
         framing = response.headers.getall("Transfer-Encoding", [])
@@ -491,16 +497,17 @@ def base_url(context: BackendContext) -> str:
 
 def key_from_environment(
     options: Mapping[str, Any], default: str, required: bool
-) -> str | None:
+) -> tuple[str | None, str]:
     """Return the key in the environment variable that the option ``api_key_env`` names,
-    or else in the variable ``default``, or None.
+    or else in the variable ``default``, or None; and what to tell if a server refuses
+    it.
 
     Raises OptionError if there is no key although it is ``required`` or the option
     names one.
     """
     name = str(options.get("api_key_env") or default)
     if name and (key := secret_in(variable_name("api_key_env", name))):
-        return key
+        return key, f"The server refuses the key in {name}: correct that variable."
     if required or "api_key_env" in options:
         own = (
             ", or give --base-url for your own server"
@@ -510,7 +517,15 @@ def key_from_environment(
         raise OptionError(
             f"The environment variable {quoted(name, 100)} has no key. Export it{own}."
         )
-    return None
+    if options.get("headers"):
+        return (
+            None,
+            "The server refuses the headers of the option headers: correct their variables.",
+        )
+    return (
+        None,
+        f"{name} is not set, or empty: export the key of this server (in CI, a job of a fork sees no secrets).",
+    )
 
 
 def variable_name(option: str, given: object) -> str:
@@ -622,7 +637,9 @@ def connect(context: BackendContext) -> Connection:
         raise OptionError(
             f"The option max_tokens_name is '{quoted(name, 50)}'. Known: {', '.join(MAX_TOKENS_NAMES)}."
         )
-    key = key_from_environment(context.options, "OPENAI_API_KEY", required=public)
+    key, about_key = key_from_environment(
+        context.options, "OPENAI_API_KEY", required=public
+    )
     headers = own_headers(context.options)
     return ChatCompletions(
         url,
@@ -630,6 +647,7 @@ def connect(context: BackendContext) -> Connection:
         max_tokens_name=name,
         headers=lambda request: headers,
         model=context.entry.id,
+        about_key=about_key,
     )
 
 
@@ -637,7 +655,7 @@ def check(context: BackendContext) -> str:
     """Return in words whether there is a key for the server (``BackendSpec.check``)."""
     url = base_url(context)
     public = endpoint(url).host == endpoint(PUBLIC).host
-    key = key_from_environment(context.options, "OPENAI_API_KEY", required=public)
+    key, _ = key_from_environment(context.options, "OPENAI_API_KEY", required=public)
     key = key or next(iter(own_headers(context.options).values()), None)
     return f"{'a key' if key else 'no key'} for {url}; not asked"
 

@@ -253,9 +253,13 @@ def connect(context: BackendContext) -> Connection:
         copy = dealer.copy_for(request.conversation)
         return {} if copy is None else {"X-data-parallel-rank": str(copy)}
 
-    key = key_from_environment(context.options, KEY, required=False)
+    key, about_key = key_from_environment(context.options, KEY, required=False)
     return ChatCompletions(
-        context.base_url, key=key, headers=headers, model=context.entry.id
+        context.base_url,
+        key=key,
+        headers=headers,
+        model=context.entry.id,
+        about_key=about_key,
     )
 
 

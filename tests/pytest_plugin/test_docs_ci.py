@@ -263,8 +263,20 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
     assert (done, kept in said) == (0, True), said
 
 
+@pytest.mark.parametrize(
+    ("variable", "key", "why"),
+    [
+        ("OPENAI_API_KEY", "", "OPENAI_API_KEY is not set, or empty: export the key "),
+        ("OPENAI_API_KEY", "a-key", "The server refuses the key in OPENAI_API_KEY: "),
+        ("OWN_KEY", "a-key", "The server refuses the key in OWN_KEY: correct "),
+    ],
+)
 def test_without_a_key_it_is_4_and_every_reader_is_told(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    project: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    key: str,
+    why: str,
 ) -> None:
     def refused(call: Call) -> Answer:
         return Answer(status=401)
@@ -272,8 +284,15 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
     page = project.path / "summary.md"
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    monkeypatch.setenv(variable, key)
+    own = (
+        ()
+        if variable == "OPENAI_API_KEY"
+        else (f"--backend-option=api_key_env={variable}",)
+    )
     with FakeServer(refused) as server:
         given = (
+            *own,
             "--model=openai/tiny",
             "--base-url",
             server.base_url,
@@ -295,9 +314,7 @@ def test_without_a_key_it_is_4_and_every_reader_is_told(
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
     told = suite.findtext("testcase/error") or ""
     assert told.startswith(f"{REFUSED}: The model 'openai/tiny' does not answer")
-    assert told.rstrip().endswith(
-        "Check the environment variable with the key of this server."
-    )
+    assert why in told
 
 
 @pytest.mark.parametrize(
