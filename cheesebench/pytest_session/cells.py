@@ -176,6 +176,8 @@ class Cells:
                 item.obstacle = redact(str(error))
             return
         if not run.is_worker:
+            assert run.log is not None
+            refusals.announce(run.config, run.log.directory)
             run.tally = Tally(run, [plan for plan, _ in cells])
             driver.start()
 

@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import copy
 import re
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -105,6 +106,26 @@ def tell_interruption(config: pytest.Config, by: str) -> None:
         tell(config, "Run it again.", why)
 
 
+#: The first line of a comment, by which a job finds its own.
+_MARK = "<!-- cheesebench -->"
+
+
+def announce(config: pytest.Config, directory: Path) -> None:
+    """Say in place of a run's comment, and of the reports of an earlier attempt, that
+    it is running. All are written at the end, unless the session is killed.
+    """
+    began = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    page = (
+        f"**CheeseBench has no result yet:** the session that began {began} is still running, or was ended without a word "
+        f"(killed, out of memory).\n\nIf it has ended, continue the run with `--resume {directory.name}`; a job that is "
+        "run again does that by itself.\n"
+    )
+    with contextlib.suppress(OSError):
+        if config.getoption(BY_KEY["resume"].destination, None):
+            _replace(config, directory, page)
+        _comment(directory / "comment.md", _MARK, page, "has the output")
+
+
 def _replace_reports(config: pytest.Config, page: str) -> None:
     """Replace the reports that an earlier attempt of the run has left. Otherwise their
     verdict would be read as this session's.
@@ -118,18 +139,31 @@ def _replace_reports(config: pytest.Config, page: str) -> None:
     if log_file.is_claimed(log):
         return  # Another session is running this run, and will report it.
     directory = log.parent
-    kept = f"What an earlier attempt measured is kept: `cheesebench report {directory.name}`.\n"
-    targets = [directory / "report.md", *_given(here, left["markdown"])]
-    for path in filter(Path.is_file, targets):
-        write_whole(path, f"{page}\n{kept}")
-    for path in _given(here, left["html"]):
-        path.unlink(missing_ok=True)
+    _replace(config, directory, page)
     comment = directory / "comment.md"
     if comment.is_file():
         marker = comment.read_text(encoding="utf-8").partition("\n")[0]
-        job = ci.job_address()
-        where = f"\n[The job]({job}) says the same.\n" if job else ""
-        write_whole(comment, f"{marker}\n{page}{where}")
+        _comment(comment, marker, page, "says the same")
+
+
+def _replace(config: pytest.Config, directory: Path, page: str) -> None:
+    """Replace the reports that are there, except the comment."""
+    here = config.invocation_params.dir
+    html, markdown = (
+        config.getoption(BY_KEY[key].destination, None) for key in ("html", "markdown")
+    )
+    kept = f"What an earlier attempt measured is kept: `cheesebench report {directory.name}`.\n"
+    targets = [directory / "report.md", *_given(here, markdown)]
+    for path in filter(Path.is_file, targets):
+        write_whole(path, f"{page}\n{kept}")
+    for path in _given(here, html):
+        path.unlink(missing_ok=True)
+
+
+def _comment(path: Path, marker: str, page: str, the_job: str) -> None:
+    job = ci.job_address()
+    where = f"\n[The job]({job}) {the_job}.\n" if job else ""
+    write_whole(path, f"{marker}\n{page}{where}")
 
 
 def _given(here: Path, name: str | None) -> Iterator[Path]:

@@ -84,6 +84,8 @@ class Running:
             except CheeseBenchError as error:
                 self._run.close()
                 raise refusals.refused(self._run.config, error) from error
+            assert self._run.log is not None
+            refusals.announce(self._run.config, self._run.log.directory)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

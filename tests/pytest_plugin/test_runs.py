@@ -48,8 +48,7 @@ def dawdling(
         "pytest",
         *options,
         "--seed=0",
-        "--cheese-run-id",
-        "one",
+        *(() if "--resume=one" in options else ("--cheese-run-id=one",)),
     ]
     environment = dict(os.environ, DAWDLE="1", COLUMNS="100", TERM="xterm")
     with subprocess.Popen(
@@ -96,6 +95,34 @@ def test_an_interrupted_run_is_resumed(
         passed=1, deselected=2
     )
     assert dump(project, "one") == dump(project, "two")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n1",)], ids=["alone", "xdist"])
+def test_a_killed_session_leaves_no_verdict_of_an_earlier_one(
+    project: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    command = ("--model", "dawdler", "--cheese-processes=1", "lab", "-k", "east")
+    directory = project.path / "results" / "one"
+    told = "**CheeseBench has no result yet:** the session that began 20"
+    with dawdling(project, *command, *workers, output=subprocess.PIPE) as process:
+        process.kill()
+        process.communicate()
+    comment = directory / "comment.md"
+    assert comment.read_text("utf-8").startswith(f"<!-- cheesebench -->\n{told}")
+    for path in (comment, directory / "report.md"):
+        path.write_text("<!-- cheesebench -->\nThe gate is green.", encoding="utf-8")
+    with dawdling(
+        project, *command, *workers, "--resume=one", output=subprocess.PIPE
+    ) as process:
+        while told not in comment.read_text("utf-8") and process.poll() is None:
+            time.sleep(0.05)
+        process.kill()
+        process.communicate()
+    for path in (comment, directory / "report.md"):
+        text = path.read_text(encoding="utf-8")
+        assert told in text
+        assert "a job that is run again does that by itself" in text
+        assert "green" not in text
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
