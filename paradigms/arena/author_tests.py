@@ -40,7 +40,7 @@ class TestReport:
     ``index`` counts from 0 in the order of the file. ``position`` is the place of the
     test (in the parent's file if the test is inherited). ``actions`` has one letter
     (``FLRS``) for each step of the tested trial. ``differences`` are sentences such as
-    ``outcome: expected correct, was timeout``; a test that passed has none. ``ended``
+    ``outcome: expected correct, was timeout``. A test that passed has none. ``ended``
     says where the subject was after the last step, and ``trace`` is the command that
     shows the steps. Both are empty if no step was played.
     """
@@ -245,7 +245,7 @@ def _compare(what: str, expected: object, actual: Value) -> Iterable[str]:
 
 
 def _same(expected: object, actual: Value) -> bool:
-    if isinstance(expected, list):  # The value may be a set.
+    if isinstance(expected, list):  # Sets arrive as lists, so the order does not count.
         return isinstance(actual, list) and {str(value) for value in expected} == set(
             actual
         )

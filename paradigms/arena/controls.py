@@ -56,10 +56,10 @@ class ShuffledCueSubject(ArenaSubject):
 
     In every trial the landmarks swap glyphs at random, and draws that determine cues
     are drawn once more, independently. Whenever a state is entered (or its clock
-    restarts), glyphs and texts are those of a state drawn uniformly from all states. If
-    a cue's place is a variable that rules change, a random member of the same group
-    takes its place. Doors and freezing are not cues, and remain those of the actual
-    state.
+    restarts), glyphs and texts are taken from a state that is drawn uniformly from all
+    states. If a cue's place is a variable that rules change, a random member of the
+    same group takes its place. Doors and freezing are not cues, and remain those of the
+    actual state.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:

@@ -224,8 +224,8 @@ class ArenaSubject:
         )
 
     def _place_at_start(self, session_begins: bool) -> None:
-        """Clause 4: place the subject at ``start.at``, facing ``start.face``; with
-        ``carry`` only on the first trial of a session.
+        """Clause 4: place the subject at ``start.at``, facing ``start.face``. With
+        ``carry``, do so only on the first trial of a session.
         """
         self.occupied = dict.fromkeys(self._geometry.member_at)
         if self._program.specification.start.carry and not session_begins:
@@ -459,8 +459,8 @@ class ArenaSubject:
             if member_at[cell] is not None:
                 self.occupied[group] = member_at[cell]
 
-    # -- functions for expressions (clause 8); a place is a zone, a group or a set of
-    # zones
+    # -- functions for expressions (clause 8). A place is a zone, a group or a set of
+    # zones.
 
     def time(self, place: Any) -> int:
         """Steps spent in places in this trial."""

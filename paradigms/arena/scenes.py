@@ -23,8 +23,8 @@ from cheesebench.protocol.specification import Specification
 #: Maximum size of the drawn observations of one paradigm in one view, in bytes. If
 #: there are more, all are dropped, and drawn again on demand.
 MAX_BYTES = 64 * 2**20
-#: Approximate size of a look, in bytes. ``_TILE_BYTES``: for each square of its scene.
-#: ``_SLOT_BYTES``: for each pose.
+#: Approximate size of a look: ``_TILE_BYTES`` for each square of its scene, and
+#: ``_SLOT_BYTES`` for each pose.
 _TILE_BYTES, _SLOT_BYTES = 64, 8
 
 _KINDS: dict[str, TileKind] = {WALL: "wall", FLOOR: "floor", VOID: "void", "S": "solid"}

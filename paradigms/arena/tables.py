@@ -23,7 +23,7 @@ from cheesebench.protocol.arena import WALL_NAME, Arena, Square
 #: A possible event of a step: ("enter", zone), ("inside", zone), ("press", solid),
 #: ("act", action name), ("where", group), or BLOCKED.
 Event = tuple[str, str]
-#: FORWARD did not move the subject, whatever was in the way.
+#: The event that FORWARD did not move the subject, whatever was in the way.
 BLOCKED: Event = ("blocked", "any")
 #: Maximum number of poses for which tables are cached, over all sets of closed doors. A
 #: pose takes about 200 bytes.

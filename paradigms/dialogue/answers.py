@@ -475,7 +475,7 @@ def _marked(text: str) -> str:
 
 
 def _says(line: str) -> bool:
-    """Return whether a line has words other than those that open a fence."""
+    """Return whether a line has words and does not open a fence."""
     return bool(words_of(line)) and not line.lstrip().startswith("```")
 
 

@@ -120,7 +120,7 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
             )
         if request.against is not None:
             raise UnsuitableError(
-                f"'{name}' is a dialogue. Published for dialogues are means over all graphs and domains, but a cell "
+                f"'{name}' is a dialogue. The results published for dialogues are means over all graphs and domains, but a cell "
                 "is one graph in one domain, so they cannot be compared. Run all graphs without --against, then "
                 "compare whole conditions: cheesebench cogeval-stats RUN --published NAME"
             )

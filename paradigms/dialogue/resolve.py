@@ -344,7 +344,7 @@ class _Resolver:
             )
 
 
-#: Form of the answer if the question implies it.
+#: Question -> form of its answer. Other questions leave the form open.
 _FORMS: Mapping[str, spec.Form] = {"groups": "number", "edges": "edges"}
 _FIRST_STEP = "Write 'answer: {form: first_step}'."
 
@@ -405,7 +405,9 @@ class EditChecks:
         known: Sequence[str],
         place: Callable[[str], Position] | Position,
     ) -> bool:
-        """Report nodes that are not in the graph. Return whether all nodes are."""
+        """Report nodes that are not in the graph. Return whether all nodes are in
+        it.
+        """
         missing = [node for node in nodes if node not in known]
         for node in missing:
             hint = did_you_mean(node, known).strip() or f"Nodes are {listed(known)}."
@@ -608,7 +610,7 @@ class VocabularyChecks:
                 231,
                 place.position,
                 sentence,
-                "Name every node, including those that an edit adds.",
+                "Name every node, including nodes that an edit adds.",
             )
         self._distinct(names, own)
         return names if len(self._diagnostics.errors) == errors else None

@@ -290,8 +290,8 @@ class Published:
         )
 
     def model(self, name: str) -> dict[str, tuple[float, float]]:
-        """Return mean and standard deviation of a model by condition. Raise
-        UnknownNameError, which lists the models, for any other name.
+        """Return a model's mean and standard deviation by condition. If there is no
+        such model, raise UnknownNameError, which lists the models.
         """
         if name not in self.models:
             raise UnknownNameError("published model", name, self.models)

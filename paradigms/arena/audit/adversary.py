@@ -2,10 +2,10 @@
 believe about the hidden draws.
 
 An adversary decides by trying plans in simulation. A plan is made for one hypothesis.
-If the hypothesis is true, all events that the plan predicts happen; otherwise one of
-them fails to happen, which is informative. When percepts split the belief, each part
-follows its own likeliest hypothesis. The adversary takes the first action of the plan
-that succeeds most often; knowledge that helps in later trials counts, too.
+If the hypothesis is true, all events that the plan predicts happen. If not, one of them
+fails to happen, which is informative. When percepts split the belief, each part follows
+its own likeliest hypothesis. The adversary takes the first action of the plan that
+succeeds most often. Knowledge that helps in later trials counts, too.
 """
 
 from __future__ import annotations

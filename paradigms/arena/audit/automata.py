@@ -30,8 +30,8 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 #: Maximum numbers. ``SAMPLE``: moments of a kind in which aims are compared (per life
 #: at most two judged moments and one other). ``TRIED``: sampled moments in which aims
 #: are carried out. ``MOST_AIMS``: aims that are kept for a kind. ``MOST_KINDS``: kinds
-#: that are kept. ``MOST_SIGHTS``: sights; if there are more, they are told apart in
-#: less detail.
+#: that are kept. ``MOST_SIGHTS``: sights that are told apart (the most detailed way
+#: that gives no more is chosen).
 SAMPLE, TRIED, MOST_AIMS, MOST_KINDS, MOST_SIGHTS = 60, 40, 260, 12, 12
 #: Longer aims are tried in ``PROBED`` moments. A family of them is searched (at most
 #: ``LONGER`` aims of it) if one of its first ``PROBES`` aims does something new in
@@ -95,8 +95,8 @@ class Memory(NamedTuple):
 @dataclass(slots=True)
 class Automaton:
     """One subject. ``aims[sight][state]`` is the number of an aim. ``rules`` give the
-    next state for each situation that this class of memory distinguishes; ``table``
-    lists it for every situation.
+    next state for each situation that this class of memory distinguishes. ``table``
+    gives the next state for every situation.
     """
 
     memory: Memory
@@ -255,7 +255,7 @@ class Experience:
         few = (n for n in (1, 0) if len(self._sights[n]) <= MOST_SIGHTS)
         self._near = next(few, None)
         own = [(one, kind) for kind in kinds for one in self._sights_of(kind)]
-        #: The known sights, and the number that each has in an automaton.
+        #: ``met``: the known sights. ``sights``: sight -> its number in an automaton.
         self.met = [sight for sight, _ in own]
         self.sights = {sight: number for number, sight in enumerate(self.met)}
         #: ``kind_of``: number of a sight -> number of its kind. ``of_kind``: number of

@@ -825,7 +825,7 @@ class World:
         return normalised(rest)
 
     def plan_of(self, belief: Belief) -> Schedule:
-        """Return the schedule after the beginning of this trial."""
+        """Return the schedule as it is once this trial has begun."""
         _, before = next(iter(belief))
         return self.histories[self._pasts[before][0][0][0]].plan
 

@@ -188,12 +188,12 @@ def _of_trials(tally: runs.Tally) -> str:
     rate = tally.rate()
     if rate.trials:
         return f"{rate} of {rate.trials} trials"
-    return f"{NOT_JUDGED}: the estimand counts none of {tally.outcomes.total()} trials, even over complete subjects"
+    return f"{NOT_JUDGED}: the estimand counts none of the {tally.outcomes.total()} trials of complete lives"
 
 
 def under(finalists: Sequence[runs.Tally], most: float) -> tuple[AuditVerdict, str]:
-    """Return the verdict on the best policies under a limit, and a remark. If there
-    were too few trials, the remark says how many more would decide.
+    """Return whether the best policies stay under a limit, as a verdict, and a remark.
+    If there were too few trials, the remark says how many more are needed.
     """
     rates = [tally.rate(runs.Z99) for tally in finalists]
     if any(rate.low > most for rate in rates):

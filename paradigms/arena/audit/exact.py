@@ -722,8 +722,8 @@ class Stages:
     """Bounds of an easier problem: each step may start anywhere, and the subject knows
     everything in which its hypotheses differ.
 
-    The subject always knows its position, because equal events in different positions
-    would be more than one step apart.
+    The subject always knows its position, because one step cannot take hypotheses with
+    different positions to the same event.
 
     Hypotheses that percepts have excluded may come back: beliefs whose hypotheses share
     the same key are merged into one stage, which holds each hypothesis at its largest

@@ -211,8 +211,8 @@ def _known(
 
 
 def _answers(rule: RuleSpec) -> bool:
-    """Return whether the result of an action may tell the subject something about a
-    draw, by this rule.
+    """Return whether, by this rule, the result of an action may tell the subject
+    something about a draw.
     """
     reads = [rule.guard, rule.p, rule.effects.reward]
     aims = rule.target is not None and rule.target.variable

@@ -188,8 +188,8 @@ class OpenSequence:
             else 0.0
             for n, (row, often) in enumerate(zip(rows, self._left, strict=True))
         ]
-        # If no permutation satisfies `max_run`, rows are composed differently, and any
-        # remaining row may come next.
+        # If no permutation satisfies `max_run`, the draw builds its order in another
+        # way, and any remaining row may come next.
         return (
             [w / sum(weights) for w in weights]
             if sum(weights)
@@ -226,8 +226,8 @@ def _ways(
     run: int,
     most: int | None,
 ) -> float:
-    """Return the number of permutations of the remaining rows that satisfy ``max_run``;
-    ``last`` has come ``run`` times in a row.
+    """Return the number of permutations of the remaining rows that satisfy ``max_run``,
+    after ``last`` has come ``run`` times in a row.
     """
     if most is None or not any(left):
         return 1.0
@@ -285,7 +285,7 @@ class Hypothesis(ArenaSubject):
         if self._relevance.trace:
             return super().time(place)
         number = self._relevance.timed_places.get(tuple(names_in(place)))
-        # Time is counted only in places for which something later reads it.
+        # Time is counted only in places whose time may be read.
         return 0 if number is None else self._counts[number]
 
     def twin(self) -> Self:
@@ -508,7 +508,7 @@ class Hypothesis(ArenaSubject):
     @property
     def stage(self) -> Hashable:
         """The state, and the parts of the trial's place in the schedule that rules
-        read: in some blocks no trial can succeed.
+        read, because in some blocks no trial can succeed.
         """
         return self.state, *[getattr(self, name) for name in self._relevance.dates]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SUFFIX = ".json"
-#: Larger files are not read.
+#: Maximum size of a file, in bytes. Larger files are not read.
 MAX_BYTES = 50_000_000
 
 

@@ -84,10 +84,10 @@ class Ceiling:
         ).low
 
     def verdict(self, at_most: float) -> AuditVerdict:
-        """Return the verdict on the limit ``at_most``: FAIL if the lives exceed it, or
-        a proved bound, by more than chance, ok if a bound proves it, and undecided
-        otherwise. If the verdict is about a measure, lives that certainly pass are a
-        FAIL, too.
+        """Return the verdict on the limit ``at_most``. It is FAIL if the lives exceed
+        the limit, or a proved bound, by more than chance, or if they certainly pass the
+        verdict on a measure. It is ok if a bound proves the limit, and undecided in any
+        other case.
         """
         is_proved = self.is_proved(at_most)
         if (
@@ -180,8 +180,8 @@ def _counted(trials: Sequence[Lived]) -> tuple[int, int]:
 
 
 def battery(specification: Specification) -> list[Lesion]:
-    """Return the lesions to try: none, the standard ones, and those named in the
-    construct.
+    """Return the lesions to try: no lesion, the standard lesions, and the lesions that
+    the construct names.
     """
     texts = ["blind", "pose-only", "anhedonia", f"amnesia={TRIAL}", "memoryless"]
     if specification.arena.landmarks:
@@ -559,7 +559,7 @@ def _finding(
         )
         text += f"; at least {runs.shown(SPARED)} must remain"
     if ceiling.followed < WHOLE:
-        text += f"; {runs.shown(ceiling.followed)} of the subjects were followed to where they forget"
+        text += f"; {runs.shown(ceiling.followed)} of the subjects were followed to the state where they forget"
     if ceiling.measured is not None and ceiling.asked is not None:
         mean, low, high = ceiling.measured
         text += f"; the measure is {mean:.3g} [{low:.3g}, {high:.3g}], the verdict asks for {ceiling.asked.bar:.3g}"

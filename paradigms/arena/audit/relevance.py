@@ -302,9 +302,10 @@ class Relevance:
         )
 
     def outlasts(self, states: frozenset[str]) -> bool:
-        """Return whether actions before these states may matter after them, or in
-        trials without them, so that a subject can use them as a note. A subject may
-        also leave a reminder by choosing which of the states to enter.
+        """Return whether a subject can leave itself a note before it enters one of
+        these states. A note is an action whose effects matter after the states, or in
+        trials without the states. Choosing one of several states to enter is a note,
+        too.
         """
         if not any(flow.acts_before(states) for flow in self._flow.values()):
             return self.clock
@@ -562,7 +563,7 @@ class Flow:
                 return False
             way += ways
         # On entry to a state, values are set and rewards paid before the subject is
-        # placed.
+        # placed, so they may depend on where it was.
         entry = states[way[-1]].entry
         read = self.live[way[-1]].union(*map(self._names, self._outcomes(entry)))
         told = [one.value for one in entry.assignments if one.variable in read]
@@ -775,7 +776,8 @@ class Flow:
             if effects.place is not None and effects.place.variable
             else []
         )
-        # The reward is computed even for a subject that does not feel it.
+        # The reward is computed even for a subject that does not feel it, so its
+        # variables must have been drawn.
         reward = [effects.reward] if effects.reward is not None else []
         return [
             *reward,

@@ -577,7 +577,7 @@ def _of(program: Program) -> tuple[Ways, Events]:
     return Ways(program), Events(program)
 
 
-#: Function that chooses one of the places that can be reached; None means to wait until
+#: Function that chooses one of the places that can be reached, or None to wait until
 #: the state changes.
 Choice = Callable[[Sequence[str]], str | None]
 #: Function that is called with the life and the observation when a state has been

@@ -139,9 +139,9 @@ class Search:
     ) -> Found:
         """Search depth first. Each success must be shorter than the last one.
 
-        Rewarded moves come first, then those that lead to another state, then near
-        ones. If nothing succeeds, one action is repeated through the whole trial,
-        because an action that must be held until the end lies too deep for the search.
+        Rewarded moves come first, then moves that lead to another state, then near
+        moves. If nothing succeeds, one action is repeated through the whole trial,
+        because the search cannot go deep enough to find it.
         """
         found = self._descend(life, Found(), min(effort, KEEPING_AFTER), polish)
         if found.shortest is None:
@@ -409,8 +409,8 @@ def solve_subjects(paradigm: ArenaParadigm, trials: int, seed: int) -> Solutions
             effort = EFFORT if life.block in specification.judged_blocks else UNJUDGED
             solutions = search.solve(life, effort)
             shortest = solutions.shortest
-            # A success may depend on the trial before, as in "this press and the one
-            # before".
+            # Play the trial in the way found, because a later success may depend on it,
+            # as in "this press and the one before".
             _finish(life, shortest or solutions.best_failure)
             if runs.is_judged(life.result(), specification) is None:
                 continue

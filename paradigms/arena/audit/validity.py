@@ -54,7 +54,7 @@ def audit_solvable(
         paradigm, max(16, settings.trials // 10), settings.seed + 5 * APART
     )
     if not found.trials:
-        text = f"{NOT_JUDGED}: the estimand counts none of {found.lived} trials, even over complete subjects"
+        text = f"{NOT_JUDGED}: the estimand counts none of the {found.lived} trials of complete lives"
         yield AuditFinding(
             "solvable", "FAIL", text, {"trials": 0, "lived": found.lived}
         )
@@ -135,9 +135,7 @@ def audit_leaks(
 def _judged_leak(rule: str, check: Check, samples: Sequence[Sample]) -> AuditFinding:
     seen, stood = best_guess(samples, check.at, check.hidden)
     worst = max(seen, stood, key=lambda guess: guess.rate.low)
-    text = (
-        f"guessed {worst.rate} from {worst.source}; chance {runs.shown(check.chance)}"
-    )
+    text = f"guessed right in {worst.rate} from {worst.source}; chance {runs.shown(check.chance)}"
     numbers: dict[str, object] = {
         "chance": check.chance,
         "seen": seen.rate.numbers(),
@@ -637,7 +635,7 @@ def _best_predictor(
 # lives.
 
 
-#: Number of folds of seeds; each fold is guessed from the others.
+#: Number of folds of seeds. The values in each fold are guessed from the other folds.
 FOLDS = 5
 #: ``FEWEST``: minimum number of entries into a state for a finding. ``FORCED``: number
 #: of trials in which states are entered by force.

@@ -47,7 +47,7 @@ FAULTS = {
     "a glyph that stays on the picture": (
         [("    choice:\n", '    choice:\n      show: {side: ","}\n')],
         "leak: side at choice, ascii_2d",
-        "guessed 1.00",
+        "guessed right in 1.00",
     ),
     "a start that tells the side": (
         [
@@ -57,7 +57,7 @@ FAULTS = {
             ("at: box", "at: home"),
         ],
         "leak: side at choice, ascii_2d",
-        "guessed 1.00",
+        "guessed right in 1.00",
     ),
     "a chance that is declared too low": (
         [("chance: 0.5", "chance: 0.2")],
