@@ -341,7 +341,7 @@ class ArenaSubject:
         return reward, fired
 
     def _apply_each(self, state: State) -> float:
-        """Clause 16: apply the effects of every step, the trial's and the state's."""
+        """Clause 16: apply the `each` effects of the state and of the protocol."""
         return self._apply(state.each, "each") + self._apply(self._program.each, "each")
 
     def _holds(self, rule: Rule, bits: int, where: str, number: int) -> bool:

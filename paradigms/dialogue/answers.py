@@ -533,7 +533,7 @@ def _offers_several(
 
 def _last_claim(sentences: Sequence[list[Token]]) -> list[Token]:
     """Return the last sentence that states more than an amount. In "... with Wim. Wim
-    is giving 50 books" this is the first sentence.
+    is giving 50 books", the first sentence is returned.
     """
     return next(
         (sentence for sentence in reversed(sentences) if not _states_amount(sentence)),

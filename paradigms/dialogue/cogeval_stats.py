@@ -187,7 +187,7 @@ def read_scores(path: Path, published: fits.Published) -> list[fits.Score]:
     return scores
 
 
-#: Height and standard error of a bar, by level of a factor and series.
+#: (Level of a factor, series) -> height and standard error of a bar.
 _Heights = Mapping[tuple[str, str], tuple[float, float]]
 RIGHT = "right answers (mean over items, SE)"
 FAILED = "share of all answers"

@@ -1,5 +1,5 @@
-"""The family of dialogues: protocols of questions and answers, as the core sees them.
-This module is quick to import.
+"""The dialogue family (``Family``): protocols of questions and answers. This module is
+quick to import.
 """
 
 from __future__ import annotations

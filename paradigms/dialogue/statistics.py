@@ -200,7 +200,7 @@ def spread(values: Sequence[float]) -> Spread:
 
 def by(scores: Iterable[Score], factor: str) -> dict[tuple[str, str], Spread]:
     """Return the spread over items by (level of ``factor``, model), in order of
-    appearance: Table 3 by condition.
+    appearance. By ``condition``, this is the paper's Table 3.
 
     Lists of edges are not plans. They have their own condition and group, and do not
     count in other means.

@@ -558,7 +558,9 @@ class Experience:
         return edge
 
     def _merged(self, edge: aims.Edge) -> aims.Edge:
-        """Return an edge to a moment that other paths have reached, if there is one."""
+        """Return the edge. If another path has reached an equal moment, the edge leads
+        to that moment.
+        """
         following = edge.next
         if following is None or following.at is None or not self._merges:
             return edge

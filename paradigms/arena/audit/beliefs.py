@@ -37,8 +37,8 @@ EFFORT, POLISH = 3000, 600
 
 
 #: Effort, in steps of nodes within beliefs. ``PER_STEP``: effort of a step of a life.
-#: ``PER_EXPANSION``: effort of expanding a node. ``KEEPING_ON``: steps of a life, for
-#: each step that is left in the trial, that repeating single actions takes.
+#: ``PER_EXPANSION``: effort of expanding a node. ``KEEPING_ON``: repeating single
+#: actions takes this many steps of a life for each step that is left in the trial.
 PER_STEP, PER_EXPANSION, KEEPING_ON = 4, 8, 5
 #: Maximum number of failed searches in a stage without a known success.
 IN_VAIN = 4

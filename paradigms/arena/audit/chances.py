@@ -28,10 +28,10 @@ CEILING, HIGHEST_CEILING = 0.25, 0.5
 SEMIFINAL, FINAL = 8, 3
 #: Minimum number of fixed cycles to try, however short the audit.
 FEWEST_CYCLES = 40
-#: The search for a fixed string of actions. ``PER_BEGINNING`` and ``PER_GENERATION``:
-#: number of the audit's trials per starting string, and per generation (there is at
-#: least one of each). ``PARENTS``: strings that survive a generation. ``OFFSPRING``:
-#: strings made from them.
+#: The search for a fixed string of actions. It makes one starting string, and one more
+#: for every ``PER_BEGINNING`` trials of the audit. It makes one generation, and one
+#: more for every ``PER_GENERATION`` trials. ``PARENTS``: strings that survive a
+#: generation. ``OFFSPRING``: strings made from the survivors.
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
 #: After this many judged trials, a rate below the limit is ok even if its interval
 #: exceeds the limit.

@@ -20,7 +20,7 @@ from cheesebench.protocol.specification import DrawSpec
 # -- lives whose draws are hypotheses
 
 
-#: Name of the pseudo-measure that grades success from 0 to 1 (the empty string).
+#: Name (an empty string) of the pseudo-measure that grades success from 0 to 1.
 GRADED = ""
 
 T = TypeVar("T")

@@ -124,8 +124,8 @@ def classes(world: automata.Experience) -> list[automata.Memory]:
 
 
 def _goes_on(world: automata.Experience, root: aims.Moment, number: int) -> bool:
-    """Return whether there may be another decision in the trial. In each life, some
-    other aims are tried.
+    """Return whether there may be another decision in the trial. Different aims are
+    tried in different lives.
     """
     own = world.aims[world.kind_of[world.sight(root)]]
     some = range(number, len(own), LOOKED)

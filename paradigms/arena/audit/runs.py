@@ -137,8 +137,8 @@ def differ(one: Rate, passed: float, trials: float, z: float = Z_MANY) -> bool:
 
 X = TypeVar("X")
 Y = TypeVar("Y")
-#: Minimum and maximum number of subjects of one seed. There are enough for every row of
-#: a draw that is counterbalanced over subjects, up to the maximum.
+#: Minimum and maximum number of subjects of one seed. Up to the maximum, there are
+#: enough subjects for every row of a draw that is counterbalanced over subjects.
 FEWEST_SUBJECTS, MOST_SUBJECTS = 8, 48
 
 

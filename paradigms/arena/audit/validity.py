@@ -850,8 +850,8 @@ def _best(
         guesses.append(
             Guess(state, hidden, runs.rate(lives.values(), runs.Z_MANY), source)
         )
-    # Guesses are ordered by their lower limit first. This prefers a guess that is
-    # significantly above chance to one that a few samples favour.
+    # The lower limits of the rates are compared first. This prefers a guess that is
+    # significantly above chance to a guess that a few samples favour.
     return max(guesses, key=lambda guess: (guess.rate.low, guess.rate.value))
 
 
@@ -1074,8 +1074,8 @@ def square_kind(arena: Arena, column: int, row: int) -> str:
 
 
 def _drawn(arena: Arena) -> Iterator[tuple[str, list[Square], Tile]]:
-    """Yield zones and solids with a glyph of their own. Each has its squares, and the
-    usual tile of its kind.
+    """Yield the zones and solids that have their own glyph, each with its squares and
+    the usual tile of its kind.
 
     Where zones overlap, a square belongs to the smallest of them.
     """
