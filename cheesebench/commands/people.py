@@ -254,7 +254,7 @@ def _opened(
 
 
 def _selection(options: argparse.Namespace) -> run_cells.Selection:
-    """Return the protocols that are given, or those that a run here would have."""
+    """Return the given protocols, or else the protocols of a run in this directory."""
     names, where = (options.protocols, "") if options.protocols else project_protocols()
     return run_cells.Selection(
         names=tuple(names),

@@ -311,8 +311,8 @@ def _facts(reference: ReferenceSpec, here: Dose | None) -> Facts:
         ),
         (
             "training",
-            f"animals {reference.training or 'not stated'}, here {here or 'varies'} (trials before the judged ones + "
-            f"judged ones)",
+            f"animals {reference.training or 'not stated'}, here {here or 'varies'} (trials before the judged trials + "
+            "judged trials)",
         ),
         ("species", reference.species or "not stated"),
         ("source", reference.source or "not stated"),

@@ -150,7 +150,7 @@ def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None
         ""
         if local
         else f"Anybody who reaches {options.address}:{options.port} can play these protocols and read their prompts, "
-        "including those of the lives that verdicts use. Let only your own machines in.\n"
+        "including the prompts of lives that verdicts use. Let only your own machines in.\n"
     )
     print(
         f"OpenEnv at {at}: {common.counted(protocols, 'protocol')}, {most}. Ctrl-C ends it.\n{open_door}",

@@ -16,8 +16,8 @@ MOST_LEVELS = 4
 
 
 def answers(specification: Specification, *, compared_only: bool = False) -> set[str]:
-    """Return the variables that decide how a choice ends, and those that checks call
-    hidden.
+    """Return the variables that decide how a choice ends, and the variables that
+    ``checks`` call hidden.
 
     A variable decides this if a rule's trigger or guard, an entry of ``finish``, or
     ``success`` reads it. Rules with a clock (``after``) are left out, because the

@@ -20,8 +20,8 @@ from cheesebench.source import Node, walk
 #: The eight compass directions clockwise from north, as (column, row) steps. Row
 #: numbers grow to the south.
 COMPASS = ((0, -1), (1, -1), (1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1))
-#: Characters for the legends of generated maps, without those that have a meaning by
-#: default.
+#: Characters for the legends of generated maps. Characters that mean something by
+#: default are not among them.
 _ALPHABET = (
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!$%&*+,-/:;<=>?@^_|~"
 )
@@ -310,7 +310,7 @@ DOOR_GLYPH = "+"
 Square = tuple[int, int]
 #: YAML ends a block at the first line that is indented less than the block's first
 #: line. A round map then loses everything below its top.
-_NO_FLOOR = "Draw floor with '.' or a zone's character; if the first row is indented more than the others, write 'map: |2'."
+_NO_FLOOR = "Draw floor with '.' or a zone's character. If the first row is indented more than the others, write 'map: |2'."
 
 
 @dataclass(frozen=True, slots=True)

@@ -511,7 +511,7 @@ def _rules(spec: Specification) -> Iterator[RuleSpec]:
 
 
 def _held(spec: Specification, variable: str) -> set[str]:
-    """Return the names that a variable can hold, including those that it gets from
+    """Return the names that a variable can hold, including names that it gets from
     other variables.
     """
     found, pending, names = set[str](), [variable], set[str]()

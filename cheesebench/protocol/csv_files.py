@@ -379,7 +379,7 @@ class _Groups:
             for name in header
             if name.lower() in _GROUPS and name not in self._only
         }
-        #: By column of ``only``: the values of the table, in order.
+        #: The values that the table has in each column of ``only``, in order.
         self._values: dict[str, dict[str, None]] = {}
         for name in self._only:
             if name in header:

@@ -761,7 +761,7 @@ class State(Effects):
     )
     open: Names = Field(
         default_factory=list,
-        description="Of the doors under `close`, those that stay open.",
+        description="Doors under `close` that stay open.",
     )
     freeze: Truth = Field(
         False, description="Whether movements have no effect in this state."
@@ -864,11 +864,12 @@ class Trial(DocumentModel):
 
 class Estimand(DocumentModel):
     """The trials that count for the pass rate. `last` or `block` selects trials, and
-    `where` keeps only those for which it holds.
+    `where` keeps only the trials for which it holds.
     """
 
     last: Count | None = Field(
-        None, description="Only this many trials count, the last ones of each subject."
+        None,
+        description="How many trials of each subject count, from the last backwards.",
     )
     block: Names | None = Field(
         None, description="The blocks whose trials count.", min_length=1

@@ -119,7 +119,7 @@ ARITHMETIC: dict[str, Arithmetic] = {
     "max": Arithmetic("The largest.", 2, None),
     "abs": Arithmetic("The number without its sign."),
     "round": Arithmetic(
-        "The nearest whole number; if two are equally near, the even one."
+        "The nearest whole number. If two are equally near, it is the even one."
     ),
     "floor": Arithmetic("The largest whole number that is not above the number."),
     "exp": Arithmetic("e to the power of the number."),

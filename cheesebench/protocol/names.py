@@ -739,9 +739,7 @@ class Lookup:
             )
 
     def held(self, variable: str) -> list[str]:
-        """Return the places that a variable can hold, as far as the file determines
-        them.
-        """
+        """Return the places that a variable can hold according to the file."""
         return [
             name
             for name in map(str, self.values(variable))

@@ -29,8 +29,8 @@ ROUNDING = 0.0051
 def resolve_references(
     spec: Specification, root: Node, diagnostics: Diagnostics
 ) -> tuple[ReferenceSpec, ...]:
-    """Return the references of a protocol. Contradictory ones are reported and left
-    out.
+    """Return the references of a protocol. A contradictory reference is reported and
+    left out.
     """
     primary = judged_reference(spec.document.reference)
     resolved = [
@@ -183,7 +183,7 @@ class _Resolver:
             sentence = (
                 f"'{self.written.measure}' is a share here, from 0 to 1, {animals}."
             )
-            remedy = "If that is in percent, divide value, margin and range by 100; or multiply the measure by 100."
+            remedy = "If that is in percent, divide value, margin and range by 100, or multiply the measure by 100."
         elif most <= 1 and (high == 100 or _is_percent(tree)):
             sentence = f"'{self.written.measure}' seems to be in percent, {animals}."
             remedy = "Write values, margin, range and measure in one unit: shares, or percent."
@@ -460,9 +460,7 @@ class _Resolver:
         }[missing]
         if missing == "margin" and self.root.child("margin"):
             line = self.root.key_position("margin").line
-            remedy = (
-                f"Move 'margin' from line {line} to here: there it is the pass rate's"
-            )
+            remedy = f"Move 'margin' from line {line} to here (there it is the margin of the pass rate)"
         self._error(
             f"A verdict about '{self.written.measure}' needs 'better' and 'margin', but there is no '{missing}'.",
             f"{remedy}, or remove '{given}', so that the number is only reported.",
@@ -684,8 +682,8 @@ class _Resolver:
 
     def _lacking(self, own: Set[int], sessions: Sequence[int]) -> list[int]:
         """Return the sessions that count and that an animal lacks. A measure need not
-        have a value in each session, so there only those count that come after the
-        animal's last one.
+        have a value in each session. For a measure, an animal therefore lacks only
+        sessions after its last one.
         """
         lacking = sorted({*sessions} - own)
         if self.written.measure == "success":
@@ -731,7 +729,7 @@ class _Resolver:
         may_miss = self.written.measure != "success" and lived & {*self.judged}
         if missing and not may_miss:
             sentence = f"No animal has {in_words(missing)}, which the pass rate covers."
-            remedy = "Number the sessions as the schedule does, through all blocks, or list those that count in 'over'."
+            remedy = "Number the sessions as the schedule does, through all blocks, or list the sessions that count in 'over'."
             self.diagnostics.warning(326, self._place("animals"), sentence, remedy)
 
     def _place(self, key: str) -> Position:
@@ -760,8 +758,9 @@ class _Computed:
 
 
 def _is_share(tree: ex.Expression) -> bool:
-    """Return whether a measure is a part of a whole: a count of a count, a time of a
-    time, or a condition. Division by a condition only says which trials have a value.
+    """Return whether a measure is a share: a count divided by a count, a time divided
+    by a time, or a condition. Division by a condition only says which trials have a
+    value.
     """
     if not isinstance(tree, ex.Binary) or tree.operator != "/":
         return ex.is_condition(tree)

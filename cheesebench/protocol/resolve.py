@@ -295,7 +295,7 @@ class TrialBuilder(Lookup):
         return spec.Place(name)
 
     def _holds_doors(self, variable: str) -> bool:
-        """Return whether a variable holds doors, as far as the file says."""
+        """Return whether all places that the file lets a variable hold are doors."""
         return all(map(self._is_door, self.held(variable)))
 
     def _is_door(self, place: str) -> bool:

@@ -33,8 +33,8 @@ _Schema = dict[str, Any]
 
 
 def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _Schema:
-    """Return the schema, with one part for whole protocols and one without required
-    keys for those that extend another.
+    """Return the schema. It has one part for whole protocols, and one without required
+    keys for protocols that extend another.
 
     A file is validated against the first family that recognises it
     (``Family.recognised_by``). ``families`` of None: the installed families.

@@ -31,7 +31,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """``set``, ``add`` or ``remove`` of one variable."""
+    """An entry of ``set``, ``add`` or ``remove``: a variable, and the value that is
+    set, added or removed.
+    """
 
     variable: str
     value: ex.Expression
