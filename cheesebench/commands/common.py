@@ -375,7 +375,7 @@ def choose_cell(
 
 
 def _choose(kind: str, wanted: str | None, values: Sequence[str]) -> str:
-    """Return the wanted value, or the only one."""
+    """Return the wanted value or, if none is wanted, the only value."""
     if wanted is None and kind == "variant" and "" in values:
         return ""  # The cell without a variant is meant.
     if wanted is None and len(values) > 1:

@@ -22,7 +22,7 @@ from cheesebench.source import Node, real_path, scalar
 
 #: Code of all findings about such files.
 UNREADABLE = 225
-#: Maximum number of columns of a table, and of characters of a cell.
+#: ``MAX_COLUMNS`` limits the columns of a table, ``MAX_CELL`` the characters of a cell.
 MAX_COLUMNS, MAX_CELL = 50, 100
 
 

@@ -395,8 +395,8 @@ MAX_ROWS = 10_000
 
 
 class Range(DocumentModel):
-    """Numbers at equal distances. If rows are drawn at random, all are equally
-    likely.
+    """Evenly spaced numbers. Without `weights`, a random draw takes each with the same
+    probability.
     """
 
     from_: Number = Field(alias="from", description="The first number.")

@@ -1311,7 +1311,7 @@ def canonical(plain: Mapping[str, Any]) -> str:
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
-#: Orders in which no row is left to chance.
+#: The orders in which chance does not decide the next row.
 _IN_ORDER = ("cycle", "balanced", "by_subject")
 
 
