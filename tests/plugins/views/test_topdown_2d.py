@@ -18,6 +18,7 @@ from PIL import Image
 
 from cheesebench import HEADINGS, Picture, Scene, Tile
 from cheesebench.interfaces import PictureView
+from cheesebench.plugins.views import topdown_2d
 from cheesebench.plugins.views.ascii_2d import Ascii2D
 from cheesebench.plugins.views.ascii_2d_fpv import Ascii2DFpv
 from cheesebench.plugins.views.ascii_3d import Ascii3D
@@ -71,6 +72,19 @@ def test_the_marker_points_where_forward_leads(
     tip = offsets[np.hypot(*offsets.T).argmax()]
     shown = round(math.degrees(math.atan2(tip[0], -tip[1])) / 45) % 8
     assert HEADINGS[shown] == HEADINGS[heading]
+
+
+@pytest.mark.parametrize("heading", [0, 3])
+def test_the_marker_has_a_light_rim_on_any_ground(heading: int) -> None:
+    scene = Scene(((Tile("solid", "G"),) * 3,) * 3)
+    image = Image.open(io.BytesIO(Topdown2D().render(scene, 1, 1, heading).png))
+    colours = np.asarray(image)
+    inside = colours == topdown_2d._AGENT
+    around = np.zeros_like(inside)
+    for across, down in COMPASS[::2]:
+        around |= np.roll(inside, (down, across), (0, 1))
+    rim = colours[around & ~inside] == topdown_2d._LIGHT
+    assert rim.mean() > 0.95
 
 
 def test_equal_scenes_give_equal_bytes_and_all_poses_different_ones(

@@ -1,0 +1,160 @@
+"""What follows from a schedule and an estimand: which trials are judged, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cheesebench.diagnostics import Diagnostic
+from cheesebench.lesions import Lesion
+from cheesebench.protocol import Specification
+from tests.protocol.short import FOUND
+
+Examine = Callable[[str], tuple[Specification | None, list[Diagnostic]]]
+
+#: Sessions of 4, 4, 3, 3 and 5 trials.
+BLOCKS = (
+    "schedule: {one: {sessions: 2, trials: 4}, two: {sessions: 2, trials: 3}, three: {trials: 5}}\n"
+    "success: last == found\n"
+)
+
+
+@pytest.fixture
+def accept(
+    examine: Examine, complete: Callable[[str], str]
+) -> Callable[[str], Specification]:
+    def accepted(text: str) -> Specification:
+        specification, found = examine(complete(text))
+        assert specification is not None, found
+        return specification
+
+    return accepted
+
+
+Accept = Callable[[str], Specification]
+
+
+@pytest.mark.parametrize(
+    ("estimand", "said", "judged", "dose"),
+    [
+        ("", "all", {1: 4, 2: 4, 3: 3, 4: 3, 5: 5}, (0, 19)),
+        ("{last: 7}", "last:7", {4: 2, 5: 5}, (12, 7)),
+        ("{last: 5}", "last:5", {5: 5}, (14, 5)),
+        ("{last: 19}", "last:19", {1: 4, 2: 4, 3: 3, 4: 3, 5: 5}, (0, 19)),
+        ("{block: two}", "block:two", {3: 3, 4: 3}, (8, 6)),
+        ("{block: [one, three]}", "block:one,three", {1: 4, 2: 4, 5: 5}, (6, 13)),
+        ("{where: steps > 1}", "all", {1: 4, 2: 4, 3: 3, 4: 3, 5: 5}, (0, 19)),
+    ],
+)
+def test_an_estimand_chooses_trials_of_sessions(
+    estimand: str,
+    said: str,
+    judged: dict[int, int],
+    dose: tuple[int, int],
+    accept: Accept,
+) -> None:
+    one = accept(BLOCKS + (f"estimand: {estimand}" if estimand else ""))
+    assert one.estimand == said
+    assert one.judged_sessions == judged
+    assert one.planned_trials == 19
+    assert one.sessions == (("one", 4),) * 2 + (("two", 3),) * 2 + (("three", 5),)
+    found: Any = one.dose
+    assert (found.before, found.judged) == dose
+
+
+@pytest.mark.parametrize(
+    ("estimand", "after"),
+    [
+        ("{block: one}", {"two", "three"}),
+        ("{block: [one, two]}", {"three"}),
+        ("{block: three}", set()),
+        ("{last: 2}", set()),
+    ],
+)
+def test_blocks_after_the_last_judged_one_do_not_count(
+    estimand: str, after: set[str], accept: Accept
+) -> None:
+    assert accept(f"{BLOCKS}estimand: {estimand}").blocks_after_judged == after
+
+
+@pytest.mark.parametrize(
+    ("where", "holds"),
+    [
+        ("block == two", [False, True, False]),
+        ("block != two", [True, False, True]),
+        ("block == two or steps > 3", [True, True, True]),
+        ("block == two and steps > 3", [False, True, False]),
+        ("block != two and block != one", [False, False, True]),
+        ("block == one or block == two", [True, True, False]),
+        ("steps > 3", [True, True, True]),
+    ],
+)
+def test_a_reference_cannot_be_about_blocks_that_a_condition_rules_out(
+    where: str, holds: list[bool], accept: Accept
+) -> None:
+    one = accept(f"{BLOCKS}estimand: {{where: {where}}}")
+    assert [may for *_, may in one.planned_blocks] == holds
+    assert [block[:3] for block in one.planned_blocks] == [
+        ("one", 2, 4),
+        ("two", 2, 3),
+        ("three", 1, 5),
+    ]
+
+
+def test_until_makes_the_number_of_sessions_vary(accept: Accept) -> None:
+    until = "until: {outcome: found, count: 3}"
+    text = BLOCKS.replace("one: {sessions: 2,", f"one: {{{until}, sessions: 2,")
+    assert accept(text).sessions_vary
+    assert accept(text).dose is None
+    # In one session it does not, nor after what is judged.
+    single = BLOCKS.replace("three: {", f"three: {{{until}, ")
+    assert not accept(single).sessions_vary
+    late = BLOCKS.replace("two: {", f"two: {{{until}, ")
+    assert accept(late).sessions_vary
+    assert not accept(f"{late}estimand: {{block: one}}").sessions_vary
+
+
+@pytest.mark.parametrize(
+    ("lesion", "why"),
+    [
+        ("blind", ""),
+        ("hide=landmarks", "there are no landmarks"),
+        ("hide=goal", ""),
+        ("hide=gaol", "there is no zone, solid or landmark 'gaol'"),
+        ("amnesia=run", ""),
+        ("amnesia=wait", "there is no state 'wait'"),
+        ("hide=text:run", ""),
+        ("hide=text:wait", "there is no state 'wait'"),
+    ],
+)
+def test_a_lesion_needs_what_it_takes_away(
+    lesion: str, why: str, accept: Accept
+) -> None:
+    assert accept("").obstacle(Lesion.parse(lesion)) == why
+
+
+def test_a_column_can_hold_what_its_draws_deal_out(accept: Accept) -> None:
+    one = accept(
+        "draw:\n  some: {pick: 1, of: {some: [goal, box]}}\n  dealt: {sample: some, into: [a]}\n"
+        f"trial: {{limit: 9, start: run, states: {{run: {{{FOUND}}}}}}}"
+    )
+    assert one.drawn("a") == ["goal", "box"]
+    assert one.drawn("b") == []
+
+
+def test_the_bar_is_the_reference_less_the_margin(accept: Accept) -> None:
+    animals = "reference: [{measure: success, value: 0.8, status: x}]\n"
+    assert accept("").bar is None
+    rate = accept(f"{BLOCKS}margin: 0.1\n{animals}")
+    assert rate.bar == pytest.approx(0.7)
+    assert rate.judged is rate.reference
+    measured = (
+        "measures: {latency: steps}\nreference: [{measure: latency, value: 5, better: lower, "
+        "margin: 1, range: [0, 9], status: x}]"
+    )
+    one = accept(BLOCKS + measured)
+    assert one.bar == pytest.approx(6)
+    assert one.judged is one.references[0]
+    assert one.reference is None
