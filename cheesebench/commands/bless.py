@@ -21,13 +21,14 @@ from cheesebench.commands.common import (
     shown_path,
 )
 from cheesebench.errors import OptionError
-from cheesebench.experiment import cells
+from cheesebench.experiment import cells, unfinished
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import locate
 from cheesebench.experiment.provenance import check_name
 from cheesebench.files import write_whole
 from cheesebench.records import CellKey, CellPlan
 from cheesebench.statistics.comparison import CountedRun
+from cheesebench.statistics.judgement import judge_set
 from cheesebench.verification import verify
 
 
@@ -51,15 +52,13 @@ def run(options: argparse.Namespace) -> int:
     with RunLog.open_read_only(locate(Path(options.results), options.run_id)) as log:
         print(verify(log), file=sys.stderr)
         counted = count_run(log)
-        floors = {
-            plan.key: _floor(plan) for plan in log.plans() if plan.measured is None
-        }
-    gaps = list(incomplete(counted))
-    if gaps and not options.incomplete:
-        raise OptionError(
-            f"Run {counted.name} is not complete: {'; '.join(gaps)}. Finish it with --resume {counted.name}, "
-            "or bless it as it is with --incomplete."
-        )
+        plans = log.plans()
+        floors = {plan.key: _floor(plan) for plan in plans if plan.measured is None}
+        gaps = [] if options.incomplete else list(incomplete(counted))
+        if gaps:
+            raise OptionError(
+                f"Run {counted.name} is not complete: {'; '.join(gaps)}. {_complete(log)}"
+            )
     path = Path(options.baselines) / f"{options.name}{SUFFIX}"
     replaced = path.exists()
     text = baseline_text(dataclasses.replace(counted, name=options.name))
@@ -85,12 +84,29 @@ def run(options: argparse.Namespace) -> int:
         print(paragraph(said), file=sys.stderr)
     for said in _misleading(counted):
         print(paragraph(f"Warning: {said}"), file=sys.stderr)
-    print(
-        f"To compare a run with it: pytest --model NAME --compare {options.name}, with the design, protocols "
-        "and seed of the saved run",
-        file=sys.stderr,
-    )
+    print(_next(counted, path), file=sys.stderr)
     return 0
+
+
+def _next(run: CountedRun, path: Path) -> str:
+    """Return what to do with the baseline."""
+    # A run that compares has the design cohort, unless another is given.
+    designs = {cell.design for cell in run.cells} - {"cohort"}
+    design = f" --design {designs.pop()}" if len(designs) == 1 else ""
+    return (
+        f"Commit it: git add {shown_path(path)}\n"
+        f"To compare a run of these protocols with it: pytest --model NAME --compare {path.name.removesuffix(SUFFIX)}{design}"
+    )
+
+
+def _complete(log: RunLog) -> str:
+    """Return the remedy for a run with missing trials."""
+    name = log.run_id
+    if any(unfinished.left_to_run(log, plan, judge_set) for plan in log.plans()):
+        return (
+            f"Finish it with --resume {name}, or bless it as it is with --incomplete."
+        )
+    return f"--resume {name} would ask nothing anew, because the run gave up. Bless a new run."
 
 
 def _floor(plan: CellPlan) -> tuple[float, str] | None:

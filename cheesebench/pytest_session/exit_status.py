@@ -261,7 +261,7 @@ def _after_comparing(found: Findings, compared: RunComparison) -> str:
         if found.in_ci:
             return (
                 "The page in the job's artifact shows what was lost. If the loss is meant, unpack the artifact in your clone, "
-                f"and make this run the baseline: {bless}."
+                f"make this run the baseline, and commit that: {bless}."
             )
         return (
             f"To watch what was lost: `cheesebench report {found.run_id} --html`. If the loss is meant, this run is the new "
@@ -282,7 +282,8 @@ def how_to_act(
     show = f"`cheesebench show {run_id} --protocol {protocol} --call 1`"
     where = ", in a clone in which the job's artifact is unpacked" if in_ci else ""
     push = "push a commit" if in_ci else "start a new run (in CI: push a commit)"
-    again = "Neither `--resume` nor a job that is run again would ask anew."
+    cache = ", unless its cache is deleted" if in_ci else ""
+    again = f"Neither `--resume` nor a job that is run again would ask anew{cache}."
     if changed and baseline:
         return f"Take the settings of {baseline} again, and {push}. {again}"
     if baseline:

@@ -60,6 +60,10 @@ def test_what_was_given_up_asks_nothing_anew(
     capsys.readouterr()
     assert main(["report", "one", "two", "--html", "page.html"]) == 2
     assert "(openai/tiny) was given up. Leave it out." in capsys.readouterr().err
+    # It cannot be finished, so this is not the remedy.
+    assert main(["bless", "one", "main"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "--resume one would ask nothing anew, because the run gave up. Bless" in told
     # Its server is not needed any more.
     code, said = ran(project, server.base_url, "--resume=one", few)
     assert (code, FINAL in said) == (1, True)
