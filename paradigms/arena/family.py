@@ -230,7 +230,7 @@ def _must_show_cues(specification: Specification, plan: CellPlan) -> bool:
 
 
 def _animals(judged: ReferenceSpec | None) -> str:
-    """Return the value with which the verdict compares, in words. Say so if it was
+    """Return, in words, the value that the verdict compares with. Say so if it was
     measured on another event.
     """
     if judged is None:

@@ -575,8 +575,8 @@ class Program:
             yield from (one for one in effects.assignments if one.variable == variable)
 
     def _names_of(self, value: ex.Expression) -> Sequence[ex.RuntimeValue] | None:
-        """Return the names to which an expression can evaluate, or None if its values
-        are no names.
+        """Return the names that an expression's value can be, or None if they cannot be
+        determined.
         """
         match value:
             case ex.Constant(name):

@@ -63,8 +63,8 @@ def resolve_dialogue(
 
 
 def _wording(domains: Mapping[str, spec.Domain]) -> dict[str, object]:
-    """Return all sentences, because a protocol in which one sentence of a shipped scene
-    is changed is another protocol.
+    """Return all sentences, for the protocol's hash, which must change if a sentence of
+    a shipped scene changes.
     """
     return {name: dict(domain.wording.sentences) for name, domain in domains.items()}
 

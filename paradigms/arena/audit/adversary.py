@@ -46,9 +46,9 @@ LASTING, FULL_AFTER = 0.3, 5
 #: Macro actions. ``STRIDES``: numbers of forward steps after a turn. ``WAITS``: numbers
 #: of steps to wait.
 STRIDES, WAITS = (1, 2, 4, 8, 16), (1, 4, 16)
-#: Maximum number of rivals, the hypotheses in which the plan of the likeliest
-#: hypothesis would fail. For each rival, the shortest action sequence to an observation
-#: that distinguishes the two is a candidate.
+#: Maximum number of rivals: hypotheses in which the likeliest hypothesis's plan would
+#: fail. For each rival, the shortest action sequence to an observation that
+#: distinguishes the two is a candidate.
 RIVALS = 3
 #: Maximum number of failed attempts to distinguish two kinds in a state.
 IN_VAIN = 3
@@ -127,8 +127,8 @@ class Planner:
         #: (State, two kinds) -> number of attempts that could not distinguish the
         #: kinds.
         self._in_vain: dict[Hashable, int] = {}
-        #: The spent effort at which planning ahead stops: ``_trial`` for this trial,
-        #: ``_life`` for this life.
+        #: Planning ahead stops when the effort spent reaches ``_trial`` (in this trial)
+        #: or ``_life`` (in this life).
         self._trial, self._life = 0.0, 0.0
 
     def begin_life(self) -> None:

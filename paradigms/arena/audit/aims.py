@@ -25,8 +25,8 @@ PLAIN = "#. ~"
 #: direction.
 WAITS, CLOCKWISE, ANTICLOCKWISE = "=", "+", "-"
 NORTH, AHEAD, OWN_SIDE = "north", "straight ahead", "its own side"
-#: Prefix of a zero from which ranks count by distance: from a glyph (whose name
-#: follows), or from the subject.
+#: Prefix of a zero whose ranks count by distance: from the glyph after the prefix, or
+#: from the subject if no glyph follows.
 NEAR = "near "
 #: ``DELAYS``: possible waits, in steps. ``ROUNDS``: possible numbers of repetitions.
 DELAYS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 27, 36, 48, 64)

@@ -733,7 +733,7 @@ class Experience:
     # -- behaviours without memory
 
     def note(self, row: Row, trials: Sequence[float]) -> None:
-        """Keep the scores of a behaviour in the trials of a quarter of the lives."""
+        """Store a behaviour's scores in the trials of a quarter of the lives."""
         self._known[row] = tuple(trials)
 
     def best(self, number: int) -> list[Row]:
@@ -741,8 +741,8 @@ class Experience:
         return sorted(self._known, key=lambda row: -sum(self._known[row]))[:number]
 
     def repertoire(self, *, fine: bool) -> list[Row]:
-        """Return behaviours, each of which does well in trials in which the earlier
-        ones do not. Unless ``fine``, each acts alike at all sights of a kind.
+        """Return behaviours. Each of them does well in trials where the earlier ones
+        fail. Unless ``fine``, each acts alike at all sights of a kind.
         """
         rows = [row for row in self._known if fine or self._is_coarse(row)]
         if not rows:

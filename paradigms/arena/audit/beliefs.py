@@ -799,9 +799,7 @@ class World:
         return parts
 
     def rest(self, belief: Belief) -> Rest:
-        """Return the belief between trials that follows a belief in which trials have
-        ended.
-        """
+        """Return the belief between trials, given a belief about ended trials."""
         rest: Rest = defaultdict(float)
         for (node, before), weight in belief.items():
             life = node.origin

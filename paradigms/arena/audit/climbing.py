@@ -216,8 +216,9 @@ class Search:
         return [automaton for _, automaton in found[:PAIRS]]
 
     def _copies(self) -> list[automata.Automaton]:
-        """Return the best subject whose state is the place that paid last, and that
-        goes to it at one kind of picture (a copy of a sample, or of the last trial).
+        """Return the best copying subject, if there is one. Its state is the place that
+        paid last, and at one kind of picture it goes there: it copies a sample, or the
+        last trial.
 
         A search by single changes would seldom find it, because all of its states and
         rules must be there before any of them helps.
@@ -247,8 +248,9 @@ class Search:
                 )
 
     def _families(self, kind: int) -> dict[tuple[int, object], list[int]]:
-        """Return the aims of a kind that differ only in the member to which they go, in
-        the order of the members. A key begins with the zero from which they count.
+        """Return the aims of a kind in families. The aims of a family differ only in
+        the member that they go to, and are in the order of the members. A key begins
+        with the zero that they count from.
         """
         world, found = self._world, dict[tuple[int, object], dict[int, int]]()
         for number in self._options[kind]:

@@ -40,9 +40,9 @@ from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import ReferenceSpec
 
-#: Limits of the computation of a bound, at an effort of 1. ``BELIEFS``: number of
-#: beliefs. ``STEPS``: steps of hypotheses. ``BEGUN``: effort for the beginnings of
-#: trials, in steps of nodes within beliefs.
+#: Limits for computing a bound, at an effort of 1. ``BELIEFS``: number of beliefs.
+#: ``STEPS``: steps of hypotheses. ``BEGUN``: effort for the beginnings of trials, in
+#: steps of nodes within beliefs.
 BELIEFS, STEPS, BEGUN = 80_000, 5_000_000, 8_000_000
 #: The beliefs of a bound store at most this many lives, at any effort. More would fill
 #: the memory.
@@ -79,8 +79,8 @@ class Option:
 def upper_bound(
     adversary: Adversary, effort: float = 1.0, at_most: float = 0.0
 ) -> float | None:
-    """Return a bound on the rate at which a subject with the adversary's lesion
-    succeeds, or None if no bound is proved.
+    """Return an upper bound on the success rate of subjects with the adversary's
+    lesion, or None if no bound is proved.
 
     The search ends with the first bound that is at or below ``at_most``. If the verdict
     is about a measure, a bound exists only if the measure provably misses the verdict's

@@ -201,7 +201,7 @@ class OpenSequence:
         return (run + 1 if same else 1), self._spec.max_run
 
     def key(self) -> Hashable:
-        """Return a key of everything on which the next rows depend."""
+        """Return a key of everything that the next rows depend on."""
         order = self._spec.order
         if order == "shuffle":
             size = len(self.rows) * self._spec.copies
@@ -513,8 +513,9 @@ class Hypothesis(ArenaSubject):
         return self.state, *[getattr(self, name) for name in self._relevance.dates]
 
     def beginning(self) -> tuple[Schedule, Hashable]:
-        """Return the schedule after the beginning of the next trial, and everything
-        besides histories on which this beginning depends.
+        """Return the schedule as it is once the next trial has begun, and a key of
+        everything besides histories that this beginning depends on, or None if the
+        schedule is over.
         """
         plan = self._plan.copy()
         if self._ended and self.outcome is not None:

@@ -1174,9 +1174,7 @@ def variables(tree: ex.Expression | None) -> list[str]:
 
 
 def fails(rule: spec.RuleSpec, specification: spec.Specification) -> bool:
-    """Return whether this rule leaves the state, and no trial in which it fires
-    succeeds.
-    """
+    """Return whether this rule leaves the state and rules out success in the trial."""
     return bool(rule.go or rule.end) and _lose([rule], specification)
 
 

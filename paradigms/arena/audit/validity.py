@@ -800,7 +800,7 @@ Columns = dict[str, list[Hashable]]
 
 
 def _seen(samples: Sequence[Sample]) -> dict[str, Columns]:
-    """Return features of the observation from which to guess, in families. Within a
+    """Return the features of the observation that guesses use, in families. Within a
     family, the column that is best in training is used.
     """
     texts = [sample.observation for sample in samples]
