@@ -339,7 +339,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def add_cell(parser: argparse.ArgumentParser) -> None:
-    """Add the options that select one cell of a run; see ``choose_cell``."""
+    """Add the options by which ``choose_cell`` selects one cell of a run."""
     for name in ("protocol", "model", "view", "variant"):
         parser.add_argument(
             f"--{name}", metavar="NAME", help=f"the {name}, if the run has several"
@@ -435,7 +435,7 @@ def add_trial(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=positive_number,
         default=1,
-        help="begin in this trial; in earlier trials the subject stays still",
+        help="begin in this trial, after trials in which the subject stays still (default: 1)",
     )
 
 

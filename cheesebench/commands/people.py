@@ -182,7 +182,7 @@ def run(options: argparse.Namespace) -> int:
             )
             print(f"{guard.url(port)}")
             print(
-                f"Ctrl-C ends it; continue with: cheesebench people --resume {log.run_id}",
+                f"Ctrl-C ends it. To continue: cheesebench people --resume {log.run_id}",
                 flush=True,
             )
 

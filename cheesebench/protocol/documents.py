@@ -289,7 +289,7 @@ class PlacedLandmark(DocumentModel):
     """
 
     at: tuple[int, int] = Field(
-        description="Column and row of a square that is not floor; it may be outside the map."
+        description="Column and row of a square that is not floor. It may be outside the map."
     )
     glyph: GlyphOrBlank = Field(
         default=" ",
@@ -348,7 +348,7 @@ class Radial(DocumentModel):
         None,
         ge=1,
         le=20,
-        description="Half the width of the hub; by default, the smallest possible.",
+        description="Half the width of the hub. Unless given, it is the smallest possible.",
     )
 
 
@@ -790,7 +790,7 @@ class Entry(DocumentModel):
     """A possible initial state, with its condition."""
 
     if_: Expression | None = Field(
-        None, alias="if", description="The condition; the last entry has none."
+        None, alias="if", description="The condition. The last entry has none."
     )
     go: Name = Field(description="The state.")
 

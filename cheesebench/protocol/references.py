@@ -201,7 +201,7 @@ class _Resolver:
         if not found.has_spread and (is_counted or is_alone) and not found.interval:
             one = "One animal does" if is_alone else f"{n} animals that are equal do"
             sentence = f"{one} not show how animals differ: the value is used as if it were exact."
-            remedy = "Add animals; fewer than five seldom decide anything."
+            remedy = "Add animals: fewer than five are seldom enough for a verdict."
             self.diagnostics.warning(333, self._place("animals"), sentence, remedy)
         elif found.better != "alike":
             self._check_margin(found)
@@ -691,8 +691,8 @@ class _Resolver:
         return [session for session in lacking if session > max(own)]
 
     def _check_later_sessions(self, lived: Mapping[str, Set[int]]) -> None:
-        """Warn (332) of sessions that the schedule lacks. If all animals have them,
-        they may have been trained longer; if only some do, it is probably a typing
+        """Warn (332) of sessions that the schedule lacks. If all animals have them, the
+        animals may have been trained longer. If only some do, it is probably a typing
         error.
         """
         last = len(self.spec.sessions)

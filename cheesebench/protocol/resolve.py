@@ -1412,7 +1412,7 @@ class _Builder(Lookup):
             planned += made.planned
             if planned > MAX_TRIALS:
                 position = self.root.find(("schedule", name)).position
-                sentence = f"The schedule has {planned} trials up to here; a subject can have at most {MAX_TRIALS}."
+                sentence = f"The schedule has {planned} trials up to here, but a subject can have at most {MAX_TRIALS}."
                 self.diagnostics.error(
                     224,
                     position,

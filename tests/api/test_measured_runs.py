@@ -108,7 +108,7 @@ def test_reports_have_it_in_its_unit(report: str, made: cheesebench.Run) -> None
         assert "rodent" in shown
     if report == "markdown":
         assert "+5" in shown
-        assert "PASS then needs the upper bound below it" in shown
+        assert "PASS then needs an upper bound below it" in shown
 
 
 def test_the_report_for_programs(made: cheesebench.Run) -> None:
