@@ -7,13 +7,21 @@ from __future__ import annotations
 import asyncio
 import io
 import pickle
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 pytest.importorskip("ray", reason="needs the extra ray: pip install -e '.[ray]'")
 
-from cheesebench.plugins.executors import pipes
+from ray.exceptions import (
+    NodeDiedError,
+    ObjectLostError,
+    RayTaskError,
+    WorkerCrashedError,
+)
+
+from cheesebench.plugins.executors import pipes, ray_driver
 from cheesebench.plugins.executors.ray_driver import (
     CRASHES,
     DEATHS,
@@ -114,6 +122,75 @@ def test_a_job_waits_with_its_cell_until_there_is_a_place() -> None:
         return len(one._running), [work.number]
 
     assert asyncio.run(hear()) == (1, [7])
+
+
+class Task:
+    """What Ray calls for some jobs: messages, and then perhaps an error."""
+
+    def __init__(self, *messages: tuple[Any, ...], error: Exception | None = None):
+        self.messages, self.error = messages, error
+
+    async def remote(self, *_: object) -> AsyncIterator[Any]:
+        async def sent(message: tuple[Any, ...]) -> bytes:
+            return pickle.dumps(message)
+
+        for message in self.messages:
+            yield sent(message)
+        if self.error is not None:
+            raise self.error
+
+
+def done(task: Task, count: int = 2) -> tuple[Driver, list[Work], list[Any]]:
+    """Let a task do some jobs. Return what waits after it, and what was said."""
+    pipe = Pipe()
+    one = driver(pipe)
+    one._task = task
+    jobs = works(Cell(b""), count)
+    asyncio.run(one._do(jobs))
+    return one, jobs, pipe.said()
+
+
+def test_reports_are_passed_on_and_the_time_of_a_job_is_learnt() -> None:
+    first = ("reports", 1.0, [(0, False, b"a"), (0, True, b"b")])
+    one, jobs, said = done(Task(first, ("reports", 3.0, [(1, True, b"c")])))
+    assert said == [("reports", [(0, b"a"), (0, b"b")]), ("reports", [(1, b"c")])]
+    assert jobs[0].cell.seconds == 1.5
+    assert not one._waiting
+    # While a job is not finished, its time is unknown.
+    assert done(Task(first))[1][0].cell.seconds is None
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "why"),
+    [
+        (NodeDiedError("gone"), "deaths", "a Ray node died (gone"),
+        (ObjectLostError("0" * 56, None, ""), "deaths", "a Ray node died ("),
+        (RayTaskError("do", "trace", ValueError("odd")), "crashes", "odd"),
+        (WorkerCrashedError(), "crashes", "the Ray worker died ("),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_was_not_finished_when_it_fell_is_tried_again(
+    error: Exception, kind: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_driver, "MISSED_SECONDS", 0.0)
+    first = ("reports", 1.0, [(0, True, b"a")])
+    one, jobs, said = done(Task(first, error=error), 3)
+    assert taken(one) == [[1], [2]]
+    assert [getattr(work, kind) for work in jobs] == [0, 1, 1]
+    assert [work.alone for work in jobs] == [False, True, True]
+    assert said[0] == ("reports", [(0, b"a")])
+    [(again, number, told)] = said[1:]
+    assert (again, number) == ("again", 1)
+    assert told.startswith(why)
+
+
+def test_a_node_with_another_installation_is_refused() -> None:
+    one, _, said = done(Task(("differs", ["numpy 1, not 2"])))
+    [(refused, why)] = said
+    assert refused == "refused"
+    assert why.startswith("Ray node that came later differs: numpy 1, not 2.")
+    assert not one._waiting
 
 
 def test_a_session_that_has_ended_is_over() -> None:
