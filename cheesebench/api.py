@@ -421,7 +421,8 @@ class Run:
 
     def journal(self) -> pandas.DataFrame:
         """Return one row for each entry of the journal. Its ``kind`` is ``started``,
-        ``error``, ``warning``, ..., or ``traceback`` if an agent or a plugin raised.
+        ``error``, ``warning``, ..., or ``traceback`` (its ``text`` is one that an agent
+        or a plugin raised).
         """
         with self._log() as log:
             entries = log.journal()
@@ -623,8 +624,11 @@ def run(
     Parameters:
         models: One name or several, as for ``--model``.
         protocols: Names, files or directories; by default the nine paradigms.
-        design: How many subjects and trials (``--design``); by default what suits the
-            model.
+        design: How many subjects and trials (``--design``). By default a language
+            model has ``sequential``: subjects until a verdict is decided, 120 at most.
+            An agent has ``cohort``: 20 subjects, with which even one as good as the
+            animals seldom passes (``plan`` says how often); give it ``sequential``,
+            too, for a verdict.
         subjects: Number of subjects of each cell, instead of the design's.
         seed: Seed of the run; by default it is drawn
             (``run.summary.manifest["options"]["seed"]``).
@@ -728,7 +732,14 @@ class _Work:
         if isinstance(plugin, AgentSpec):
             plugin = SimpleNamespace(cheesebench_agents=lambda agent=plugin: [agent])
         own = None if hasattr(plugin, "__name__") else name
+        known = self._plugins.agents
         self._plugins.register(plugin, own)
+        for agent, spec in self._plugins.agents.items():
+            if agent in known and known[agent] != spec:
+                raise OptionError(
+                    f"{name}: there is another agent '{agent}', for which reports would take it. Give yours a name of "
+                    "its own."
+                )
         if not self._plugins.get_hookcallers(plugin):
             raise OptionError(
                 f"{name}={shown(plugin)} has no hook, so it supplies nothing. Give an AgentSpec, or an object with "

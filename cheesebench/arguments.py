@@ -245,6 +245,7 @@ KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("first", "second", "run"), RUN),
     "models": NAMES,
     **dict.fromkeys(("protocols", "view", "views", "formats", "parts"), SOME),
+    "only": SOME,
     **dict.fromkeys(("results", "baselines", "path", "directory"), PATH),
     **dict.fromkeys(("design", "protocol", "model", "variant", "format", "name"), TEXT),
     **dict.fromkeys(("score", "cluster", "kind"), TEXT),
@@ -286,7 +287,11 @@ def _no_call(
 ) -> errors.OptionError:
     """Return the error for a call with too few, too many or unknown arguments."""
     other = next((name for name in given if name not in known), "")
+    meant = _ARGUMENTS.get(other.replace("_", "-"))
     hint = errors.did_you_mean(other, known) or f" See help(cheesebench.{function})."
+    if meant in known:
+        pair = "=(FIRST, SECOND)" if other.startswith(("first_", "second_")) else "="
+        hint = f" Give {meant}{pair} instead."
     return errors.OptionError(f"{function}(): {error}.{hint}")
 
 
@@ -311,7 +316,7 @@ def checked(**own: Kind) -> Callable[[Callable[P, T]], Callable[P, T]]:
             try:
                 bound = signature.bind(*given, **by_name)
             except TypeError as error:
-                raise _no_call(function.__name__, error, by_name, kinds) from None
+                raise _no_call(function.__qualname__, error, by_name, kinds) from None
             with named():
                 for name in kinds.keys() & bound.arguments.keys():
                     value = bound.arguments[name]

@@ -82,6 +82,14 @@ def cause_of(error: BaseException) -> str:
     )
 
 
+def _place(frame: TracebackType) -> str:
+    path = Path(frame.tb_frame.f_code.co_filename)
+    # Jupyter's kernel keeps each cell in a temporary file.
+    if path.parent.name.startswith("ipykernel_"):
+        return f"line {frame.tb_lineno} of a notebook's cell"
+    return f"{path.name}:{frame.tb_lineno}"
+
+
 def raised_where(error: BaseException) -> str:
     """Return an error that a plugin raised as text: its message, with its class, file
     and line unless it is a CheeseBenchError.
@@ -93,11 +101,7 @@ def raised_where(error: BaseException) -> str:
     frame = None if isinstance(error, SyntaxError) else error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
-    where = (
-        f" ({Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno})"
-        if frame is not None
-        else ""
-    )
+    where = "" if frame is None else f" ({_place(frame)})"
     return (
         f"{type(error).__name__}: {text}{where}"
         if text

@@ -107,7 +107,7 @@ class Figures(dict[str, bytes]):
     def __missing__(self, name: str) -> Figures:
         found = {one: self[one] for one in self if one.rpartition(".")[0] == name}
         if not found:
-            stems = {one.rpartition(".")[0] for one in self}
+            stems = {one.rpartition(".")[0] for one in self if one != PAGE}
             raise UnknownNameError("figure", name, stems)
         return Figures(found | {PAGE: self[PAGE]} if PAGE in self else found)
 
@@ -193,6 +193,7 @@ def figures(
     runs: api.Names,
     *,
     results: str | os.PathLike[str] = "results",
+    only: api.Names = (),
     formats: api.Names = ("svg", "png"),
     width: float | None = None,
     dpi: int = 150,
@@ -201,6 +202,10 @@ def figures(
     """Return the figures and tables of runs, as contents by file name. Figures without
     data are left out. A notebook shows the result; ``figures(run).save("figures")``
     writes the files.
+
+    ``only`` names the figures to draw, such as ``"forest"``; most of the time goes into
+    those of behaviour, which replay every trial (curves, latency, path_length,
+    strategies, occupancy, tracks).
 
     ``formats`` are svg, png and pdf. ``width`` is the width of every figure in inches
     (None: each has its own), ``dpi`` the resolution of a png. ``tell`` is called with a
@@ -239,6 +244,7 @@ def figures(
                     formats=tuple(dict.fromkeys(formats)),
                     width=width,
                     dpi=dpi,
+                    only=api.names_of(only),
                 )
             )
     except ModuleNotFoundError as error:
@@ -323,7 +329,7 @@ def report(runs: api.Names, *, results: str | os.PathLike[str] = "results") -> R
 
 
 @arguments.checked()
-def lint(files: api.Names) -> Findings:
+def lint(files: api.Names = ".") -> Findings:
     """Return the errors, warnings and notes of every protocol file; directories are
     searched recursively.
     """

@@ -89,7 +89,8 @@ class FigureReporter(Protocol):
         """Return file contents by name. ``runs`` are summaries with their open logs.
 
         ``how`` has ``sizes`` (billions of parameters by model), ``formats``, ``width``
-        (inches or None) and ``dpi``.
+        (inches or None), ``dpi``, and in ``only`` the names of the figures to draw
+        (empty: all of them).
         """
         ...
 

@@ -26,7 +26,7 @@ from cheesebench.experiment.replay import check_resumable
 from cheesebench.experiment.session import RunSession
 from cheesebench.experiment.shards import describe_shard
 from cheesebench.interfaces import BaseSpecification
-from cheesebench.planning import rehearse, too_short
+from cheesebench.planning import rehearse, told
 from cheesebench.planning.asking import next_requests
 from cheesebench.protocol import Catalogue
 from cheesebench.records import CellPlan
@@ -240,7 +240,7 @@ class ModelRun:
                 if plan.model == name
             ]
             longest, plan = max(found, key=lambda one: one[0])
-            if short := too_short(plan, longest, context):
+            if short := told.too_short(plan, longest, context):
                 self._tell(f"WARNING: {short}")
 
     @contextmanager

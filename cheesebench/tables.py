@@ -50,6 +50,8 @@ class Tabular:
     __slots__ = ()
     #: Formats the numbers of a column, by its name. Other numbers have three digits.
     units: ClassVar[Mapping[str, Callable[[float], str]]] = {}
+    #: Columns that are not shown where no row has a value.
+    optional: ClassVar[frozenset[str]] = frozenset()
 
     def rows(self) -> list[dict[str, object]]:
         """Return the rows, with values by column. Every row has the same columns."""
@@ -75,14 +77,24 @@ class Tabular:
     def __repr__(self) -> str:
         rows = [
             {name: _cut(self._shown(name, value)) for name, value in row.items()}
-            for row in self.rows()
+            for row in self._rows_shown()
         ]
         text: str = tabulate(rows, headers="keys", disable_numparse=True)
         text = text or f"<{type(self).__name__}: nothing>"
         return "\n".join([text, *self.told])
 
-    def _repr_html_(self) -> str:
+    def _rows_shown(self) -> list[dict[str, object]]:
         rows = self.rows()
+        empty = {
+            name for name in self.optional if all(row.get(name) is None for row in rows)
+        }
+        return [
+            {name: value for name, value in row.items() if name not in empty}
+            for row in rows
+        ]
+
+    def _repr_html_(self) -> str:
+        rows = self._rows_shown()
         head = "".join(
             f"<th{_side(next((row[name] for row in rows if row[name]), None))}>{escape(name)}</th>"
             for name in (rows[0] if rows else ())

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from cheesebench.amounts import percent
+from cheesebench.errors import UnknownNameError
 from cheesebench.records import Variant
 from cheesebench.reports import behaviour_figures as lives
 from cheesebench.reports import cells as words
@@ -40,38 +42,23 @@ def render_figures(
     formats: Sequence[str],
     width: float | None = None,
     dpi: int = DOTS_PER_INCH,
+    only: Sequence[str] = (),
 ) -> Mapping[str, bytes]:
-    """Return the contents of files by name: every figure in every format (``svg``,
-    ``png``), and ``figures.md``, which shows all of them.
+    """Return the contents of files by name: every figure (or ``only`` these) in every
+    format (``svg``, ``png``), and ``figures.md``, which shows all of them.
 
     ``sizes`` maps models to billions of parameters. Figures without data are left out.
     ``width`` is in inches (default: each figure has a width of its own).
     """
-    summaries = [summary for summary, _ in runs]
-    groups = _groups(summaries)
-    lived = lives.lived(groups, runs, plugins)
-    drawn = {
-        "forest": lives.forest(groups),
-        "paradigms": paradigms(groups),
-        "best_of_views": lives.best_of_views(summaries),
-        "profile": profile(groups),
-        "curves": curves(
-            groups,
-            {(one.number, one.cell.plan.protocol): one.behaviour for one in lived},
-        ),
-        "latency": lives.took(lived, "latency"),
-        "path_length": lives.took(lived, "path length"),
-        "strategies": lives.strategies(lived),
-        "occupancy": lives.maps(lived, single=False),
-        "tracks": lives.maps(lived, single=True),
-        "conditions": lives.conditions(groups),
-        "controls": lives.controls(summaries),
-        "scaling": scaling(groups, sizes),
-        "settings": settings(groups),
-    }
+    groups = _groups([summary for summary, _ in runs])
+    drawings = _drawings(groups, runs, plugins, sizes)
+    unknown = [name for name in only if name not in drawings]
+    if unknown:
+        raise UnknownNameError("figure", unknown[0], drawings)
     files: dict[str, bytes] = {}
     shown = {}
-    for name, found in drawn.items():
+    for name in only or drawings:
+        found = drawings[name]()
         if found is None:
             continue
         figure, alt = found
@@ -82,6 +69,36 @@ def render_figures(
         shown[f"{name}.{formats[0]}"] = alt
     files["figures.md"] = _page(groups, shown).encode()
     return files
+
+
+def _drawings(
+    groups: Sequence[drawing.Group],
+    runs: Sequence[tuple[RunSummary, RunLog]],
+    plugins: PluginManager,
+    sizes: Mapping[str, float],
+) -> Mapping[str, Callable[[], lives.Drawn]]:
+    """Return what draws each figure. Trials are replayed once, and only if needed."""
+    summaries = [summary for summary, _ in runs]
+    lived = cache(partial(lives.lived, groups, runs, plugins))
+    return {
+        "forest": lambda: lives.forest(groups),
+        "paradigms": lambda: paradigms(groups),
+        "best_of_views": lambda: lives.best_of_views(summaries),
+        "profile": lambda: profile(groups),
+        "curves": lambda: curves(
+            groups,
+            {(one.number, one.cell.plan.protocol): one.behaviour for one in lived()},
+        ),
+        "latency": lambda: lives.took(lived(), "latency"),
+        "path_length": lambda: lives.took(lived(), "path length"),
+        "strategies": lambda: lives.strategies(lived()),
+        "occupancy": lambda: lives.maps(lived(), single=False),
+        "tracks": lambda: lives.maps(lived(), single=True),
+        "conditions": lambda: lives.conditions(groups),
+        "controls": lambda: lives.controls(summaries),
+        "scaling": lambda: scaling(groups, sizes),
+        "settings": lambda: settings(groups),
+    }
 
 
 def _groups(summaries: Sequence[RunSummary]) -> list[drawing.Group]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from cheesebench.commands.common import add_option, describe, one_line
 from cheesebench.functions import figures
@@ -32,6 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="directory to write to (default: figures)",
     )
     parser.add_argument(
+        "--only",
+        metavar="NAMES",
+        default="",
+        help="these figures, such as forest,curves (default: all)",
+    )
+    parser.add_argument(
         "--format",
         metavar="NAMES",
         default="svg,png",
@@ -55,9 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     formats = [part.strip() for part in options.format.split(",")]
     said: list[str] = []
+    only = [one.strip() for one in options.only.split(",") if one.strip()]
+    chosen: dict[str, Any] = {"only": only} if only else {}
     files = figures(
         options.runs,
         results=options.results,
+        **chosen,
         formats=formats,
         width=options.width,
         dpi=options.dpi,

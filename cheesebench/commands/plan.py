@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cheesebench.amounts import dollars, percent, rounded
+from cheesebench.amounts import dollars, rounded
 from cheesebench.commands.common import (
     add_json,
     add_option,
@@ -24,7 +24,7 @@ from cheesebench.commands.project import project_protocols
 from cheesebench.experiment.settings import Given
 from cheesebench.functions import forecast_of
 from cheesebench.options import OPTIONS
-from cheesebench.planning import simulation, too_short
+from cheesebench.planning import simulation, told
 from cheesebench.statistics.ability import ability
 from cheesebench.statistics.question import thresholds
 from cheesebench.statistics.summary import to_plain
@@ -32,30 +32,16 @@ from cheesebench.statistics.wording import on_scale
 
 if TYPE_CHECKING:
     from cheesebench.planning import CellForecast, Forecast
-    from cheesebench.planning.earlier import Manner
     from cheesebench.records import CellPlan
 
 #: Width of the printed text, in columns.
 WIDTH = 80
-UNKNOWN = "?"
-
 _NUMBERS = (
     "A range has the number that suffices for half of all runs, then the number for 95 %. A thousand runs of each player "
     "were simulated with the rule of the verdict and the animals' learning curve. ✘ is the probability of a FAIL, ✔ the "
     "probability of a PASS, and 'flake' the probability that two runs of a model as good as the animals get different "
     "verdicts."
 )
-_MEASURED = (
-    "Calls and tokens were measured with scripted respondents in the default view, prompt and window, whose replies have "
-    "about 90 tokens"
-)
-_WRITES = "; a model that reasons writes more."
-_OWN = (
-    "Calls, tokens and time of {names} are from the model's own latest run with these settings. Trials that it did not "
-    "have count like its last trial."
-)
-_REHEARSED = "Calls and tokens of {names} were counted for one subject that moves at random, asked through the agent"
-_FINDS = " with replies of 90 tokens. A model that finds the goal needs fewer calls, and one that reasons more tokens."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,14 +111,14 @@ def _text(found: Forecast, max_cost: float | None) -> str:
     claiming = [cell for cell in found.cells if cell.trials]
     parts = ["No calls are made, so the run is free."]
     if asks:
-        parts = [_needs(found, bool(claiming)), *map(_filled, _sources(found))]
+        parts = [_needs(found, bool(claiming)), *map(_filled, told.sources(found))]
     if claiming:
         parts += [
             _outlooks(claiming),
             *map(_filled, _more_subjects(claiming)),
             *filter(None, [_filled(_abilities(claiming))]),
             _filled(_all_pass(found)),
-            _filled(_NUMBERS + _assumed(claiming)),
+            _filled(_NUMBERS + told.assumed(claiming)),
         ]
     else:
         parts.append(_filled(_why_no_verdict(found)))
@@ -154,7 +140,7 @@ def _needs(found: Forecast, several: bool) -> str:
     """
     needs = found.needs if several else dict([next(iter(found.needs.items()))])
     rows: list[list[object]] = [
-        [name, *(_range(_number, getattr(own, name)) for own in needs.values())]
+        [name, *(_range(told.count, getattr(own, name)) for own in needs.values())]
         for name in ("subjects", "calls", "tokens")
     ]
     if any(own.seconds[0] for own in needs.values()):
@@ -179,70 +165,6 @@ def _proportion(text: str) -> float:
     return number
 
 
-def _sources(found: Forecast) -> Iterator[str]:
-    asking = [cell for cell in found.cells if cell.plan.agent]
-    yield from _bases(asking)
-    manners = {cell.plan.model: cell.manner for cell in asking if cell.manner}
-    for model, manner in manners.items():
-        yield _manner(model, manner)
-    if not manners and not all(cell.own for cell in asking):
-        yield "With --ask, the model is asked the first questions, and its answers are used for the plan."
-    yield from _longest_prompt(asking)
-    if found.price_of is not None:
-        yield f"Prices as published on {found.price_of}."
-    else:
-        yield "No price is known for this model."
-
-
-def _bases(asking: Sequence[CellForecast]) -> Iterator[str]:
-    """Yield sentences that say where the numbers of calls come from: the model's own
-    runs, measured runs, or rehearsed prompts.
-    """
-    known = any(cell.manner for cell in asking)
-    own = [cell for cell in asking if cell.own]
-    measured = [cell for cell in asking if cell.measured and not cell.own]
-    rehearsed = [cell for cell in asking if not (cell.measured or cell.own)]
-    if own:
-        yield _OWN.format(names=_protocols(own))
-    if measured:
-        yield _MEASURED + ("." if known else _WRITES)
-    if rehearsed:
-        end = "." if known else _FINDS
-        yield _REHEARSED.format(names=_protocols(rehearsed)) + end
-
-
-def _protocols(cells: Sequence[CellForecast]) -> str:
-    return one_line(", ".join(dict.fromkeys(cell.plan.protocol for cell in cells)))
-
-
-def _longest_prompt(asking: Sequence[CellForecast]) -> Iterator[str]:
-    longest = max(asking, key=lambda cell: cell.longest, default=None)
-    if longest is None or not longest.longest:
-        return
-    where = f"{longest.plan.protocol} in {longest.plan.view}"
-    yield f"The longest prompt has about {_number(longest.longest)} tokens ({where}), without the reply."
-    if short := too_short(longest.plan, longest.longest, longest.context):
-        yield f"WARNING: {short}"
-
-
-def _named(manner: Manner) -> str:
-    return "" if manner.actions is None else f" ({rounded(manner.actions, 1)} each)"
-
-
-def _manner(model: str, manner: Manner) -> str:
-    by = "its first answers" if manner.asked else "its earlier replies"
-    acts = "none" if not manner.acts else f"{_percent(manner.acts)}"
-    text = (
-        f"By {manner.replies:,} of {by}, {one_line(model)} writes {rounded(manner.reply, 0)} tokens a reply, "
-        f"and {acts} of them name an action{_named(manner)}."
-    )
-    return (
-        text
-        if manner.acts
-        else f"{text} A run like this is the column 'random', and ends as an ERROR."
-    )
-
-
 def _enough(found: Forecast, max_cost: float) -> str:
     shares = {
         name: own.suffices
@@ -251,7 +173,7 @@ def _enough(found: Forecast, max_cost: float) -> str:
     }
     if not shares:
         return f"Nobody can say whether --max-cost {max_cost:g} suffices, because the model has no known price."
-    said = ", ".join(f"{_percent(share)} ({name})" for name, share in shares.items())
+    said = ", ".join(f"{told.share(share)} ({name})" for name, share in shares.items())
     return f"--max-cost {max_cost:g} suffices for these shares of runs: {said}."
 
 
@@ -281,12 +203,12 @@ def _outlooks(cells: Sequence[CellForecast]) -> str:
                 f"{cell.plan.subjects}×{cell.trials}"
                 if cell.plan.measured is None
                 else cell.plan.subjects,
-                _percent(weak.fails),
+                told.share(weak.fails),
                 *own[0],
-                _percent(animals.passes),
+                told.share(animals.passes),
                 *own[1],
-                _percent(animals.disagree),
-                _percent(good.passes),
+                told.share(animals.disagree),
+                told.share(good.passes),
                 *own[2],
             ]
         )
@@ -363,54 +285,15 @@ def _span(subjects: tuple[float, float]) -> str:
 
 def _all_pass(found: Forecast) -> str:
     chances = ", ".join(
-        f"{one_line(name)} {_percent(chance)}"
+        f"{one_line(name)} {told.share(chance)}"
         for name, chance in found.all_pass.items()
     )
     return f"Probability that a model exactly as good as the animals passes all protocols: {chances}."
 
 
-def _assumed(cells: Sequence[CellForecast]) -> str:
-    measures = any(cell.plan.measured is not None for cell in cells)
-    spread = (
-        " Where the verdict is about a measure, subjects differ as the animals do, and '95 %' is a share of its range."
-        * measures
-    )
-    known = sorted(
-        {
-            cell.icc
-            for cell in cells
-            if cell.plan.measured is None and cell.icc is not None
-        }
-    )
-    if not known:
-        return spread
-    if known == [0.0]:
-        return f"{spread} The agent remembers nothing from trial to trial, so its subjects are assumed to be alike."
-    return f"{spread} Subjects are assumed to differ with an intraclass correlation of {known[-1]:g} (--icc sets another)."
-
-
-def _percent(chance: float) -> str:
-    return percent(round(chance, 2))
-
-
 def _range(shown: Callable[[Any], str], ends: Iterable[Any]) -> str:
     """Return the ends of a range as text, or one end if both read the same."""
     return "–".join(dict.fromkeys(map(shown, ends)))
-
-
-def _number(value: float | None) -> str:
-    """Return a number as text, exact below ten thousand and with three digits and a
-    unit above: ``9,500``, ``12.3 k``, ``4.5 M``.
-    """
-    if value is None:
-        return UNKNOWN
-    if value < 10_000:
-        return f"{value:,.0f}"
-    for unit in ("", "k", "M", "G"):
-        if value < 999.5:
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:,.3g} T"
 
 
 def _dollars(value: float) -> str:

@@ -65,6 +65,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="exit with 1 if a task is worse, or has the verdict FAIL",
     )
+    parser.add_argument(
+        "--first-model", metavar="NAME", help="the model of run A, if it has several"
+    )
+    parser.add_argument(
+        "--second-model", metavar="NAME", help="the model of run B, if it has several"
+    )
     add_option(parser, "results")
     add_json(parser)
     add_output(parser)
@@ -78,6 +84,7 @@ def run(options: argparse.Namespace) -> int:
         score=options.score,
         cluster=options.cluster,
         limits=tuple(options.range),
+        models=(options.first_model, options.second_model),
         results=options.results,
     )
     text = (

@@ -29,6 +29,8 @@ class TaskVerdict:
     """95 % interval: of the difference if there are two models, otherwise of the
     mean.
     """
+    of_difference: bool = False
+    """Whether ``interval`` is that of the difference of two models."""
     p_value: float | None = None
     """P value of this task alone. Against a value or the animals it is 1 / evidence."""
     adjusted_p: float | None = None

@@ -4,7 +4,7 @@ scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import starmap
 from os import PathLike
 from pathlib import Path
@@ -24,6 +24,7 @@ def judge_runs(
     second: str | PathLike[str] | Iterable[Any] | None,
     value: float | None,
     results: Path,
+    models: tuple[str | None, str | None],
 ) -> tuple[list[answers.TaskVerdict], list[str]] | None:
     """Return the verdicts on a run of CheeseBench, alone or against another run, and
     sentences on replayed trials. Return None if neither ``first`` nor ``second`` is
@@ -36,26 +37,36 @@ def judge_runs(
     given = [one for one in (first, second) if one is not None]
     logs = [_log(one, results) for one in given]
     runs = [log for log in logs if log is not None]
+    if any(models) and len(runs) < 2:
+        raise errors.OptionError(
+            "--first-model and --second-model are for two runs. Remove them."
+        )
     if not runs:
         return None
-    if value is not None:
-        raise errors.OptionError(
-            f"--value {value:g}: a run of CheeseBench is judged against its animals, or against another run. Remove "
-            "--value."
-        )
-    if len(runs) < len(given):
-        alone = given[logs.index(None)]
-        raise errors.OptionError(
-            f"{runs[0].parent.name} is a run of CheeseBench, and {_shown(alone)}. Give two runs, or "
-            "two logs."
-        )
+    _check(given, logs, runs[0], value)
     said: list[str] = []
     if len(runs) == 1:
         with RunLog.open_read_only(runs[0]) as log:
             cells = summarise_log(log).cells
         named = ((cell, f"{cell.plan.label} ({cell.plan.model})") for cell in cells)
         return list(starmap(answers.answer_of, named)), [replay_counted(runs[0])]
-    return list(_compared(compare_files(*runs, tell=said.append))), said
+    return list(_compared(compare_files(*runs, models=models, tell=said.append))), said
+
+
+def _check(
+    given: Sequence[Any], logs: Sequence[Path | None], run: Path, value: float | None
+) -> None:
+    """Raise OptionError for a run with a value, or with a log of another program."""
+    if value is not None:
+        raise errors.OptionError(
+            f"--value {value:g}: a run of CheeseBench is judged against its animals, or against another run. Remove "
+            "--value."
+        )
+    if None in logs:
+        raise errors.OptionError(
+            f"{run.parent.name} is a run of CheeseBench, and {_shown(given[logs.index(None)])}. Give two runs, or "
+            "two logs."
+        )
 
 
 def _shown(given: object) -> str:
@@ -85,17 +96,20 @@ def _log(given: str | PathLike[str] | Iterable[Any], results: Path) -> Path | No
 
 def _compared(found: RunComparison) -> Iterator[answers.TaskVerdict]:
     for model in found.models:
-        who = " against ".join(dict.fromkeys(model.names))
+        who = model.whose(len({(one.view, one.variant) for one in found.models}) > 1)
         for row in model.rows():
             yield answers.TaskVerdict(
                 task=f"{row['protocol']} ({who})",
-                answer=row["answer"],
+                answer=row["verdict"],
                 reason=row["reason"],
-                subjects=row["pairs"],
-                rate=row["first_rate"],
-                against=row["second_rate"],
-                interval=None if row["low"] is None else (row["low"], row["high"]),
-                p_value=row["p"],
+                subjects=row["subjects"],
+                rate=row["rate"],
+                against=row["reference"],
+                interval=None
+                if row["difference_low"] is None
+                else (row["difference_low"], row["difference_high"]),
+                of_difference=True,
+                p_value=row["p_value"],
                 adjusted_p=row["p_holm"],
                 model=model.first_model,
                 other_model=model.second_model,

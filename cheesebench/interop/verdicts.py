@@ -55,33 +55,29 @@ MOST_NEEDED = 1_000_000
 class ScoreVerdict(tables.Tabular):
     """The answers on all tasks, and notes on what was left out."""
 
+    optional = frozenset(
+        {"model", "other_model", "protocol", "low", "high", "p_holm"}
+        | {"difference_low", "difference_high"}
+    )
     tasks: tuple[answers.TaskVerdict, ...]
     notes: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each task. ``low`` and ``high`` are the 95 % interval of
-        ``rate`` or, for two models, of the difference. Only runs have a ``model``, an
-        ``other_model`` and a ``protocol``. ``p_holm``, which decides between two
-        models, is the p value after Holm's correction.
+        """Return a row for each task, with the columns of ``Run.verdicts`` and
+        ``RunComparison.rows`` where they mean the same.
+
+        * ``model`` and ``other_model``: if the logs name them. ``protocol``: of a run.
+        * ``verdict``: PASS, FAIL, ... against a value or animals; ``better``,
+          ``worse``, ... of two models. ``reason``: why, in a sentence.
+        * ``rate``: the mean over ``subjects``; ``low`` to ``high``: its 95 % interval,
+          NA for two models. ``reference``: what it is compared with: the value, the
+          animals, or the other model.
+        * ``difference``: the rate minus the reference; ``difference_low`` to
+          ``difference_high``: its 95 % interval, for two models.
+        * ``p_value``: for two models of the task alone, otherwise 1 / evidence.
+          ``p_holm``: after Holm's correction over tasks; it decides between two models.
         """
-        return [
-            {
-                "task": one.task,
-                "model": one.model,
-                "other_model": one.other_model,
-                "protocol": one.protocol,
-                "answer": one.answer,
-                "subjects": one.subjects,
-                "rate": one.rate,
-                "against": one.against,
-                "low": one.interval and one.interval[0],
-                "high": one.interval and one.interval[1],
-                "p": one.p_value,
-                "p_holm": one.adjusted_p,
-                "reason": one.reason,
-            }
-            for one in self.tasks
-        ]
+        return [_row(one) for one in self.tasks]
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -109,7 +105,35 @@ class ScoreVerdict(tables.Tabular):
         )
 
 
-@arguments.checked(first=arguments.SCORES, second=arguments.SCORES)
+def _row(one: answers.TaskVerdict) -> dict[str, object]:
+    interval = one.interval or (None, None)
+    (low, high), (least, most) = interval, (None, None)
+    if one.of_difference:
+        (low, high), (least, most) = (None, None), interval
+    known = one.rate is not None and one.against is not None
+    return {
+        "task": one.task,
+        "model": one.model,
+        "other_model": one.other_model,
+        "protocol": one.protocol,
+        "verdict": one.answer,
+        "subjects": one.subjects,
+        "rate": one.rate,
+        "low": low,
+        "high": high,
+        "reference": one.against,
+        "difference": (one.rate or 0.0) - (one.against or 0.0) if known else None,
+        "difference_low": least,
+        "difference_high": most,
+        "p_value": one.p_value,
+        "p_holm": one.adjusted_p,
+        "reason": one.reason,
+    }
+
+
+@arguments.checked(
+    first=arguments.SCORES, second=arguments.SCORES, models=arguments.MODELS
+)
 def verdict(
     first: str | PathLike[str] | Iterable[Any],
     second: str | PathLike[str] | Iterable[Any] | None = None,
@@ -118,6 +142,7 @@ def verdict(
     score: str | None = None,
     cluster: str | None = None,
     limits: tuple[float, float] = (0.0, 1.0),
+    models: tuple[str | None, str | None] = (None, None),
     results: str | PathLike[str] = "results",
 ) -> ScoreVerdict:
     """Return whether ``first`` is better or worse than ``second``, or than ``value``.
@@ -140,6 +165,7 @@ def verdict(
         cluster: Field of the items' metadata, or column of a data frame. Items with the
             same value in it are one subject.
         limits: The lowest and the highest score that an item can have.
+        models: The models of two runs to compare, where these have several.
         results: The directory in which runs are found by their ids.
 
     Raises OptionError for scores that cannot be read or paired. The message names a
@@ -153,7 +179,7 @@ def verdict(
             f"The lowest score, {low:g}, is not below the highest, {high:g}. Change --range."
         )
 
-    own_runs = judge_runs(first, second, value, Path(results))
+    own_runs = judge_runs(first, second, value, Path(results), models)
     if own_runs is not None:
         tasks, notes = own_runs
         return ScoreVerdict(tasks=tuple(tasks), notes=tuple(notes))
@@ -341,24 +367,35 @@ class _Pairs:
         )
         seen = self._detectable(tasks)
         if answer == "undecided":
-            reason += f" This many pairs detect a difference of {units.gap_said(seen, signed=False)} in 4 of 5 cases."
+            if seen is None:
+                reason += f" At least {_fewest(tasks)} pairs that differ can show a difference."
+            else:
+                reason += f" This many pairs detect a difference of {units.gap_said(seen, signed=False)} in 4 of 5 cases."
             if found.p_value is not None and found.p_value < ALPHA:
                 reason += (
                     " Missing scores, or the number of tasks, leave the answer open."
                 )
         return answers.TaskVerdict(
             task=self.task, answer=answer, reason=reason, subjects=len(own), rate=units.value(rate),
-            against=units.value(against), interval=limits, p_value=found.p_value,
-            adjusted_p=p, detectable=units.gap(seen),
+            against=units.value(against), interval=limits, of_difference=True, p_value=found.p_value,
+            adjusted_p=p, detectable=None if seen is None else units.gap(seen),
         )  # fmt: skip
 
-    def _detectable(self, tasks: int) -> float:
+    def _detectable(self, tasks: int) -> float | None:
+        """Return the difference that these pairs detect; None for too few pairs, and
+        for pairs that are all alike, from which it cannot be estimated.
+        """
         count = len(self.differences)
-        if count < 2:
-            return 1.0
+        if count < _fewest(tasks) or not self.differences.any():
+            return None
         spread = (self.differences.var(ddof=1) * count + self.imagined) ** 0.5
         wanted = quantile(ALPHA / 2 / tasks, None) + quantile(1 - POWER, None)
         return float(min(1.0, (wanted * spread + self.imagined) / count))
+
+
+def _fewest(tasks: int) -> int:
+    """Return the number of pairs from which sign flips can show a difference."""
+    return next(n for n in range(1, 100) if 2 * 0.5**n * tasks < ALPHA)
 
 
 def _paired(task: str, first: Scores, second: Scores) -> _Pairs:
@@ -454,9 +491,8 @@ def _judged(
         f"{units.said(rate)}{units.of} (95 % {units.said(bottom)} to {units.said(top)}) against {units.said(bar)}; {grew} "
         f"{odds(math.exp(min(largest, 100)))} ({odds(goal)} decides), {plural(count, 'subject')}."
     )
-    if count < LEAST_SUBJECTS:
-        reason += " One subject says nothing about the model: give each item a subject of its own, if items are independent."
-    elif answer == "INCONCLUSIVE" and (more_items := _needed(means, bar, wanted)):
+    reason += _caveat(answer, count, bottom <= bar <= top)
+    if answer == "INCONCLUSIVE" and (more_items := _needed(means, bar, wanted)):
         reason += (
             f" A new log of {more_items:,} subjects would decide it in 4 of 5 cases."
         )
@@ -470,6 +506,15 @@ def _judged(
         interval=(units.value(bottom), units.value(top)),
         p_value=math.exp(-max(0.0, largest)),
     )
+
+
+def _caveat(answer: str, count: int, is_inside: bool) -> str:
+    """Return a sentence on a verdict that one may doubt, if there is reason to."""
+    if count < LEAST_SUBJECTS:
+        return " One subject says nothing about the model: give each item a subject of its own, if items are independent."
+    if answer != "INCONCLUSIVE" and is_inside:
+        return " The interval is two-sided and the verdict one-sided, so it may hold the value."
+    return ""
 
 
 def _needed(means: Floats, bar: float, wanted: float) -> int | None:

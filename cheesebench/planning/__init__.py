@@ -19,6 +19,7 @@ from its runs on other protocols, or from a few questions that ``--ask`` puts to
 from __future__ import annotations
 
 import json
+import math
 import random
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from cheesebench import amounts, tables
+from cheesebench import amounts, arguments, tables
 from cheesebench.chat import (
     ChatReply,
     ChatRequest,
@@ -41,7 +42,7 @@ from cheesebench.experiment.log_file import check_fits
 from cheesebench.experiment.subjects import agent_seed, interrupts_of, run_subject
 from cheesebench.family import Asker, SubjectContext
 from cheesebench.interfaces import ACTIONS
-from cheesebench.planning import simulation
+from cheesebench.planning import simulation, told
 from cheesebench.planning.earlier import DENSITY, PICTURED, REPLY, Manner
 from cheesebench.records import Summable
 from cheesebench.statistics.question import question_of, scale_of
@@ -240,8 +241,9 @@ class Forecast(tables.Tabular):
 
     units: ClassVar[Mapping[str, Callable[[float], str]]] = {
         **dict.fromkeys(("passes", "fails", "disagree"), amounts.percent),
-        **dict.fromkeys(("dollars", "dollars_95"), amounts.dollars),
+        **dict.fromkeys(("cost", "cost_95"), amounts.dollars),
     }
+    optional = frozenset(("calls", "calls_95", "tokens", "tokens_95"))
     cells: tuple[CellForecast, ...]
     needs: Mapping[str, Needs]
     all_pass: Mapping[str, float]
@@ -251,13 +253,25 @@ class Forecast(tables.Tabular):
     price_of: date | None = None
     """Date of the oldest price used for dollars."""
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What was assumed about the model, and how to read the columns."""
+        asks = any(row["calls"] for row in self.rows())
+        claiming = [cell for cell in self.cells if cell.trials]
+        sources = told.sources(self) if asks else ["No calls are made: it is free."]
+        how = [told.HOW + told.assumed(claiming)] if claiming else []
+        return tuple(map(arguments.in_python, [*sources, *how]))
+
     def rows(self) -> list[dict[str, object]]:
         """Return a row for each cell and player and, with several cells, a row of each
         player for the whole run (``all``).
 
         A row has the shares of runs that PASS (``passes``) and that FAIL (``fails``),
         how often two runs of the same player get different verdicts (``disagree``), and
-        the subjects and dollars that suffice for half of all runs, and for 95 %.
+        the ``subjects``, ``calls``, ``tokens`` and ``cost`` (dollars) that suffice for
+        half of all runs; and for 95 %, with ``_95``. In the row ``all``, ``passes`` is
+        the share of runs that PASS everything, for a model as good as the animals, and
+        NA if there are several models or views.
         """
         rows: list[dict[str, object]] = [
             {
@@ -268,9 +282,9 @@ class Forecast(tables.Tabular):
                 "passes": found.passes,
                 "fails": found.fails,
                 "disagree": found.disagree,
-                "subjects": found.subjects[0],
-                "subjects_95": found.subjects[1],
-                **_dollars(found.dollars),
+                **_pair("subjects", found.subjects),
+                **_spent(found),
+                **_pair("cost", found.dollars),
             }
             for cell in self.cells
             for player, found in cell.outlooks.items()
@@ -296,17 +310,33 @@ class Forecast(tables.Tabular):
                 else None,
                 "fails": None,
                 "disagree": None,
-                "subjects": self.needs[player].subjects[0],
-                "subjects_95": self.needs[player].subjects[1],
-                **_dollars(self.needs[player].dollars),
+                **_pair("subjects", self.needs[player].subjects),
+                **_pair("calls", self.needs[player].calls),
+                **_pair("tokens", self.needs[player].tokens),
+                **_pair("cost", self.needs[player].dollars),
             }
             for player in players
         ]
 
 
-def _dollars(spent: tuple[float, float] | None) -> dict[str, object]:
-    half, nearly_all = spent or (None, None)
-    return {"dollars": half, "dollars_95": nearly_all}
+def _pair(name: str, needed: tuple[float, float] | None) -> dict[str, object]:
+    """Return both columns of a number; whole numbers, rounded up, but for dollars.
+    Nothing is spent by an agent.
+    """
+    if needed is None or (name in Forecast.optional and not any(needed)):
+        return {name: None, f"{name}_95": None}
+    half, most = needed if name == "cost" else map(math.ceil, needed)
+    return {name: half, f"{name}_95": most}
+
+
+def _spent(found: Outlook) -> dict[str, object]:
+    """Return the calls and tokens of a cell."""
+    half, most = found.subjects
+    calls, tokens = found.each.calls, found.each.prompt + found.each.completion
+    return {
+        **_pair("calls", (half * calls, most * calls)),
+        **_pair("tokens", (half * tokens, most * tokens)),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -692,20 +722,6 @@ def rehearse(
     )
 
 
-def too_short(plan: CellPlan, longest: float, context: int | None) -> str:
-    """Return a warning if the longest prompt and a reply exceed the model's context,
-    and otherwise "".
-    """
-    most = plan.settings.get("max_tokens") or 0
-    if context is None or longest + most <= context:
-        return ""
-    return (
-        f"The longest prompt of {plan.protocol} in {plan.view} has about {longest:,.0f} tokens, and a reply up to "
-        f"{most:,}. Together they exceed the context of {plan.model}, {context:,} tokens. Use a smaller --history, "
-        "another view or fewer --reply-tokens, or start the server with a larger context."
-    )
-
-
 def _in_its_manner(
     profiles: Mapping[str, Profile], trials: int, manner: Manner
 ) -> dict[str, Spent]:
@@ -861,5 +877,4 @@ __all__ = [
     "forecast",
     "rehearse",
     "shipped_profiles",
-    "too_short",
 ]

@@ -548,9 +548,10 @@ class ModelComparison(tables.Brief):
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for each protocol, and one for the mean over all protocols with a
-        pass rate. ``low`` and ``high`` are the 95 % interval of the ``difference``.
-        ``p_holm`` decides. It is the largest p value that missing trials could have
-        given, after Holm's correction.
+        pass rate. ``rate`` is that of ``model``, ``reference`` that of ``other_model``,
+        over the ``subjects`` that both have. ``difference_low`` to ``difference_high``
+        is the 95 % interval of the ``difference``. ``p_holm`` decides: it is the
+        largest p value that missing trials could have given, after Holm's correction.
         """
         found = [
             (one.protocol, one.said, one.rates, one.paired, one.adjusted_p, one.reason)
@@ -567,15 +568,15 @@ class ModelComparison(tables.Brief):
                 "view": self.view,
                 "variant": self.variant,
                 "protocol": protocol,
-                "answer": answer,
-                "first_rate": rates[0],
-                "second_rate": rates[1],
+                "verdict": answer,
+                "subjects": paired.pairs,
+                "rate": rates[0],
+                "reference": rates[1],
                 "difference": paired.difference,
-                "low": low,
-                "high": high,
-                "p": paired.p_value,
+                "difference_low": low,
+                "difference_high": high,
+                "p_value": paired.p_value,
                 "p_holm": adjusted,
-                "pairs": paired.pairs,
                 "reason": reason,
             }
 
@@ -665,7 +666,7 @@ class RunComparison(tables.Tabular):
         who = [(model, model.whose(self._several)) for model in self.models]
         named = len(who) > 1 or any(len(set(model.names)) > 1 for model, _ in who)
         lines = [
-            f"{row['answer']}: {row['protocol']}{f' ({name})' if named else ''}: {row['reason']}"
+            f"{row['verdict']}: {row['protocol']}{f' ({name})' if named else ''}: {row['reason']}"
             for model, name in who
             for row in model.rows()
         ]

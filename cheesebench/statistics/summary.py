@@ -615,7 +615,7 @@ class RunSummary(tables.Tabular):
                 "view": cell.plan.view,
                 "verdict": cell.verdict.value,
                 "rate": cell.rate if cell.judged is None else cell.judged.mean,
-                "rodent": cell.plan.reference and cell.plan.reference.value,
+                "reference": cell.plan.reference and cell.plan.reference.value,
                 "difference": cell.difference,
                 "reason": cell.reason,
             }

@@ -71,7 +71,7 @@ def test_a_run_is_planned_compared_and_drawn(
     assert cheesebench.verdict("one", "two").tasks[0].answer == "undecided"
     assert cheesebench.plan(runs[0], lab, **SMALL).rows() == forecast.rows()
     shown = found._repr_html_()
-    assert ">answer</th>" in shown
+    assert ">verdict</th>" in shown
     assert f">{found.rows()[0]['reason']}</td>" in shown
     head, _, line, whole = repr(found).splitlines()
     assert head.split() == list(found.rows()[0])
@@ -84,6 +84,11 @@ def test_a_run_is_planned_compared_and_drawn(
     shown = files._repr_html_()
     assert 'src="data:image/svg+xml;base64,' in shown
     assert "<figcaption>Results by paradigm</figcaption>" in shown
+    drawn = cheesebench.figures(runs, formats="svg", only="paradigms")
+    assert list(drawn) == ["paradigms.svg", "figures.md"]
+    assert drawn["paradigms.svg"] == files["paradigms.svg"]
+    with pytest.raises(cheesebench.UnknownNameError, match="Did you mean 'forest'"):
+        cheesebench.figures("one", only="forst")
     alone: Any = files["paradigms"]
     assert list(alone) == ["paradigms.svg", "figures.md"]
     assert shown.count("<img") > 1 == alone._repr_html_().count("<img")
@@ -168,10 +173,10 @@ def test_all_protocols_together_have_a_row_and_answers_are_those_of_the_command(
     assert [row["protocol"] for row in rows] == ["east", "west", "all"]
     for row in rows:
         assert re.search(
-            rf"{re.escape(str(row['answer']))} +{row['protocol']} ", printed
+            rf"{re.escape(str(row['verdict']))} +{row['protocol']} ", printed
         )
-    assert rows[-1]["first_rate"] == pytest.approx(
-        sum(float(str(row["first_rate"])) for row in rows[:-1]) / 2
+    assert rows[-1]["rate"] == pytest.approx(
+        sum(float(str(row["rate"])) for row in rows[:-1]) / 2
     )
     # A verdict on two runs has these answers and numbers.
     other = cheesebench.run(
@@ -182,9 +187,24 @@ def test_all_protocols_together_have_a_row_and_answers_are_those_of_the_command(
         **(SMALL | {"seed": 5}),
     )
     both = cheesebench.compare(again, other), cheesebench.verdict(again, other)
-    same = ("protocol", "answer", "p", "p_holm", "low", "high", "reason", "other_model")
-    lists = [[[row[name] for name in same] for row in one.rows()] for one in both]
-    assert lists[0] == lists[1]
+    for row, own in zip(both[0].rows(), both[1].rows(), strict=True):
+        same = row.keys() - {"view", "variant", "difference"}
+        assert {name: own[name] for name in same} == {name: row[name] for name in same}
+        assert own["difference"] == pytest.approx(row["difference"])
+        assert own["low"] is None
+    with pytest.raises(cheesebench.OptionError, match="are for two runs"):
+        cheesebench.verdict(again, models=("random", None))
+    named = [
+        f(again, other, models=("random", "place-learner")).rows()[0]["verdict"]
+        for f in (cheesebench.compare, cheesebench.verdict)
+    ]
+    assert named == [both[0].rows()[0]["verdict"]] * 2
+    # A notebook shows what print says.
+    for one in (both[1], cheesebench.plan("random", lab, **SMALL)):
+        assert one.told
+        for line in one.told:
+            assert escape(line) in one._repr_html_()
+            assert line in repr(one)
     assert (both[0].worse, both[1].worse) == (True, True)
     assert "all (random against place-learner)" in str(both[1])
     assert [row["reason"] for row in both[0].rows()] == [
@@ -224,22 +244,29 @@ def test_a_plan_has_the_dollars_of_each_row_and_of_the_whole_run(lab: Path) -> N
     rows = plan.rows()
     per_subject = plan.cells[0].outlooks["random"].dollar_each
     assert per_subject is not None
-    assert rows[0]["dollars"] == pytest.approx(per_subject * 6)
+    assert rows[0]["cost"] == pytest.approx(per_subject * 6)
     whole = [row for row in rows if row["protocol"] == "all"]
     for row in whole:
-        assert row["dollars"] == pytest.approx(
+        assert row["cost"] == pytest.approx(
             sum(
-                float(str(one["dollars"]))
+                float(str(one["cost"]))
                 for one in rows
                 if one["player"] == row["player"] and one["protocol"] != "all"
             )
         )
     [alone] = {
-        row["dollars"]
+        row["cost"]
         for row in cheesebench.plan("unpriced", lab, models_file=models, **SMALL).rows()
     }
     assert alone is None
-    cell, numeric = f">{dollars(float(str(rows[0]['dollars'])))}<", "<th>dollars</th>"
+    assert rows[0]["tokens"] > rows[0]["calls"] > 0  # type: ignore[operator]
+    assert isinstance(rows[0]["subjects"], int)
+    assert ">calls</th>" in plan._repr_html_()
+    free = cheesebench.plan("random", lab, **SMALL)
+    assert free.rows()[0]["calls"] is None
+    assert ">calls</th>" not in free._repr_html_()
+    assert any("replies" in one for one in plan.told)
+    cell, numeric = f">{dollars(float(str(rows[0]['cost'])))}<", "<th>cost</th>"
     assert cell in plan._repr_html_()
     assert cell.strip("<>") in repr(plan)
     assert numeric in plan._repr_html_()
@@ -277,6 +304,14 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "a bad rate": (lambda: cheesebench.plan("random", rate=7), "rate=7: give"),
     "a bad correlation": (lambda: cheesebench.plan("random", icc=7), "icc=7: give"),
     "no run": (lambda: cheesebench.compare("taken", "nowhere"), "no baseline or run 'nowhere'"),
+    "an option for an argument": (
+        lambda: cheesebench.compare("taken", "taken", first_model="random"),  # type: ignore[call-arg]
+        "Give models=(FIRST, SECOND) instead."
+    ),
+    "an argument of a method": (
+        lambda: cheesebench.open_run("taken").table("steps", observation=True),  # type: ignore[call-arg]
+        "Did you mean 'observations'?"
+    ),
     "no results": (lambda: cheesebench.open_run("nowhere"), "no run 'nowhere'"),
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, cast
 import pytest
 
 import cheesebench
-from cheesebench import AgentSpec
+from cheesebench import Agent, AgentContext, AgentSpec
 from cheesebench.api import SETTINGS, _Line
 from cheesebench.errors import (
     CheeseBenchError,
@@ -523,6 +523,18 @@ def test_a_run_that_was_opened_earlier_sees_what_a_resumed_one_adds(
     assert after.verdicts()["verdict"].tolist() != ["ERROR"]
     assert before.verdicts().equals(after.verdicts())
     assert before.trials().equals(after.trials())
+
+
+def test_an_agent_with_the_name_of_another_is_refused(tmp_path: Path) -> None:
+    def still(context: AgentContext) -> Agent:
+        raise NotImplementedError  # it is never made
+
+    mine = AgentSpec("random", still, memory="none")
+    twice = [AgentSpec("still", still, memory="none") for _ in range(2)]
+    twice[1] = AgentSpec("still", still, memory="life")
+    for plugins in ([mine], twice):
+        with pytest.raises(OptionError, match="there is another agent"):
+            cheesebench.run("random", plugins=plugins, results=tmp_path)
 
 
 def test_progress_wipes_what_a_longer_line_left(

@@ -79,6 +79,10 @@ def test_a_baseline_that_has_nothing_to_lose_is_warned_of(
     stored(results, here, worse)
     said = " ".join(run("compare", RUN, worse).out.split())
     assert " in worse rarely succeeds on little (" in said
+    baseline = read_baseline(here / "baselines" / f"{worse}.json")
+    with RunLog.open_read_only(results / RUN) as log:
+        shown = compare_runs(count_run(log, RUN), baseline)._repr_html_()
+    assert " in worse rarely succeeds on little (" in shown
     with rewritten(results / RUN / "run.sqlite") as connection:
         connection.execute("UPDATE cells SET plan = json_set(plan, '$.chance', 0.9)")
     lost = "nothing to lose in them: little ("

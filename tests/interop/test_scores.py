@@ -607,6 +607,32 @@ def test_frames_are_judged_by_model_index_and_repeats() -> None:
         assert note in shown
 
 
+def test_columns_mean_one_thing_and_few_or_equal_pairs_promise_nothing() -> None:
+    [value] = cheesebench.verdict([0.3, 0.4, 0.7], value=0.5).rows()
+    [two] = cheesebench.verdict([0.3, 0.4, 0.7], [0.2, 0.4, 0.1]).rows()
+    assert list(value) == list(two)
+    assert value["low"] < value["rate"] < value["high"]  # type: ignore[operator]
+    assert (two["low"], two["high"]) == (None, None)
+    assert two["difference_low"] < two["difference"] < two["difference_high"]  # type: ignore[operator]
+    for pairs in (3, 30):
+        alike = [0.5] * pairs
+        [task] = cheesebench.verdict(alike, alike).tasks
+        assert "At least 6 pairs that differ" in task.reason
+        assert task.detectable is None
+    [inside] = cheesebench.verdict([0.5] * 12 + [1] * 8, value=0.6).tasks
+    assert inside.answer == "INCONCLUSIVE"
+    sure = [
+        task
+        for count in range(20, 60)
+        for task in cheesebench.verdict([0.9] * count + [0.1] * 12, value=0.5).tasks
+        if task.answer == "PASS"
+    ]
+    for task in sure:
+        low, high = task.interval or (0, 1)
+        assert ("so it may hold the value" in task.reason) == (low <= 0.5 <= high)
+    assert "so it may hold the value" in sure[0].reason
+
+
 def test_logs_of_two_models_in_one_directory_are_refused(tmp_path: Path) -> None:
     for model in ("one", "two"):
         inspect(tmp_path / f"{model}.eval", {"1": 1.0, "2": 0.0}, model)

@@ -1,0 +1,156 @@
+"""Sentences on what a forecast assumes, for the command and for Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from cheesebench.amounts import percent, rounded
+from cheesebench.terminal import printable
+
+if TYPE_CHECKING:
+    from cheesebench.planning.earlier import Manner
+    from cheesebench.records import CellPlan
+
+#: Types of ``planning``, which imports this module.
+CellForecast: TypeAlias = Any
+Forecast: TypeAlias = Any
+UNKNOWN = "?"
+#: How to read the columns of a forecast.
+HOW = (
+    "Subjects, calls, tokens and cost suffice for half of all runs; those with _95 for 95 %. A thousand runs of each "
+    "player were simulated with the rule of the verdict and the animals' learning curve; disagree is the probability "
+    "that two runs of a player get different verdicts."
+)
+_MEASURED = (
+    "Calls and tokens were measured with scripted respondents in the default view, prompt and window, whose replies have "
+    "about 90 tokens"
+)
+_WRITES = "; a model that reasons writes more."
+_OWN = (
+    "Calls, tokens and time of {names} are from the model's own latest run with these settings. Trials that it did not "
+    "have count like its last trial."
+)
+_REHEARSED = "Calls and tokens of {names} were counted for one subject that moves at random, asked through the agent"
+_FINDS = " with replies of 90 tokens. A model that finds the goal needs fewer calls, and one that reasons more tokens."
+
+
+def too_short(plan: CellPlan, longest: float, context: int | None) -> str:
+    """Return a warning if the longest prompt and a reply exceed the model's context,
+    and otherwise "".
+    """
+    most = plan.settings.get("max_tokens") or 0
+    if context is None or longest + most <= context:
+        return ""
+    return (
+        f"The longest prompt of {plan.protocol} in {plan.view} has about {longest:,.0f} tokens, and a reply up to "
+        f"{most:,}. Together they exceed the context of {plan.model}, {context:,} tokens. Use a smaller --history, "
+        "another view or fewer --reply-tokens, or start the server with a larger context."
+    )
+
+
+def sources(found: Forecast) -> Iterator[str]:
+    asking = [cell for cell in found.cells if cell.plan.agent]
+    yield from _bases(asking)
+    manners = {cell.plan.model: cell.manner for cell in asking if cell.manner}
+    for model, manner in manners.items():
+        yield _manner(model, manner)
+    if not manners and not all(cell.own for cell in asking):
+        yield "With --ask, the model is asked the first questions, and its answers are used for the plan."
+    yield from _longest_prompt(asking)
+    if found.price_of is not None:
+        yield f"Prices as published on {found.price_of}."
+    else:
+        yield "No price is known for this model."
+
+
+def _bases(asking: Sequence[CellForecast]) -> Iterator[str]:
+    """Yield sentences that say where the numbers of calls come from: the model's own
+    runs, measured runs, or rehearsed prompts.
+    """
+    known = any(cell.manner for cell in asking)
+    own = [cell for cell in asking if cell.own]
+    measured = [cell for cell in asking if cell.measured and not cell.own]
+    rehearsed = [cell for cell in asking if not (cell.measured or cell.own)]
+    if own:
+        yield _OWN.format(names=_protocols(own))
+    if measured:
+        yield _MEASURED + ("." if known else _WRITES)
+    if rehearsed:
+        end = "." if known else _FINDS
+        yield _REHEARSED.format(names=_protocols(rehearsed)) + end
+
+
+def _protocols(cells: Sequence[CellForecast]) -> str:
+    return _line(", ".join(dict.fromkeys(cell.plan.protocol for cell in cells)))
+
+
+def _longest_prompt(asking: Sequence[CellForecast]) -> Iterator[str]:
+    longest = max(asking, key=lambda cell: cell.longest, default=None)
+    if longest is None or not longest.longest:
+        return
+    where = f"{longest.plan.protocol} in {longest.plan.view}"
+    yield f"The longest prompt has about {count(longest.longest)} tokens ({where}), without the reply."
+    if short := too_short(longest.plan, longest.longest, longest.context):
+        yield f"WARNING: {short}"
+
+
+def _named(manner: Manner) -> str:
+    return "" if manner.actions is None else f" ({rounded(manner.actions, 1)} each)"
+
+
+def _manner(model: str, manner: Manner) -> str:
+    by = "its first answers" if manner.asked else "its earlier replies"
+    acts = "none" if not manner.acts else f"{share(manner.acts)}"
+    text = (
+        f"By {manner.replies:,} of {by}, {_line(model)} writes {rounded(manner.reply, 0)} tokens a reply, "
+        f"and {acts} of them name an action{_named(manner)}."
+    )
+    return (
+        text
+        if manner.acts
+        else f"{text} A run like this is the column 'random', and ends as an ERROR."
+    )
+
+
+def assumed(cells: Sequence[CellForecast]) -> str:
+    measures = any(cell.plan.measured is not None for cell in cells)
+    spread = (
+        " Where the verdict is about a measure, subjects differ as the animals do, and '95 %' is a share of its range."
+        * measures
+    )
+    known = sorted(
+        {
+            cell.icc
+            for cell in cells
+            if cell.plan.measured is None and cell.icc is not None
+        }
+    )
+    if not known:
+        return spread
+    if known == [0.0]:
+        return f"{spread} The agent remembers nothing from trial to trial, so its subjects are assumed to be alike."
+    return f"{spread} Subjects are assumed to differ with an intraclass correlation of {known[-1]:g} (--icc sets another)."
+
+
+def share(chance: float) -> str:
+    return percent(round(chance, 2))
+
+
+def count(value: float | None) -> str:
+    """Return a number as text, exact below ten thousand and with three digits and a
+    unit above: ``9,500``, ``12.3 k``, ``4.5 M``.
+    """
+    if value is None:
+        return UNKNOWN
+    if value < 10_000:
+        return f"{value:,.0f}"
+    for unit in ("", "k", "M", "G"):
+        if value < 999.5:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:,.3g} T"
+
+
+def _line(text: object) -> str:
+    return printable(" ".join(str(text).split()))
