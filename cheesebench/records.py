@@ -292,6 +292,10 @@ class Construct(tables.Brief):
     leaves: tuple[str, float] | None = None
     leaves_at_most: bool = False
     passed_by: tuple[str, float] | None = None
+    failed: tuple[str, float] | None = None
+    """The first lesion that fails its audit, and the rate (or the mean of the measure
+    that is judged) that a subject reaches with it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -301,8 +301,8 @@ def _passes_by_origin(own: Sequence[CellResult]) -> str:
         for cells in sorts.values()
     )
     return (
-        f" PASS: {measured} against animals measured in this task, {others} against other numbers (declared, or an "
-        "analogy)."
+        f" PASS: {measured} against animals of which the same event was counted, {others} against other numbers "
+        "(declared, or an analogy)."
     )
 
 
@@ -326,14 +326,26 @@ def _moving_at_random(cell: CellResult) -> str:
     return f"{plan.label} {percent(plan.chance)}"
 
 
+def dose(cell: CellResult) -> str:
+    """Return the training of animals and subjects in a few words, or "" if nothing is
+    known about it.
+    """
+    animals = cell.plan.reference
+    return "" if animals is None else animals.training
+
+
+#: How to read ``dose``.
+HOW_TO_READ_DOSE = "Training: trials before the judged ones + judged trials."
+
+
 def training(cells: Iterable[CellResult]) -> str:
     """Return a sentence on the training of animals and subjects, or "" if nothing is
     known about it.
     """
     said = [
-        f"{cell.plan.label} {own.training.removeprefix('training: ')}"
+        f"{cell.plan.label} {said.removeprefix('training: ')}"
         for cell in cells
-        if (own := cell.plan.reference) is not None and own.training
+        if (said := dose(cell))
     ]
     return (
         f"Training (trials before the judged ones + judged trials): {'; '.join(said)}."
@@ -591,8 +603,8 @@ DECLARED = "declared"
 
 
 def origin(cell: CellResult) -> str:
-    """Return *declared*, *analogy* or *invented*, or "" for animals that were measured
-    in the same task, and for a cell without animals.
+    """Return *declared*, *analogy* or *invented*, or "" for animals of which the same
+    event was counted, and for a cell without animals.
     """
     animals = cell.plan.reference
     if animals is None or cell.plan.against == "chance":
@@ -621,7 +633,7 @@ def remarks(cell: CellResult) -> list[str]:
         ("no reference", not (cell.plan.comparable or cell.plan.items)),
         ("contradicted by a lesion", bool(cell.contradicted)),
         (how_it_was_run(cell), bool(cell.remarks)),
-        ("better than the rodent", cell.superior),
+        ("better than the rodent", cell.superior and not origin(cell)),
         (INVENTED, is_invented(cell)),
         ("analogy", flags.analogy),
         ("rodent declared", flags.reference_declared),
@@ -732,11 +744,18 @@ def passed_by(cell: CellResult) -> str:
     PASS does not exclude such a subject.
     """
     construct, reference = cell.plan.construct, cell.plan.reference
-    found = construct.passed_by if construct is not None else None
-    if found is None or reference is None or cell.verdict != Verdict.PASS:
+    if construct is None or reference is None or cell.verdict != Verdict.PASS:
         return ""
-    remembers, rate = found
     shown = number if cell.plan.measured is not None else percent
+    if construct.failed is not None:
+        lesion, rate = construct.failed
+        return (
+            f"This PASS does not show {construct.name}: in the audit, a subject with the lesion {lesion} reaches "
+            f"{shown(rate)}."
+        )
+    if construct.passed_by is None:
+        return ""
+    remembers, rate = construct.passed_by
     needed, _ = thresholds(reference, cell.plan.margin)
     return (
         f"A PASS does not exclude a subject with {remembers}: the best one found "

@@ -901,6 +901,7 @@ def _row(
         "remarks": [text for text in words.remarks(cell) if text != bets],
         "bets": bets,
         "validity": words.validity_in_full(cell),
+        "dose": words.dose(cell),
         "took": _took(lived, draw),
         "strategies": _strategies(lived, draw),
         "bar": outcome_bar(cell),

@@ -48,10 +48,14 @@ class Field:
     """The only cell of the field, if there is one."""
     ability: str = ""
     """The rate on the ability scale, as text; empty if no zero is proved."""
+    is_borrowed: bool = False
+    """Whether the animals' number is declared, or of another task."""
 
     @property
     def shown(self) -> str:
         """The field as text: ``✔ 87 %``, ``74 %``, or ``–``."""
+        if self.is_borrowed:
+            return f"({self.text or percent(self.rate or 0.0)})"
         if self.text:
             return self.text
         rate = words.NOTHING if self.rate is None else percent(self.rate)
@@ -228,6 +232,8 @@ def _footnotes(cells: Sequence[CellResult], grouped: bool) -> Iterator[str]:
     once = list({cell.plan.label: cell for cell in cells}.values())
     if not grouped:
         yield from words.ability_footnotes(once)
+    if any(map(words.origin, cells)):
+        yield "Rodents in brackets are declared, or an analogy."
     yield from _unproved(once)
 
 
@@ -424,10 +430,11 @@ def _of_animals(cell: CellResult) -> Field:
     animals = cell.plan.reference
     if animals is None:
         return Field(rate=None)
+    borrowed = bool(words.origin(cell))
     if animals.measured is not None:
-        return Field(rate=None, text=number(animals.value))
+        return Field(rate=None, text=number(animals.value), is_borrowed=borrowed)
     scale = "" if cell.ability is None else words.ability_of_rodent(cell)
-    return Field(rate=animals.value, ability=scale)
+    return Field(rate=animals.value, ability=scale, is_borrowed=borrowed)
 
 
 HOW = (

@@ -163,7 +163,8 @@ def _notes(model: ModelSummary, own: Sequence[CellResult]) -> list[str]:
         for cell in own
         if (found := cells.passed_by(cell))
     ]
-    read = (*cells.ability_footnotes(own), *cells.undecidable(own))
+    dosed = [cells.HOW_TO_READ_DOSE] if any(map(cells.dose, own)) else []
+    read = (*cells.ability_footnotes(own), *dosed, *cells.undecidable(own))
     return [*filter(None, [cells.mean_ability(model, own), *read, *simple])]
 
 
@@ -221,7 +222,8 @@ def _verdicts(own: Sequence[CellResult], width: int) -> str:
             ),
         )
         found.append(line)
-        found += [_filled("; ".join(detail), width, indent, indent)] if detail else []
+        about = filter(None, ("; ".join(detail), cells.dose(cell)))
+        found += [_filled(one, width, indent, indent) for one in about]
     return "\n".join(found)
 
 

@@ -482,6 +482,7 @@ def _construct(specification: Specification) -> Construct | None:
         leaves=left and left[:2],
         leaves_at_most=left is not None and left[2],
         passed_by=validation.passed_by(specification),
+        failed=validation.failed(specification),
     )
 
 

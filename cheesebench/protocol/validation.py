@@ -388,6 +388,33 @@ def _simple(finding: Mapping[str, Any]) -> Simple | None:
     return found if known and found.words else None
 
 
+def failed(specification: Specification) -> tuple[str, float] | None:
+    """Return the first lesion of the construct that fails a stored audit, and the rate
+    (or the mean of the measure that is judged) with it, or None.
+    """
+    construct = specification.construct
+    named = [] if construct is None else [str(one) for one, _ in construct.abolished_by]
+    for report in _reports(real_path(Path(specification.path)).parent, specification):
+        for row in _rows(report, RULE):
+            lesion = str(row.get("rule")).removeprefix(RULE)
+            if row.get("verdict") == "FAIL" and lesion in named:
+                rate = _reached(row)
+                return None if rate is None else (lesion, rate)
+    return None
+
+
+def _reached(finding: Mapping[str, Any]) -> float | None:
+    try:
+        numbers = finding["numbers"]
+        return float(
+            numbers["measured"][0]
+            if numbers.get("measured")
+            else numbers["found"]["rate"]
+        )
+    except (TypeError, LookupError, ValueError, AttributeError):
+        return None
+
+
 def passed_by(specification: Specification) -> tuple[str, float] | None:
     """Return the memory of the simplest subject that is significantly above the bar, in
     words, and its pass rate, or None if no audit found one.

@@ -358,9 +358,11 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
         len(cells), "cell" if all(cell.plan.items for cell in cells) else "protocol"
     )
     if count[Verdict.PASS] == len(cells):
+        doubtful = _without_construct(cells)
         if len(cells) == 1:
-            return Verdict.PASS, f"The {total.removeprefix('1 ')} passed."
-        return Verdict.PASS, f"All {total} passed, which needs no correction."
+            return Verdict.PASS, f"The {total.removeprefix('1 ')} passed{doubtful}."
+        text = f"All {total} passed, which needs no correction{doubtful}"
+        return Verdict.PASS, f"{text}."
     tally = f"{count[Verdict.PASS]} of {total} passed"
     not_run = sum(cell.verdict is Verdict.ERROR and not_started(cell) for cell in cells)
     unmeasured = count[Verdict.ERROR] - not_run
@@ -378,6 +380,22 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
         Verdict.INCONCLUSIVE,
         f"{tally} and none failed; the rest need more data or make no claim.",
     )
+
+
+def _without_construct(cells: Sequence[CellResult]) -> str:
+    """Return a phrase that names the protocols whose PASS does not show what they
+    measure, because an audit refutes it, or "".
+    """
+    plans = [cell.plan for cell in cells]
+    names = [
+        plan.label
+        for plan in plans
+        if plan.construct is not None and plan.construct.status == "failed"
+    ]
+    which = "its construct fails its audit" if len(cells) == 1 else (
+        f"the construct of {', '.join(names)} fails its audit"
+    )  # fmt: skip
+    return f", but {which}" if names else ""
 
 
 def _corrected(failed: Sequence[str], listed: Sequence[str] | None, total: str) -> str:
