@@ -126,8 +126,8 @@ def _where(life: ArenaSubject, geometry: Geometry) -> str:
 def _play(
     life: ArenaSubject, geometry: Geometry, test: Test, played: list[int]
 ) -> list[str]:
-    """Play the trials before the tested one, and the tested one. Return the
-    differences, and append the actions of the tested trial to ``played``.
+    """Play the tested trial, and all trials before it. Return the differences, and
+    append the actions of the tested trial to ``played``.
     """
     for before in range(test.trial):
         if life.begin_trial() is None:

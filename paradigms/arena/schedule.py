@@ -1,5 +1,5 @@
-"""The next trial of a subject (language page, clause 1), its draws (clause 3), and
-their random numbers.
+"""Computes the next trial of a subject (language page, clause 1), its draws (clause 3),
+and their random numbers.
 """
 
 from __future__ import annotations

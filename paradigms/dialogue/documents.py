@@ -289,7 +289,7 @@ class Scene(documents.DocumentModel):
         None, description="A node that is left at random."
     )
     outcome: documents.Text | None = Field(
-        None, description="One of the nodes to which such a node leads."
+        None, description="One of the next nodes of a node that is left at random."
     )
 
 

@@ -1,5 +1,5 @@
-"""Aims of a subject with little memory: a member of a group of places. The member is
-named by its rank, counted from something that the subject sees.
+"""Aims of a subject with little memory. An aim names a member of a group of places by
+its rank, counted from something that the subject sees.
 
 An aim contains no name of the protocol. Members are ranked clockwise from a zero:
 north, straight ahead, the subject's own side, or a glyph that is not always on the same

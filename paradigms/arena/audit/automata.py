@@ -485,8 +485,9 @@ class Experience:
         return moment.life.twin() if self.is_independent else moment.life.heir()
 
     def begin(self, life: ArenaSubject) -> Root | None:
-        """Begin a trial, and wait until the subject has a decision to make. Return None
-        if no judged trial is left.
+        """Begin a trial, and wait until the subject has a decision to make. Return this
+        moment, or the end of the trial if there is no decision, or None if no judged
+        trial is left.
         """
         if (
             life.begin_trial() is None

@@ -312,8 +312,8 @@ class Node:
         self.number = number
         self.origin, self.limit, self.circumstances = origin, limit, circumstances
         self.kind, self.pose, self.ahead = kind, origin.pose, 0
-        #: ``lasting`` is the number of the lasting knowledge that the trial can give (0
-        #: for none). ``bare`` is the same node without that knowledge.
+        #: ``lasting`` is a number for the lasting knowledge that the trial can give, or
+        #: 0 if it can give none. ``bare`` is the same node without that knowledge.
         self.lasting, self.bare = 0, self
         #: Transitions of the four actions, then of the same four actions in the last
         #: step before the limit.
@@ -403,7 +403,7 @@ class Nodes:
         return leads
 
     def telling(self, bare: Node, lasting: int) -> Node:
-        """Return a copy of a node that has this number of lasting knowledge."""
+        """Return a copy of a node, with the lasting knowledge that has this number."""
         key = bare.number, lasting
         node = self._telling.get(key)
         if node is None:
@@ -539,8 +539,8 @@ K = TypeVar("K")
 #: Maximum number of hypotheses in a belief. The least likely ones beyond it are
 #: dropped.
 MOST = 20_000
-#: Maximum numbers of what is kept in memory: nodes, lives in nodes, and beginnings of
-#: trials. When one of them is exceeded, all nodes, lives and beginnings are forgotten.
+#: Maximum numbers of nodes, of lives in nodes and of beginnings of trials in memory.
+#: When one of them is exceeded, all nodes, lives and beginnings are forgotten.
 MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 450_000, 120_000, 400_000
 
 Grain = tuple[Node, int]
@@ -782,8 +782,8 @@ class World:
         return list(found.values())
 
     def step(self, belief: Belief, action: int, steps: int) -> Parts:
-        """Return the beliefs after an action, by percept, if ``steps`` steps were taken
-        before it.
+        """Return the beliefs after an action, by percept. ``steps`` is the number of
+        steps taken in the trial before it.
         """
         parts: Parts = {}
         self.work += len(belief)

@@ -238,7 +238,7 @@ def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
 
 def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
     """Let an adversary with the lesion lead real lives until the requirement is
-    decided.
+    decided, and return their ceiling.
     """
     lesion = Lesion(
         _SAME.get(order.lesion.words, order.lesion.words),

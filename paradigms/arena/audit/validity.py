@@ -962,7 +962,7 @@ class Met:
 
 
 def looks(paradigm: ArenaParadigm, trials: int, seed: int) -> dict[LookKey, Met]:
-    """Return the looks that a wandering subject meets. Each has all poses that can be
+    """Return the looks that a wandering subject meets, each with all poses that can be
     reached while it lasts.
     """
     found: dict[LookKey, Met] = {}
