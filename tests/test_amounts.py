@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 ELSEWHERE = {
     "cheesebench/amounts.py",
     "cheesebench/commands/plan.py",  # counts in thousands and millions
-    "cheesebench/planning/__init__.py",  # the same
+    "cheesebench/planning/told.py",  # the same
     "cheesebench/pytest_session/ci.py",  # properties that programs read
     "cheesebench/server/people.py",  # rewards, as a prompt writes them
     "cheesebench/statistics/wording.py",  # odds
