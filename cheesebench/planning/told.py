@@ -1,4 +1,6 @@
-"""Sentences on what a forecast assumes, for the command and for Python."""
+"""Writes the sentences that say what a forecast assumes, for the command and for
+Python.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,14 @@ if TYPE_CHECKING:
     from cheesebench.planning.earlier import Manner
     from cheesebench.records import CellPlan
 
-#: Types of ``planning``, which imports this module.
+#: These types are in ``planning``, which imports this module.
 CellForecast: TypeAlias = Any
 Forecast: TypeAlias = Any
 UNKNOWN = "?"
 #: How to read the columns of a forecast.
 HOW = (
-    "Subjects, calls, tokens and cost suffice for half of all runs; those with _95 for 95 %. A thousand runs of each "
-    "player were simulated with the rule of the verdict and the animals' learning curve; disagree is the probability "
+    "Subjects, calls, tokens and cost suffice for half of all runs, and the columns with _95 for 95 %. A thousand runs of each "
+    "player were simulated with the rule of the verdict and the animals' learning curve. disagree is the probability "
     "that two runs of a player get different verdicts."
 )
 _MEASURED = (
