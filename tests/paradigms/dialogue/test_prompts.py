@@ -10,7 +10,10 @@ import pytest
 
 from cheesebench.paradigms.dialogue.answers import Lexicon, read_reply, score
 from cheesebench.paradigms.dialogue.life import answer_text, questions
-from cheesebench.paradigms.dialogue.specification import DialogueSpecification
+from cheesebench.paradigms.dialogue.specification import (
+    DialogueSpecification,
+    slots_of,
+)
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import SUFFIX, Catalogue
 
@@ -104,3 +107,25 @@ def test_every_key_said_in_words_is_scored_as_right(path: object) -> None:
                     assert score(
                         answer, condition, item, specification.world
                     ).success, (condition.name, reply)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "slots"),
+    [
+        ("from {start} to {goal}", ["start", "goal"]),
+        ("{{braces}} and {start}", ["start"]),
+        ("none", []),
+        ("{start!r}", None),
+        ("{start:>3}", None),
+        ("{start!r:>3}", None),
+        ("{two words}", None),
+        ("{start.name}", None),
+        ("{}", None),
+        ("{start", None),
+        ("start}", None),
+    ],
+)
+def test_slots_are_names_in_braces_and_nothing_else(
+    sentence: str, slots: list[str] | None
+) -> None:
+    assert slots_of(sentence) == slots
