@@ -206,7 +206,7 @@ def test_a_file_of_ones_own_can_be_pinned_too(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_said_before_it_is_begun(tmp_path: Path) -> None:
     install_parts(tmp_path)
     said = refused(context(**{**PINNED, "size": 10**18}))
-    assert "take 1,000,000,000,000 MB, and" in said
+    assert "take 1,000,000,000,000 MB, but" in said
     assert "Make room there" in said
     assert left(tmp_path / "cache") == []
 
