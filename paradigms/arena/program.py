@@ -441,8 +441,7 @@ class Program:
         self.reads_trace = any(map(ex.reads_trace, self.all_expressions()))
         #: Whether an expression relates the subject's position or path to a place.
         self.reads_path = any(map(ex.reads_place, self.all_expressions()))
-        #: The counts of earlier trials that expressions read, and the part of a life's
-        #: past that they need.
+        #: Count of earlier trials that expressions read -> its index in a life's past.
         self.recents = _recents(self.all_expressions())
         #: How landmarks go round between trials, or None if they stay.
         self.turning = Turning.of(specification)

@@ -165,8 +165,8 @@ class Lexicon:
         ), 1
 
 
-#: Maximum number of characters read at the end of a reply, where the answer is. It is
-#: longer than any model's reply.
+#: Maximum number of characters read at the end of a reply, where the answer is. No
+#: model's reply is longer.
 MAX_READ = 200_000
 
 #: Marks the user's next turn, with which a reply may continue. The text after it does

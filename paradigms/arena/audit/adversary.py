@@ -29,7 +29,7 @@ LEADERS, NEAREST = 10, 5
 #: For each round of a decision: how many sampled hypotheses represent the belief, and
 #: how many candidates stay for the next round.
 ROUNDS = ((16, 14), (50, 5), (200, 1))
-#: Minimum gain in value of a candidate over following the likeliest hypothesis.
+#: A candidate must be worth this much more than following the likeliest hypothesis.
 BETTER = 0.005
 #: Limits of the effort for decisions, in steps of hypotheses, at an effort of 1.
 #: ``TRIAL``: all decisions of a trial. ``LIFE``: all decisions of a life.

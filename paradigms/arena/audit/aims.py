@@ -167,7 +167,7 @@ class Places:
         ]
         self._canvas = canvas_of(arena)
         self._glyphs: dict[object, dict[str, frozenset[Square]]] = {}
-        #: Glyph -> all sets of squares at which it was seen.
+        #: Glyph -> all sets of squares where it was seen.
         self.seen: dict[str, set[frozenset[Square]]] = {}
 
     def bearing(self, group: int, square: tuple[float, float]) -> float | None:

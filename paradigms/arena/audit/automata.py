@@ -872,8 +872,8 @@ class Walk:
         self._state, self._status, self._begun = life.state, RUNNING, life.steps
         self._visited, self._at = set(moment.visited), moment.at
         self._total, self._reached = 0.0, ""
-        #: Number of stops up to the one at which an event happened. None means that all
-        #: were made without an event.
+        #: Number of stops up to the one at which an event happened. None means that
+        #: there was no event.
         self.followed: int | None = None
 
     @property

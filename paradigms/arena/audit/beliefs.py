@@ -675,8 +675,8 @@ class World:
             for kept in (self._begun, self._alike, self._ways, self._way_numbers):
                 kept.clear()
             self._room = MOST_BEGINNINGS
-            # Nodes refer to one another in circles, and the audit switches the
-            # automatic garbage collection off.
+            # Collect garbage here, because nodes refer to one another in circles and
+            # the audit switches automatic collection off.
             gc.collect()
         parts: dict[int | None, Belief] = defaultdict(dict)
         alike: dict[int, dict[Past, float]] = defaultdict(dict)

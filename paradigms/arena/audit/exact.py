@@ -431,7 +431,7 @@ def _selects(where: ex.Expression | None, fixed: Sequence[str] = ()) -> bool:
     """Return whether the subject can influence which trials are judged. If so, a bound
     on all trials says nothing about the judged ones.
     """
-    # The subject's number is no date, because it may select a row of a draw.
+    # The subject's number is not a date, because it may select a row of a draw.
     dates = [*map(ex.BuiltIn, ("block", "session", "trial")), *map(ex.Variable, fixed)]
     nodes = () if where is None else ex.walk(where)
     return not all(
@@ -789,7 +789,7 @@ class Stages:
         for percept, part in parts.items():
             if percept < 0:
                 gain += self._nodes.succeeded(part)
-            # A belief that does not change would wait forever.
+            # Drop a belief that does not change, because it would wait forever.
             elif part != cloud and any(part.values()):
                 there = further.setdefault(beliefs.signature(part), {})
                 for node, weight in part.items():

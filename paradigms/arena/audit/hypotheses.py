@@ -256,8 +256,8 @@ class Hypothesis(ArenaSubject):
         self._script, self._relevance = script, relevance
         self._stream = script
         self._plan = Schedule(program.specification.schedule)
-        # The schedule is empty. A copy records the end of a trial when it begins the
-        # next one.
+        # This schedule is empty, so that nothing is recorded at the end of a trial. A
+        # copy records the end when it begins the next trial.
         self._schedule = Schedule(())
         self._open = [
             (draw, OpenSequence(draw, script)) for draw in program.specification.draws

@@ -21,7 +21,7 @@ from cheesebench.interfaces import (
 
 #: A reward above this is a win. Smaller rewards may be step costs.
 WIN = 0.05
-#: Maximum number of actions between two rewards that a replay stores.
+#: Maximum number of actions between two rewards that a win-stay string stores.
 MEMORY = 60
 
 

@@ -461,7 +461,7 @@ class Flow:
         while self._read_further():
             pass
         sites = self._sites()
-        #: All expressions that may decide something.
+        #: All expressions whose values may matter.
         self.asked = [site for site in sites if not isinstance(site, spec.StateSpec)]
         self.named = self._named(sites, passed_on)
 

@@ -196,7 +196,8 @@ class Search:
                     continue
                 if child.status != RUNNING:
                     before, ending = found.shortest, child.ending()
-                    # The test for success is as expensive as a walk.
+                    # Test for success only if needed, because the test is as expensive
+                    # as a walk.
                     if found.needs(ending):
                         found.add(ending, self.judged(child.life))
                     if (

@@ -383,7 +383,7 @@ def audit_cues(
 # -- draws: are they balanced, and is the next one predictable from earlier ones?
 
 
-#: Longest period, in trials, that is searched for in a sequence of draws.
+#: Longest cycle, in trials, that is searched for in a sequence of draws.
 LONGEST_CYCLE = 8
 #: A draw counts as unbalanced if the share of its most common value exceeds the fair
 #: share by more than this. A draw counts as foreseeable if a guess is right this much
@@ -631,7 +631,7 @@ def _best_predictor(
 
 
 # -- leaks: can a draw be predicted from the observation or from the pose on entering a
-# state? Cross-validated over seeds: the predictor is trained and tested on different
+# state? Guesses are cross-validated over seeds: they are learnt and tested on different
 # lives.
 
 
@@ -1053,7 +1053,8 @@ def _of_states(gallery: Gallery, met: dict[LookKey, Met]) -> Iterator[Cue]:
             without = tuple(other for other in glyphs if other[0] != pair[0])
             name = pair[0].removeprefix(LANDMARK)
             if name != pair[0] and pair[1] != VOID:
-                # The square may look like this without the item, too.
+                # Without the item, the landmark's usual glyph may look the same, so
+                # show a blank.
                 without = (*without, (pair[0], VOID))
             around = sorted(marks.get(pair, poses))
             yield Cue(
