@@ -329,6 +329,7 @@ class Run:
         found = (file.stat() for file in files if file.exists())
         return [(one.st_mtime_ns, one.st_size) for one in found]
 
+    @arguments.checked()
     def verdicts(self) -> pandas.DataFrame:
         """Return one row for each cell. Raises OptionError if pandas is not installed.
 
@@ -364,6 +365,7 @@ class Run:
         """
         return frame_of(verdict_rows(self.summary))
 
+    @arguments.checked()
     def trials(self) -> pandas.DataFrame:
         """Return one row for each trial, including missing ones.
 
@@ -390,6 +392,7 @@ class Run:
         frame.insert(place, "recorded_success", recorded)
         return frame
 
+    @arguments.checked()
     def calls(self) -> pandas.DataFrame:
         """Return one row for each call to a model, or none if only agents were run.
 
@@ -419,6 +422,7 @@ class Run:
         frame["unparsed"] = pandas.array(unparsed, dtype="boolean")
         return frame
 
+    @arguments.checked()
     def journal(self) -> pandas.DataFrame:
         """Return one row for each entry of the journal. Its ``kind`` is ``started``,
         ``error``, ``warning``, ..., or ``traceback`` (its ``text`` is one that an agent

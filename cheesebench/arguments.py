@@ -268,7 +268,7 @@ def read(name: str, kind: Kind, value: Any) -> Any:
         return kind.read(value)
     except (TypeError, ValueError, OverflowError):
         seen = reprlib.repr(value)
-        if "\n" in seen:
+        if hasattr(value, "shape"):  # a data frame, or an array
             seen = f"<{type(value).__name__}>"
         raise errors.OptionError(f"{name}={seen}: expected {kind.wanted}.") from None
 

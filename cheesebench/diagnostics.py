@@ -54,8 +54,13 @@ class Diagnostic:
     sentence: str
     remedy: str = ""
 
+    @property
+    def label(self) -> str:
+        """The code with the letter of the severity, such as ``E121``."""
+        return f"{LETTERS[self.severity]}{self.code}"
+
     def __str__(self) -> str:
-        text = f"{self.position}: {self.severity} {LETTERS[self.severity]}{self.code}: {self.sentence}"
+        text = f"{self.position}: {self.severity} {self.label}: {self.sentence}"
         if self.remedy:
             text = f"{text} {self.remedy}"
         text = _LONG_WORD.sub(lambda found: f"{found[1]}...", text)

@@ -167,7 +167,7 @@ class Findings(tables.Tabular, dict[Path, Sequence["Diagnostic"]]):
                 "line": one.position.line,
                 "column": one.position.column,
                 "severity": one.severity,
-                "code": one.code,
+                "code": one.label,
                 "sentence": one.sentence,
                 "remedy": one.remedy,
             }

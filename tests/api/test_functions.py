@@ -140,6 +140,10 @@ def test_protocols_are_linted_and_audited(
     own = found[Path("west.protocol.yaml")]
     assert "error" in [one.severity for one in own]
     assert all(escape(one.sentence) in found._repr_html_() for one in own)
+    every = [one for several in found.values() for one in several]
+    for row, one in zip(found.rows(), every, strict=True):
+        assert f" {row['code']}: " in str(one)
+    assert cheesebench.lint().rows() == found.rows()
     report = cheesebench.audit(
         str(lab), trials=200, parts=("chance",), views=["ascii_2d"]
     )
@@ -307,6 +311,10 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "an option for an argument": (
         lambda: cheesebench.compare("taken", "taken", first_model="random"),  # type: ignore[call-arg]
         "Give models=(FIRST, SECOND) instead."
+    ),
+    "a method without arguments": (
+        lambda: cheesebench.open_run("taken").trials("east"),  # type: ignore[call-arg]
+        "See help(cheesebench.Run.trials)",
     ),
     "an argument of a method": (
         lambda: cheesebench.open_run("taken").table("steps", observation=True),  # type: ignore[call-arg]
