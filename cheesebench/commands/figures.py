@@ -16,9 +16,9 @@ from cheesebench.functions import figures
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
-        "Differences with margins, pass rates, best of views, the cognitive profile, curves (pass rate, latency, "
-        "path length) with single subjects, strategies, occupancy, tracks, controls, the scaling curve, varied "
-        "settings, and tables. Figures without data are left out. Needs the extra 'figures'.",
+        "Draws differences with margins, pass rates, best of views, the cognitive profile, curves (pass rate, latency, "
+        "path length) with single subjects, strategies, occupancy, tracks, controls, the scaling curve and "
+        "varied settings, and writes tables. Figures without data are left out. Needs the extra 'figures'.",
         "20250131-093000-ab12",
         "monday tuesday --output paper --format svg,pdf --width 7",
     )
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         metavar="NAMES",
         default="svg,png",
-        help="svg, png, pdf (default: svg,png)",
+        help="formats of the figures: svg, png, pdf (default: svg,png)",
     )
     parser.add_argument(
         "--width",

@@ -251,7 +251,7 @@ class Forecast(tables.Tabular):
     exactly as good as the animals.
     """
     price_of: date | None = None
-    """Date of the oldest price used for dollars."""
+    """Date of the oldest price that the dollars are computed with."""
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -269,9 +269,9 @@ class Forecast(tables.Tabular):
         A row has the shares of runs that PASS (``passes``) and that FAIL (``fails``),
         how often two runs of the same player get different verdicts (``disagree``), and
         the ``subjects``, ``calls``, ``tokens`` and ``cost`` (dollars) that suffice for
-        half of all runs; and for 95 %, with ``_95``. In the row ``all``, ``passes`` is
-        the share of runs that PASS everything, for a model as good as the animals, and
-        NA if there are several models or views.
+        half of all runs. Columns whose names end in ``_95`` have what suffices for 95
+        %. In the row ``all``, ``passes`` is the share of runs that PASS everything, for
+        a model as good as the animals, and NA if there are several models or views.
         """
         rows: list[dict[str, object]] = [
             {

@@ -412,8 +412,8 @@ class _Groups:
         return True
 
     def report(self) -> None:
-        """Report a file in which no row counts (225), and warn (332) of rows that are
-        left out for their spelling, or of several groups that count.
+        """Report a file in which no row counts (225). Warn (332) of rows that are left
+        out because of their spelling, and of several groups whose rows count.
         """
         if self._only and not self._taken:
             self._report_nothing()

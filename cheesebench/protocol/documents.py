@@ -55,8 +55,8 @@ def is_protocol_name(value: object) -> bool:
 
 
 def is_glyph(value: object) -> bool:
-    """Return whether a value is one visible character of single width: a printable
-    character or a digit, which may be an int.
+    """Return whether a value is one visible character that is one column wide. A digit
+    may be an int.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return 0 <= value <= 9

@@ -27,7 +27,7 @@ from cheesebench.protocol.specification import Specification
 _LYING = re.compile(r"\b(?:(?:x|y|heading)\b(?! *\()|(?:column|row) *(?=\())")
 #: Number of characters of the secret's digest in the name of the edition.
 _MARK = 6
-#: Returns the bytes that decide a choice, from the name of the choice.
+#: A function that takes the name of a choice, and returns the bytes that decide it.
 _Digest = Callable[[str], bytes]
 
 
