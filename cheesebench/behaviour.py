@@ -199,9 +199,21 @@ class Behaviour:
         }
 
 
+def _reader(measure: str) -> Callable[[TrialRecord], float | None]:
+    """Return a function that gives the value of a measure in a trial, or None."""
+
+    def read(record: TrialRecord) -> float | None:
+        value = record.measures.get(measure)
+        return float(value) if isinstance(value, int | float) else None
+
+    return read
+
+
 def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Behaviour:
     """Return the behaviour in a cell's trials. ``subjects`` is read once."""
-    found = Behaviour(cell.plan, cell.curve_unit)
+    found, reads = Behaviour(cell.plan, cell.curve_unit), {**CURVES}
+    if cell.plan.measured is not None:
+        reads[cell.plan.measured.name] = _reader(cell.plan.measured.name)
     size = 0 if cell.curve_unit == "session" else int(cell.curve_unit.split()[0])
     for life in subjects:
         sums: dict[tuple[str, int], list[float]] = {}
@@ -211,7 +223,7 @@ def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Be
             # count as one that reached nothing.
             if not size and record.session in cell.plan.idle:
                 continue
-            for name, read in CURVES.items():
+            for name, read in reads.items():
                 if (number := read(record)) is not None:
                     sums.setdefault((name, point), []).append(number)
             for name, value in record.measures.items():

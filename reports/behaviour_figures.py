@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cheesebench.experiment.log import RunLog
     from cheesebench.interfaces import Ground
     from cheesebench.plugin_manager import PluginManager
+    from cheesebench.records import CellPlan
     from cheesebench.statistics import CellResult, RunSummary
 
 K = TypeVar("K")
@@ -222,6 +223,54 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
     figure.supxlabel("session (or group of trials)", fontsize="small")
     figure.supylabel("steps" if name == "latency" else "squares", fontsize="small")
     return figure, f"{name.capitalize()} by session. {'; '.join(said)}."
+
+
+def judged_measures(all_lived: Sequence[Lived]) -> Drawn:
+    """Draw the measure of each verdict that is about one, by session, with the animals'
+    curve.
+    """
+    own = [
+        (one, measured.name)
+        for one in all_lived
+        if (measured := one.cell.plan.measured) is not None
+        and one.behaviour.mean(measured.name)
+    ]
+    panels = _panels(
+        list(dict.fromkeys((one.cell.plan.protocol, name) for one, name in own)),
+        lambda pair: f"{pair[0]}, {pair[1]}".replace("_", " "),
+    )
+    if panels is None:
+        return None
+    figure, by_pair = panels
+    count, said = len({one.number for one in all_lived}), []
+    for one, name in own:
+        axes, mean = by_pair[one.cell.plan.protocol, name], one.behaviour.mean(name)
+        shade = drawing.colour(one.number, count)
+        for line in list(one.behaviour.curves[name].values())[:30]:
+            axes.plot([*line], [*line.values()], color=shade, linewidth=0.4, alpha=0.35)
+        axes.plot(
+            [*mean],
+            [*mean.values()],
+            color=shade,
+            marker=drawing.MARKS[one.number % len(drawing.MARKS)],
+            markersize=3,
+            label=drawing.plain(one.group.label),
+        )
+        said.append(
+            f"{one.group.label} on {one.cell.plan.protocol}, {name}: {', '.join(map(number, mean.values()))}"
+        )
+        _animals_curve(axes, one.cell.plan)
+        drawing.whole_ticks(axes)
+    drawing.shared_legend(figure)
+    figure.supxlabel("session (or group of trials)", fontsize="small")
+    return figure, f"Measures of the verdicts by session. {'; '.join(said)}."
+
+
+def _animals_curve(axes: Axes, plan: CellPlan) -> None:
+    curve = () if plan.reference is None else plan.reference.curve
+    if curve:
+        sessions = range(1, len(curve) + 1)
+        axes.plot(sessions, curve, "--", color=drawing.RODENT, label="rodent")
 
 
 def strategies(all_lived: Sequence[Lived]) -> Drawn:

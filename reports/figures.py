@@ -89,6 +89,7 @@ def _drawings(
             groups,
             {(one.number, one.cell.plan.protocol): one.behaviour for one in lived()},
         ),
+        "measures": lambda: lives.judged_measures(lived()),
         "latency": lambda: lives.took(lived(), "latency"),
         "path_length": lambda: lives.took(lived(), "path length"),
         "strategies": lambda: lives.strategies(lived()),
@@ -322,7 +323,9 @@ def curves(
         (number, group, cell)
         for number, group in enumerate(groups)
         for cell in group.cells
-        if cell.curve_unit == "session" and len(cell.curve) > 1
+        if cell.curve_unit == "session"
+        and len(cell.curve) > 1
+        and cell.plan.measured is None
     ]
     protocols = list(dict.fromkeys(cell.plan.protocol for *_, cell in own))
     if not protocols:

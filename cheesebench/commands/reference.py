@@ -198,14 +198,18 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
 def _decided(
     specification: Specification, reference: ReferenceSpec
 ) -> tuple[str, str] | None:
-    """Return the pass rate below which enough subjects fail, and the pass rate from
-    which they pass. Return None for a measure, and for a reference that is only
-    reported.
+    """Return the pass rate (or mean of a measure) below which enough subjects fail, and
+    that from which they pass.
+
+    Return None for a measure of which less is better, or that should be alike, and for
+    a reference that is only reported.
     """
-    if reference is not specification.judged or reference.better is not None:
+    if reference is not specification.judged or reference.better in ("lower", "alike"):
         return None
-    passes, fails = thresholds(reference.record, specification.document.margin)
-    return rounded(max(0.0, fails), 3), rounded(min(1.0, passes), 3)
+    margin = reference.margin if reference.better else specification.document.margin
+    least, most = reference.range or (0.0, 1.0)
+    passes, fails = thresholds(reference.record, margin or 0.0)
+    return rounded(max(least, fails), 3), rounded(min(most, passes), 3)
 
 
 def _beginning(text: str) -> str:
@@ -250,12 +254,22 @@ def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Secti
 def _verdicts(specification: Specification, reference: ReferenceSpec) -> Facts:
     decided = _decided(specification, reference)
     if decided is None:
-        return []
+        return _of_less(specification, reference)
     fails, passes = decided
     if fails == passes:
         return [("verdict", f"PASS from {passes}, FAIL below it")]
     between = "in between no number of subjects decides"
     return [("verdict", f"PASS from {passes}, FAIL below {fails}, {between}")]
+
+
+def _of_less(specification: Specification, reference: ReferenceSpec) -> Facts:
+    """Return the verdict on a measure of which less is better, or nothing."""
+    if reference is not specification.judged or reference.better != "lower":
+        return []
+    passes, fails = thresholds(reference.record, reference.margin or 0.0)
+    ends = f"PASS up to {rounded(passes, 3)}, FAIL above {rounded(fails, 3)}"
+    between = ", in between no number of subjects decides" * (passes != fails)
+    return [("verdict", f"{ends}{between}")]
 
 
 def _frame(specification: Specification) -> Facts:

@@ -268,3 +268,24 @@ def test_arenas_have_their_holes_and_zones() -> None:
     assert len(pool.zones["inner"]) == 21
     sides = list(behaviour_figures._outline(frozenset({(0, 0), (1, 0)})))
     assert len(sides) == 6
+
+
+def test_a_verdict_on_a_measure_has_the_curve_of_that_measure(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    measured = Measured(name="alternation", range=(0.0, 1.0))
+    animals = ReferenceValue(value=0.7, measured=measured, curve=(0.72, 0.66))
+    plan = make_plan("arms", trials=4, reference=animals)
+    run = make_run([(plan, 0.5)])
+    (group,) = groups_of(run)
+    did = Behaviour(plan, "session", {"alternation": {0: {1: 0.6, 2: 0.5}}})
+    lived = [behaviour_figures.Lived(0, group, group.cells[0], did, None, [])]
+    drawn = behaviour_figures.judged_measures(lived)
+    assert drawn is not None
+    figure, said = drawn
+    (axes,) = figure.axes
+    assert legend([axes]) == {"walker", "rodent"}
+    assert axes.get_title() == "arms, alternation"
+    assert "walker on arms, alternation: 0.6, 0.5" in said
+    # The pass rate of such a protocol is nothing that is judged.
+    assert figures.curves([group], {(0, "arms"): did}) is None
