@@ -85,9 +85,19 @@ ANIMALS = {
 
 
 def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
-    """Draw the animals' number with its 95 % interval. The marker shows its kind, and
-    the legend names each marker once.
+    """Draw the animals' number as a line across the bars at ``place``, with a marker
+    and the 95 % interval right of them. The marker shows its kind, and the legend names
+    each marker once.
     """
+    axes.plot(
+        (place - 0.42, place + 0.46),
+        (found.value, found.value),
+        color=RODENT,
+        linewidth=0.9,
+        linestyle="--",
+        zorder=3,
+    )
+    place += 0.46
     interval = animals_interval(found)
     kind = (
         "analogy" if found.kind == "analogy" else "measured" if interval else "declared"

@@ -52,7 +52,10 @@ number of subjects decides. Read how a number was obtained before you quote a ve
 _MARKUP = re.compile(r"[\\`*\[\]|#]|(?<![^\W_])_|_(?![^\W_])")
 _LINKS = (
     (re.compile(r"PMC[0-9]{4,10}"), "https://pmc.ncbi.nlm.nih.gov/articles/{}/"),
-    (re.compile(r"10\.[0-9]{4,9}/[A-Za-z0-9._-]+"), "https://doi.org/{}"),
+    (
+        re.compile(r"10\.[0-9]{4,9}/[A-Za-z0-9._-]+(?:\([0-9]+\)[A-Za-z0-9._-]+)?"),
+        "https://doi.org/{}",
+    ),
 )
 
 
