@@ -326,6 +326,11 @@ def _moving_at_random(cell: CellResult) -> str:
     return f"{plan.label} {percent(plan.chance)}"
 
 
+#: Kinds of outcomes in tables, where their own name would say too much: an omission
+#: counts as no success, too.
+ENDINGS = {"wrong choice": "wrong or no choice"}
+
+
 def dose(cell: CellResult) -> str:
     """Return the training of animals and subjects in a few words, or "" if nothing is
     known about it.

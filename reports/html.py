@@ -444,8 +444,9 @@ def outcome_bar(cell: CellResult) -> list[Share]:
         if count:
             kind = TAXONOMY.index(name) if name in TAXONOMY else len(TAXONOMY)
             x, width = _x(done / total), _x(count / total)
+            said = words.ENDINGS.get(name, name)
             parts.append(
-                Share(kind, x, width, f"{name}: {count} ({percent(count / total)})")
+                Share(kind, x, width, f"{said}: {count} ({percent(count / total)})")
             )
             done += count
     return parts

@@ -546,8 +546,9 @@ def _outcomes(cells: Sequence[CellResult]) -> str:
         )
         for cell in cells
     ]
-    headers = ("protocol", *map(words.escape, names), "in the protocol's words")
-    return table(headers, rows, right=map(words.escape, names))
+    shown = [words.escape(words.ENDINGS.get(name, name)) for name in names]
+    headers = ("protocol", *shown, "in the protocol's words")
+    return table(headers, rows, right=shown)
 
 
 def _measures(cells: Sequence[CellResult]) -> list[str]:
@@ -572,7 +573,7 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
         for cell in cells
         for one in cell.splits
     ]
-    means = ["protocol", "measure", "mean ± sd", "trials"]
+    means = ["protocol", "measure", "mean ± SD over trials", "trials"]
     parts = ["protocol", "measure", "share of trials", "trials"]
     conditions = ["protocol", "split by", "value", "rate", "trials"]
     return [

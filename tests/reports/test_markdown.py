@@ -100,7 +100,7 @@ def test_outcomes_and_measures_add_up(make_plan: MakePlan, make_run: MakeRun) ->
     assert (
         sum(
             int(pool[name].replace("·", "0"))
-            for name in ("success", "wrong choice", "timeout", "budget")
+            for name in ("success", "wrong or no choice", "timeout", "budget")
         )
         == 200
     )
