@@ -294,3 +294,17 @@ def test_the_text_report_splits_no_word_and_shortens_names_in_the_middle() -> No
     assert text._shortened("abcdefghij", 10) == "abcdefghij"
     assert text._shortened("abcdefghij", 5) == "ab…ij"
     assert text._shortened("abcdefghij", 6) == "abc…ij"
+
+
+def test_a_folded_list_says_how_many_lines_have_no_room() -> None:
+    lines = [letter * 99 for letter in "abcde"]
+    head = "<details><summary>Why</summary>\n\n"
+    # 200 characters are left for the end of the comment.
+    assert matrix._folded("Why", lines, 400) == (
+        f"{head}{lines[0]}\n{lines[1]}\n- and 3 more\n\n</details>"
+    )
+    assert matrix._folded("Why", lines, 399).count("\n- and 4 more\n") == 1
+    assert matrix._folded("Why", lines, 700) == (
+        f"{head}{chr(10).join(lines)}\n\n</details>"
+    )
+    assert matrix._folded("Why", [], 700) == ""
