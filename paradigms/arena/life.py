@@ -174,7 +174,7 @@ class ArenaSubject:
         return self._observation()
 
     def _begin_scopes(self, block: BlockSpec, began: set[Scope]) -> None:
-        """Clause 2: variables whose scope begins take their initial value, or the one
+        """Clause 2: variables whose scope begins take their initial value, or the value
         that the block sets.
         """
         values = self.values

@@ -118,8 +118,8 @@ def compile_expression(tree: ex.Expression) -> Function:
 
 
 def _read_by_long(tree: ex.Expression) -> Sequence[str] | None:
-    """Return the variables of an expression whose values are worth caching: it is long,
-    and reads few variables and no path. Otherwise return None.
+    """Return the variables of an expression whose values are worth caching, because it
+    is long and reads few variables and no path. Return None for any other expression.
     """
     nodes = list(ex.walk(tree))
     length = sum(isinstance(node, ex.Unary | ex.Binary) for node in nodes)

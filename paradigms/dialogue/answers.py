@@ -401,8 +401,8 @@ def _is_row(line: str) -> bool:
 def _first_of_list(
     lines: Sequence[str], last: int, is_answer: Callable[[str, str], bool]
 ) -> int:
-    """Return the first line of the list that ends with this line, unless this line
-    alone holds a whole answer.
+    """Return the number of the first line of the list that ends with line ``last``, or
+    ``last`` if this line alone holds a whole answer.
     """
     if _concludes(lines[last], is_answer):
         return last

@@ -105,7 +105,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A model's mean on a condition against a published mean: the difference with
+    """A model's mean on a condition compared with a published mean: the difference with
     one-sided 5 % bounds, and the verdict.
     """
 

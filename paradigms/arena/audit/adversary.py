@@ -154,8 +154,8 @@ class Planner:
     def leader(
         self, cloud: beliefs.Cloud, steps: int, manner: Manner
     ) -> tuple[beliefs.Node, beliefs.Plan]:
-        """Return the node of the hypothesis to follow, and its plan. It belongs to a
-        likely kind and is near success.
+        """Return the node of the hypothesis to follow, and its plan. The hypothesis
+        belongs to a likely kind and is near success.
         """
         if len(cloud) == 1:
             node = next(iter(cloud))
@@ -185,8 +185,8 @@ class Planner:
         is_settled: bool = False,
     ) -> Decision:
         """Return the next decision. ``is_settled`` says that the last decision was
-        carried out without any news. It had already planned for the present situation,
-        so only the manner of following is decided.
+        carried out without any news. That decision had planned for the present
+        situation, so only the manner of following is decided now.
         """
         if (
             len(cloud) == 1
@@ -671,9 +671,9 @@ class Adversary:
         return progress.decision.actions[progress.place - 1]
 
     def _decide(self, progress: Progress, is_pushed: bool) -> Decision:
-        """Decide. Before the subject forgets, it follows the likeliest hypothesis
-        without planning ahead, because all subjects that act like it must be followed,
-        too.
+        """Return the next decision. Before a subject forgets, it follows the likeliest
+        hypothesis without planning ahead, because all subjects that act like it must be
+        followed, too.
         """
         cloud = beliefs.cloud_of(progress.belief)
         if is_pushed:

@@ -79,7 +79,7 @@ class Aim(NamedTuple):
 
     @property
     def simple(self) -> Aim:
-        """The aim without all that is said beside its first member."""
+        """The aim that only goes to the first member, and does nothing else."""
         return Aim(self.group, self.zero, self.first)
 
     def words(self, names: Sequence[str]) -> str:

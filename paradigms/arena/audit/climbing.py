@@ -1,8 +1,8 @@
 """Searches for the best subject with a few states of memory.
 
-Behaviours without memory are found first. Those that succeed in different trials become
-the states of larger automata, which are then improved part by part. The reported rate
-comes from other lives, led step by step.
+Behaviours without memory are found first. Behaviours that succeed in different trials
+become the states of larger automata, which are then improved part by part. The reported
+rate comes from other lives, led step by step.
 """
 
 from __future__ import annotations

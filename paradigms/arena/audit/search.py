@@ -45,7 +45,7 @@ def counts(life: ArenaSubject, specification: Specification) -> bool | None:
 
 
 def is_success(life: ArenaSubject, _: Specification) -> bool | None:
-    """Return whether the trial is a success, whether or not it counts for the pass
+    """Return whether the trial is a success, even if it does not count for the pass
     rate.
     """
     return life.success()

@@ -257,8 +257,8 @@ class Walks:
     def _ways_from(
         self, node: beliefs.Node
     ) -> tuple[list[tuple[int, int]], dict[int, int]]:
-        """Return the possible next events (pose + action), the fewest steps to them,
-        and to each pose.
+        """Return the possible next events, each as the fewest steps before it and pose
+        + action. Also return the fewest steps to each pose.
         """
         tables, listen = (
             node.origin.tables,
