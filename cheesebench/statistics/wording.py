@@ -172,7 +172,7 @@ def nothing_measured(cell: CellResult) -> str:
         f"{name} {cell.outcomes[name]}" for name in cell.outcomes if cell.outcomes[name]
     ]
     return (
-        f"No trial could be measured: {plural(cell.planned, 'trial')} missing ({', '.join(causes)}). "
+        f"No trial that counts could be measured: {plural(cell.planned, 'trial')} missing ({', '.join(causes)}). "
         "This says nothing about the model."
         + (
             " Resume the run with a larger budget."
