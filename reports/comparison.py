@@ -393,11 +393,13 @@ def _text_table(comparison: RunComparison, model: ModelComparison) -> str:
     """Return the narrow table. It has only the p value that decides the answer: the
     Holm-adjusted one, if there is one.
     """
+    found = rows(comparison, model)
     lines = [
         (said, *values, holm if holm != NOTHING else p, remarks)
-        for said, *values, p, holm, _, remarks in rows(comparison, model)
+        for said, *values, p, holm, _, remarks in found
     ]
-    names = ("", "protocol", *sides(comparison), "points", "95 %", "p", "")
+    p = "Holm" if any(row[-3] != NOTHING for row in found) else "p"
+    names = ("", "protocol", *sides(comparison), "points", "95 %", p, "")
     alignment = ("left", "left", "right", "right", "right", "right", "right", "left")
     drawn: str = tabulate(
         lines,

@@ -89,6 +89,12 @@ class Findings:
             one.verdict is verdict and not one.plan.control for one in self.cells
         )
 
+    def cells_text(self, number: int) -> str:
+        """Return a number of cells in words: of protocols, where each is one cell."""
+        protocols = {one.plan.label for one in self.cells}
+        alone = len(protocols) == len(self.cells)
+        return plural(number, "protocol" if alone else "cell")
+
     @property
     def not_run(self) -> list[str]:
         """What only the baseline has. Broken protocols are left out."""
@@ -141,7 +147,7 @@ class Findings:
         """Phrases on the failures that ``--exit-zero`` ignores."""
         if not (self.failed and self.exit_zero):
             return []
-        return [f"{plural(self.failed, 'cell')} failed, which --exit-zero ignores"]
+        return [f"{self.cells_text(self.failed)} failed, which --exit-zero ignores"]
 
 
 #: The beginning of a reason, which the error follows. ``REFUSED``: the session ends
@@ -174,12 +180,13 @@ def reason(status: int | pytest.ExitCode, found: Findings) -> str:
     itself says why.
     """
     if status == pytest.ExitCode.OK:
-        parts = list(_nothing_failed(found))
+        # A green gate must not read as if the settings had made it so.
+        parts = [*_nothing_failed(found), *found.other_settings]
     elif status == pytest.ExitCode.TESTS_FAILED:
-        parts = _something_failed(found)
+        parts = [*found.other_settings, *_something_failed(found)]
     else:
         return _ended(int(status), found)
-    return gate.sentence(int(status), found.gates, [*found.other_settings, *parts])
+    return gate.sentence(int(status), found.gates, parts)
 
 
 def interrupted(by: str) -> str:
@@ -310,7 +317,8 @@ def _nothing_failed(found: Findings) -> Iterator[str]:
     yield from found.forgiven or ["nothing failed"] * (compared is None)
     yield from _left_out(found)
     if found.undecided:
-        yield f"{found.undecided} inconclusive (to count them as failures: --inconclusive=fail)"
+        how = "" if found.gates else " (to count them as failures: --inconclusive=fail)"
+        yield f"{found.undecided} inconclusive{how}"
 
 
 def _left_out(found: Findings) -> Iterator[str]:
@@ -343,13 +351,13 @@ def _failures(found: Findings) -> Iterator[str]:
         are = plural(len(found.broken), "protocol")
         yield f"{are} could not be loaded ({found.broken[0].error[0]})"
     if found.failed and not found.exit_zero:
-        yield f"{plural(found.failed, 'cell')} failed"
+        yield f"{found.cells_text(found.failed)} failed"
     if found.unmeasured:
-        yield f"{plural(found.unmeasured, 'cell')} could not be measured{cause}"
+        yield f"{found.cells_text(found.unmeasured)} could not be measured{cause}"
         cause = ""  # Say the cause only once.
     if found.undecided and found.inconclusive_fails:
         yield f"{found.undecided} inconclusive, which --inconclusive=fail counts"
     if found.compared is not None and found.fails_comparison:
         yield gate.loss(found.compared, cause)
     if found.stopped:
-        yield f"{plural(found.stopped, 'cell')} stopped by another plugin"
+        yield f"{found.cells_text(found.stopped)} stopped by another plugin"

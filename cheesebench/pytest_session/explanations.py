@@ -90,9 +90,11 @@ def missing_trials(run: PytestRun, result: CellResult) -> str:
         entry.text.rstrip(" .") for entry in run.log.journal(result.plan, "error")
     ]
     cause = "".join(f": {one}" for one in causes[-1:])
+    counted = f" ({result.missing} of the {result.planned} that count)"
+    those = "" if result.planned == len(marks) else counted
     return (
-        f"{plural(sum(marks), 'trial')} of {len(marks)} could not be run{cause}.\n\nThis says nothing about the model. Fix "
-        f"the cause, then run the rest with --resume {run.log.run_id}."
+        f"{plural(sum(marks), 'trial')} of {len(marks)}{those} could not be run{cause}.\n\nThis says nothing about the model. "
+        f"Fix the cause, then run the rest with --resume {run.log.run_id}."
     )
 
 

@@ -415,6 +415,8 @@ class Reporting:
             # A cell without a result is an error already.
             if not any(_is_about(title, cell) for cell in unmeasured):
                 ci.add_failure(run.config, title, reason, self._said)
+        if unmeasured:
+            ci.add_to_errors(run.config, self._said)
         self._lines.append(shown(run.plugins, found, "text").rstrip())
         return shown(run.plugins, found, "markdown")
 

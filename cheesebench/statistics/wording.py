@@ -201,7 +201,7 @@ def breakdown(cell: CellResult, broken: int) -> str:
     anew = cell.outcomes.get("run anew")
     remedy = "Start a new run" if anew else "Fix the cause and resume the run"
     return (
-        f"{plural(broken, 'trial')} of {cell.planned} failed for technical reasons, which says nothing about the "
+        f"{plural(broken, 'trial')} of {cell.planned} that count failed for technical reasons, which says nothing about the "
         f"model, and the {ran} that were run decide nothing without them. {remedy}."
     )
 

@@ -57,7 +57,7 @@ def test_the_last_line_after_pytest_timeout(project: pytest.Pytester) -> None:
     with FakeServer(script) as server:
         given = ("--model=openai/tiny", "--base-url", server.base_url, "lab")
         result = project.runpytest(*given, "-k", "east", "--timeout=2")
-    result.stdout.fnmatch_lines(["Exit code 1: 1 cell stopped by another plugin."])
+    result.stdout.fnmatch_lines(["Exit code 1: 1 protocol stopped by another plugin."])
 
 
 def test_the_last_line_after_the_debugger(project: pytest.Pytester) -> None:

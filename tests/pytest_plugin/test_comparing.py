@@ -124,7 +124,7 @@ def test_every_reader_of_the_pipeline_is_told_of_a_regression(
     )
     assert (
         "Exit code 1, the gate is red: worse than main on east, all protocols together; "
-        "not the cause: 2 cells failed, which --exit-zero ignores." in said
+        "not the cause: 2 protocols failed, which --exit-zero ignores." in said
     )
     result.assert_outcomes(failed=2)
     assert "2 failed, 1 deselected, 2 forgiven in" in said
@@ -320,7 +320,7 @@ def test_of_a_model_that_never_acts_the_first_sentence_says_so(
             r"^\*\*(.*?)\*\*", text.read_text(encoding="utf-8"), re.M
         )[:2]
         assert first.startswith(
-            "Exit code 1, the gate is red: 1 cell could not be measured (no reply named an action); undecided"
+            "Exit code 1, the gate is red: 1 protocol could not be measured (no reply named an action); undecided"
         )
         assert re.match(why, second)
     page = (project.path / "page.html").read_text(encoding="utf-8")
@@ -372,6 +372,9 @@ def test_a_model_that_acted_for_the_baseline_and_is_mute_now_has_another_remedy(
     assert "::error title=cheesebench::" in annotations[0]
     suite = ElementTree.parse(project.path / "junit.xml").getroot()[0]
     assert (suite.get("errors"), suite.get("failures")) == ("1", "0")
+    told = (suite.findtext("testcase/error") or "").split("\n\n")
+    assert told[0].startswith("No reply named an action")
+    assert told[-1].startswith("Exit code 1, the gate is red: 1 protocol could not be ")
 
 
 def test_a_protocol_that_is_broken_is_named_with_its_remedy(

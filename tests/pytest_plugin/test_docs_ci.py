@@ -224,7 +224,7 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
             walks,
             ["--run-id=other", "--prompt=minimal"],
             0,
-            f"not run with the settings of main (prompt minimal, not default); {kept}.",
+            f"{kept}; not run with the settings of main (prompt minimal, not default).",
         ),
         (
             lambda call: Answer(text="ACTIONS: STAY"),
@@ -236,7 +236,7 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
             lambda call: Answer(status=500) if call.number > 30 else walks(call),
             ["--run-id=breaks", "--retries=0"],
             1,
-            "1 cell could not be measured (server: ",
+            "1 protocol could not be measured (server: ",
         ),
         (
             walks,
@@ -248,7 +248,7 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
             lambda call: Answer(text="I would rather not."),
             ["--run-id=mute"],
             1,
-            "1 cell could not be measured (no reply named an action); undecided ",
+            "1 protocol could not be measured (no reply named an action); undecided ",
         ),
     ]:
         done, said = job(script, *options)

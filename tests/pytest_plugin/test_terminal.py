@@ -61,7 +61,7 @@ def test_the_summary_is_the_same_whatever_surrounds_it(
         "To watch its trials: cheesebench report results/one --html",
         "To print a failed trial step by step, add --film",
         "",
-        "Exit code 1: 3 cells failed.",
+        "Exit code 1: 3 protocols failed.",
         "The seed was drawn; --seed 0 repeats the run.",
     ]
     assert ESCAPE not in str(result.stdout)

@@ -83,7 +83,7 @@ def test_a_failure_is_one_line_with_the_difference_and_the_margin(
     assert "_ few[ascii_2d-statue] _" in lines[begin + 2]
     # The verdicts are in the table, so pytest must not list them again.
     assert "short test summary" not in str(result.stdout)
-    assert "Exit code 1: 3 cells failed." in lines
+    assert "Exit code 1: 3 protocols failed." in lines
 
 
 def test_nine_failures_fit_on_a_page(pytester: pytest.Pytester) -> None:
@@ -276,10 +276,10 @@ def test_the_exit_code_is_put_down_to_what_failed_in_this_session(
         return " ".join(" ".join(result.outlines).split()).rpartition("Exit code ")[2]
 
     assert why("-k", "east", "--control=naive").startswith(
-        "1: 2 cells could not be measured (OSError: the line is "
+        "1: 2 protocols could not be measured (OSError: the line is "
     )
     assert why("-k", "east or west", "--run-id=a").startswith(
-        "1: 2 cells could not be measured (OSError: the line is "
+        "1: 2 protocols could not be measured (OSError: the line is "
     )
     both = why("test_own.py", "-k", "own or east", "--resume=a")
     assert "(conftest.py:25)); another test failed." in both

@@ -252,7 +252,9 @@ def test_a_breakdown_without_which_nothing_is_decided_is_an_error(
     cell = judge(plan(), cohort(*["+" * 10 + "!" * 10] * 10))
     assert cell.verdict is Verdict.ERROR
     assert cell.rate == 1
-    assert cell.reason.startswith("100 trials of 200 failed for technical reasons")
+    assert cell.reason.startswith(
+        "100 trials of 200 that count failed for technical reasons"
+    )
 
 
 @pytest.mark.parametrize(("lost", "never"), [("-", Verdict.PASS), ("+", Verdict.FAIL)])
