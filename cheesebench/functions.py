@@ -530,6 +530,8 @@ def forecast_of(
     settings, _ = run_settings.cell_settings(
         given, plugins, Path.cwd(), usual_protocols=usual
     )
+    limits = run_settings.call_options(values).limits
+    run_settings.check_prices(limits, settings.language.values())
     for view in settings.views:
         plugins.view(view)
     catalogue = Catalogue(plugins.protocol_directories)
@@ -548,6 +550,7 @@ def forecast_of(
         icc=icc,
         rate=rate,
         max_cost=values.max_cost,
+        max_tokens=values.max_tokens,
         earlier=EarlierRuns(Path(values.results)),
         asked=first_answers(plugins, cells, settings.language, tell) if ask else {},
     )

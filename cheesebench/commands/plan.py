@@ -66,9 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Directory of earlier runs, which show what the model needed. Default: results",
     )
     add_options(parser, "base-url", "familywise")
-    add_option(
-        parser, "max-cost", help="Say in what share of runs this many dollars suffice."
-    )
+    for name, what in (("max-cost", "dollars"), ("max-tokens", "tokens")):
+        about = f"Say in how many runs this many {what} suffice."
+        add_option(parser, name, help=about)
     add_option(parser, "seed", default=0, help="Seed of the simulation. Default: 0")
     parser.add_argument(
         "--icc",
@@ -99,12 +99,19 @@ def run(options: argparse.Namespace) -> int:
     sys.stdout.write(
         json.dumps(to_plain(found), sort_keys=True, indent=2) + "\n"
         if options.json
-        else _text(found, options.max_cost)
+        else _text(found, _budget(options))
     )
     return 0
 
 
-def _text(found: Forecast, max_cost: float | None) -> str:
+def _budget(options: argparse.Namespace) -> str:
+    """Return the budget as it is typed, or "" if none is given."""
+    given = (options.max_cost, options.max_tokens)
+    shown = zip(("--max-cost", "--max-tokens"), given, strict=True)
+    return " ".join(f"{name} {most}" for name, most in shown if most is not None)
+
+
+def _text(found: Forecast, budget: str) -> str:
     asks = any(
         outlook.each.calls for cell in found.cells for outlook in cell.outlooks.values()
     )
@@ -122,8 +129,8 @@ def _text(found: Forecast, max_cost: float | None) -> str:
         ]
     else:
         parts.append(_filled(_why_no_verdict(found)))
-    if max_cost is not None:
-        parts.append(_filled(_enough(found, max_cost)))
+    if budget:
+        parts.append(_filled(_enough(found, budget)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -165,16 +172,13 @@ def _proportion(text: str) -> float:
     return number
 
 
-def _enough(found: Forecast, max_cost: float) -> str:
-    shares = {
-        name: own.suffices
+def _enough(found: Forecast, budget: str) -> str:
+    said = ", ".join(
+        f"{told.share(own.suffices)} ({name})"
         for name, own in found.needs.items()
         if own.suffices is not None
-    }
-    if not shares:
-        return f"Nobody can say whether --max-cost {max_cost:g} suffices, because the model has no known price."
-    said = ", ".join(f"{told.share(share)} ({name})" for name, share in shares.items())
-    return f"--max-cost {max_cost:g} suffices for these shares of runs: {said}."
+    )
+    return f"{budget} suffices for these shares of runs: {said}."
 
 
 def _name(cell: CellForecast, cells: Sequence[CellForecast]) -> str:

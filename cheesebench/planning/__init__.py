@@ -230,7 +230,7 @@ class Needs:
     unknown.
     """
     suffices: float | None = None
-    """Share of runs for which ``--max-cost`` suffices, or None without a limit or a
+    """Share of runs for which the budget suffices, or None without a limit or a
     price.
     """
 
@@ -364,6 +364,7 @@ def forecast(
     icc: float | None = None,
     rate: float = COMPETENT,
     max_cost: float | None = None,
+    max_tokens: int | None = None,
     earlier: EarlierRuns | None = None,
     asked: Mapping[str, Manner] | None = None,
 ) -> Forecast:
@@ -393,7 +394,9 @@ def forecast(
         for model in models.values()
         if model.entry.price is not None
     )
-    needs = {name: _needs(own, max_cost) for name, own in runs.items() if own}
+    needs = {
+        name: _needs(own, max_cost, max_tokens) for name, own in runs.items() if own
+    }
     return Forecast(
         cells=_at_rate(found, rate),
         needs=_renamed(needs, rate),
@@ -643,7 +646,9 @@ def _means_at_random(
     return means
 
 
-def _needs(cells: Sequence[_Runs], max_cost: float | None) -> Needs:
+def _needs(
+    cells: Sequence[_Runs], max_cost: float | None, max_tokens: int | None
+) -> Needs:
     """Return the percentiles of what all cells need together. Cells are independent of
     one another.
     """
@@ -658,16 +663,27 @@ def _needs(cells: Sequence[_Runs], max_cost: float | None) -> Needs:
 
     has_price = all(one.dollars is not None for one in cells)
     dollars = total(lambda one: one.dollars or 0.0) if has_price else None
+    tokens = total(lambda one: one.each.prompt + one.each.completion)
     return Needs(
         subjects=_percentiles(total(lambda one: 1.0)),
         calls=_percentiles(total(lambda one: one.each.calls)),
-        tokens=_percentiles(total(lambda one: one.each.prompt + one.each.completion)),
+        tokens=_percentiles(tokens),
         dollars=None if dollars is None else _percentiles(dollars),
         seconds=_percentiles(total(lambda one: one.each.seconds)),
-        suffices=None
-        if dollars is None or max_cost is None
-        else float((dollars <= max_cost).mean()),
+        suffices=_share_within([(dollars, max_cost), (tokens, max_tokens)]),
     )
+
+
+def _share_within(
+    spent: Sequence[tuple[NDArray[np.float64] | None, float | None]],
+) -> float | None:
+    """Return the share of runs within every limit, or None without a limit."""
+    import numpy as np
+
+    within = [
+        own <= most for own, most in spent if own is not None and most is not None
+    ]
+    return float(np.all(within, axis=0).mean()) if within else None
 
 
 def _percentiles(values: NDArray[Any]) -> tuple[float, float]:

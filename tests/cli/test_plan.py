@@ -263,20 +263,22 @@ def test_what_a_run_takes_grows_with_the_icc_and_the_players_are_told_apart(
 
 
 def test_a_budget_suffices_for_a_share_of_runs(run: Run) -> None:
-    options = (
-        "plan",
-        "--model",
-        "gpt-5.4-mini",
-        "--protocols",
-        "dnms",
-        "--json",
-        "--max-cost",
-    )
-    shares = [
-        json.loads(run(*options, cost).out)["needs"]["as the animals"]["suffices"]
-        for cost in ("0.01", "1000")
-    ]
-    assert shares == [0, 1]
+    options = ("plan", "--model", "gpt-5.4-mini", "--protocols", "dnms", "--json")
+    for budget, share in (
+        (("--max-cost", "0.01"), 0),
+        (("--max-tokens", "1000"), 0),
+        (("--max-tokens", "1000000000", "--max-cost", "1000"), 1),
+        (("--max-tokens", "1000000000", "--max-cost", "0.01"), 0),
+    ):
+        found = json.loads(run(*options, *budget).out)
+        assert found["needs"]["as the animals"]["suffices"] == share
+
+
+def test_a_budget_in_dollars_without_a_price_is_refused_as_in_a_run(run: Run) -> None:
+    found = run("plan", "--model", "openai/tiny", "--max-cost", "20")
+    assert found.code == 2
+    assert "no price is known for 'openai/tiny'" in found.err
+    assert "Give --max-tokens instead" in found.err
 
 
 @pytest.mark.parametrize("acts", [True, False], ids=["acts", "never acts"])
