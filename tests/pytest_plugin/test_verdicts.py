@@ -276,7 +276,7 @@ def test_the_exit_code_is_put_down_to_what_failed_in_this_session(
         return " ".join(" ".join(result.outlines).split()).rpartition("Exit code ")[2]
 
     assert why("-k", "east", "--control=naive").startswith(
-        "1: 2 protocols could not be measured (OSError: the line is "
+        "1: 2 cells could not be measured (OSError: the line is "
     )
     assert why("-k", "east or west", "--run-id=a").startswith(
         "1: 2 protocols could not be measured (OSError: the line is "
