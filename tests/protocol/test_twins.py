@@ -296,7 +296,7 @@ def test_the_published_hash_does_not_tell_which_variant_it_is() -> None:
                 'mirror: true, turn: true, glyphs: ["1234", "XYZ"], texts: [[tone, buzz, hum]]',
                 'glyphs: ["QR"]',
             ),
-            "has nothing of",
+            "uses nothing that its key",
         ),
     ],
 )
