@@ -25,7 +25,7 @@ from cheesebench.interfaces import DEFAULT_EDITION
 from cheesebench.protocol import Specification, arenas
 from cheesebench.protocol.references import in_words
 from cheesebench.protocol.specification import Dose, ReferenceSpec
-from cheesebench.statistics.question import thresholds
+from cheesebench.statistics.question import animals_interval, thresholds
 from cheesebench.statistics.wording import BETTER
 
 #: The lines of a card: pairs of a label and a text. A card has a title, and sections
@@ -371,9 +371,11 @@ def _judged(reference: ReferenceSpec) -> Facts:
 
 
 def _no_interval(reference: ReferenceSpec) -> str:
-    return (
-        "from the spread between animals" if reference.has_spread else "none, declared"
-    )
+    limits = animals_interval(reference.record)
+    if limits is None or not reference.has_spread:
+        return "none, declared"
+    low, high = (rounded(one, 3) for one in limits)
+    return f"{low} to {high}, from the spread between animals"
 
 
 def _text_card(title: str, sections: Sections) -> str:

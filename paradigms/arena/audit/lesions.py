@@ -149,7 +149,8 @@ class Ceiling:
             if len(means) > 1
             else math.inf
         )
-        return mean, mean - error, mean + error
+        least, most = (self.asked and self.asked.range) or (-math.inf, math.inf)
+        return mean, max(least, mean - error), min(most, mean + error)
 
     @property
     def at_last(self) -> runs.Rate:
