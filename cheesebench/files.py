@@ -155,28 +155,69 @@ class TableError(ValueError):
 
 
 def read_columns(
-    text: str,
+    content: bytes,
 ) -> tuple[tuple[int, list[str]], Iterator[tuple[Sequence[int], list[list[str]]]]]:
     """Return the header of a CSV table (its line number and the column names), and an
     iterator over blocks of BLOCK rows. A block has the line numbers of its rows, and
     its cells as a list for each column.
 
-    Cells are stripped of blanks. Spreadsheets leave rows without content, and empty
-    cells beyond the last column; they are ignored. Raises TableError for anything else
-    that is not a table.
+    Cells are stripped of blanks, and have no invisible characters. Spreadsheets leave
+    rows without content, and empty cells beyond the last column; they are ignored. Only
+    the first column may have no name, since pandas writes the index there. Raises
+    TableError for anything else that is not a table.
     """
-    rows = _lines(text)
-    names = next((one for one in rows if _has_content(one[1])), (1, []))
-    header = [cell.strip() for cell in names[1]]
-    _check_columns(header)
-    return (names[0], header), _blocks(rows, len(header))
+    rows = _lines(_text_of(content))
+    line, names = next((one for one in rows if _has_content(one[1])), (1, []))
+    header = [cell.strip() for cell in names]
+    while header and not header[-1]:
+        header.pop()
+    _check_columns(line, header)
+    return (line, header), _blocks(rows, header)
 
 
-#: Plain words for messages of ``csv``.
+#: Characters that nobody sees and editors leave behind: blanks of no width, soft
+#: hyphens, byte order marks.
+_INVISIBLE = "\u200b\u2060\ufeff\u00ad"
+
+
+def _text_of(content: bytes) -> str:
+    """Return the text of a table. Raises TableError, with the place, for bytes that are
+    not text.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+        end = text.find("\0")
+    except UnicodeDecodeError as error:
+        text, end = content[: error.start].decode(), error.start
+        byte = content[end]
+    else:
+        byte = 0
+    if end >= 0:
+        lines = re.split("\r\n?|\n", text[:end])
+        said = f"The file is not text in UTF-8 (byte 0x{byte:02x})."
+        raise TableError(
+            len(lines), lines[-1].count(",") + 1, said, "Save it as text in UTF-8."
+        )
+    if not text.isascii():
+        for sign in _INVISIBLE:
+            text = text.replace(sign, "")
+    return text
+
+
+#: Messages of ``csv`` in plain words, each with its remedy.
 _CSV_SAYS = {
-    "unexpected end of data": "a quote is never closed",
-    f"field larger than field limit ({csv.field_size_limit()})": "a cell is too long (is a quote never closed?)",
+    "unexpected end of data": ("a quote is never closed", "Close or remove it."),
+    "',' expected after '\"'": (
+        "there is text after a closing quote",
+        "Write a quote within a quoted cell twice.",
+    ),
+    f"field larger than field limit ({csv.field_size_limit()})": (
+        "a cell is too long (is a quote never closed?)",
+        "Close the quote, or shorten the cell.",
+    ),
 }
+#: A sound cell and the comma behind it.
+_SOUND_CELL = re.compile(r' *(?:"(?:[^"]|"")*+"|[^",\r\n][^,\r\n]*+|),')
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -190,26 +231,49 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
             yield line, cells
             line = reader.line_num + 1
     except csv.Error as error:
-        said = _CSV_SAYS.get(str(error), str(error))
-        raise TableError(line, 1, f"This is not valid CSV: {said}.") from None
+        said, remedy = _CSV_SAYS.get(str(error), (str(error), ""))
+        column, start = _broken_cell(text, line)
+        said = f"This is not valid CSV: {said}, in {start!r}."
+        raise TableError(line, column, said, remedy) from None
+
+
+def _broken_cell(text: str, line: int) -> tuple[int, str]:
+    """Return the number of the first cell from this line on that is not valid CSV, and
+    how it begins.
+    """
+    rest = "".join(islice(io.StringIO(text, newline=""), line - 1, None))
+    column, start, most = 1, 0, csv.field_size_limit()
+    while (cell := _SOUND_CELL.match(rest, start)) and cell.end() - start <= most:
+        column, start = column + 1, cell.end()
+    return column, rest[start : start + 20]
 
 
 def _blocks(
-    rows: Iterator[tuple[int, list[str]]], width: int
+    rows: Iterator[tuple[int, list[str]]], header: Sequence[str]
 ) -> Iterator[tuple[Sequence[int], list[list[str]]]]:
+    width = len(header)
+    nameless = [n for n, name in enumerate(header) if n and not name]
     while block := [*islice(rows, BLOCK)]:
         lines, cells = zip(*block, strict=True)
-        if {*map(len, cells)} == {width}:
+        if {*map(len, cells)} == {width} and not nameless:
             columns = _stripped(cells)
             if all(map(any, zip(*columns, strict=True))):
                 yield lines, columns
                 continue
-        block = [one for one in block if _has_content(one[1])]
-        for line, row in block:
-            _check_width(line, row, width)
-        if block:
+        if block := _sound(block, width, nameless):
             lines, cells = zip(*block, strict=True)
             yield lines, _stripped([row[:width] for row in cells])
+
+
+def _sound(
+    block: Sequence[tuple[int, list[str]]], width: int, nameless: Sequence[int]
+) -> list[tuple[int, list[str]]]:
+    """Return the rows that have content. Raises TableError for one that is invalid."""
+    found = [one for one in block if _has_content(one[1])]
+    for line, row in found:
+        _check_width(line, row, width)
+        _check_nameless(line, row, nameless)
+    return found
 
 
 def _stripped(rows: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -222,30 +286,60 @@ def _has_content(row: Sequence[str]) -> bool:
 
 
 def _check_width(line: int, row: list[str], width: int) -> None:
-    if len(row) < width or any(map(str.strip, row[width:])):
+    beyond = [n for n, cell in enumerate(row[width:], width) if cell.strip()]
+    if len(row) >= width and not beyond:
+        return
+    shown, few = ",".join(row)[:60], len(row) < width
+    raise TableError(
+        line,
+        len(row) + 1 if few else beyond[0] + 1,
+        f"The row has {len(row)} {'cell' if len(row) == 1 else 'cells'}, but the first line names {width} columns: {shown!r}.",
+        _how_to_divide(shown)
+        if few
+        else "Give each column one cell; write decimals with a point, or put the cell in quotes.",
+    )
+
+
+def _how_to_divide(row: str) -> str:
+    """Return the remedy for a row with too few cells."""
+    if row.startswith("#"):
+        return "Remove the comment."
+    return _not_by(row) or "Give each column one cell."
+
+
+def _not_by(row: str) -> str:
+    """Return the remedy for cells that are separated by another sign, or ""."""
+    sign = re.search("[;\t|]", row)
+    what = {";": "semicolons", "\t": "tabs", "|": "bars"}
+    return f"Separate the cells by commas, not by {what[sign[0]]}." if sign else ""
+
+
+def _check_nameless(line: int, row: Sequence[str], nameless: Sequence[int]) -> None:
+    for n in nameless:
+        if row[n].strip():
+            said = f"The cell {row[n][:60]!r} is in a column without a name."
+            raise TableError(
+                line, n + 1, said, "Name the column in the first line, or empty it."
+            )
+
+
+def _check_columns(line: int, names: list[str]) -> None:
+    if not names:
         raise TableError(
             line,
-            min(len(row), width) + 1,
-            f"The row has {len(row)} cells, but the first line names {width} columns.",
-            "Give each column one cell; write decimals with a point, or put the cell in quotes.",
-        )
-
-
-def _check_columns(names: list[str]) -> None:
-    if not any(names):
-        raise TableError(
-            1,
             1,
             "The first line is empty.",
             "Name the columns there, with commas between them.",
         )
-    if len(names) == 1 and (sign := re.search("[;\t]", names[0])):
-        what = "semicolons" if sign[0] == ";" else "tabs"
+    if len(names) == 1 and (remedy := _not_by(names[0])):
         said = "The first line names only one column."
-        raise TableError(1, 1, said, f"Separate the cells by commas, not by {what}.")
-    seen: set[str] = set()
+        raise TableError(line, 1, said, remedy)
+    seen: dict[str, str] = {}
     for column, name in enumerate(names, 1):
-        if name in seen:
-            said = f"There are two columns '{name[:60]}'."
-            raise TableError(1, column, said, "Rename one.")
-        seen |= {name} - {""}
+        other = seen.get(name.casefold())
+        seen[name.casefold()] = name
+        if name and other is not None:
+            what = f"There are two columns '{name[:60]}'."
+            if other != name:
+                what = f"The columns '{other[:60]}' and '{name[:60]}' differ only in capitals."
+            raise TableError(line, column, what, "Rename one.")

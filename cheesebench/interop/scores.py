@@ -333,7 +333,7 @@ class Numbers(dict[object, float]):
             ) from None
         except (TypeError, ValueError):
             raise OptionError(
-                f"{where}: the score {quoted(repr(value), 60)} is not a number."
+                f"{where}: the score {quoted(repr(value), 60)} is not a number. Give a number."
             ) from None
 
 
@@ -391,10 +391,12 @@ def _of_csv(path: Path) -> Iterator[Row]:
     content = read_bytes(path, LONGEST + 1)
     if len(content) > LONGEST:
         raise _TooLargeError(f"it has more than {LONGEST:,} bytes")
-    (_, header), blocks = read_columns(content.decode("utf-8-sig"))
-    _check_names(header)
+    (first, header), blocks = read_columns(content)
+    _check_names(first, header)
+    count = 0
     apart = {name: dict[str, int]() for name in header if _is_apart(name)}
     for lines, columns in blocks:
+        count += len(lines)
         own = dict(zip(header, columns, strict=True))
         for name in ("subject", "item"):
             _check_named(name, own[name], lines, header.index(name) + 1)
@@ -405,6 +407,9 @@ def _of_csv(path: Path) -> Iterator[Row]:
         yield from zip(
             tasks, own["subject"], own["item"], repeat("score"), own["score"], places
         )
+    if not count:
+        said = "The file has no rows."
+        raise TableError(first, 1, said, "Add a row for each score.")
 
 
 def _check_named(
@@ -500,7 +505,9 @@ def _numbered_rows(subjects: Sequence[str] | None, count: int) -> list[str]:
 
 def _names(column: Any, place: str, held: str) -> list[str]:
     """Return a column as text. Raise OptionError for a missing value."""
-    values = _without_na(column)
+    values = [
+        one.strip() if isinstance(one, str) else one for one in _without_na(column)
+    ]
     for number, value in enumerate(values):
         if value is None or value != value or value == "":
             raise OptionError(
@@ -578,7 +585,7 @@ def _without_na(column: Any) -> list[Any]:
     return [*column]
 
 
-def _check_names(header: Sequence[str]) -> None:
+def _check_names(line: int, header: Sequence[str]) -> None:
     absent = [name for name in ("subject", "item", "score") if name not in header]
     if absent:
         lower = {*absent} <= {name.lower() for name in header}
@@ -587,13 +594,13 @@ def _check_names(header: Sequence[str]) -> None:
             if lower
             else "The first line names the columns: subject,item,score."
         )
-        raise TableError(1, 1, f"There is no column {listed(absent)}.", remedy)
+        raise TableError(line, 1, f"There is no column {listed(absent)}.", remedy)
     tasks = (
         [] if "task" in header else [one for one in header if _is_meant(one, "task")]
     )
     if tasks:
         raise TableError(
-            1,
+            line,
             header.index(tasks[0]) + 1,
             f"The column '{tasks[0]}' is not read.",
             "Rename it to 'task', or drop it.",

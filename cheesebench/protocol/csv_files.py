@@ -16,8 +16,9 @@ from pathlib import Path
 
 from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
-from cheesebench.files import TableError, read_bytes, read_columns
+from cheesebench.files import MISSING_CELLS, TableError, read_bytes, read_columns
 from cheesebench.protocol import documents as doc
+from cheesebench.redaction import quoted
 from cheesebench.source import Node, real_path, scalar
 
 #: Code of all findings about such files.
@@ -60,7 +61,7 @@ class _File:
     """A CSV file beside a protocol, and whether it is free of errors so far."""
 
     path: str
-    text: str
+    content: bytes
     kind: Kind
     diagnostics: Diagnostics
     sound: bool = True
@@ -75,7 +76,7 @@ class _File:
         TableError if the file is no table of this kind, possibly only while the rows
         are iterated.
         """
-        header, blocks = read_columns(self.text)
+        header, blocks = read_columns(self.content)
         pairs = (
             zip(lines, zip(*columns, strict=True), strict=True)
             for lines, columns in blocks
@@ -101,11 +102,11 @@ def _read(
     """
     name, place = str(node.value), node.position
     try:
-        text = _text_of(name, real_path(Path(place.file)).parent, kind)
+        content = _content_of(name, real_path(Path(place.file)).parent, kind)
     except TableError as error:
         diagnostics.error(UNREADABLE, place, error.said, error.remedy)
         return None
-    file = _File(str(Path(place.file).parent / name), text, kind, diagnostics)
+    file = _File(str(Path(place.file).parent / name), content, kind, diagnostics)
     try:
         found = read(file)
     except TableError as error:
@@ -114,8 +115,8 @@ def _read(
     return found if file.sound else None
 
 
-def _text_of(name: str, folder: Path, kind: Kind) -> str:
-    """Return the text of the CSV file ``name`` in a protocol's folder. Raises
+def _content_of(name: str, folder: Path, kind: Kind) -> bytes:
+    """Return the content of the CSV file ``name`` in a protocol's folder. Raises
     TableError.
     """
     what = f"The {kind.noun} '{name}'"
@@ -131,10 +132,6 @@ def _text_of(name: str, folder: Path, kind: Kind) -> str:
         raise TableError(1, 1, said, remedy)
     try:
         content = read_bytes(path, kind.most_bytes + 1)
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        said, remedy = "it is not UTF-8", "Save it as text in UTF-8."
-        raise TableError(1, 1, f"{what} cannot be read: {said}.", remedy) from None
     except OSError as error:
         files = (one for many in ("*.csv", "*/*.csv") for one in folder.glob(many))
         known = {str(one.relative_to(folder)) for one in files} - {name}
@@ -145,7 +142,7 @@ def _text_of(name: str, folder: Path, kind: Kind) -> str:
         raise TableError(
             1, 1, f"{what} has more than {kind.most_bytes} bytes.", kind.keep
         )
-    return text
+    return content
 
 
 def _with(node: Node, name: str, value: Node) -> Node:
@@ -179,10 +176,12 @@ def _table(file: _File) -> Node:
     """Return the cells of each column, by the column's name."""
     (line, header), rows = file.rows()
     _check_names(line, header)
-    columns: dict[str, list[Node]] = {name: [] for name in header}
+    columns: dict[str, list[Node]] = {name: [] for name in header if name}
     for line, cells in rows:
-        for name, cell in zip(header, cells, strict=True):
-            columns[name].append(_cell(file, line, name, cell))
+        for column, (name, cell) in enumerate(zip(header, cells, strict=True), 1):
+            if name:
+                place = Position(file.path, line, column)
+                columns[name].append(_cell(file, place, name, cell))
     top = Position(file.path, 1, 1)
     return Node(
         {name: Node(cells, top) for name, cells in columns.items()},
@@ -192,25 +191,25 @@ def _table(file: _File) -> Node:
 
 
 def _check_names(line: int, header: Sequence[str]) -> None:
-    bad = next((name for name in header if not doc.is_name(name)), None)
+    bad = next((name for name in header if name and not doc.is_name(name)), None)
     if bad is not None:
         said = f"'{bad:.60}' cannot be the name of a column."
         remedy = "The first line must name the columns, with commas between the names. A name has letters, digits and _."
-        raise TableError(line, 1, said, remedy)
+        raise TableError(line, header.index(bad) + 1, said, remedy)
     if len(header) > MAX_COLUMNS:
         said = f"There are more than {MAX_COLUMNS} columns."
         raise TableError(line, 1, said, "Keep the columns that become variables.")
 
 
-def _cell(file: _File, line: int, name: str, cell: str) -> Node:
+def _cell(file: _File, place: Position, name: str, cell: str) -> Node:
     """Return a cell, read in the same way as a value in a protocol."""
-    if not cell:
-        said = f"The column '{name}' is empty in this line."
-        file.error(said, "Write 'none' for no value.", line)
+    if cell.lower() in MISSING_CELLS - {"none"}:
+        what = f"has '{cell}'" if cell else "is empty"
+        said = f"The column '{name}' {what} in this line."
+        file.error(said, "Write 'none' for no value.", place.line, place.column)
     elif len(cell) > MAX_CELL or not cell.isprintable():
         said = f"The column '{name}' has a value that is longer than {MAX_CELL} letters, or cannot be printed."
-        file.error(said, "Write a number, or a name.", line)
-    place = Position(file.path, line, 1)
+        file.error(said, "Write a number, or a name.", place.line, place.column)
     return Node(scalar(cell, place, file.diagnostics), place)
 
 
@@ -313,8 +312,8 @@ def _animals(file: _File, columns: tuple[str, ...], only: Node) -> list[_Placed]
     """Return the rows of a file of animals with their positions. Only rows with the
     values in ``only`` (by column) count.
     """
-    (_, header), rows = file.rows()
-    where = _where(header, columns)
+    (line, header), rows = file.rows()
+    where = _where(line, header, columns)
     groups = _Groups(file, header, only)
     found: dict[object, _Placed] = {}
     odd = _OddRows(file)
@@ -325,14 +324,18 @@ def _animals(file: _File, columns: tuple[str, ...], only: Node) -> list[_Placed]
         row = row_of(given, columns)
         key = row and (row[:2] if columns in SAID else line)
         if row is None:
-            why = why_not(given, columns)
-            wrong = f"'{','.join(cells)[:100]}' is not a valid row{why}"
-            odd.add(why.partition(" (")[2], line, wrong, _remedy_of_row(given, columns))
+            number, why = _first_wrong(given, columns)
+            place = Position(file.path, line, where[number] + 1)
+            wrong = f"'{quoted(','.join(cells), 100)}' is not a valid row{why}"
+            odd.add(
+                why.partition(" (")[2], place, wrong, _remedy_of_row(given, columns)
+            )
         elif key in found:
+            place = Position(file.path, line, where[1] + 1)
             twice = f"Session {row[1]} of '{row[0]}' appears twice"
-            odd.add("twice", line, twice, file.kind.keep)
+            odd.add("twice", place, twice, file.kind.keep)
         else:
-            found[key] = row, Position(file.path, line, 1)
+            found[key] = row, Position(file.path, line, where[-1] + 1)
     odd.report()
     if file.sound:
         groups.report()
@@ -344,16 +347,16 @@ class _OddRows:
 
     def __init__(self, file: _File) -> None:
         self._file = file
-        self._found: dict[str, list[tuple[int, str, str]]] = {}
+        self._found: dict[str, list[tuple[Position, str, str]]] = {}
 
-    def add(self, kind: str, line: int, sentence: str, remedy: str) -> None:
-        self._found.setdefault(kind, []).append((line, sentence, remedy))
+    def add(self, kind: str, place: Position, sentence: str, remedy: str) -> None:
+        self._found.setdefault(kind, []).append((place, sentence, remedy))
 
     def report(self) -> None:
         """Report the first row with each mistake, and how many other rows have it."""
-        for (line, sentence, remedy), *others in self._found.values():
+        for (place, sentence, remedy), *others in self._found.values():
             more = f", and {len(others)} more are like it" if others else ""
-            self._file.error(f"{sentence}{more}.", remedy, line)
+            self._file.error(f"{sentence}{more}.", remedy, place.line, place.column)
 
 
 #: Names of columns whose values divide animals into groups, which should not be pooled.
@@ -361,7 +364,7 @@ _GROUPS = ("group", "genotype", "treatment", "condition", "lesion", "drug")
 
 
 def _remedy_of_row(given: Sequence[str], columns: tuple[str, ...]) -> str:
-    if any(cell.strip().lower() in _MISSING for cell in given[2:]):
+    if any(cell.lower() in MISSING_CELLS for cell in given[2:]):
         return "Remove the row: a session that was not measured has no row."
     return f"Write {SAID.get(columns, SAID[MEASURED])}."
 
@@ -472,12 +475,12 @@ def _share_of(header: Sequence[str]) -> str:
     return next(filter(_PERCENT.search, header), "")
 
 
-def _where(header: Sequence[str], columns: tuple[str, ...]) -> list[int]:
+def _where(line: int, header: Sequence[str], columns: tuple[str, ...]) -> list[int]:
     """Return the indices of the columns in a header. Raises TableError."""
     missing = [name for name in columns if name not in header]
     if missing:
         said = f"There is no column {listed(missing)}."
-        raise TableError(1, 1, said, _how_to_name(columns, header, missing))
+        raise TableError(line, 1, said, _how_to_name(columns, header, missing))
     return [header.index(name) for name in columns]
 
 
@@ -518,32 +521,43 @@ _COUNT = (False, 0)
 def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
     if not isinstance(cells, list | tuple) or len(cells) != len(columns):
         return None
+    if _first_wrong(cells, columns)[1]:
+        return None
     animal, *given = cells
-    name = str(animal)
-    if not isinstance(animal, str | int) or not 0 < len(name) <= MAX_NAME:
-        return None
-    if not name.isprintable() or why_not(cells, columns):
-        return None
     session, *numbers = map(_number, columns[1:], given)
-    return (name, session, *numbers)  # type: ignore[return-value]  # the columns decide the length
+    return (str(animal), session, *numbers)  # type: ignore[return-value]  # the columns decide the length
 
 
-def why_not(cells: Sequence[object], columns: tuple[str, ...]) -> str:
-    """Return why the first invalid number of a row is invalid, as the end of a
-    sentence. Return "" if all are valid.
+def _first_wrong(cells: Sequence[object], columns: tuple[str, ...]) -> tuple[int, str]:
+    """Return which cell of a row is the first that is invalid, and why, as the end of a
+    sentence. The latter is "" if all are valid.
     """
-    for name, cell in zip(columns[1:], cells[1:], strict=True):
+    if why := _no_name(cells[0]):
+        return 0, why
+    for n, (name, cell) in enumerate(zip(columns[1:], cells[1:], strict=True), 1):
         whole, least = _NUMBERS.get(name, _COUNT)
-        number, shown = _number(name, cell), f": '{str(cell)[:20]}' ({name}) is"
+        number, shown = _number(name, cell), f": '{quoted(str(cell), 20)}' ({name}) is"
         if number is None:
-            return f"{shown} {_no_number(str(cell), whole)}"
+            return n, f"{shown} {_no_number(str(cell), whole)}"
         if number < least:
             count = ", as no count is (leave out what is missing)" * (not whole)
-            return f"{shown} below {least}{count}"
+            return n, f"{shown} below {least}{count}"
     if columns != COLUMNS:
-        return ""
+        return 0, ""
     trials, passed = (_whole(cell) or 0 for cell in cells[2:])
-    return f": {passed} passed of {trials} trials" if passed > trials else ""
+    return 3, f": {passed} passed of {trials} trials" if passed > trials else ""
+
+
+def _no_name(animal: object) -> str:
+    """Return why this is no name of an animal, as the end of a sentence, or ""."""
+    name = str(animal)
+    if not isinstance(animal, str | int) or name.lower() in MISSING_CELLS:
+        return f": '{name[:20]}' (animal) is no name"
+    if len(name) > MAX_NAME:
+        return f": the name (animal) has more than {MAX_NAME} characters"
+    if not name.isprintable():
+        return ": the name (animal) has a line break, or another character that cannot be printed"
+    return ""
 
 
 def _no_number(cell: str, whole: bool) -> str:
@@ -552,10 +566,6 @@ def _no_number(cell: str, whole: bool) -> str:
     if re.fullmatch(r"-[0-9.]+", cell):
         return "below 0"
     return "not a whole number" if whole else "not a number"
-
-
-#: Cells that stand for a missing number, in lower case.
-_MISSING = ("", "na", "n/a", "nan", "none", "null")
 
 
 def _number(column: str, cell: object) -> float | None:
@@ -580,8 +590,8 @@ def _finite(number: object) -> float | None:
 
 def _whole(number: object) -> int | None:
     # pandas writes whole numbers as 1.0 if any value of their column is missing.
-    if isinstance(number, str) and re.fullmatch(r"[0-9]{1,7}(\.0{1,9})?", number):
-        number = int(number.partition(".")[0])
+    if isinstance(number, str) and (value := _finite(number)) is not None:
+        number = int(value) if value.is_integer() else number
     whole = (
         isinstance(number, int)
         and not isinstance(number, bool)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from cheesebench.diagnostics import Diagnostics, Position, listed
 from cheesebench.errors import did_you_mean
@@ -17,6 +17,7 @@ from cheesebench.protocol.names import (
     outcomes,
     runtime_value,
 )
+from cheesebench.redaction import quoted
 from cheesebench.source import Node, walk
 
 _ANY = frozenset[ex.Domain]({"any"})
@@ -77,7 +78,7 @@ class _Declaring:
             init = variable.init if isinstance(variable.init, list) else [variable.init]
             values = [runtime_value(value) for value in init]
             kind = self._type_of(values)
-            if _mixed(values):
+            if _odd_one(values) is not None:
                 self._error(
                     203,
                     self._root.find(("vars", name)).position,
@@ -157,14 +158,15 @@ class _Declaring:
         values = [runtime_value(cell) for cell in cells]
         # All columns of a permutation have the same cells, so only one of them is
         # reported.
-        if _mixed(values) and not (permuted and column != draw.into[0]):
+        odd = _odd_one(values)
+        if odd is not None and not (permuted and column != draw.into[0]):
             self._error(
                 203,
-                self._root.find(path).position,
-                f"The column '{column}' mixes numbers and names.",
+                self._root.find(path if permuted else (*path, odd)).position,
+                f"The column '{column}' mixes numbers and names, as '{quoted(str(cells[odd]), 40)}'.",
                 "Keep one kind.",
             )
-        kind = self._type_of(values)
+        kind = self._likely_type(values)
         if not permuted:
             self._only_places(column, cells, self._root.find(path))
         kind = ex.Type("set", kind.domains) if draw.pick else kind
@@ -231,6 +233,13 @@ class _Declaring:
     def _error(self, code: int, position: Position, sentence: str, remedy: str) -> None:
         self._diagnostics.error(code, position, sentence, remedy)
 
+    def _likely_type(self, values: Sequence[ex.RuntimeValue]) -> ex.Type:
+        """Return the type of a column, or of most cells of one that is mixed."""
+        odd = _odd_one(values)
+        if odd is not None and isinstance(values[odd], str | None):
+            return ex.NUMBER
+        return self._type_of(values)
+
     def _type_of(self, values: Sequence[ex.RuntimeValue]) -> ex.Type:
         """Return the type of a column. Words that are no places become symbols."""
         words = [value for value in values if isinstance(value, str)]
@@ -274,6 +283,11 @@ def _counting_position(root: Node, counter: str) -> Position:
     return root.key_position("trial")
 
 
-def _mixed(values: Iterable[ex.RuntimeValue]) -> bool:
-    """Return whether numbers and names are mixed. ``none`` counts as a name."""
-    return len({isinstance(value, str | None) for value in values}) > 1
+def _odd_one(values: Sequence[ex.RuntimeValue]) -> int | None:
+    """Return the index of the first value of the rarer kind if numbers and names are
+    mixed, or None. ``none`` counts as a name.
+    """
+    named = [isinstance(value, str | None) for value in values]
+    if len({*named}) < 2:
+        return None
+    return named.index(2 * sum(named) <= len(named))

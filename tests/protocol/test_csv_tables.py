@@ -109,8 +109,10 @@ WRONG = {
     "many columns": (",".join(f"c{n}" for n in range(MAX_COLUMNS + 1)), f"There are more than {MAX_COLUMNS} columns."),
     "many rows": ("food\n" + "left\n" * (MAX_ROWS + 1), f"trials.csv:{MAX_ROWS + 2} E225 There are more than"),
     "large": (b"food\n" + b"left  \n" * TABLE.most_bytes, f"has more than {TABLE.most_bytes} bytes. Keep at most"),
-    "binary": (b"\x89PNG\r\n\xff", "yaml:11 E225 The table 'trials.csv' cannot be read: it is not UTF-8. Save it"),
-    "zeros": (b"\x00" * 99, "cannot be the name of a column."),
+    "binary": (b"\x89PNG\r\n\xff", "trials.csv:1 E225 The file is not text in UTF-8 (byte 0x89). Save it"),
+    "zeros": (b"\x00" * 99, "The file is not text in UTF-8 (byte 0x00)."),
+    "a missing value": ("food,wait,glyph\nleft,NA,o\n", "trials.csv:2 E225 The column 'wait' has 'NA' in this line."),
+    "a word": ("food,wait,glyph\nleft,9,o\nleft,inf,o\nleft,9,o\n", "trials.csv:3 E203 The column 'wait' mixes numbers"),
     "an open quote": ('food,wait,glyph\nleft,9,"' + "o\n" * 140_000, "has more than"),
     "an unknown zone": ("food,wait,glyph\nleft,9,o\nrigth,9,o\n", "trials.csv:3 E201 The column 'food' holds zones"),
 }  # fmt: skip
