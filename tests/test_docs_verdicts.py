@@ -162,7 +162,7 @@ def test_what_a_run_costs_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) 
     )
     assert (
         f"${dollars['hopeless']:.2f} for a model that names one action and then no more (nine "
-        f"FAILs; one that never names any is an ERROR after some {HOPELESS_REPLIES} calls each), "
+        f"FAILs; one that never names any is an ERROR after some {HOPELESS_REPLIES} calls each and those in flight), "
         f"${dollars['competent']:.2f} for one that is right in 19 of 20 trials, and "
         f"${dollars['ratlike']:.2f} for one that is right in three of four" in readme
     )

@@ -557,6 +557,7 @@ _MEND = (
 _TO_REACH: Mapping[str, str] = {
     **dict.fromkeys(("timeout", "overload"), _WAIT),
     **dict.fromkeys(("connection", "server", "malformed"), _MEND),
+    "authentication": "Check the environment variable with the key of this server.",
     "quota": "Raise the limit of the account, or add credit.",
     "unknown_model": "Check the name: it must be the one that the server gives to the model.",
     "rate_limit": "Wait, and run this again.",

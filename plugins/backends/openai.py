@@ -507,7 +507,7 @@ def key_from_environment(
     """
     name = str(options.get("api_key_env") or default)
     if name and (key := secret_in(variable_name("api_key_env", name))):
-        return key, f"The server refuses the key in {name}: correct that variable."
+        return key, f"The server refuses the key in {name}."
     if required or "api_key_env" in options:
         own = (
             ", or give --base-url for your own server"
@@ -520,11 +520,11 @@ def key_from_environment(
     if options.get("headers"):
         return (
             None,
-            "The server refuses the headers of the option headers: correct their variables.",
+            "The server refuses the headers of the option headers.",
         )
     return (
         None,
-        f"{name} is not set, or empty: export the key of this server (in CI, a job of a fork sees no secrets).",
+        f"{name} is not set, or empty (in CI, a job of a fork sees no secrets).",
     )
 
 

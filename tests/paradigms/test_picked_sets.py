@@ -210,7 +210,7 @@ MISTAKES = {
     ),
     "a set out of itself": (
         ("sample: site, pick: 4", "sample: baits, pick: 1"),
-        "There is no group, or set",
+        "There is no group or previously drawn set 'baits'",
     ),
     "a set that comes later": (
         ("sample: site, pick: 4", "sample: today, pick: 1"),

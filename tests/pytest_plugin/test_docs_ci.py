@@ -266,9 +266,13 @@ def test_the_job_is_red_when_it_should_be(job: Callable[..., tuple[int, str]]) -
 @pytest.mark.parametrize(
     ("variable", "key", "why"),
     [
-        ("OPENAI_API_KEY", "", "OPENAI_API_KEY is not set, or empty: export the key "),
-        ("OPENAI_API_KEY", "a-key", "The server refuses the key in OPENAI_API_KEY: "),
-        ("OWN_KEY", "a-key", "The server refuses the key in OWN_KEY: correct "),
+        ("OPENAI_API_KEY", "", "OPENAI_API_KEY is not set, or empty (in CI, "),
+        (
+            "OPENAI_API_KEY",
+            "a-key",
+            "The server refuses the key in OPENAI_API_KEY. Check ",
+        ),
+        ("OWN_KEY", "a-key", "The server refuses the key in OWN_KEY. Check "),
     ],
 )
 def test_without_a_key_it_is_4_and_every_reader_is_told(
