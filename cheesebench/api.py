@@ -147,7 +147,7 @@ def frame_of(
 def table_frame(
     log: RunLog, plugins: PluginManager, name: str, observations: bool = False
 ) -> pandas.DataFrame:
-    """Return a table of ``cheesebench export`` as a data frame. Raises UnknownNameError
+    """Return a table of ``cheesebench export`` as a data frame. Raise UnknownNameError
     if there is no table ``name``.
     """
     if name not in TABLES:
@@ -331,7 +331,7 @@ class Run:
 
     @arguments.checked()
     def verdicts(self) -> pandas.DataFrame:
-        """Return one row for each cell. Raises OptionError if pandas is not installed.
+        """Return one row for each cell. Raise OptionError if pandas is not installed.
 
         Rates, bounds and margins are proportions from 0 to 1; for a verdict on a
         measure they are in its unit. Values that are unknown or do not apply are NA.
@@ -536,7 +536,7 @@ def open_run(
 ) -> Run:
     """Open an existing run by its id in ``results``, its directory or its file.
 
-    The run may still be going on. Raises RunLogError, with a suggestion, if there is no
+    The run may still be going on. Raise RunLogError, with a suggestion, if there is no
     such run.
     """
     path = locate(Path(results or str(BY_KEY["results"].default)), os.fspath(run))
@@ -561,7 +561,7 @@ def _why_none(
 
 
 def _cell(plans: list[CellPlan], wanted: dict[str, str]) -> CellPlan:
-    """Return the selected cell. Raises UnknownNameError or OptionError."""
+    """Return the selected cell. Raise UnknownNameError or OptionError."""
     found = _matching(plans, wanted)
     plain = [plan for plan in found if not plan.control]
     if len(plain or found) == 1:
@@ -730,7 +730,7 @@ class _Work:
         self.stopped = threading.Event()
 
     def _register(self, name: str, plugin: Any) -> None:
-        """Register a plugin or an agent. Raises OptionError for an object without a
+        """Register a plugin or an agent. Raise OptionError for an object without a
         hook.
         """
         if isinstance(plugin, AgentSpec):
@@ -808,7 +808,7 @@ class _Work:
 def given_options(
     models: Names, protocols: Names, view: Names, **options: Any
 ) -> Given:
-    """Return the options given to a function. Raises OptionError for an invalid name or
+    """Return the options given to a function. Raise OptionError for an invalid name or
     type.
     """
     profile = options.pop("profile", None)

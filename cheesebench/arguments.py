@@ -263,7 +263,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def read(name: str, kind: Kind, value: Any) -> Any:
-    """Return the value of an argument. Raises OptionError if it is not valid."""
+    """Return the value of an argument. Raise OptionError if it is not valid."""
     try:
         return kind.read(value)
     except (TypeError, ValueError, OverflowError):

@@ -72,7 +72,7 @@ def audit_specification(
     """Audit a protocol in all views (or the named ones).
 
     If it ``is_kept``, finished searches are saved in the user's cache, and reused.
-    Raises UnsuitableError if the protocol's family has no audit, and UnknownNameError
+    Raise UnsuitableError if the protocol's family has no audit, and UnknownNameError
     for an unknown view.
     """
     plugins = plugins or installed_plugins()

@@ -66,7 +66,7 @@ def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) 
     """Return the file of a run or a baseline. ``name`` is the id, directory or file of
     a run, or the name or file of a baseline.
 
-    Raises RunLogError, with the known names, if there is none.
+    Raise RunLogError, with the known names, if there is none.
     """
     for path in (Path(name), baselines / f"{name}{SUFFIX}"):
         if path.is_file() and path.suffix == SUFFIX:
@@ -97,7 +97,7 @@ def compare_files(
     """Compare the runs or baselines in two files.
 
     The compared trials of a run are replayed, and ``tell`` is called with a message
-    about this. Raises ComparisonError for runs that do not pair, and RunLogError for a
+    about this. Raise ComparisonError for runs that do not pair, and RunLogError for a
     log that was changed.
     """
     found = compare_runs(
@@ -126,7 +126,7 @@ def replay_counted(path: Path, cells: Container[CellKey] | None = None) -> str:
 
     If ``cells`` is None, all cells are replayed, after the checks of ``read_counted``.
     A run that another version of CheeseBench wrote is not replayed, because differences
-    are possible; the sentence says so. Raises RunLogError for a trial that differs from
+    are possible; the sentence says so. Raise RunLogError for a trial that differs from
     its record.
     """
     if path.suffix == SUFFIX:
@@ -159,7 +159,7 @@ def baseline_text(run: CountedRun) -> str:
 
 
 def read_baseline(path: Path) -> CountedRun:
-    """Return the baseline in a file. Raises RunLogError if the file is not a baseline,
+    """Return the baseline in a file. Raise RunLogError if the file is not a baseline,
     or has another format version.
     """
     try:

@@ -244,7 +244,7 @@ def tracks(
     """Yield the tracks subject by subject, until they have ``most`` steps in all. Yield
     nothing if there is no arena.
 
-    Raises RunLogError for the first trial that differs from its record.
+    Raise RunLogError for the first trial that differs from its record.
     """
     try:
         paradigm = replay.steppable(replay.recorded_paradigm(log, plugins, plan), plan)

@@ -81,7 +81,7 @@ class BoardRefusedError(CheeseBenchError):
 def board(logs: Sequence[RunLog]) -> str:
     """Return the board of several runs in Markdown.
 
-    A run that has only twins belongs to its model's entry. Raises BoardRefusedError if
+    A run that has only twins belongs to its model's entry. Raise BoardRefusedError if
     a run breaks a rule.
     """
     entries: dict[Path, Entry] = {}

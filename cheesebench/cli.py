@@ -1,5 +1,5 @@
-"""The ``cheesebench`` command line: runs a command, and prints a user's mistake in one
-line. It is cheap to import.
+"""The ``cheesebench`` command line: runs a command, and reports a user's mistake
+without a traceback. It is cheap to import.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ LONGEST = 5000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code. A user's mistake prints one line on
-    stderr, never a traceback.
+    """Run one command and return the exit code. A user's mistake is reported on stderr,
+    without a traceback.
     """
     for stream in (sys.stdout, sys.stderr):
         # If a terminal cannot show an arrow, print a similar character instead.

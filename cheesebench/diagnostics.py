@@ -256,7 +256,7 @@ _WARNINGS = {
     307: "No end of the trial can be reached, or none within the limit.",
     308: "A variable, draw, symbol or zone that nothing uses.",
     310: "A glyph that looks like something else in a view.",
-    311: "A rewarded place is drawn unlike the others: the goal is visible.",
+    311: "A rewarded place looks like no other square: the goal is visible.",
     312: "`success` is a number, not a condition.",
     313: "`finish` reads a clock, but is tested only when a rule fires.",
     314: "`say` shows the name of a variable, not its value: braces are missing.",

@@ -87,7 +87,7 @@ class Executor(Protocol):
         Pass on each finished trial as soon as possible, because reported trials cannot
         be lost. The method is called for at most ``capacity`` jobs at a time. It may
         repeat a job from the beginning, because equal trials are written only once.
-        When the session closes, the task is cancelled. Raises WorkerDiedError if the
+        When the session closes, the task is cancelled. Raise WorkerDiedError if the
         worker has died; any other exception ends the cell.
         """
         ...

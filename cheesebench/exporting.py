@@ -315,7 +315,7 @@ def write_csv(
 def write_parquet(
     path: Path, header: Mapping[str, Kind], subjects: Iterable[list[Row]]
 ) -> int:
-    """Write a table as Parquet, and return the number of rows. Raises OptionError if
+    """Write a table as Parquet, and return the number of rows. Raise OptionError if
     pyarrow is not installed.
     """
     arrow, parquet = _pyarrow()

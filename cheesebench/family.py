@@ -355,7 +355,7 @@ class Family(ABC, Generic[S, P]):
 
     @abstractmethod
     def cells(self, specification: S, request: CellRequest) -> Iterable[CellPlan]:
-        """Return the cells of one model. Raises UnsuitableError if the model or an
+        """Return the cells of one model. Raise UnsuitableError if the model or an
         option does not fit the protocol.
         """
 
@@ -387,7 +387,7 @@ class Family(ABC, Generic[S, P]):
         """Replay recorded trials. ``wanted`` has the numbers of trials (from 0) for
         each subject; none of these trials is missing.
 
-        Raises CheeseBenchError if they cannot be shown.
+        Raise CheeseBenchError if they cannot be shown.
         """
 
     @abstractmethod

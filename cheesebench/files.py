@@ -181,7 +181,7 @@ _INVISIBLE = "\u200b\u2060\ufeff\u00ad"
 
 
 def _text_of(content: bytes) -> str:
-    """Return the text of a table. Raises TableError, with the place, for bytes that are
+    """Return the text of a table. Raise TableError, with the place, for bytes that are
     not text.
     """
     try:
@@ -268,7 +268,7 @@ def _blocks(
 def _sound(
     block: Sequence[tuple[int, list[str]]], width: int, nameless: Sequence[int]
 ) -> list[tuple[int, list[str]]]:
-    """Return the rows that have content. Raises TableError for one that is invalid."""
+    """Return the rows that have content. Raise TableError for one that is invalid."""
     found = [one for one in block if _has_content(one[1])]
     for line, row in found:
         _check_width(line, row, width)

@@ -83,7 +83,7 @@ def frozen_sets() -> Mapping[str, FrozenSet]:
 
 
 def frozen_set(name: str) -> FrozenSet:
-    """Return the set of that name. Raises UnknownNameError if there is none."""
+    """Return the set of that name. Raise UnknownNameError if there is none."""
     sets = frozen_sets()
     if name not in sets:
         raise UnknownNameError("set", name, sets)

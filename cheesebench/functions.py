@@ -76,7 +76,7 @@ def compare(
     ``first`` and ``second`` are runs (``Run``), or the id, directory or file of a run
     or a baseline. ``models`` names the model to compare in each (None: its only one).
     The compared trials of a run are replayed, and ``tell`` is called with a sentence
-    about this. Raises ComparisonError for runs that do not pair, and RunLogError for a
+    about this. Raise ComparisonError for runs that do not pair, and RunLogError for a
     trial whose replay differs from its log.
     """
     paths = [
@@ -209,7 +209,7 @@ def figures(
 
     ``formats`` are svg, png and pdf. ``width`` is the width of every figure in inches
     (None: each has its own), ``dpi`` the resolution of a png. ``tell`` is called with a
-    sentence about each log. Needs the extra ``figures``. Raises OptionError if runs
+    sentence about each log. Needs the extra ``figures``. Raise OptionError if runs
     have different protocols of the same name.
     """
     plugins = installed_plugins()
@@ -322,7 +322,7 @@ def report(runs: api.Names, *, results: str | os.PathLike[str] = "results") -> R
     """Return several runs of different models as one table, for a notebook, a data
     frame or a page (like ``cheesebench report RUN RUN --html``).
 
-    Raises OptionError unless all cells are finished, all runs have the same rules, and
+    Raise OptionError unless all cells are finished, all runs have the same rules, and
     every model is in one run only.
     """
     return Runs([locate(Path(results), name) for name in api.names_of(runs)])

@@ -27,7 +27,7 @@ def usual_protocols(
     """Return the protocols of a run without ``--protocols``, and where they are named:
     in the ini file (``named``), or in the environment.
 
-    Raises OptionError for one of the file's ``undeclared`` keys that looks like ours.
+    Raise OptionError for one of the file's ``undeclared`` keys that looks like ours.
     Unless the plugins are known, whose key it could be, it must resemble one of ours.
     """
     _check(undeclared, ini, plugins_known)

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 #: What a remedy calls a valid value of a field, by the field's type.
 _WORDS: dict[Any, str] = {
-    str: "text",
+    str: "a string",
     bool: "True or False",
     int: "a whole number",
     float: "a number",
@@ -101,7 +101,7 @@ def returned_list(things: object, kind: type[T], who: str) -> list[T]:
 
 
 def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> str:
-    """Return what a view draws. Raises PluginError, which names the view, if ``render``
+    """Return what a view draws. Raise PluginError, which names the view, if ``render``
     raises or returns no text.
     """
     with blaming(f"The view '{view.name}': render"):
@@ -216,7 +216,7 @@ def _wrong_members(thing: object, interface: type) -> Iterator[str]:
         yield _said_missing(name, thing, methods, attributes)
     for name, kind in attributes.items():
         if kind == "str" and not isinstance(value := getattr(thing, name), str):
-            yield f"whose '{name}' is {shown(value)}. Make it text"
+            yield f"whose '{name}' is {shown(value)}. Make it a string"
     for name, wanted in methods.items():
         if fault := _fault_of_method(getattr(thing, name), wanted):
             yield f"whose '{name}' {fault}. Write '{_definition(name, wanted)}'"

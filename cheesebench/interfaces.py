@@ -165,7 +165,7 @@ class Agent(Protocol):
 
 #: An agent's memory between trials: nothing, or everything it has learnt.
 Memory = Literal["none", "life"]
-#: Error message for an agent that declares another memory.
+#: End of the error message for an agent whose ``memory`` is neither of these.
 MEMORY_RULE = "it must be 'life', or 'none' for an agent that keeps nothing"
 
 

@@ -54,7 +54,7 @@ class Lesion:
         """Parse a text such as ``blind``, ``hide=landmarks`` or
         ``blind+amnesia=trial``.
 
-        Raises OptionError for an invalid lesion. Whether a zone or state exists is not
+        Raise OptionError for an invalid lesion. Whether a zone or state exists is not
         checked here.
         """
         words, amnesia, hide = set(), set(), set()

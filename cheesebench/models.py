@@ -88,7 +88,7 @@ class ModelList(Document):
 
 
 def read_models(path: Path) -> tuple[ModelEntry, ...]:
-    """Return the models that a file lists. Raises FileError, with ``file:line:col:
+    """Return the models that a file lists. Raise FileError, with ``file:line:col:
     error E...`` for each error.
     """
     listed = read_document(path, ModelList, "list of models", "models:").models
@@ -141,7 +141,7 @@ def resolve_model(
 
     Names take precedence over aliases, aliases over a provider's ids, and ids over
     ``backend/id`` or ``backend:id``. Later entries, and so ``extra_entries``, win.
-    Raises UnknownNameError, also for an unknown backend or backend option.
+    Raise UnknownNameError, also for an unknown backend or backend option.
     """
     entries = known_models(plugins, extra_entries)
     wanted = name.casefold()

@@ -562,7 +562,7 @@ VARIABLES = (
     ),
     EnvironmentVariable(
         "LITELLM_LOCAL_MODEL_COST_MAP",
-        "set to True for litellm, unless already set: litellm then fetches nothing",
+        "set to True for litellm, unless already set: litellm then downloads no price list",
     ),
     EnvironmentVariable(
         "LITELLM_MODE",

@@ -132,7 +132,7 @@ class PluginManager(pluggy.PluginManager):
                 self.failures[entry_point.name] = text
 
     def register(self, plugin: Any, name: str | None = None) -> str | None:
-        """Register a plugin. Raises PluginError if it is written for a version of the
+        """Register a plugin. Raise PluginError if it is written for a version of the
         hooks that is not supported.
         """
         _check_api(plugin, name or str(getattr(plugin, "__name__", plugin)))
@@ -140,7 +140,7 @@ class PluginManager(pluggy.PluginManager):
 
     def parse_hookimpl_opts(self, plugin: Any, name: str) -> HookimplOpts | None:
         """Accept a function with the name of a hook even without a marker, for
-        conftest.py. Raises PluginError for a misspelt hook.
+        conftest.py. Raise PluginError for a misspelt hook.
         """
         options = super().parse_hookimpl_opts(plugin, name)
         if (
@@ -168,7 +168,7 @@ class PluginManager(pluggy.PluginManager):
         """Return the items that all plugins supply. Items of later plugins come last,
         so that they win in a dict.
 
-        Raises PluginError, with the plugin's name, if a hook raises or returns
+        Raise PluginError, with the plugin's name, if a hook raises or returns
         something else.
         """
         found: list[Any] = []
@@ -311,7 +311,7 @@ class PluginManager(pluggy.PluginManager):
         return self._look_up("model", own if own in agents else name, agents)
 
     def respondent(self, name: str) -> RespondentSpec:
-        """Return the baseline for dialogues of that name. Raises UnknownNameError."""
+        """Return the baseline for dialogues of that name. Raise UnknownNameError."""
         return self._look_up("model for dialogues", name, self.respondents)
 
     def model_agent(self, name: str) -> ModelAgentSpec:
@@ -335,7 +335,7 @@ class PluginManager(pluggy.PluginManager):
         return self._look_up("report format", name, self.reporters)
 
     def report(self, name: str, summary: RunSummary, log: RecordedRun) -> str:
-        """Return a run's report in the format of that name. Raises UnknownNameError."""
+        """Return a run's report in the format of that name. Raise UnknownNameError."""
         reporter = self.reporter(name)
         if isinstance(reporter, RunReporter):
             return reporter.render_run(summary, log, self)
@@ -348,7 +348,7 @@ class PluginManager(pluggy.PluginManager):
             return returned(family.compile(specification), Paradigm, who)
 
     def family(self, specification: BaseSpecification) -> Family[Any, Any]:
-        """Return the family of a protocol. Raises PluginError, with the known families,
+        """Return the family of a protocol. Raise PluginError, with the known families,
         if there is none.
         """
         families, name = self.families, specification.family
@@ -361,8 +361,8 @@ class PluginManager(pluggy.PluginManager):
 
 
 def supplied_by(function: Callable[[], Any], hook: str, plugin: str) -> list[Any]:
-    """Return the items that a plugin's hook returns. Raises PluginError if the hook
-    raises or returns another type.
+    """Return the items that a plugin's hook returns. Raise PluginError if the hook
+    raises, or returns items of the wrong type.
     """
     try:
         return items_of(function, hook)

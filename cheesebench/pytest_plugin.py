@@ -60,7 +60,7 @@ def redetect(
     """Repeat pytest's setup without the values of ``options``, because pytest took them
     for paths, and correct ``args``.
 
-    Raises UsageError, with a spelling that works, if the setup cannot be repeated in
+    Raise UsageError, with a spelling that works, if the setup cannot be repeated in
     this version of pytest.
     """
     # Change nothing if the values made no difference.

@@ -51,7 +51,7 @@ def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSumma
 def summarise_logs(logs: Sequence[RunLog]) -> RunSummary:
     """Judge the cells of several runs as if they belonged to one run.
 
-    Raises OptionError unless all cells are finished, all runs have the same rules, and
+    Raise OptionError unless all cells are finished, all runs have the same rules, and
     every cell is in one run only.
     """
     owner: dict[CellKey, RunLog] = {}

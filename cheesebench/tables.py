@@ -34,7 +34,7 @@ _SHORT.maxlevel = 2
 
 
 def import_pandas() -> Any:
-    """Return pandas, which is an extra. Raises OptionError if it is not installed."""
+    """Return pandas, which is an extra. Raise OptionError if it is not installed."""
     try:
         import pandas
     except ImportError:
@@ -63,7 +63,7 @@ class Tabular:
         return ()
 
     def frame(self) -> pandas.DataFrame:
-        """Return the rows as a data frame. Raises OptionError if pandas is not
+        """Return the rows as a data frame. Raise OptionError if pandas is not
         installed.
         """
         pandas, rows = import_pandas(), self.rows()

@@ -124,7 +124,7 @@ class TrialLoop:
         """Execute the actions of a plan in order, until the plan is done or dropped, or
         the trial ends. Then play frozen steps until the subject is free.
 
-        Raises AgentFaultError for an empty or invalid plan, an invalid action, and
+        Raise AgentFaultError for an empty or invalid plan, an invalid action, and
         anything that the agent raises.
         """
         try:

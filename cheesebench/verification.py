@@ -19,7 +19,7 @@ from cheesebench.statistics.wording import plural
 
 
 def verify(log: RunLog) -> str:
-    """Verify a log, and return a sentence on what was verified. Raises RunLogError if
+    """Verify a log, and return a sentence on what was verified. Raise RunLogError if
     the log was changed.
     """
     rows = log.verify()
@@ -41,7 +41,7 @@ def replay(
     """Replay every trial of a log, or of some of its cells, and return the number of
     trials. With ``agents``, built-in agents also act again, and must act the same.
 
-    Raises RunLogError for a trial that differs from its record.
+    Raise RunLogError for a trial that differs from its record.
     """
     return sum(
         _replay_cell(log, plugins, plan, acts=agents and _is_shipped(plan, plugins))
@@ -155,7 +155,7 @@ def _judged_by(plan: records.CellPlan) -> dict[str, object]:
 def rows_only(log: RunLog, ranked: bool = False) -> str:
     """Verify only the rows of a log, and return a sentence on this.
 
-    Raises RunLogError if the rows were changed. If models are ``ranked``, also raises
+    Raise RunLogError if the rows were changed. If models are ``ranked``, also raises
     it for a language model that was never called.
     """
     rows, uncalled = log.verify(), _uncalled(log)

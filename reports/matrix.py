@@ -592,7 +592,7 @@ MARK = "<!-- cheesebench -->"
 #: Maximum length, in characters, of this part of a comment on GitHub. It leaves room
 #: for the comparison that may follow.
 LARGEST = 60_000
-#: Maximum number of cells whose doubts are explained. The report has all of them.
+#: Maximum number of cells whose warnings the comment lists. The report lists them all.
 MOST_DOUBTFUL = 40
 
 

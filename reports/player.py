@@ -150,7 +150,7 @@ def subject_shelf(
 def one_trial(
     log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int, trial: int
 ) -> Shelf:
-    """Return a shelf that holds only one trial. Raises CheeseBenchError if it cannot be
+    """Return a shelf that holds only one trial. Raise CheeseBenchError if it cannot be
     shown.
     """
     record = next(

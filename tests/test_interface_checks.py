@@ -112,7 +112,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
         "the AgentSpec 'mouse', whose create takes (context, rate), but is called with "
         "(AgentContext). Change its parameters.",
     ),
-    ("agents", lambda: [cb.AgentSpec(Mouse, "mouse")], "an AgentSpec, whose name is <class *>, a type. Make it text."),
+    ("agents", lambda: [cb.AgentSpec(Mouse, "mouse")], "an AgentSpec, whose name is <class *>, a type. Make it a string."),
     ("agents", lambda: [Mouse], "the class Mouse. Return an AgentSpec(...)."),
     ("agents", lambda: [cb.RespondentSpec("echo", len)], "Respond*, a RespondentSpec. Return it from *_respondents."),
     ("agents", lambda: ["mouse"], "'mouse', a str. Return an AgentSpec."),
@@ -123,7 +123,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
     ("models", lambda: [cb.ModelEntry(name="m", backend="b", id="i", aliases="x")], "* aliases is 'x', a str. *"),
     ("models", lambda: [cb.ModelEntry(name="m", backend="b", id="i", price=3)], "* price is 3, an int. Make it a P*"),
     ("executors", lambda: [cb.ExecutorSpec("pool", "pool")], "* whose create is 'pool', a str. Make it a f*"),
-    ("commands", lambda: [cb.CommandSpec("runs", "list runs", Path())], "* module is PosixPath*. Make it text."),
+    ("commands", lambda: [cb.CommandSpec("runs", "list runs", Path())], "* module is PosixPath*. Make it a string."),
     ("protocols", lambda: ["lab"], "'lab', a str. Return a pathlib.Path."),
     ("protocols", lambda: [Path("nowhere")], "nowhere, which is not a directory. Correct the path; in a package, *"),
 ]  # fmt: skip

@@ -42,7 +42,7 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
     """Return the file of a protocol. ``name`` is a path, or the name of a file in this
     directory or of an installed protocol.
 
-    Raises OptionError for a path that does not exist, and UnknownNameError for an
+    Raise OptionError for a path that does not exist, and UnknownNameError for an
     unknown name.
     """
     path = Path(name)
@@ -88,7 +88,7 @@ def _with_those_here(error: UnknownNameError, name: str) -> UnknownNameError:
 
 
 def load_protocol(name: str) -> BaseSpecification:
-    """Load the protocol that has this name or path. Raises ProtocolError with all
+    """Load the protocol that has this name or path. Raise ProtocolError with all
     findings if it has errors.
     """
     catalogue = installed_catalogue()
@@ -364,7 +364,7 @@ def choose_cell(
 ) -> CellPlan:
     """Return the cell that the options of ``add_cell`` select.
 
-    Raises UnknownNameError if there is no such cell, and OptionError if there are
+    Raise UnknownNameError if there is no such cell, and OptionError if there are
     several.
     """
     for kind in ("model", "protocol", "view", "variant"):

@@ -67,7 +67,7 @@ _ENOUGH = 100
 
 
 def protocol_text(template: str, name: str) -> str:
-    """Return a new protocol of this name. Raises OptionError for an invalid name."""
+    """Return a new protocol of this name. Raise OptionError for an invalid name."""
     check_name("a paradigm", name)
     if template != "chamber":
         return filled(f"protocol/{template}", name=name)
@@ -79,7 +79,7 @@ def protocol_text(template: str, name: str) -> str:
 
 
 def edition_text(name: str, parent: BaseSpecification) -> str:
-    """Return a new edition of a protocol. Raises OptionError for an invalid name, or
+    """Return a new edition of a protocol. Raise OptionError for an invalid name, or
     for the name of the parent's edition.
     """
     check_name("an edition", name)

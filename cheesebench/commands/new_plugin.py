@@ -25,7 +25,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 
 def plugin_files(kind: Kind, name: str) -> dict[str, str]:
     """Return the files of a package that supplies a plugin of this name: their texts,
-    keyed by path. Raises OptionError for an invalid name.
+    keyed by path. Raise OptionError for an invalid name.
     """
     if not _NAME.fullmatch(name) or len(name) > 40:
         raise OptionError(

@@ -57,7 +57,7 @@ _KEY = re.compile("\x1b[\\[O][A-Z]|.", re.DOTALL)
 
 
 def parse_actions(text: str) -> list[int]:
-    """Parse actions such as ``F F L``, ``ffl`` or ``FORWARD, STAY``. Raises OptionError
+    """Parse actions such as ``F F L``, ``ffl`` or ``FORWARD, STAY``. Raise OptionError
     for other words.
     """
     actions = []

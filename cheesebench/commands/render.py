@@ -137,7 +137,7 @@ def _views(names: Iterable[str] | None) -> list[View]:
 
 
 def _expanded(specification: Specification) -> str:
-    """Return a generated arena as YAML. Raises OptionError if the arena is already a
+    """Return a generated arena as YAML. Raise OptionError if the arena is already a
     map.
     """
     drawn = specification.arena.drawn

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 def with_schema(settings: str, schema: str) -> str:
     """Return the settings of VS Code (JSON) with the schema for protocol files added.
-    Raises OptionError if they cannot be read.
+    Raise OptionError if they cannot be read.
 
     Other settings are kept. A file with comments, which VS Code allows, counts as
     unreadable.

@@ -286,7 +286,7 @@ class Budget:
 
         A call is admitted while the spending plus the expected cost of the calls in
         flight is below the limits. So a limit is exceeded by at most one call if the
-        expectations hold. Raises BudgetSpentError, as ``check`` does. The actual cost
+        expectations hold. Raise BudgetSpentError, as ``check`` does. The actual cost
         of a call must be counted (``add``) before control returns to the event loop.
         """
         if self._polls and not self._in_flight:
@@ -811,7 +811,7 @@ class Caller:
         """Return the reply to the next call of ``trial``. It is the recorded reply or,
         if there is none, a new one, which is recorded.
 
-        Raises SubjectStoppedError or BudgetSpentError if the call cannot be made, and
+        Raise SubjectStoppedError or BudgetSpentError if the call cannot be made, and
         RunLogError if the recorded request differs from this one.
         """
         if trial != self._trial:
@@ -949,7 +949,7 @@ class Caller:
         return BudgetSpentError(f"{spent}{self.channel.trouble}")
 
     async def _attempt(self, request: ChatRequest) -> tuple[ChatReply, float]:
-        """Return the reply and its duration in seconds. Raises ChatFaultError if the
+        """Return the reply and its duration in seconds. Raise ChatFaultError if the
         attempt fails.
         """
         channel = self.channel
@@ -965,7 +965,7 @@ class Caller:
         return self.log.calls.as_recorded(replace(reply, doubt="")), seconds
 
     async def _ask(self, request: ChatRequest) -> tuple[ChatReply, float]:
-        """Ask the server as soon as a slot is free. Raises ChatFaultError if there is
+        """Ask the server as soon as a slot is free. Raise ChatFaultError if there is
         no reply.
         """
         channel = self.channel
@@ -1126,8 +1126,8 @@ class Attempts:
         no further attempt. ``in_flight`` is the duration of all attempts so far, in
         seconds.
         """
-        # A server that refuses connections may be loading or restarting, so it is
-        # awaited like a busy one.
+        # A server that refuses connections may be loading or restarting, so wait for it
+        # as for a busy one.
         throttled = fault.kind in THROTTLES or (fault.refused and self.paused < LOADING)
         self.faults += not throttled
         self.malformed += fault.kind == "malformed"

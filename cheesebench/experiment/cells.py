@@ -81,7 +81,7 @@ def language_model(
     ``settings`` are the agent's settings that the user gives (a string is converted to
     the type of the default). ``served`` are request parameters besides the entry's.
     ``base_url`` is the address of the model's server; if it is None, the backend's
-    option ``base_url`` is used. Raises OptionError for settings that the agent, the
+    option ``base_url`` is used. Raise OptionError for settings that the agent, the
     model or its backend does not have.
     """
     backend, asker = plugins.backend(entry.backend), plugins.model_agent(agent)
@@ -176,7 +176,7 @@ def _check_known(backend: BackendSpec, given: Mapping[str, Any]) -> None:
 
 def one_address(given: object) -> str | None:
     """Return the address of a model's server, or None if none is given. In logs of
-    earlier versions, ``given`` may be a list. Raises OptionError for several addresses.
+    earlier versions, ``given`` may be a list. Raise OptionError for several addresses.
     """
     texts = given if isinstance(given, list) else [] if given is None else [given]
     found = [one for text in texts for one in str(text).split(",") if one.strip()]
@@ -349,7 +349,7 @@ def find_design(name: str, subjects: int | None = None) -> Design:
     """Return the design of that name. If ``subjects`` is given, it is the design's
     number of subjects.
 
-    Raises UnknownNameError for another name, and OptionError for fewer than one
+    Raise UnknownNameError for another name, and OptionError for fewer than one
     subject.
     """
     flat = re.fullmatch(r"flat-([1-9]\d{0,5})", name)
@@ -567,7 +567,7 @@ def shipped_studies() -> dict[str, Path]:
 def find_study(name: str, directory: Path) -> Study:
     """Return a study by name, or from a file (relative to ``directory``).
 
-    Raises UnknownNameError, FileError with ``file:line:col`` for each error in the
+    Raise UnknownNameError, FileError with ``file:line:col`` for each error in the
     file, and OptionError for a study without variations.
     """
     shipped = shipped_studies()
@@ -625,7 +625,7 @@ def selected_protocols(
 ) -> list[Selected]:
     """Return the protocols of a run: the ones that the selection names or, if it names
     none, the ones in ``names``. Without any name, return the edition's built-in
-    protocols. Raises CheeseBenchError if a protocol does not exist.
+    protocols. Raise CheeseBenchError if a protocol does not exist.
     """
     if not (names := selection.names or names):
         return default_protocols(catalogue, selection.edition)
@@ -746,7 +746,7 @@ def _load(catalogue: Catalogue, paths: Iterable[Path]) -> list[Selected]:
 
 
 def cells_of(specification: BaseSpecification, request: CellRequest) -> list[CellPlan]:
-    """Return a model's cells on a protocol. Raises UnsuitableError as the family does,
+    """Return a model's cells on a protocol. Raise UnsuitableError as the family does,
     and PluginError for an invalid result.
     """
     family = request.plugins.family(specification)

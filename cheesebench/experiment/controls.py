@@ -65,7 +65,7 @@ CONTROLS = {
 
 
 def check_control(name: str, results: Path) -> str:
-    """Return the name of a control. Raises UnknownNameError, or RunLogError for a run
+    """Return the name of a control. Raise UnknownNameError, or RunLogError for a run
     that does not exist.
     """
     if (lesion := parse_control(name)) is not None:
@@ -88,7 +88,7 @@ def control_cell(
     """Return the plan of a control for a plain cell. A lesion needs the protocol's
     ``specification``.
 
-    Raises UnsuitableError for ``no-memory`` if the agent has no such settings.
+    Raise UnsuitableError for ``no-memory`` if the agent has no such settings.
     """
     if name == NO_MEMORY:
         if not plan.settings.keys() >= FORGETS.keys():
@@ -123,7 +123,7 @@ def controlled(
     version.
 
     ``seed`` is the run's seed. ``yokes`` is the result of ``yokes_of`` for the cell.
-    Raises UnsuitableError if the protocol's family does not have this control, and
+    Raise UnsuitableError if the protocol's family does not have this control, and
     UnknownNameError if no family has it.
     """
     name = plan.control
@@ -144,7 +144,7 @@ def controlled(
 def yokes_of(plan: CellPlan, results: Path) -> Yokes | None:
     """Return the yokes of a cell's subjects, or None if the cell is not yoked.
 
-    ``results`` is the directory of the runs. Raises RunLogError if the other run cannot
+    ``results`` is the directory of the runs. Raise RunLogError if the other run cannot
     be used. The returned function raises RunLogError if that run has not finished the
     subject. A subject is yoked to the next subject of the other run, not to the subject
     with the same number: an agent with the same seed and the same events would act

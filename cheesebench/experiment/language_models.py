@@ -112,7 +112,7 @@ class CheckedConnection:
     """
 
     def __init__(self, spec: BackendSpec, context: BackendContext) -> None:
-        """Connect. Raises the errors of ``backend_errors_explained``."""
+        """Connect. Raise the errors of ``backend_errors_explained``."""
         self._who = f"The backend '{spec.name}'"
         with backend_errors_explained(spec.name, "connecting"):
             self._connection = checked(
@@ -123,7 +123,7 @@ class CheckedConnection:
         )
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply. Raises the ChatFaultError that the backend raises."""
+        """Return the reply. Raise the ChatFaultError that the backend raises."""
         try:
             reply: object = await self._connection.complete(request)
         except ChatFaultError as fault:
@@ -390,7 +390,7 @@ def start_servers(
 
 
 def record_servers(log: RunLog, servers: Mapping[str, Server]) -> None:
-    """Record in the manifest which model each server runs. Raises RunLogError if the
+    """Record in the manifest which model each server runs. Raise RunLogError if the
     run began with other weights under the same name.
     """
     known = dict(log.manifest.get("servers", {}))
@@ -865,7 +865,7 @@ class ModelWorker:
     async def run(self, job: Job, report: Callable[[Report], None]) -> None:
         """Run the job. If an error ends it, the last report contains the error.
 
-        Raises RunLogError if calls contradict the log. See
+        Raise RunLogError if calls contradict the log. See
         ``cheesebench.executor.Executor``.
         """
         trials = 0

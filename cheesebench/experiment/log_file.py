@@ -696,7 +696,7 @@ def locate(results: Path, run: str, *, exact: bool = False) -> Path:
     directory or file.
 
     ``latest`` is the run with the latest journal entry, unless a run has that name, or
-    the result is to be recorded (``exact``). Raises RunLogError, with a suggestion, if
+    the result is to be recorded (``exact``). Raise RunLogError, with a suggestion, if
     there is no such run.
     """
     for candidate in (results / run, Path(run)):

@@ -50,7 +50,7 @@ def film(
     """Return the film (the frames) of a recorded trial. ``paradigm`` is compiled from
     the protocol that the run used.
 
-    Raises RunLogError if the trial is missing, or the replay differs from the record.
+    Raise RunLogError if the trial is missing, or the replay differs from the record.
     """
     plan = next(plan for plan in log.plans() if plan.key == record.key)
     seed = log.manifest["options"]["seed"]
@@ -66,7 +66,7 @@ def replay(life: SubjectEnvironment, records: Sequence[TrialRecord]) -> list[Fra
     the last of them.
 
     Trials depend on earlier trials, so all of them are replayed, and each must be
-    exactly as recorded. Raises RunLogError for the first one that is not.
+    exactly as recorded. Raise RunLogError for the first one that is not.
     """
     last: list[Frame] = []
     for frames in films(life, records):
@@ -110,7 +110,7 @@ def recorded_paradigm(log: RecordedRun, plugins: Plugins, plan: CellPlan) -> Par
     """Return the paradigm of a cell's subjects: its recorded protocol, compiled again,
     with its control.
 
-    Raises the errors of ``recorded_protocol``, and PluginError if no plugin compiles
+    Raise the errors of ``recorded_protocol``, and PluginError if no plugin compiles
     the protocol.
     """
     compiled = plugins.compile(recorded_protocol(log, plan, plugins))
@@ -265,7 +265,7 @@ def replay_calls(
     calls. The agent must have repeated all earlier trials.
 
     The log does not record which actions a reply led to, so the agent reads the reply
-    again. Raises RunLogError if the agent acts differently.
+    again. Raise RunLogError if the agent acts differently.
     """
     life = _FilmedLife(frames)
     agent.begin_trial(frames[0].observation)
@@ -379,7 +379,7 @@ def rebuild_call(
 ) -> RebuiltCall:
     """Return call number ``call`` (from 0) of a subject's ``trial``.
 
-    Raises RunLogError if the prompt of this call or of an earlier one differs from the
+    Raise RunLogError if the prompt of this call or of an earlier one differs from the
     recorded prompt, if there is no such call, or if the protocol cannot be read as the
     run used it.
     """
@@ -394,7 +394,7 @@ def rebuild_calls(
     wanted: tuple[int, int],
 ) -> list[RebuiltCall]:
     """Return a subject's calls up to the ``wanted`` call: its trial, and its number in
-    the trial, both from 0. Raises the errors of ``rebuild_call``.
+    the trial, both from 0. Raise the errors of ``rebuild_call``.
     """
     trial, call = wanted
     specification = recorded_protocol(log, plan, plugins)

@@ -196,7 +196,7 @@ class RunSession:
         """Wait at most ``timeout`` seconds for a cell, and start it if necessary.
         Return whether it is finished.
 
-        Trials that could not be run are in the log as missing. Raises RunLogError if
+        Trials that could not be run are in the log as missing. Raise RunLogError if
         the log could not be written, or contradicts a replayed trial.
         """
         cell = self._cells[plan.key]
@@ -212,7 +212,7 @@ class RunSession:
         return over
 
     def finish(self) -> None:
-        """Start all cells, and wait until the last one is finished. Raises the errors
+        """Start all cells, and wait until the last one is finished. Raise the errors
         of ``wait``.
         """
         self.start()

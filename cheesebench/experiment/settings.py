@@ -203,7 +203,7 @@ class Given:
 
     def resolve(self) -> OptionValues:
         """Return the value of every option: the given value, or else the resumed run's
-        value, or else the default. Raises OptionError for a value that contradicts the
+        value, or else the default. Raise OptionError for a value that contradicts the
         resumed run.
         """
         given = {
@@ -328,7 +328,7 @@ class CellSettings:
         self, catalogue: Catalogue
     ) -> Iterator[tuple[CellPlan, BaseSpecification]]:
         """Yield every cell of the run once, in the order in which pytest runs them.
-        Raises the error of a protocol, or of a model that does not suit it.
+        Raise the error of a protocol, or of a model that does not suit it.
         """
         known = set()
         for one in cells.selected_protocols(catalogue, self.selection):
@@ -518,7 +518,7 @@ def with_set(
     given: Given, frozen: FrozenSet, plugins: PluginManager, agent: str
 ) -> Given:
     """Return the options, completed from a frozen set: its protocols and views, and the
-    settings whose defaults have changed since. Raises OptionError for an edition, and
+    settings whose defaults have changed since. Raise OptionError for an edition, and
     UnknownNameError for a protocol that the set does not have.
     """
     if given.values.get("edition") not in (None, BY_KEY["edition"].default):
@@ -551,7 +551,7 @@ def _changed_defaults(frozen: FrozenSet, defaults: Mapping[str, Any]) -> dict[st
 
 def _files_in(frozen: FrozenSet, named: Iterable[str]) -> list[str]:
     """Return the set's files for the protocols that are given by name. Protocols that
-    are given by file (such as twins) stay unchanged. Raises UnknownNameError for a name
+    are given by file (such as twins) stay unchanged. Raise UnknownNameError for a name
     that the set does not have.
     """
     return [_file_in(frozen, name) for part in named for name in part.split(",")]
@@ -582,7 +582,7 @@ def read_settings(
     earlier: Earlier,
     usual_protocols: tuple[Sequence[str], str] = ((), ""),
 ) -> Settings:
-    """Return the settings of a run. Raises CheeseBenchError for contradictory or
+    """Return the settings of a run. Raise CheeseBenchError for contradictory or
     invalid options.
 
     Paths are relative to ``directory``. ``usual_protocols``: see ``cell_settings``.
@@ -693,7 +693,7 @@ def language_models(
     """Return the language models among ``names``, whose servers may be called. The file
     of ``--models`` is relative to ``directory``.
 
-    Raises CheeseBenchError for a name that is neither an agent nor a model, for options
+    Raise CheeseBenchError for a name that is neither an agent nor a model, for options
     that do not apply to the models, and for a stranger's run that would decide where
     calls go.
     """

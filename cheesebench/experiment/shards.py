@@ -90,7 +90,7 @@ def describe_shard(shard: Shard, plans: Sequence[CellPlan]) -> dict[str, Any]:
 
 def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
     """Return the shard of a run and the cells of all shards, or None for a whole run.
-    Raises RunLogError for an entry that no run can have written.
+    Raise RunLogError for an entry that no run can have written.
     """
     found = manifest.get(KEY)
     if found is None:
@@ -159,7 +159,7 @@ def merge_runs(
     """Merge shards into the run ``results/run_id``. Nothing else is written.
     ``complete`` may add files to the run's directory before it appears in ``results``.
 
-    Raises RunLogError, before anything is written, if the shards are not parts of one
+    Raise RunLogError, before anything is written, if the shards are not parts of one
     run.
     """
     with ExitStack() as stack:

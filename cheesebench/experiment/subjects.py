@@ -247,7 +247,7 @@ def run_subject(
 def environment_of(
     paradigm: Paradigm, view: View, plan: CellPlan, seed: int, subject: int
 ) -> SubjectEnvironment:
-    """Return the environment of a subject. Raises PluginError if it lacks a method or
+    """Return the environment of a subject. Raise PluginError if it lacks a method or
     an attribute.
     """
     who = f"The paradigm of {plan.protocol}: environment returned"
@@ -258,7 +258,7 @@ def first_observation(
     life: SubjectEnvironment, plan: CellPlan, trial: int
 ) -> str | None:
     """Begin the trial with this number (from 0), and return its first observation, or
-    None after the last trial. Raises PluginError for a result that is not an
+    None after the last trial. Raise PluginError for a result that is not an
     observation.
     """
     observation: object = life.begin_trial()
@@ -271,7 +271,7 @@ def first_observation(
 
 
 def result_of(life: SubjectEnvironment, plan: CellPlan) -> TrialResult:
-    """Return the result of the ended trial. Raises PluginError if it is not a
+    """Return the result of the ended trial. Raise PluginError if it is not a
     TrialResult.
     """
     return returned(
@@ -367,7 +367,7 @@ async def converse(
     """Run ``subject`` under the run's ``seed``, yielding each finished trial with its
     events.
 
-    Raises SubjectStoppedError or BudgetSpentError if no reply can be obtained, and
+    Raise SubjectStoppedError or BudgetSpentError if no reply can be obtained, and
     AgentFaultError as ``run_subject`` does.
     """
     life = environment_of(paradigm, view, plan, seed, subject)

@@ -66,7 +66,7 @@ def hosted(
     """Return the cells that a run of ``model`` would have on ``protocols``, which are
     names, files or folders (default: the nine).
 
-    Raises CheeseBenchError for an unknown name, or an impossible setting or view.
+    Raise CheeseBenchError for an unknown name, or an impossible setting or view.
     """
     plugins = installed_plugins()
     # The backend is only a placeholder for "messages in, text out": it is never called.

@@ -31,7 +31,7 @@ def judge_runs(
     such a run.
 
     A run is given as an object, by its id in ``results``, or by its directory or file.
-    Raises RunLogError for a missing run, and OptionError if a run is to be compared
+    Raise RunLogError for a missing run, and OptionError if a run is to be compared
     with something else.
     """
     given = [one for one in (first, second) if one is not None]

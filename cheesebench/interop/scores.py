@@ -173,7 +173,7 @@ def read_scores(
 
     ``score`` names one of several scores. ``cluster`` names the field of the items'
     metadata, or the column of a data frame, by which items are clustered. ``name``
-    stands for scores in memory that have no name of their own. Raises OptionError for
+    stands for scores in memory that have no name of their own. Raise OptionError for
     anything that is not such a log, and for a score beyond the limits.
     """
     if isinstance(given, str | PathLike):

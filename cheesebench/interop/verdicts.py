@@ -168,7 +168,7 @@ def verdict(
         models: The models of two runs to compare, where these have several.
         results: The directory in which runs are found by their ids.
 
-    Raises OptionError for scores that cannot be read or paired. The message names a
+    Raise OptionError for scores that cannot be read or paired. The message names a
     remedy.
     """
     if second is not None and value is not None:

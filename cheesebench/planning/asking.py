@@ -53,7 +53,7 @@ def first_answers(
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Manner]:
     """Put the first questions of each cell to its model, and return the manner of the
-    answers by model. Raises UnreachableModelError for a model that does not answer.
+    answers by model. Raise UnreachableModelError for a model that does not answer.
     """
     with reached(models, progress) as (connected, directory):
         return {

@@ -23,7 +23,7 @@ def answers(
     question: str,
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, str]:
-    """Return each model's answer. Raises UnreachableModelError for a model that does
+    """Return each model's answer. Raise UnreachableModelError for a model that does
     not answer.
     """
     with reached(models, progress) as (connected, directory):

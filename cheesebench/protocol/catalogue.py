@@ -238,7 +238,7 @@ class Catalogue:
         return self._families
 
     def load(self, path: Path) -> BaseSpecification:
-        """Load one file. Raises ProtocolError with all of its errors."""
+        """Load one file. Raise ProtocolError with all of its errors."""
         path = Path(path)
         if path not in self._loaded:
             specification, found = self.inspect(path)
@@ -388,7 +388,7 @@ class Catalogue:
         return list(loaded.values()), broken
 
     def find(self, name: str, edition: str | None = None) -> BaseSpecification:
-        """Return a protocol by id, ``id@edition`` or path. Raises UnknownNameError if
+        """Return a protocol by id, ``id@edition`` or path. Raise UnknownNameError if
         there is none, or ProtocolError if it has errors.
 
         With ``edition``, return the protocol of this edition that has the id or, if
@@ -487,7 +487,7 @@ def _that_may_be(wanted: str, paths: Iterable[Path]) -> list[Path]:
 
 
 def load_protocol(path: Path | str) -> Specification:
-    """Load and check one arena protocol. Raises ProtocolError with all of its errors.
+    """Load and check one arena protocol. Raise ProtocolError with all of its errors.
 
     If the file has ``extends``, the parent may be beside the file or among the
     installed protocols.

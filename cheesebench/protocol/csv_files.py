@@ -476,7 +476,7 @@ def _share_of(header: Sequence[str]) -> str:
 
 
 def _where(line: int, header: Sequence[str], columns: tuple[str, ...]) -> list[int]:
-    """Return the indices of the columns in a header. Raises TableError."""
+    """Return the indices of the columns in a header. Raise TableError."""
     missing = [name for name in columns if name not in header]
     if missing:
         said = f"There is no column {listed(missing)}."

@@ -730,7 +730,7 @@ class Blank:
 
 @lru_cache(maxsize=1024)
 def text_parts(line: str) -> tuple[str | Blank, ...]:
-    """Return a line as literal text and blanks, in order. Raises LoneBraceError for a
+    """Return a line as literal text and blanks, in order. Raise LoneBraceError for a
     brace that is neither doubled nor one of a pair.
     """
     found: list[str | Blank] = []

@@ -612,7 +612,7 @@ def arenas(specifications: Iterable[BaseSpecification]) -> list[Specification]:
 
 
 def with_arena(specification: BaseSpecification) -> Specification:
-    """Return the specification as one of the arena family. Raises ProtocolError if it
+    """Return the specification as one of the arena family. Raise ProtocolError if it
     is of another family.
     """
     for one in arenas([specification]):

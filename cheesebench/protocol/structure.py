@@ -684,7 +684,7 @@ def read_document(path: Path, model: type[M], noun: str, begins: str) -> M:
     unknown keys.
 
     ``noun`` names the kind of file in messages. ``begins`` is an example of its first
-    line. Raises FileError with a finding for each error.
+    line. Raise FileError with a finding for each error.
     """
     diagnostics = Diagnostics()
     document = None

@@ -34,7 +34,7 @@ _Digest = Callable[[str], bytes]
 def twin(specification: Specification, secret: str) -> tuple[str, str]:
     """Return the edition and the file's text of a protocol's twin.
 
-    Raises OptionError if the protocol declares nothing that may be exchanged, or only
+    Raise OptionError if the protocol declares nothing that may be exchanged, or only
     things that it does not contain.
     """
     name = specification.name

@@ -81,8 +81,8 @@ class Comparing:
 
     @property
     def seed(self) -> int | None:
-        """The baseline's seed. A run must have the same seed to be compared subject by
-        subject.
+        """The baseline's seed, or None if the baseline has no valid one. A run must
+        have the same seed to be compared subject by subject.
         """
         return self._baseline.seed if isinstance(self._baseline.seed, int) else None
 
@@ -145,7 +145,7 @@ class Comparing:
 
     def compare(self, log: RunLog) -> RunComparison:
         """Return the comparison. If the baseline is a run, the trials that it supplies
-        are replayed. Raises RunLogError if one of them differs from its record.
+        are replayed. Raise RunLogError if one of them differs from its record.
         """
         found = compare_runs(count_run(log, THIS_RUN), self._baseline)
         replay_counted(self.path, found.keys(1))
@@ -160,7 +160,7 @@ def read_comparing(
     continued: Path | None,
 ) -> Comparing | None:
     """Return the baseline named on the command line (a run in ``results``, or a file in
-    ``blessed``), or None if there is none. Raises OptionError if it is the run to
+    ``blessed``), or None if there is none. Raise OptionError if it is the run to
     resume, ``continued``.
     """
     if values.compare is None:

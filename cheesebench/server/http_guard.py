@@ -164,7 +164,7 @@ class Serving:
     _since: dict[Any, float] = field(default_factory=dict, init=False)
 
     async def start(self) -> None:
-        """Listen. Raises OptionError if the port or the address is not available."""
+        """Listen. Raise OptionError if the port or the address is not available."""
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -274,8 +274,8 @@ class Serving:
 
     @contextlib.contextmanager
     def _answering(self, connection: object) -> Iterator[None]:
-        """While a request is answered, protect the connection of its client from being
-        closed.
+        """Keep the client's connection from being closed as idle while its request is
+        being answered.
         """
         self._known.add(connection)
         self._busy.add(connection)

@@ -311,7 +311,7 @@ def compare(
     """Return the comparison of two runs, and a text on whether they were replayed.
     Unchanged logs are replayed only once.
 
-    Raises the errors of ``compare_files``.
+    Raise the errors of ``compare_files``.
     """
     stamps = watch.stamp_of(first), watch.stamp_of(second)
     if None in stamps:

@@ -177,7 +177,7 @@ class RunWatch:
     def poll(self) -> RunState:
         """Return the run's state.
 
-        Raises RunLogError for an unreadable log, or for a finished run whose rows were
+        Raise RunLogError for an unreadable log, or for a finished run whose rows were
         changed. Not thread-safe.
         """
         stamp = stamp_of(self.path)

@@ -828,7 +828,7 @@ def match_runs(
     protocols: Sequence[str] = (),
 ) -> tuple[list[tuple[CellCounts, CellCounts]], list[tuple[str, int]]]:
     """Return the pairs of cells that two runs share, and the names of the parts that
-    only one run has, each with the number of that run (0 or 1). Raises the errors of
+    only one run has, each with the number of that run (0 or 1). Raise the errors of
     ``compare_runs``.
 
     The function uses no subjects, so it accepts a run that has not begun.

@@ -145,9 +145,7 @@ class Flags:
     towards the verdict.
     """
     goal_visible: bool = False
-    """A rewarded place is drawn unlike its neighbours, so the goal can be seen
-    (W311).
-    """
+    """A rewarded place looks like no other square, so the goal can be seen (W311)."""
     reference_declared: bool = False
     """The reference has neither an interval nor a standard deviation between animals,
     so it is used as a constant.

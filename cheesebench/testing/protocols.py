@@ -44,7 +44,7 @@ def audit_protocol(
     ``trials`` is the number of trials: more trials find more faults. ``parts`` names
     the wanted parts of the audit, as in ``parts=["lesions"]``. None means all parts
     except ``lesions`` and ``memory``, which take minutes. ``effort`` scales the
-    planning time for lesions. Equal seeds give equal findings. Raises ProtocolError if
+    planning time for lesions. Equal seeds give equal findings. Raise ProtocolError if
     the file has errors.
     """
     specification = with_arena(

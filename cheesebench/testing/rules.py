@@ -56,7 +56,7 @@ class Rules(Generic[Case]):
         return iter(self._checks)
 
     def broken(self, case: Case, but: Collection[str] = ()) -> list[Broken]:
-        """Check all rules except the ones that ``but`` names. Raises UnknownNameError
+        """Check all rules except the ones that ``but`` names. Raise UnknownNameError
         if ``but`` names an unknown rule.
 
         If the rule ``declaration`` is broken, the remaining rules are skipped.

@@ -273,7 +273,7 @@ def _text(
 ) -> str:
     deviance = fits.deviance_table(scores)
     parts = [
-        "Sequential analysis of deviance (binomial, logit; each term after those above it)",
+        "Sequential analysis of deviance (binomial, logit; terms added from top to bottom)",
         _deviance(deviance)
         if deviance is not None
         else "No factor varies, so there is nothing to compare.",

@@ -298,7 +298,7 @@ class DialogueDocument(documents.DocumentModel):
 
     version: Literal[1] = Field(description="Version of the language.")
     paradigm: documents.Name = Field(
-        description="The id; with `edition` it names the protocol."
+        description="The paradigm's id. Together with `edition` it names the protocol."
     )
     edition: documents.Name = Field(
         DEFAULT_EDITION, description="Which edition of the paradigm this is."

@@ -594,7 +594,7 @@ async def talk(
     """Run a language model. Yield each conversation when it ends.
 
     The messages are the protocol's system prompt, the questions, and the model's own
-    replies, and nothing else. Raises SubjectStoppedError if the model cannot be made to
+    replies, and nothing else. Raise SubjectStoppedError if the model cannot be made to
     reply.
     """
     dialogue, watch = begin(paradigm, plan, subject), SilenceWatch()
@@ -677,7 +677,7 @@ def watch(
     """Yield the wanted trials with scores computed anew. A language model's answers
     come from the log, but a baseline answers again.
 
-    Raises RunLogError for a trial with a different result.
+    Raise RunLogError for a trial with a different result.
     """
     for subject, trials in wanted.items():
         calls: dict[int, list[CallRecord]] = {}

@@ -380,7 +380,7 @@ def sequential_deviance(
 
     ``terms`` name factors and interactions (``graph:domain``) in order of entry. All
     sequences have one value per observation. Observations with a total of 0 are left
-    out. Raises ValueError if a term names no factor or there is no observation, and
+    out. Raise ValueError if a term names no factor or there is no observation, and
     OptionError if statsmodels is not installed.
     """
     import numpy as np
@@ -442,7 +442,7 @@ def coefficients(
 ) -> tuple[Coefficient, ...]:
     """Return the main effects of factors in a joint fit without interactions.
 
-    Factors with one level are left out. Raises OptionError if statsmodels is not
+    Factors with one level are left out. Raise OptionError if statsmodels is not
     installed.
     """
     import numpy as np
@@ -496,7 +496,7 @@ def one_thread() -> Iterator[None]:
     """Limit linear algebra to one thread, because on small tables several threads
     mostly wait for one another.
 
-    Raises OptionError if the extra ``cogeval`` is not installed.
+    Raise OptionError if the extra ``cogeval`` is not installed.
     """
     try:
         from threadpoolctl import threadpool_limits

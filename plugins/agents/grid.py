@@ -89,8 +89,8 @@ class Grid:
         return (pose >> 3) + self._offsets[pose & 7]
 
     def step(self, pose: int, action: int, turn: int) -> int:
-        """Return the pose after the action. ``turn`` is the number of eighths of a
-        circle per rotation.
+        """Return the pose after the action. ``turn`` is how far ROTATE_LEFT and
+        ROTATE_RIGHT turn, in eighths of a circle.
         """
         if action == FORWARD:
             if self._ahead[pose] == _NOT_YET:

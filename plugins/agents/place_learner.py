@@ -252,8 +252,8 @@ class Worth:
         self._add((moment, glyph, been, elsewhere), 0.0, HINT)
 
     def credit(self, choice: Choice, outcome: float) -> None:
-        """Record the outcome of a choice, from -1 to 1: for the place, for the place in
-        this kind of moment, and for its looks.
+        """Record the outcome (-1 to 1) of a choice: for the place, for the place in
+        this kind of moment, and for the place's looks in this kind of moment.
         """
         moment, place, been, glyph, elsewhere = choice
         self._add((place, been), outcome)

@@ -326,7 +326,7 @@ class ChatCompletions:
 
 def endpoint(base_url: str) -> URL:
     """Return the address of Chat Completions below a base URL. If the URL has no path,
-    ``/v1`` is added. Raises OptionError for an invalid URL.
+    ``/v1`` is added. Raise OptionError for an invalid URL.
     """
     from yarl import URL
 
@@ -502,7 +502,7 @@ def key_from_environment(
     or else in the variable ``default``, or None; and what to tell if a server refuses
     it.
 
-    Raises OptionError if there is no key although it is ``required`` or the option
+    Raise OptionError if there is no key although it is ``required`` or the option
     names one.
     """
     name = str(options.get("api_key_env") or default)
@@ -543,7 +543,7 @@ def variable_name(option: str, given: object) -> str:
 
 
 def secret_in(name: str) -> str:
-    """Return the key in an environment variable, or "". Raises OptionError if reports
+    """Return the key in an environment variable, or "". Raise OptionError if reports
     could show the key.
     """
     key = os.environ.get(name, "").strip()

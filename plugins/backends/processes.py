@@ -29,7 +29,7 @@ from cheesebench import BackendContext, OptionError, PluginError, quoted, redact
 
 #: Seconds between the supervisor's checks of the program and of its own parent.
 _TICK = 0.2
-#: Seconds that the supervisor has to end, in addition to the program's ``grace``. Then
+#: Seconds that the supervisor gets to exit, on top of the program's ``grace``, before
 #: it is killed.
 _MARGIN = 10.0
 #: The loopback address, which only this machine can reach.

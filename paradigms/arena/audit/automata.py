@@ -34,8 +34,8 @@ from cheesebench.paradigms.arena.life import ArenaSubject
 #: that gives no more is chosen).
 SAMPLE, TRIED, MOST_AIMS, MOST_KINDS, MOST_SIGHTS = 60, 40, 260, 12, 12
 #: Longer aims are tried in ``PROBED`` moments. A family of them is searched (at most
-#: ``LONGER`` aims of it) if one of its first ``PROBES`` aims does something new in
-#: ``PROBING`` moments. At most ``MOST_LONGER`` aims are kept.
+#: ``LONGER`` aims of it) if one of its first ``PROBES`` aims does something new in one
+#: of ``PROBING`` moments. At most ``MOST_LONGER`` aims are kept.
 PROBED, PROBING, PROBES, LONGER, MOST_LONGER = 10, 3, 300, 1200, 100
 #: ``STEMS``: maximum number of aims that longer aims are made from. ``LEGS``: number of
 #: these (the simplest) that may be appended to another aim.
@@ -44,10 +44,11 @@ STEMS, LEGS = 24, 10
 #: life is not continued. ``TWICE``: number of lives that are run twice, to see whether
 #: trials depend on earlier actions.
 LIVES, JUDGED, TWICE = 36, 10, 4
-#: A reward whose absolute value is smaller than this counts as no reward.
+#: A reward whose absolute value is at most this counts as no reward.
 WIN = 0.05
-#: Small addition to the score of a trial that gets farther, or is rewarded. With it,
-#: the search finds the first of two decisions that must both be right.
+#: Small addition to a trial's score for each of its decisions, and for its reward (on a
+#: scale from -1 to 1). With it, the search finds the first of two decisions that must
+#: both be right.
 PROGRESS = 1e-4
 #: Effort in steps of a life: ``COPY`` for copying a life, ``BEGIN`` for beginning a
 #: trial, and ``LOOK_UP`` for looking up a stored trial.
@@ -416,7 +417,7 @@ class Experience:
                     yield self.walked(moment, aim)
 
     def promise(self, kind: int) -> list[float]:
-        """Return how well each aim of a kind did in the moments of the sample."""
+        """Return how well each aim of a kind did in the first moments of the sample."""
         (name,) = [one for one, number in self.number.items() if number == kind]
         return self._promises(self.aims[kind], self.samples[name][:PROBED])
 
@@ -430,8 +431,8 @@ class Experience:
         ]
 
     def _is_independent(self) -> bool:
-        """Return whether two lives with different actions have trials that begin and
-        continue alike.
+        """Lead some lives twice, with different actions. Return whether their trials
+        begin and continue alike.
         """
         chance, again = self._chance, random.Random(f"{self._seed}|again")
         seeds = self._seeds()[:TWICE]
@@ -705,8 +706,8 @@ class Experience:
     def _trial_of(
         self, automaton: Automaton, rows: Sequence[Row], root: aims.Moment
     ) -> tuple[aims.Edge, float]:
-        """Return the end of a trial in which the state changes, and the number of its
-        decisions.
+        """Return the end of a trial in which the state changes, and how far it got: the
+        number of its decisions plus its last reward (on a scale from -1 to 1).
         """
         state, depth = self.first_state(automaton, root), 0.0
         moment: aims.Moment | None = root
@@ -910,8 +911,8 @@ class Walk:
         return aims.Edge(None, self._total, said, ended, score, life.outcome or "")
 
     def _group_of(self, stops: Sequence[aims.Stop]) -> int:
-        """Return the group of the place that was reached, or else of the last
-        destination.
+        """Return the group of the place that was reached, or else of the first
+        destination. Return 0 if this place is in no group.
         """
         name = self._reached or next((name for name, _ in stops if name), "")
         groups = enumerate(self._places.groups)

@@ -82,7 +82,7 @@ class Solver(search.Search):
 
     def _go_round(self, life: ArenaSubject, found: search.Found) -> None:
         """Visit the members of each group in turn until the trial ends. Start at each
-        member, in both directions.
+        member, in both directions. Record the tours that succeed.
         """
         for members in self._groups:
             for first, step in itertools.product(range(len(members)), (1, -1)):
@@ -112,7 +112,7 @@ class Plans:
         #: it leaves its first state.
         self._timeless: dict[Hashable, list[tuple[Plan, int]]] = {}
         self._reads_clock = reads_clock
-        #: Effort spent on searching, in steps of hypotheses.
+        #: Effort spent on searching, in steps of nodes within beliefs.
         self.work = 0
         #: Circumstances -> lists of moves that led to success, the latest first.
         self._moves: dict[Hashable, list[tuple[search.Move, ...]]] = {}
@@ -129,7 +129,7 @@ class Plans:
         self._hopeless: dict[Hashable, tuple[int, tuple[search.Move, ...]]] = {}
 
     def of(self, life: Hypothesis) -> Plan:
-        """Return the plan for a hypothesis, which is left unchanged.
+        """Return the plan for a hypothesis. The hypothesis is left unchanged.
 
         A plan whose success depends on no clock is reused whenever enough steps are
         left for it.
@@ -297,7 +297,7 @@ Perceive = Callable[[str, float, bool, bool], int]
 class Node:
     """All hypotheses that agree in everything that affects the rest of the trial. One
     of them is at ``pose``, ``ahead`` steps after ``origin``, and no event has happened
-    since. Few of the nodes store a life.
+    since. Many nodes share one ``origin``, because a life takes much memory.
     """
 
     __slots__ = (
@@ -320,7 +320,8 @@ class Node:
         self.leads: list[tuple[Lead, ...] | None] = [None] * 8
         #: Plans, by the number of steps taken in the trial.
         self.plans: dict[int, Plan] | None = None
-        #: Score of a trial that has ended, from 0 to 1 (a success).
+        #: Score of a trial that has ended, from 0 to 1 (a success), or NaN (see
+        #: ``Hypothesis.worth``).
         self.success = 0.0
 
     @property
@@ -355,9 +356,10 @@ class Nodes:
         self.lives = 0
 
     def succeeded(self, cloud: Cloud) -> float:
-        """Return the weight of successes among trials that have ended alike, or the
-        neutral grade of all of them if that is larger. If only some of the trials have
-        a value, all count as successes.
+        """Return the total score of trials that have ended alike.
+
+        If trials without a value have a neutral grade, the total is at least this grade
+        for each trial. If only some of the trials have a value, all count as successes.
         """
         score = sum(weight * node.success for node, weight in cloud.items())
         if (neutral := self._relevance.neutral) is None:
@@ -380,10 +382,10 @@ class Nodes:
         self.lives = 0
 
     def leads(self, node: Node, action: int, steps: int) -> tuple[Lead, ...]:
-        """Return the outcomes of an action, the likeliest first. An outcome that ends
-        the trial has the percept ``-1 - percept``.
+        """Return the outcomes of an action. The first one takes the likeliest choices.
+        An outcome that ends the trial has the percept ``-1 - percept``.
 
-        ``steps`` is the number of steps taken in the trial.
+        ``steps`` is how many steps of the trial were taken before the action.
         """
         place = action if steps + 1 < node.limit else action + 4
         leads = node.leads[place]
@@ -419,7 +421,7 @@ class Nodes:
         """Return the clouds after an action, by percept. Clouds of ended trials are at
         ``-1 - percept``.
 
-        ``steps`` is the number of steps taken in the trial.
+        ``steps`` is how many steps of the trial were taken before the action.
         """
         parts: dict[int, Cloud] = {}
         for node, weight in cloud.items():
@@ -544,7 +546,7 @@ MOST = 20_000
 MOST_NODES, MOST_LIVES, MOST_BEGINNINGS = 450_000, 120_000, 400_000
 
 Grain = tuple[Node, int]
-"""A node, and the number of a possible past."""
+"""A node, and the number of a distribution of pasts."""
 Belief = dict[Grain, float]
 """A belief within a trial; weights need not add up to 1."""
 Past = tuple[int, tuple[RuntimeValue, ...]]
@@ -554,7 +556,7 @@ values that outlast the trial.
 Ways = tuple[tuple[int, Node, float], ...]
 """Possible beginnings of a trial: percept, node and chance."""
 Rest = dict[int, float]
-"""A belief between trials."""
+"""A belief between trials: weights by the numbers of hypotheses."""
 Parts = dict[int, Belief]
 """Beliefs by percept number. Beliefs about ended trials are at ``-1 - number``."""
 
@@ -721,8 +723,9 @@ class World:
         return number
 
     def _beginnings(self, number: int) -> list[tuple[float, Past, int]]:
-        """Return the possible pasts of the next trial, each with its probability and
-        the number of its beginnings.
+        """Return the possible pasts of the next trial, or an empty list if the schedule
+        is over. Each past has its probability, and the index of its beginnings in
+        ``_ways``.
         """
         life = self._lives[number]
         plan, key = life.beginning()
@@ -782,8 +785,8 @@ class World:
         return list(found.values())
 
     def step(self, belief: Belief, action: int, steps: int) -> Parts:
-        """Return the beliefs after an action, by percept. ``steps`` is the number of
-        steps taken in the trial before it.
+        """Return the beliefs after an action, by percept. ``steps`` is how many steps
+        of the trial were taken before the action.
         """
         parts: Parts = {}
         self.work += len(belief)
@@ -874,7 +877,7 @@ def sampled(cloud: Cloud, size: int) -> Cloud:
 
 
 def signature(cloud: Cloud) -> Hashable:
-    """Return a key that is equal for equal clouds."""
+    """Return a key that is equal for clouds with equal nodes and shares."""
     whole = sum(cloud.values())
     return frozenset(
         [(node.number, round(weight / whole, 9)) for node, weight in cloud.items()]
@@ -907,8 +910,8 @@ def mistaken(
     steps: int,
     is_alive: IsAlive,
 ) -> list[Node]:
-    """Return the hypotheses in which the leader's plan fails before any percept shows
-    that the leader is wrong. The likeliest one is first.
+    """Return the hypotheses in which the leader's plan has failed when a percept first
+    shows that the leader is wrong, or when the trial ends. The likeliest one is first.
     """
     percepts, there = [], leader
     for number, action in enumerate(actions):

@@ -4,11 +4,12 @@ A bound concerns one trial. It is exact if no trial reveals anything about the n
 under amnesia between trials, if every draw is made for its trial alone, or if no trial
 reveals a value that lasts. Otherwise an easier problem is bounded, in which the subject
 knows everything that earlier trials could have told it. Clocks that only end a trial in
-failure are removed. Both changes can only help the subject.
+failure are removed at first. Both changes can only help the subject.
 
-If there are too many beliefs, the problem is made easier once more. Either each step
-may start anywhere (``Stages``), or the subject knows everything in which its hypotheses
-differ, and takes the shortest way to each event (``Walks``).
+Bounds of still easier problems are computed first, because there may be too many
+beliefs. Either each step may start anywhere (``Stages``), or the subject knows
+everything in which its hypotheses differ, and takes the shortest way to each event
+(``Walks``). The lowest bound counts.
 
 Steps are not counted unless a rule reads their number. The subject may let the time run
 out whenever it wants, which can only help, too.
@@ -49,8 +50,8 @@ BELIEFS, STEPS, BEGUN = 80_000, 5_000_000, 8_000_000
 LIVES = 60_000
 #: ``BEGINNINGS``: maximum number of different beginnings of judged trials, for a
 #: subject that knows nothing of earlier trials. ``KNOWN``: the same for a subject that
-#: knows what they told it, and the maximum number of different things that a trial may
-#: tell.
+#: knows what earlier trials told it. It also limits the number of beliefs between two
+#: trials, and the number of different things that a trial may tell.
 BEGINNINGS, KNOWN = 16, 16
 #: Limits of ``Stages`` at an effort of 1. ``FREE_STEPS``: steps of hypotheses.
 #: ``STAGES``: number of stages.
@@ -66,8 +67,9 @@ HOPEFUL = 2
 
 @dataclass(slots=True)
 class Option:
-    """A belief and its value. Each action has a gain (the share that succeeds at once)
-    and the beliefs that may follow.
+    """A belief and its value. Each choice (an action, or an action in the last step
+    before the limit) has a gain, which is the share that succeeds at once. It also has
+    the beliefs that may follow, each as its share and its number.
     """
 
     cloud: beliefs.Cloud
@@ -376,7 +378,8 @@ def _informed(adversary: Adversary, effort: float) -> float:
 
 def from_anywhere(adversary: Adversary, effort: float) -> float:
     """Return the bound of ``Stages``, which takes seconds. Raise ``TooManyError`` if a
-    rule reads the path, or a trial depends on earlier ones.
+    rule reads the path, a trial depends on actions in earlier trials, or the effort is
+    too small.
     """
     if adversary.world.relevance.way:
         raise walks.TooManyError
@@ -563,8 +566,8 @@ class Beliefs:
         self._options: list[Option] = []
         self._numbers: dict[Hashable, int] = {}
         self._pending: deque[int] = deque()
-        #: Everything that a subject may know about lasting values at the end of a
-        #: trial, as shares of the numbers of lasting knowledge.
+        #: What a subject may know about lasting values at the end of a trial: the
+        #: share of each number in ``Node.lasting``.
         self.told: dict[Hashable, dict[int, float]] = {}
         success = world.program.specification.success
         self._ends_at_the_limit = tells or holds_of(success, TIMEOUT) is not False
@@ -628,8 +631,6 @@ class Beliefs:
                 or self._nodes.lives > self._most_lives
             ):
                 raise walks.TooManyError
-            # Breadth first: a belief is first reached in the fewest steps, with the
-            # most steps left.
             option = self._options[self._pending.popleft()]
             cloud, whole = option.cloud, sum(option.cloud.values())
             waiting = next(iter(cloud)).waiting
@@ -711,19 +712,21 @@ class Stage:
     cloud: beliefs.Cloud
     gains: list[float] = field(default_factory=list)
     leads: list[list[tuple[float, float, int]]] = field(default_factory=list)
-    """For each action: the weight that continues, its largest chance, and the number of
-    the next stage.
+    """For each choice of a step, the stages that may follow. Each is the weight that
+    continues there, the largest chance of a hypothesis to continue there, and the
+    stage's number.
     """
     value: float = 0.0
     is_pending: bool = False
 
 
 class Stages:
-    """Bounds of an easier problem: each step may start anywhere, and the subject knows
-    everything in which its hypotheses differ.
+    """Upper bounds from an easier problem: each step may start anywhere, and the
+    subject knows its position, its clocks, the closed doors and everything else in
+    ``Hypothesis.shared``, but not the draws.
 
-    The subject always knows its position, because one step cannot take hypotheses with
-    different positions to the same event.
+    The subject must be told its position, because all hypotheses of a belief take a
+    step from the same pose.
 
     Hypotheses that percepts have excluded may come back: beliefs whose hypotheses share
     the same key are merged into one stage, which holds each hypothesis at its largest
@@ -830,7 +833,7 @@ class Stages:
 
     def _apart(self, node: beliefs.Node) -> tuple[beliefs.Node, Hashable]:
         """Return the node without its position, and a key that is equal for hypotheses
-        that nothing distinguishes.
+        between which the subject is told no difference.
         """
         clocks = node.origin.clocks(node.ahead)
         here = self._somewhere.setdefault((node.circumstances, clocks), node.bare)
@@ -902,8 +905,11 @@ class Stages:
     ) -> tuple[
         float, dict[tuple[Hashable, Hashable], tuple[float, dict[beliefs.Node, float]]]
     ]:
-        """Return the weight that succeeds, and the rest by percept and shared key: its
-        largest chance and its nodes.
+        """Return the weight that succeeds at once, and the rest in groups.
+
+        The key of a group is its percept with its pose, and the key of ``_apart``. Its
+        value is the largest chance that a hypothesis gets there, and the weights of its
+        nodes.
         """
         ended = dict[int, beliefs.Cloud]()
         groups = dict[

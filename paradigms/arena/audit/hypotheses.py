@@ -404,13 +404,13 @@ class Hypothesis(ArenaSubject):
 
     @property
     def kind(self) -> int:
-        """A number for all draws that still matter in this trial."""
+        """A number that stands for all draws that still matter in this trial."""
         return self._relevance.tabulated(self)
 
     @property
     def matters(self) -> Hashable:
-        """Everything that the rest of the trial depends on, except the pose and the
-        time since the last event.
+        """Everything that the rest of the trial depends on, except the pose, the clocks
+        and the limit.
         """
         return (
             self.state,
@@ -423,7 +423,7 @@ class Hypothesis(ArenaSubject):
 
     @property
     def shared(self) -> Hashable:
-        """``matters`` without the draws and without the counts of steps in places."""
+        """``matters`` without the draws (``kind``)."""
         return (
             self.state,
             self._relevance.live(self),
@@ -454,8 +454,9 @@ class Hypothesis(ArenaSubject):
         return self._entered
 
     def clocks(self, ahead: int) -> tuple[int, int]:
-        """Return the timer and the clock of the state, as far as they matter, after
-        ``ahead`` steps without an event.
+        """Return the steps since the state was entered, and the steps of the trial,
+        after ``ahead`` further steps without an event. Each is 0 if nothing depends on
+        it.
         """
         steps = self.steps + ahead
         return (
@@ -507,14 +508,14 @@ class Hypothesis(ArenaSubject):
 
     @property
     def stage(self) -> Hashable:
-        """The state, and the parts of the trial's place in the schedule that rules
-        read, because in some blocks no trial can succeed.
+        """The state, and the parts of the date (block, session and trial) that rules
+        read. The date matters, because in some blocks no trial can succeed.
         """
         return self.state, *[getattr(self, name) for name in self._relevance.dates]
 
     def beginning(self) -> tuple[Schedule, Hashable]:
         """Return the schedule as it is once the next trial has begun, and a key of
-        everything besides histories that this beginning depends on, or None if the
+        everything that the beginning of the trial depends on. The key is None if the
         schedule is over.
         """
         plan = self._plan.copy()
@@ -574,8 +575,8 @@ class Hypothesis(ArenaSubject):
     @property
     def worth(self) -> float:
         """The score of the ended trial from 0 to 1: 1 for a success, or the value of
-        the graded pseudo-measure. A trial whose measure has no value scores 1, or NaN
-        if such trials have a neutral grade.
+        the graded pseudo-measure. A value that is missing or out of range scores 1. A
+        missing value scores NaN if trials without a value have a neutral grade.
         """
         if self._program.success is None or GRADED not in self._program.measures:
             return float(self.is_success())
@@ -622,4 +623,4 @@ _DEAF = Schedule(())
 
 
 def _forget(_: int) -> None:
-    """Do nothing with a timed place."""
+    """Ignore a step, because no place is timed."""

@@ -21,7 +21,7 @@ from cheesebench.interfaces import (
 
 #: A reward above this is a win. Smaller rewards may be step costs.
 WIN = 0.05
-#: Maximum number of actions between two rewards that a win-stay string stores.
+#: Maximum number of actions since the last reward that ``WinStayString`` remembers.
 MEMORY = 60
 
 
@@ -151,8 +151,9 @@ class WinStayAction(Policy):
 
 
 class Replay(Policy):
-    """Replays the actions of the best trial so far. After their end, or if there is no
-    such trial yet, it moves as ``inner`` does.
+    """Replays the actions of the best trial so far, in a loop with ``loop``. Without
+    ``loop`` after their end, and until a trial earns ``WIN``, it acts as ``inner``
+    does.
     """
 
     feels = True
@@ -182,8 +183,8 @@ class Replay(Policy):
 
 
 class WinStayString(Policy):
-    """Repeats, within a trial, the actions between the last two rewards until they earn
-    nothing.
+    """Repeats the actions that led to the last reward (from the reward before it, or
+    from the start of the trial), until two rounds of them earn no reward.
     """
 
     feels = True
@@ -195,7 +196,7 @@ class WinStayString(Policy):
         self._at = 0
 
     def begin(self) -> None:
-        """Begin a trial. The string of the last trial is kept."""
+        """Begin a trial. The actions to repeat are kept from the previous trial."""
         self._inner.begin()
         self._since, self._at = [], 0
 
@@ -232,8 +233,8 @@ STRAIGHT, RANDOM_CYCLES = 10, 240
 
 
 def cycles(seed: int, most: int) -> list[str]:
-    """Return the names of ``most`` fixed cycles: short ones, laps and zigzags, and
-    random longer ones.
+    """Return the names of at most ``most`` fixed cycles: short ones, laps and zigzags,
+    and random longer ones.
 
     The constant actions are always included.
     """
@@ -333,8 +334,8 @@ def variations(seed: int) -> Iterator[list[int]]:
 
 
 def mutated(actions: list[int], chance: random.Random) -> list[int]:
-    """Return the string with one to three small changes: actions inserted, removed or
-    replaced.
+    """Return the actions with one to three small changes (insertions, removals or
+    replacements), cut to at most 80 actions.
     """
     result = list(actions)
     for _ in range(chance.choice((1, 1, 2, 3))):

@@ -159,7 +159,9 @@ DARKNESS = Darkness()
 
 
 def subjects(specification: Specification) -> int:
-    """Return the number of subjects of one seed. Draws are balanced over them."""
+    """Return the number of subjects of one seed. Draws are balanced over them, unless
+    that takes more than ``MOST_SUBJECTS``.
+    """
     rows = [
         len(draw.rows)
         for draw in specification.draws
@@ -286,7 +288,9 @@ def lives_for(
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One policy to run. ``limit`` replaces the protocol's step limit."""
+    """One policy to run. ``limit`` replaces the protocol's step limit, unless it is
+    None.
+    """
 
     name: str
     trials: int
@@ -429,8 +433,8 @@ NO_WAY = -1
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The way to a goal. Both lists have the index ``pose >> 2``: the action to take
-    (NO_WAY if no path leads there), and whether this action reaches the goal.
+    """The way to a goal. Both lists are indexed by ``pose >> 2``. They hold the action
+    to take (NO_WAY if no path leads to the goal), and whether this action reaches it.
     """
 
     actions: list[int]
@@ -509,8 +513,9 @@ class Events:
 
         watched = heard([rule.mask for rule in program.watch if not _only_costs(rule)])
         read = tuple(_read(program))
-        #: Places that the rules of a state react to. If there are none, the subject can
-        #: still choose among the places that ``watch`` or expressions read.
+        #: Places that the rules of a state react to. If a state has none and is not
+        #: frozen: places that ``watch`` reacts to, or else places that expressions
+        #: read.
         self.of_state = {
             name: heard([rule.mask for rule in state.rules if not _only_costs(rule)])
             or (() if state.freeze else watched or read)
@@ -612,8 +617,10 @@ class Walker:
         self._state, self._arriving = "", True
 
     def act(self, life: ArenaSubject) -> int:
-        """Return the next action. If the last event has happened, choose the next place
-        first.
+        """Return the next action towards the chosen place.
+
+        Choose a new place first if the trial has just begun, the place has been
+        reached, the state has changed, or a door has closed the way.
         """
         tables, listen = life.tables, self._states[life.state].listen
         if self._arriving or life.state != self._state:
@@ -671,9 +678,9 @@ def walk(
 ) -> Iterator[tuple[TrialResult, Trial]]:
     """Run a walker until ``trials`` trials are judged. Yield each trial.
 
-    With ``every_block``, ``trials`` trials of each block are played instead, spread
-    over its sessions and repetitions: the first trials of each session, and the last
-    one. The other trials are begun and skipped.
+    With ``every_block``, about ``trials`` trials of each block are played instead,
+    spread over its sessions and repetitions: the first trials of each session, and its
+    last one. The other trials are begun and skipped.
     """
     blocks = {block.name: block for block in specification.schedule}
     judged = 0

@@ -374,9 +374,7 @@ def audit_cues(
             f"cues, {view.name}", "FAIL" if hidden else "ok", text, numbers
         )
     if paradigm.specification.goal_visible:
-        text = (
-            "a rewarded place is drawn unlike its neighbours, so the map shows the goal"
-        )
+        text = "a rewarded place looks like no other square, so the map shows the goal"
         yield AuditFinding("goal visible", "note", text, {})
 
 

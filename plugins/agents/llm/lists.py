@@ -205,7 +205,9 @@ class _Reader:
         return Line(tuple(self._found))
 
     def _segment(self) -> Line | None:
-        """Read up to the next separator. Return the result if the list ends there."""
+        """Read up to the next separator. Return the line's result if it is settled (the
+        list ends, or the line is not a list), else None.
+        """
         taken = self._take_items()
         rest = self._position
         written = self._other_words()
