@@ -356,7 +356,7 @@ def _failures(found: Findings) -> Iterator[str]:
         yield f"{found.cells_text(found.unmeasured)} could not be measured{cause}"
         cause = ""  # Say the cause only once.
     if found.undecided and found.inconclusive_fails:
-        yield f"{plural(found.undecided, 'cell')} inconclusive (counted as failed because of --inconclusive=fail)"
+        yield f"{plural(found.undecided, 'cell')} inconclusive (counted as failed: --inconclusive=fail)"
     if found.compared is not None and found.fails_comparison:
         yield gate.loss(found.compared, cause)
     if found.stopped:
