@@ -3,7 +3,7 @@ mistake is reported in one line.
 
 An interface is a ``typing.Protocol`` (an agent, a family, a view) or a dataclass
 (``AgentSpec``) of this package. The checks find missing and misspelt members, methods
-with the wrong parameters, and fields of another type.
+with the wrong parameters, and fields of the wrong type.
 """
 
 from __future__ import annotations

@@ -297,8 +297,8 @@ class BaseSpecification:
     one edition.
 
     ``text`` is the resolved protocol (ancestors merged) as canonical JSON. ``sha256``
-    is a digest of the part that can change a subject's trials or a verdict: all keys
-    except descriptions, tests and stated chance levels.
+    is a digest of the part that can change a subject's trials or a verdict. The
+    language page lists the keys that it leaves out.
     """
 
     paradigm: str

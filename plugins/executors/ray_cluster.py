@@ -31,7 +31,7 @@ LOG_NAME = "ray.log"
 #: Maximum number of jobs handed to the cluster at a time. The cluster decides how many
 #: of them run at once.
 CAPACITY = 2048
-#: Seconds that the driver process has to end. It takes up to ten to end its own
+#: Seconds that the driver process gets to exit. It takes up to ten to end its own
 #: processes.
 PATIENCE = 15.0
 

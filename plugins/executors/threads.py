@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from cheesebench import ExecutorContext, Job, JobRunner, Report
 
-#: Seconds that threads have to end their trials when the session closes. Then they are
+#: Seconds that threads get to end their trials when the session closes. Then they are
 #: abandoned.
 STOP_SECONDS = 2.0
 #: Maximum number of reports of one thread that wait for the event loop. With many

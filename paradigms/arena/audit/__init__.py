@@ -38,7 +38,7 @@ def audit(
     paradigm: ArenaParadigm, views: Sequence[View], settings: AuditSettings
 ) -> Iterator[AuditFinding]:
     """Yield the findings of all rules on a paradigm, one part after the other (see
-    ``interfaces.Auditable``).
+    ``interfaces.Paradigm.audit``).
     """
     settings = replace(settings, seed=first_seed(settings.seed))
     tallies: list[

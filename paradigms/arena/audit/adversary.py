@@ -31,7 +31,7 @@ LEADERS, NEAREST = 10, 5
 ROUNDS = ((16, 14), (50, 5), (200, 1))
 #: A candidate must be worth this much more than following the likeliest hypothesis.
 BETTER = 0.005
-#: Limits of the effort for decisions, in steps of hypotheses, at an effort of 1.
+#: Limits for decisions, in steps of nodes within beliefs, at an effort of 1.
 #: ``TRIAL``: all decisions of a trial. ``LIFE``: all decisions of a life.
 TRIAL, LIFE = 1_600_000, 20_000_000
 #: A part of the belief that is less likely than this is represented by its likeliest
@@ -359,7 +359,7 @@ class Planner:
                 part = {likeliest: part[likeliest]}
             followed, plan = self.leader(part, now, manner)
             if not plan.success:
-                # No hypothesis in this part has a plan that succeeds.
+                # No likely hypothesis in this part has a plan that succeeds.
                 worth.learnt += certainty(part)
                 continue
             if len(part) == 1:

@@ -405,7 +405,7 @@ class Moment:
 
 
 class Edge(NamedTuple):
-    """The end of an aim. ``next`` is the next moment, or None if the trial has
+    """Where an aim leads. ``next`` is the next moment, or None if the trial has
     ended.
     """
 
@@ -413,7 +413,9 @@ class Edge(NamedTuple):
     reward: float
     said: tuple[str, ...]
     ended: tuple[int, str] | None
-    """Group and member at which the trial ended."""
+    """Group and member where the aim or the trial ended, or None if that is no
+    member.
+    """
     score: float | None
     """The score of the trial, if it has ended and is judged."""
     outcome: str = ""
@@ -423,7 +425,8 @@ class Edge(NamedTuple):
 
 class Passed(NamedTuple):
     """The result of a trial. ``code`` stands for its reward and texts. ``ranks`` are
-    the ranks of the place where it ended, one for each zero. ``depth`` is its progress.
+    the ranks of the place where it ended, one for each zero. ``depth`` is the number of
+    its decisions plus its reward (on a scale from -1 to 1).
     ``following`` is the beginning of the next trial.
     """
 

@@ -802,8 +802,8 @@ class Stages:
     def _decided(self, cloud: beliefs.Cloud) -> float:
         groups: dict[tuple[int, Hashable, Hashable], beliefs.Cloud] = {}
         for node, weight in cloud.items():
-            # Later pictures are revealed at once, because the rest of the trial does
-            # not depend on them.
+            # The pictures that may help in this trial are revealed at once. That can
+            # only help the subject.
             _, pictures = self._world.relevance.told(node.origin)
             here, key = self._apart(node)
             group = groups.setdefault((node.pose, pictures, key), {})
@@ -814,8 +814,8 @@ class Stages:
         )
 
     def _value_of(self, key: Hashable, doors: Hashable, cloud: beliefs.Cloud) -> float:
-        """Return the largest weight that can succeed. Clouds with equal shares have the
-        same share of success, so it is computed once for them.
+        """Return the largest weight that can succeed. Clouds with the same key, doors
+        and shares of draws have the same share of success, so it is computed once.
         """
         whole, told = sum(cloud.values()), self._world.relevance.told
         alike = (

@@ -53,8 +53,8 @@ def is_success(life: ArenaSubject, _: Specification) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """One possible end of a trial: actions, reward, how it was found, and steps spent
-    waiting for a clock.
+    """One possible end of a trial: actions, reward, steps spent waiting for a clock,
+    and the moves that led to it.
     """
 
     actions: tuple[int, ...]
@@ -140,8 +140,9 @@ class Search:
         """Search depth first. Each success must be shorter than the last one.
 
         Rewarded moves come first, then moves that lead to another state, then near
-        moves. If nothing succeeds, one action is repeated through the whole trial,
-        because the search cannot go deep enough to find it.
+        moves. If nothing has succeeded after ``KEEPING_AFTER`` steps, one action or one
+        destination is repeated through the trial, because the search cannot go deep
+        enough to find that. Then the search begins anew.
         """
         found = self._descend(life, Found(), min(effort, KEEPING_AFTER), polish)
         if found.shortest is None:

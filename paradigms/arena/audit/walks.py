@@ -15,7 +15,7 @@ from cheesebench.paradigms.arena.audit.relevance import fails, holds_of
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.specification import Specification
 
-#: Limit of the effort, in steps of hypotheses, at an effort of 1.
+#: Limit of the effort, in steps of nodes within beliefs, at an effort of 1.
 WALKED = 1_600_000
 #: Values that differ by less than this count as equal.
 EQUAL = 1e-10
@@ -100,8 +100,8 @@ class Walks:
         return min(1.0, total + max(0.0, 1.0 - whole))
 
     def _matters(self, node: beliefs.Node) -> tuple[Hashable, ...]:
-        """Return everything that affects the rest of a trial. The pictures are left
-        out, because they are equal within a group.
+        """Return everything that affects the rest of a trial. Without doors, the
+        pictures are left out, because they are equal within a group.
         """
         _, rules, pictures = self._told(node)
         return (
@@ -211,7 +211,7 @@ class Walks:
         return self._told(node)[0] - node.ahead
 
     def _told(self, node: beliefs.Node) -> tuple[int, Hashable, Hashable]:
-        """Return the time of the next clock, the values that rules may read, and the
+        """Return the steps to the next clock, the values that rules may read, and the
         pictures that may be seen.
         """
         if node.origin not in self._known:
