@@ -237,7 +237,7 @@ def _hidden_runs(
 
 
 def _ran(path: Path, models: set[str], name: str) -> bool:
-    """Return whether a log has one of the models on the set ``name``. Raises
+    """Return whether a log has one of the models on the set ``name``. Raise
     RunLogError if it cannot be read.
     """
     with RunLog.open_read_only(path) as log:

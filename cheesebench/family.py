@@ -291,7 +291,7 @@ class Asker(Protocol):
     plan: CellPlan
 
     async def ask(self, trial: int, request: ChatRequest) -> ChatReply:
-        """Return the reply to the next call of ``trial`` (from 0). Raises
+        """Return the reply to the next call of ``trial`` (from 0). Raise
         SubjectStoppedError if there is none.
         """
         ...

@@ -163,7 +163,7 @@ def read_columns(
 
     Cells are stripped of blanks, and have no invisible characters. Spreadsheets leave
     rows without content, and empty cells beyond the last column; they are ignored. Only
-    the first column may have no name, since pandas writes the index there. Raises
+    the first column may have no name, since pandas writes the index there. Raise
     TableError for anything else that is not a table.
     """
     rows = _lines(_text_of(content))

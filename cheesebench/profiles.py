@@ -30,7 +30,7 @@ def find_file(directory: Path) -> Path | None:
 
 
 def read_profile(name: str, path: Path | None) -> dict[str, Any]:
-    """Return the options of a profile by key, with the values as written. Raises
+    """Return the options of a profile by key, with the values as written. Raise
     CheeseBenchError for an unknown profile or an invalid option.
     """
     if path is None:

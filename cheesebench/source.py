@@ -58,7 +58,9 @@ def remedy_for(problem: str, lines: Sequence[str], row: int, column: int) -> str
 
 
 def _between_levels(lines: Sequence[str], row: int) -> str | None:
-    """Return the remedy for a line whose indentation matches no enclosing line."""
+    """Return the remedy for a line whose indentation matches no enclosing line, or None
+    for any other line.
+    """
     above = _with_content(lines[:row])
     if row >= len(lines) or not above or sum(map(_opened, above)) > 0:
         return None  # lines within brackets may begin anywhere

@@ -294,7 +294,7 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
 def _mean_with_ends(
     mean: Average | None,
 ) -> tuple[float | None, float | None, float | None]:
-    """Return a mean and the ends of its 95 % interval, in percent."""
+    """Return a mean and the ends of its 95 % interval, in percent: None without one."""
     if mean is None:
         return None, None, None
     low, high = mean.interval

@@ -476,7 +476,7 @@ def probe(
 
     ``timeout`` (seconds) limits all questions to a model together. Every answer is
     passed to ``keep``. Returns, by model, the context length in tokens that its server
-    reports. Models whose servers do not report it are left out. Raises
+    reports. Models whose servers do not report it are left out. Raise
     UnreachableModelError for the first model that does not answer, PluginError for an
     error in a backend and, with ``counts``, OptionError for a server that does not
     report token counts. The messages contain no secrets.

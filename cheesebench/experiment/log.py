@@ -460,7 +460,7 @@ _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
 #: of one subject. If either is exceeded, the trials of all stopped subjects count as
 #: lost from the first trial that was run again.
 MOST_REDRAWN, MOST_OF_SUBJECT = 0.05, 2
-#: Cause of the missing trials of these subjects.
+#: Cause recorded for trials that count as lost for this reason.
 RUN_ANEW = "run anew"
 
 

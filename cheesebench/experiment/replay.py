@@ -90,7 +90,7 @@ def recorded_protocol(
     """Return the protocol of a cell as the run used it. The text comes from the run's
     manifest, not from the protocol's file.
 
-    ``plugins`` supply the families; None means the installed plugins. Raises
+    ``plugins`` supply the families; None means the installed plugins. Raise
     RunLogError if this version makes a different protocol of that text.
     """
     recorded = log.manifest["protocols"].get(plan.protocol, {})

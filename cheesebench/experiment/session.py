@@ -176,7 +176,7 @@ class RunSession:
         loop.call_soon_threadsafe(self._begin, list(cells))
 
     def connect(self) -> None:
-        """Start the executor and connect to the models of all unfinished cells. Raises
+        """Start the executor and connect to the models of all unfinished cells. Raise
         the errors of the executor and of the backends.
         """
         loop = self._running_loop()
@@ -380,7 +380,9 @@ class RunSession:
         return True
 
     def _spent(self, plan: CellPlan) -> float | None:
-        """Return the share of the budget that a cell has spent."""
+        """Return the share of the budget that a cell has spent, or None if it is
+        unknown.
+        """
         calls = self._log.calls.of_cell(plan)
         if calls is None or self._language is None:
             return None

@@ -483,7 +483,7 @@ def _check_controls(values: OptionValues, directory: Path) -> None:
 def _models(
     given: Given, values: OptionValues, study: Study | None, plugins: PluginManager
 ) -> Sequence[str]:
-    """Return the given models or, if there are none, the study's models. Raises
+    """Return the given models or, if there are none, the study's models. Raise
     OptionError if the study has none either.
     """
     if models := values.model or (study.models if study else ()):
@@ -782,7 +782,7 @@ def _check_temperature(given: Given, values: OptionValues) -> None:
 
 
 def _address(values: OptionValues) -> str | None:
-    """Return the address of the models' server."""
+    """Return the address of the models' server, or None if none is given."""
     url = cells.one_address(values.base_url)
     if url is not None:
         check_address(url, query=True)

@@ -217,7 +217,7 @@ def run_subject(
     """Run ``subject`` under the run's ``seed``, yielding each finished trial with its
     events.
 
-    The run ends with the schedule, or after ``plan.trials`` trials. Raises
+    The run ends with the schedule, or after ``plan.trials`` trials. Raise
     AgentFaultError if the agent raises, or returns something that is not an action. The
     trial in which this happens has no record.
     """

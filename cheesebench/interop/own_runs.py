@@ -76,7 +76,7 @@ def _shown(given: object) -> str:
 
 
 def _log(given: str | PathLike[str] | Iterable[Any], results: Path) -> Path | None:
-    """Return the log file of a run, or None for anything else that exists. Raises
+    """Return the log file of a run, or None for anything else that exists. Raise
     RunLogError if nothing has that name.
     """
     if not isinstance(given, str | PathLike):

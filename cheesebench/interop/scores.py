@@ -453,7 +453,9 @@ def _with_index(given: Any, score: str) -> Any:
 
 
 def _own_name(given: Any, score: str | None) -> str | None:
-    """Return the name of a series, or of the only model of a data frame."""
+    """Return the name of a series, or of the only model of a data frame. Return None if
+    there is no such name.
+    """
     if not hasattr(given, "columns"):
         name = getattr(given, "name", None)
         return name if isinstance(name, str) and name not in ("score", score) else None

@@ -177,7 +177,9 @@ class Outlook(tables.Brief):
 
     @property
     def dollars(self) -> tuple[float, float] | None:
-        """Dollars that suffice for half of all runs, and for 95 %."""
+        """Dollars that suffice for half of all runs, and for 95 %, or None if the price
+        is unknown.
+        """
         half, nearly_all = self.subjects
         each = self.dollar_each
         return None if each is None else (half * each, nearly_all * each)
@@ -373,7 +375,7 @@ def forecast(
     ``earlier`` has runs that may show the cost of a model. ``asked`` has the manner of
     the models' answers to their first questions (``asking.py``), which takes precedence
     over replies in earlier runs on other protocols. ``icc`` replaces the assumed
-    intraclass correlation, and ``rate`` is the pass rate of the last player. Raises
+    intraclass correlation, and ``rate`` is the pass rate of the last player. Raise
     OptionError for a cell with more trials than a log may have.
     """
     found: list[CellForecast] = []

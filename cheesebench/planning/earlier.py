@@ -149,7 +149,9 @@ def _sums(rows: Iterable[Sequence[float | None]]) -> list[float]:
 
 
 def _actions_of_a_reply(counts: Mapping[str, int]) -> float | None:
-    """Return the mean number of actions in replies that name any."""
+    """Return the mean number of actions in replies that name any, or None if no reply
+    does.
+    """
     acted = counts["calls"] - counts["notes"] - counts["unparsed"]
     named = counts["interrupted_actions"] + sum(counts[action] for action in ACTIONS)
     return named / acted if acted and named else None

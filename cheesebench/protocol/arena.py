@@ -492,8 +492,8 @@ def _frozen(named: Mapping[str, list[_Member]]) -> dict[str, tuple[_Member, ...]
 def _source_of(
     document: documents.Arena, node: Node, diagnostics: Diagnostics
 ) -> str | None:
-    """Return ``map`` or the name of the generator. Report error 140 unless there is
-    exactly one.
+    """Return ``map`` or the name of the generator. Unless there is exactly one, report
+    error 140 and return None.
     """
     sources = [name for name in GENERATORS if getattr(document, name) is not None]
     if document.map is not None:
@@ -589,7 +589,9 @@ def _read_map(
 
 
 def _fault_of_map(text: str, lines: list[str], node: Node) -> tuple[str, str] | None:
-    """Return the sentence and the remedy for a map that cannot be read at all."""
+    """Return the sentence and the remedy for a map that cannot be read at all, or None
+    if it can be read.
+    """
     if not text.strip():
         return "The map is empty.", "Draw walls with '#' and floor with '.'."
     if max(map(len, lines)) * len(lines) > documents.MAX_SQUARES:

@@ -445,8 +445,8 @@ class Catalogue:
 def _chosen(
     loaded: Iterable[BaseSpecification], wanted: str, edition: str
 ) -> BaseSpecification | None:
-    """Return the protocol of an edition that has this id. If there is none, return one
-    that extends the id, because an edition may have a new id.
+    """Return the protocol of an edition that has this id, or else one that extends the
+    id, because an edition may have a new id. Return None if there is neither.
     """
     alike = [one for one in loaded if one.edition == edition]
     own = (one for one in alike if one.paradigm == wanted)

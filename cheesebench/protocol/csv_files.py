@@ -72,7 +72,7 @@ class _File:
         self.diagnostics.error(UNREADABLE, place, sentence, remedy)
 
     def rows(self) -> tuple[_Line, Iterator[_Line]]:
-        """Return the line with the names of the columns, and the rows. Raises
+        """Return the line with the names of the columns, and the rows. Raise
         TableError if the file is no table of this kind, possibly only while the rows
         are iterated.
         """
@@ -116,7 +116,7 @@ def _read(
 
 
 def _content_of(name: str, folder: Path, kind: Kind) -> bytes:
-    """Return the content of the CSV file ``name`` in a protocol's folder. Raises
+    """Return the content of the CSV file ``name`` in a protocol's folder. Raise
     TableError.
     """
     what = f"The {kind.noun} '{name}'"

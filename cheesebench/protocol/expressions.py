@@ -410,7 +410,7 @@ def _may_be_glyph(text: str) -> bool:
 
 
 def parse(text: str) -> Expression:
-    """Parse an expression into a tree in which names are unresolved Words. Raises
+    """Parse an expression into a tree in which names are unresolved Words. Raise
     ExpressionError if the text is no expression.
     """
     return _Parser(text).whole()

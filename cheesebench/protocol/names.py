@@ -460,7 +460,7 @@ class _Typer:
         return a, b
 
     def _group(self, side: ex.Expression) -> str | None:
-        """Return the group that a side of a comparison names."""
+        """Return the group that a side of a comparison names, or None."""
         if isinstance(side, ex.Constant) and side.value in self.names.arena.groups:
             return str(side.value)
         return None

@@ -267,7 +267,7 @@ class _Resolver:
 
     def _sd(self, computed: _Computed, n: int | None) -> float | None:
         """Return the standard deviation between animals: as written, from the standard
-        error, or computed.
+        error, or computed. Return None if none of these exists.
         """
         if self.written.sem is not None and n is not None:
             return self.written.sem * math.sqrt(n)
@@ -447,7 +447,7 @@ class _Resolver:
             )
 
     def _first_of_verdict(self) -> str | None:
-        """Return the first key that asks for a verdict about this measure."""
+        """Return the first key that asks for a verdict about this measure, or None."""
         keys = ("better", "margin", "range")
         return next(
             (key for key in keys if getattr(self.written, key) is not None), None

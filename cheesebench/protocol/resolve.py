@@ -505,8 +505,8 @@ class TrialBuilder(Lookup):
         )
 
     def _trigger(self, rule: doc.Rule, path: Sequence[str | int]) -> str | None:
-        """Return the trigger of a rule. Report error 213 unless there is exactly
-        one.
+        """Return the trigger of a rule. Unless there is exactly one, report an error
+        and return None.
         """
         node = self.root.find(path)
         given = [key for key in ex.TRIGGERS if getattr(rule, key) is not None]
@@ -1350,8 +1350,8 @@ class _Builder(Lookup):
         return variables
 
     def success(self) -> ex.Expression | None:
-        """Return the condition of success. It must not count earlier successes, because
-        it defines what they are.
+        """Return the condition of success, or None. It must not count earlier
+        successes, because it defines what they are.
         """
         tree = self.expression(self.document.success, ("success",), ex.TRUTH)
         if any(

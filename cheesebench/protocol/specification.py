@@ -565,7 +565,7 @@ class Specification(BaseSpecification):
 
     @property
     def reference(self) -> ReferenceSpec | None:
-        """The animals' pass rate: the first reference for ``success``."""
+        """The animals' pass rate: the first reference for ``success``, or None."""
         return next((one for one in self.references if one.measure == "success"), None)
 
     @property

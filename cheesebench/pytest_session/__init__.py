@@ -60,7 +60,7 @@ class _Adopter:
 
 
 def start(config: pytest.Config) -> None:
-    """Read the options, and register the plugins that do the work. Raises
+    """Read the options, and register the plugins that do the work. Raise
     pytest.UsageError for a user's mistake.
     """
     plugins = PluginManager()

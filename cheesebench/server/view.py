@@ -192,7 +192,9 @@ def _calls(state: watch.RunState) -> dict[str, Any]:
 
 
 def _latest(state: watch.RunState) -> dict[str, int] | None:
-    """Return the latest trial, while the run is in progress."""
+    """Return the latest trial, or None if there is none, or the run is not in
+    progress.
+    """
     if state.latest is None or state.status != "running":
         return None
     key, subject, trial = state.latest

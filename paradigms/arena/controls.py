@@ -365,8 +365,8 @@ class YokedSubject(ArenaSubject):
             self._enter(self._master.state)
 
     def _due(self, taken: Rule) -> str | None:
-        """Return the end that a clock brings now. The master decides when, and the
-        subject's own state decides which one.
+        """Return the end that a clock brings now, or None. The master decides when, and
+        the subject's own state decides which one.
         """
         for rule in self._current.rules:
             if rule.after is None or not self.steps - self._entered >= rule.after(self):

@@ -212,8 +212,8 @@ class HippocampalQL:
         )
 
     def _step_to_news(self, horizon: int) -> int | None:
-        """Return the first step of the shortest path, without costly steps, to an
-        untried action.
+        """Return the next step of the shortest path, without costly steps, to an
+        untried action. Return None if there is no such path, or none was found lately.
         """
         if self._bored:
             self._bored -= 1

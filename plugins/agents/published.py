@@ -119,7 +119,9 @@ class PublishedTabularQL:
         return int(np.argmax(self._of(self._here)))
 
     def _towards_goal(self) -> int | None:
-        """Return the first action of a shortest known path to a goal picture."""
+        """Return the first action of a shortest known path to a goal picture, or None
+        if no path is known.
+        """
         if not self._goals:
             return None
         reached, queue = {self._here}, deque([(self._here, 0, STAY)])

@@ -339,7 +339,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _wish_in(details: Mapping[str, Any]) -> float | None:
-    """Return the ``retryDelay`` ("30s") in the body of Google's errors, in seconds."""
+    """Return the ``retryDelay`` ("30s") in the body of Google's errors in seconds, or
+    None.
+    """
     parts: Any = details.get("details")
     for part in parts if isinstance(parts, list) else []:
         delay = part.get("retryDelay") if isinstance(part, Mapping) else None

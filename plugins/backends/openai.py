@@ -529,7 +529,7 @@ def key_from_environment(
 
 
 def variable_name(option: str, given: object) -> str:
-    """Return the name of an environment variable that an option gives. Raises
+    """Return the name of an environment variable that an option gives. Raise
     OptionError if it is not such a name.
     """
     name = str(given)

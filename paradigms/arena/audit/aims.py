@@ -171,7 +171,9 @@ class Places:
         self.seen: dict[str, set[frozenset[Square]]] = {}
 
     def bearing(self, group: int, square: tuple[float, float]) -> float | None:
-        """Return the direction of a square from the centre of a group, in degrees."""
+        """Return the direction of a square from the centre of a group, in degrees, or
+        None at the centre.
+        """
         x, y = self._centre[group]
         dx, dy = square[0] - x, square[1] - y
         if abs(dx) + abs(dy) < AT_THE_MIDDLE:

@@ -514,7 +514,9 @@ class Experience:
         return roots[trial + 1] if trial + 1 < len(roots) else None
 
     def _next_of(self, life: ArenaSubject, at: tuple[int, int]) -> Root | None:
-        """Begin the trial that follows an ended one."""
+        """Begin the trial that follows an ended one, and return its beginning. Return
+        None if no trial follows.
+        """
         number, trial = at[0], at[1] + 1
         if trial >= len(self.lives[number]):
             return None
@@ -784,7 +786,9 @@ class Experience:
     def lived(
         self, automaton: Automaton, life: ArenaSubject, used: Counter[Situation]
     ) -> Iterator[float | None]:
-        """Lead a life, and yield the score of each trial when it has ended."""
+        """Lead a life, and yield the score of each trial when it has ended: None for a
+        trial that is not judged.
+        """
         state = 0
         while (found := self.begin(life)) is not None:
             state, score = self._live_trial(automaton, life, found, state, used)
