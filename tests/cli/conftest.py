@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cheesebench.cli import main
+from cheesebench.experiment import log_file
 from cheesebench.experiment.cells import find_design, plan_cell
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import RunSession
@@ -87,6 +88,7 @@ def run(here: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run ``cheesebench`` with these arguments."""
 
     def run(*arguments: object) -> Result:
+        log_file.OPENED.clear()  # as in a process of the command's own
         code = main([str(argument) for argument in arguments])
         captured = capsys.readouterr()
         return Result(code, captured.out, captured.err)
