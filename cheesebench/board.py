@@ -357,8 +357,8 @@ def _row(
 
 
 def gap(cells: Iterable[CellResult]) -> str:
-    """Return by how many points the rates on the public protocols exceed those on their
-    twins, or a dash if there are no twins.
+    """Return by how many points the rates on the public protocols exceed the rates on
+    their twins, or a dash if there are no twins.
     """
     cells = list(cells)
     rates = {cell.plan.protocol: cell.rate for cell in cells if cell.rate is not None}

@@ -134,7 +134,7 @@ def _no_command(name: str, commands: Mapping[str, CommandSpec]) -> CheeseBenchEr
 def _parsed(
     parser: argparse.ArgumentParser, arguments: list[str], name: str
 ) -> argparse.Namespace:
-    """Return the options of a command, including those of its profile."""
+    """Return the options of a command, including its profile's options."""
     arguments = _with_profile(parser, arguments, name)
     arguments = _placed(_own_parser(parser, name), arguments)
     options, unknown = parser.parse_known_args(arguments)
@@ -208,7 +208,7 @@ def _with_profile(
 
 
 def all_commands(*, entry_points: bool = True) -> Mapping[str, CommandSpec]:
-    """Return our commands and those of plugins, which cannot replace ours.
+    """Return our commands and the plugins' commands, which cannot replace ours.
 
     With ``entry_points``, installed plugins are included, not only the built-in ones.
     """

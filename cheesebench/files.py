@@ -72,11 +72,11 @@ def written_whole(
     """Open a file for writing, as UTF-8 unless ``mode`` is ``"wb"``. It appears at
     ``path`` when the block is left.
 
-    The file has the permissions of the file that it replaces; a new one has those that
-    the umask gives. A symbolic link stays, and its target is replaced. Another name of
-    the old file (a hard link) keeps the old content. A target that cannot be replaced,
-    such as ``/dev/stdout`` or a file in a directory that is not writable, is written
-    to directly.
+    The file has the permissions of the file that it replaces; a new file gets its
+    permissions from the umask. A symbolic link stays, and its target is replaced.
+    Another name of the old file (a hard link) keeps the old content. A target that
+    cannot be replaced, such as ``/dev/stdout`` or a file in a directory that is not
+    writable, is written to directly.
 
     Raises:
         OSError: if the file cannot be written. The old content is then still there.

@@ -204,7 +204,7 @@ def figures(
     writes the files.
 
     ``only`` names the figures to draw, such as ``"forest"``; most of the time goes into
-    those of behaviour, which replay every trial (curves, latency, path_length,
+    the figures of behaviour, which replay every trial (curves, latency, path_length,
     strategies, occupancy, tracks).
 
     ``formats`` are svg, png and pdf. ``width`` is the width of every figure in inches
@@ -270,7 +270,7 @@ def check_same_protocols(summaries: Sequence[RunSummary]) -> None:
 
 
 class Runs:
-    """The models of several runs, summarised like those of one run."""
+    """The models of several runs, summarised like the models of one run."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         """``paths`` are the files of the logs."""

@@ -52,7 +52,7 @@ Cell = tuple[CellPlan, BaseSpecification]
 class ModelRun:
     """One run. Call ``open``, ``session``, ``wait`` for every cell, and ``close``.
 
-    ``tell`` is called with lines for people, and ``tell_at_once`` with those that
+    ``tell`` is called with lines for people, and ``tell_at_once`` with the lines that
     appear while a cell is awaited. ``shared`` is the log of a run that another process
     has opened. That process reports and compares; this one runs only some of the cells.
     """

@@ -97,7 +97,7 @@ def _check_agent(
     life: Sequence[records.TrialRecord],
     lived: Iterable[tuple[records.TrialRecord, object]],
 ) -> None:
-    """Raise RunLogError for a trial whose recorded actions differ from those in
+    """Raise RunLogError for a trial whose recorded actions differ from the actions in
     ``lived``, where the agent has acted again.
     """
     ran = takewhile(lambda record: not record.missing, life)

@@ -261,7 +261,7 @@ def _drawn(lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _remarks(cell: CellResult) -> list[str]:
-    """Return the sample size and the remarks, except those shown elsewhere."""
+    """Return the sample size and the remarks, except the remarks shown elsewhere."""
     elsewhere = (cells.settled(cell), cells.how_it_was_run(cell))
     return [
         _size(cell),

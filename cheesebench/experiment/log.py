@@ -318,7 +318,7 @@ class CallLog:
         return bool(self._log.select(query, (model,)))
 
     def totals(self) -> CallTotals:
-        """Return the totals of all calls, including those waiting to be written."""
+        """Return the totals of all calls, including calls that wait to be written."""
         recorded = _totals(self._log.select(f"SELECT {_TOTALS} FROM calls")[0])
         return sum((record.totals for (_, _, record), _ in self._waiting), recorded)
 

@@ -130,13 +130,13 @@ class CellSchedule:
         return next((s for s in beyond if s not in self._states), None)
 
     def begin_set(self, asked: int, needed: int) -> None:
-        """Ask for the subjects of another set, after those of the present set have
-        ended.
+        """Ask for the subjects of another set, after the subjects of the present set
+        have ended.
         """
         self.asked, self.needed = asked, max(needed, asked)
 
     def queue_due(self) -> Sequence[int]:
-        """Await every needed subject. Queue and return those that are not yet
+        """Await every needed subject. Queue and return the subjects that are not yet
         running.
         """
         due = self.due()

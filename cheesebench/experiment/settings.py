@@ -166,7 +166,7 @@ class Given:
         )
 
     def filled_in(self, origin: Origin, **values: Any) -> Given:
-        """Return the options. Those that were not given get these ``values``."""
+        """Return the options. Options that were not given get these ``values``."""
         new = {
             key: value
             for key, value in values.items()

@@ -92,10 +92,10 @@ def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
     """Return the published rows for a run's protocols, best first, or an empty tuple if
     no protocol has the paper's rules.
 
-    For a run in one view, rates are those of that view; otherwise, the best of the text
-    views for each protocol. Models of the run come first, animals and baselines last.
-    The mean is over all published protocols and is given only if the run has all of
-    them.
+    For a run in one view, the rates come from that view; otherwise, the best of the
+    text views for each protocol. Models of the run come first, animals and baselines
+    last. The mean is over all published protocols and is given only if the run has all
+    of them.
     """
     plans = list(plans)
     data = published()
@@ -276,7 +276,7 @@ def _other_settings(name: str, plan: CellPlan) -> Iterator[str]:
 
 def steps_of(model: Mapping[str, Any]) -> int | None:
     """Return the maximum number of steps in a trial of a published model, or None for
-    those of Table 1.
+    the models of Table 1.
     """
     found = re.search(r"at most (\d+) steps", model["trials_each"])
     return int(found[1]) if found else None

@@ -43,7 +43,7 @@ def learning_curve(
     the schedule has only one, a group of trials.
 
     The curve has all scored trials that the reference covers, whatever the estimand,
-    except those in the ``idle`` sessions.
+    except trials in the ``idle`` sessions.
     """
     name, numbered = points_of(subjects, idle)
     counts: dict[int, list[tuple[int, int]]] = {}

@@ -58,7 +58,7 @@ class ShuffledCueSubject(ArenaSubject):
     are drawn once more, independently. Whenever a state is entered (or its clock
     restarts), glyphs and texts are taken from a state that is drawn uniformly from all
     states. If a cue's place is a variable that rules change, a random member of the
-    same group takes its place. Doors and freezing are not cues, and remain those of the
+    same group takes its place. Doors and freezing are not cues, and remain as in the
     actual state.
     """
 

@@ -48,8 +48,8 @@ class RewardMemory:
         self._worth: dict[Step, float] = {}
         self._recollections: dict[tuple[Step | None, Step], float] = {}
         self._context: Step | None = None
-        #: ``_paid``: the steps that were rewarded in this trial. ``_spent``: those that
-        #: are not expected to be rewarded again before the next trial.
+        #: ``_paid``: the steps that were rewarded in this trial. ``_spent``: the steps
+        #: that are not expected to be rewarded again before the next trial.
         self._paid: set[Step] = set()
         self._spent: set[Step] = set()
         #: How often steps were rewarded again, and how often they were tried again, in

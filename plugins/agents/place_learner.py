@@ -406,8 +406,8 @@ class PlaceLearner:
         self._beneath: dict[int, str] = {}
         self._starts: set[int] = set()
         self._eventful: set[int] = set()
-        #: In this order: the glyphs that were entered, and those that FORWARD could not
-        #: enter.
+        #: In this order: the glyphs that were entered, and the glyphs that FORWARD
+        #: could not enter.
         self._walked: set[str] = set()
         self._bumped: set[str] = set()
         #: In this order: the absolute value of the largest reward or punishment so far,

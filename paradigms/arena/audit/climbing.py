@@ -29,7 +29,7 @@ FROM_REPERTOIRE = 0.6
 #: that are then improved.
 POOL, PAIRED, PAIRS = 20, 0.4, 3
 #: Number of attempts without gain after which the best rule so far is final:
-#: ``IN_VAIN`` for subjects without memory, ``LONG_IN_VAIN`` for those with memory.
+#: ``IN_VAIN`` for subjects without memory, ``LONG_IN_VAIN`` for subjects with memory.
 IN_VAIN, LONG_IN_VAIN = 5, 15
 #: A rule is run in fresh lives with ``FRESH`` judged trials. The run ends earlier if it
 #: has taken ``CONFIRMED`` steps, but not before ``FEWEST`` balanced groups of subjects.
