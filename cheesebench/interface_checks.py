@@ -102,13 +102,13 @@ def returned_list(things: object, kind: type[T], who: str) -> list[T]:
 
 def rendered(view: View, scene: Scene, column: int, row: int, heading: int) -> str:
     """Return what a view draws. Raise PluginError, which names the view, if ``render``
-    raises or returns no text.
+    raises or does not return a string.
     """
     with blaming(f"The view '{view.name}': render"):
         frame: object = view.render(scene, column, row, heading)
     if not isinstance(frame, str):
         raise PluginError(
-            f"The view '{view.name}' has drawn {frame!r}. Its render must return text."
+            f"The view '{view.name}' has drawn {frame!r}. Its render must return a string."
         )
     return frame
 

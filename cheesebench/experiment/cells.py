@@ -617,7 +617,7 @@ class Selection:
     directory: Path
     """The directory that relative paths start from."""
     where: str = ""
-    """Where ``names`` stand; empty if they are those of the command line."""
+    """Where ``names`` stand, or an empty string for names of the command line."""
 
 
 def selected_protocols(

@@ -175,7 +175,7 @@ def _wrong_reply(reply: object) -> str:
     for name in ("text", "reasoning", "model"):
         value: object = getattr(reply, name)
         if not isinstance(value, str):
-            return f"{name}={_shown(value)}, but text is expected"
+            return f"{name}={_shown(value)}, but a string is expected"
     known = get_args(Finish)
     if reply.finish not in known:
         return f"finish={_shown(reply.finish)}, but one of these is expected: {', '.join(known)}"

@@ -606,7 +606,8 @@ def _answers(spec: RespondentSpec) -> None:
     for puzzle in _PUZZLES:
         reply: object = spec.reply(puzzle, "Where to?", 1)
         need(
-            isinstance(reply, str) and reply, f"answers {reply!r}, but text is expected"
+            isinstance(reply, str) and reply,
+            f"answers {reply!r}, but a string is expected",
         )
 
 

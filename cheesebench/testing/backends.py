@@ -959,7 +959,7 @@ def _check_types(reply: ChatReply) -> None:
         value = getattr(reply, name)
         need(
             isinstance(value, str),
-            f"{name} is {type(value).__name__}, but text is expected",
+            f"{name} is {type(value).__name__}, but a string is expected",
         )
         need(
             "\ud800" not in value,

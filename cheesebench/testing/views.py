@@ -156,7 +156,7 @@ def _bounded(view: interfaces.View) -> None:
             observation = view.render(scene, *pose)
             need(
                 isinstance(observation, str),
-                f"render returns {type(observation).__name__}, but text is expected",
+                f"render returns {type(observation).__name__}, but a string is expected",
             )
             length = len(observation)
             need(

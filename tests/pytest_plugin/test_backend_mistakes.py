@@ -157,7 +157,10 @@ def test_what_fails_at_the_end_takes_no_run_down(told: pytest.Pytester) -> None:
     [
         ("return None", "returned NoneType, but a ChatReply is expected. *"),
         ("return 'STAY'", "returned str, but a ChatReply is expected. *"),
-        ("return ChatReply(text=None)", "returned text=None, but text is expected. *"),
+        (
+            "return ChatReply(text=None)",
+            "returned text=None, but a string is expected. *",
+        ),
         (
             "return ChatReply(text='', usage=Usage(prompt=-5))",
             "returned usage.prompt=-5, but a number of tokens *",
