@@ -37,7 +37,7 @@ def clash() -> str:
         version = ""
     return (
         f"cheesebench: the module 'cheesebench' in {folder or 'this environment'} belongs to another package "
-        f"('{OTHER}'{version}), not to pytest-cheesebench. Use an environment for each, or: pip uninstall {OTHER} "
+        f"('{OTHER}'{version}), not to pytest-cheesebench. Use a separate environment for each, or: pip uninstall {OTHER} "
         "pytest-cheesebench, and install pytest-cheesebench again."
     )
 

@@ -529,8 +529,8 @@ class Numbers:
 
 
 def numbers(cells: Sequence[CellResult]) -> list[Numbers]:
-    """Return the rows of a table of verdicts. All entries of a column have the same
-    number of decimals.
+    """Return the rows of a table of verdicts. In a column, all numbers of one measure
+    have the same number of decimals.
     """
     names = list(map(measured_name, cells))
     columns = {

@@ -283,7 +283,7 @@ def write_lines(lines: Iterable[str], path: str | None) -> None:
 
 def _unwritable(path: str, error: OSError) -> OptionError:
     return OptionError(
-        f"{path} cannot be written: {error.strerror}. Name a file in a directory that exists."
+        f"{path} cannot be written: {error.strerror}. Name a file in an existing directory that you can write to."
     )
 
 

@@ -19,9 +19,10 @@ from cheesebench.statistics.comparison import ComparisonReporter, RunComparison
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.describe(
         parser,
-        "Subjects with the same number form a pair. The answers, for each protocol and for all together, are about "
-        "the first run. Runs with different protocols, seeds or numbers of trials are refused. A trial that differs "
-        "from its log when it is replayed is refused, too. A baseline can take the place of a run.",
+        "Subjects with the same number form a pair. The answers, for each protocol and for all together, say how RUN_A "
+        "did against RUN_B. Only protocols that both runs have are compared. The comparison is refused if the seeds "
+        "differ, if a protocol differs in content or in its number of trials, or if a trial differs from its log when "
+        "it is replayed. A baseline can take the place of a run.",
         "20250131-093000-ab12 main",
         "new old --format markdown --compare-fail worse",
         "monday monday --first-model random --second-model tabular-ql",

@@ -576,8 +576,8 @@ class RunLog(recorder.LogWriter):
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open a run for writing. This repairs an interrupted run. ``path`` is the
-        run's directory or its file.
+        """Open a run for writing. ``path`` is the run's directory or its file. After a
+        crash, SQLite recovers the file from its write-ahead log.
         """
         log = cls._open(path, log_file.connect)
         with log_file.errors_explained(log.path):

@@ -229,8 +229,8 @@ class Given:
         return value is not None and value is not False
 
     def _check_agrees(self, option: Option, given: Any, recorded: Any) -> None:
-        """Raise OptionError for an option that contradicts the resumed run. A part of
-        the resumed run's list is no contradiction.
+        """Raise OptionError if an option contradicts the resumed run. Overridable
+        options, and a part of the resumed run's list, do not.
         """
         is_part = isinstance(given, list) and set(given) <= set(as_list(recorded))
         if not (option.overridable or given == recorded or is_part):

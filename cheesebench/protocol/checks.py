@@ -390,8 +390,8 @@ def _beyond_the_schedule(
 
 
 def _compared_with_a_number(node: ex.Expression) -> tuple[str, str, float] | None:
-    """Return a comparison with a number as ``trial`` or ``session``, the sign and the
-    number; None for other expressions.
+    """If the expression compares ``trial`` or ``session`` with a number, return this
+    name, the sign and the number. Otherwise return None.
     """
     match node:
         case ex.Binary(sign, ex.BuiltIn("trial" | "session" as name), other):

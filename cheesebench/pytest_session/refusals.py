@@ -47,8 +47,8 @@ def refused_early(
     return refused(config, _worded(said.partition("\n  inifile: ")[0]))
 
 
-#: Patterns of argparse's errors: of any error about an option, and of its part about a
-#: value that is not one of the choices, or not a number.
+#: Patterns for argparse's errors. ``_ARGUMENT`` matches any error about an option. The
+#: other two match its ``why`` if the value is not one of the choices, or not a number.
 _ARGUMENT = re.compile(r"argument (?P<name>[^/:]+)[^:]*: (?P<why>.*)", re.DOTALL)
 _CHOICE = re.compile(r"invalid choice: '(?P<value>.*)' \(choose from (?P<known>.*)\)")
 _NUMBER = re.compile(r"invalid (?P<kind>int|float) value: '(?P<value>.*)'")

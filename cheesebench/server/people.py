@@ -519,7 +519,7 @@ METHODS = ("GET", "HEAD", "POST")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """The texts for people besides the tasks. ``consent`` and ``debriefing`` are
+    """The texts that people read besides the tasks. ``consent`` and ``debriefing`` are
     additional paragraphs.
 
     ``completion`` is shown to people who have finished: a code, or a link back to the

@@ -1099,7 +1099,7 @@ def _odd_replies(case: BackendCase) -> None:
     )
     need(
         isinstance(empty, ChatReply),
-        f"an empty reply is behaviour of the model, not the fault: {empty}",
+        f"an empty reply, which is behaviour of the model, causes the fault: {empty}",
     )
     need(getattr(empty, "text", "x") == "", "an empty reply is not read as empty")
 
@@ -1110,8 +1110,8 @@ def _own_replies(case: BackendCase) -> None:
         number = re.search(r"call (\d+);", json.dumps(call.body))
         return Answer(text=number[1] if number else "?", delay=0.01 * (call.number % 5))
 
-    # If calls wait for one another, the rule above has already reported it, and a few
-    # calls suffice.
+    # If calls wait for one another, another rule ("concurrent calls") reports it, and a
+    # few calls suffice here.
     many = 4 if case.blocks else MANY
 
     async def scene(connection: Connection, server: FakeServer) -> list[Outcome]:

@@ -103,8 +103,8 @@ class Answer:
     fault: Fault | None = None
 
 
-#: A function that returns the answer to a call. A plain text stands for an Answer with
-#: that text.
+#: A function that returns the answer to a call. A plain string stands for an Answer
+#: with that text.
 Script = Callable[[Call], Answer | str]
 
 

@@ -341,5 +341,5 @@ class DialogueDocument(documents.DocumentModel):
 
     @property
     def reference(self) -> list[documents.Reference]:
-        """No animal has been asked."""
+        """Always empty, because no animal has been asked."""
         return []

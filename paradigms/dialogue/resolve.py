@@ -540,8 +540,8 @@ class VocabularyChecks:
         return name
 
     def _scenes(self) -> None:
-        """Check the protocol's own scenes: ``like`` must name a scene, and braces must
-        contain known slots.
+        """Check the protocol's own scenes: ``like`` must name a shipped scene, and
+        braces must contain known slots.
         """
         for name, scene in self._document.scenes.items():
             place = self._root.find(("scenes", name))

@@ -96,7 +96,9 @@ class Frame:
         self.turn = round(_degrees(mean)) % 360 if agree else 0
 
     def place(self, here: Situation, cell: int, glyph: str, ground: str) -> int:
-        """Return the number of the room's place at a cell with this glyph."""
+        """Return the number under which the place at this cell is remembered. A place
+        that is not known yet gets the next number.
+        """
         key = self.turn, cell, glyph
         if key not in self._numbers:
             at, out = (

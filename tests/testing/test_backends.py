@@ -405,7 +405,7 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
         (
             takes_empty_for_a_fault,
             "cut-off and empty replies",
-            "an empty reply is behaviour of the model, not the fault",
+            "an empty reply, which is behaviour of the model, causes the fault",
         ),
         (drops_pictures, "pictures", "the picture is not sent as base64"),
         (

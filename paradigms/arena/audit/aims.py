@@ -144,7 +144,8 @@ class Places:
             if {*members} & {*events.everywhere}
         ]
         self.groups += [("place", alone)] if alone else []
-        #: State -> numbers of the groups whose members its rules react to.
+        #: State -> indices (in ``groups``) of the groups whose members its rules react
+        #: to, or of all groups if there are none.
         self.of_state = {
             state: [
                 number

@@ -274,8 +274,8 @@ def _read(text: str, told: str) -> tuple[_Listed, str, bool]:
 
 
 def _until_the_world(text: str) -> str:
-    """Cut a reply at the first line that only the environment writes, if it has named
-    its actions before that line. Otherwise return the whole reply.
+    """Cut a reply at the first line after its actions that only the environment writes.
+    Without such a line, return the whole reply.
     """
     spoke = next(filter(_answers, _sections(text)), None)
     line = _world().search(text)
