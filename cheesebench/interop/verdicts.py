@@ -159,7 +159,8 @@ def verdict(
             each row is an item; without subject, each item is a subject), or a list of
             scores, one for each subject. A data frame must be about one model: several
             values in a column ``model`` are refused.
-        second: Another of these, with the same items.
+        second: Another of these, with the same items. Rows without subject and item are
+            paired by position; two objects of pandas must then have the same index.
         value: The number to compare the mean score with, instead of ``second``.
         score: The score to compare, where items have several.
         cluster: Field of the items' metadata, or column of a data frame. Items with the
@@ -188,7 +189,9 @@ def verdict(
     units = _Units(low, high)
     if second is not None:
         one = read(first, name="the first scores")
-        return _compared(one, read(second, name="the second scores"), units)
+        other = read(second, name="the second scores")
+        _check_indexes((one, first), (other, second))
+        return _compared(one, other, units)
     if value is None:
         return _own(read(first))
     if not low < value < high:
@@ -292,6 +295,22 @@ def _check_keys(first: Scores, second: Scores) -> None:
         f"These rows cannot be paired: {first.path} has {own}, and {second.path} has {other}. Give both the same "
         "columns."
     )
+
+
+def _check_indexes(*read: tuple[Scores, object]) -> None:
+    """Raise OptionError for two objects of pandas with different indexes if their rows
+    would be paired by position.
+    """
+    indexes = [
+        given.index  # type: ignore[attr-defined]
+        for scores, given in read
+        if hasattr(getattr(given, "index", None), "equals") and not scores.keys
+    ]
+    if len(indexes) == 2 and not indexes[0].equals(indexes[1]):
+        raise OptionError(
+            "These rows cannot be paired: they have no column 'item', and the indexes differ. Name the rows in a column "
+            "'item', or pair them by position with .reset_index(drop=True)."
+        )
 
 
 class Means(NamedTuple):

@@ -608,6 +608,22 @@ def test_frames_are_judged_by_model_index_and_repeats() -> None:
         assert note in shown
 
 
+def test_rows_without_names_are_paired_only_if_their_indexes_are_equal() -> None:
+    pandas = pytest.importorskip("pandas")
+    high = pandas.Series(np.linspace(0.2, 1, 30))
+    low, turned = high - 0.2, (high - 0.2)[::-1]
+    [task] = cheesebench.verdict(high, low).tasks
+    assert (task.answer, task.subjects) == ("better", 30)
+    by_position = cheesebench.verdict(high, turned.reset_index(drop=True)).tasks[0]
+    assert by_position.answer != "better"
+    half = pandas.DataFrame({"score": high[:20]})
+    for one, other in ((high, turned), (high, half), (half, half[10:])):
+        with pytest.raises(cheesebench.OptionError, match="the indexes differ"):
+            cheesebench.verdict(one, other)
+    named = [one.rename_axis("item") for one in (high, turned)]
+    assert cheesebench.verdict(*named).tasks[0].answer == "better"
+
+
 def test_columns_mean_one_thing_and_few_or_equal_pairs_promise_nothing() -> None:
     [value] = cheesebench.verdict([0.3, 0.4, 0.7], value=0.5).rows()
     [two] = cheesebench.verdict([0.3, 0.4, 0.7], [0.2, 0.4, 0.1]).rows()
