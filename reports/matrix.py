@@ -14,7 +14,7 @@ from tabulate import tabulate
 from cheesebench.amounts import dollars, level, number, per_hundred, percent
 from cheesebench.reports import cells as words
 from cheesebench.reports.cells import clean, escape
-from cheesebench.statistics import Verdict
+from cheesebench.statistics import Verdict, gate
 from cheesebench.statistics.wording import on_scale, plural
 
 if TYPE_CHECKING:
@@ -586,9 +586,6 @@ def _shade(group: Sequence[CellResult]) -> Shade | None:
     return Shade(sum(rates) / len(rates), verdict) if rates else None
 
 
-#: Marker by which a job finds its own comment again, to change it instead of writing
-#: another one.
-MARK = "<!-- cheesebench -->"
 #: Maximum length, in characters, of this part of a comment on GitHub. It leaves room
 #: for the comparison that may follow.
 LARGEST = 60_000
@@ -598,14 +595,14 @@ MOST_DOUBTFUL = 40
 
 def render_comment(summary: RunSummary) -> str:
     if not summary.models:
-        return f"{MARK}\n**CheeseBench**: no cell was run.\n"
+        return f"{gate.MARK}\n**CheeseBench**: no cell was run.\n"
     heads = [
         f"**{words.MARKS[model.gate]} {escape(clean(' in '.join(words.whose(model))))}**: "
         f"{words.counts(words.cells_of(summary, model))}"
         for model in summary.models
     ]
     parts = [
-        MARK,
+        gate.MARK,
         f"### {words.question(summary.cells).capitalize()}?",
         "  \n".join(heads),
         _upright(found := matrix(summary)),

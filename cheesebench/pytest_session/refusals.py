@@ -21,6 +21,7 @@ from cheesebench.options import BY_KEY
 from cheesebench.pytest_options import SPELLINGS
 from cheesebench.pytest_session import ci, exit_status
 from cheesebench.redaction import redact
+from cheesebench.statistics import gate
 from cheesebench.terminal import printable
 
 #: Options that lead to files that an earlier attempt may have left.
@@ -106,10 +107,6 @@ def tell_interruption(config: pytest.Config, by: str) -> None:
         tell(config, "Run it again.", why)
 
 
-#: The first line of a comment, by which a job finds its own.
-_MARK = "<!-- cheesebench -->"
-
-
 def announce(config: pytest.Config, directory: Path) -> None:
     """Say in place of a run's comment, and of the reports of an earlier attempt, that
     it is running. All are written at the end, unless the session is killed.
@@ -123,7 +120,7 @@ def announce(config: pytest.Config, directory: Path) -> None:
     with contextlib.suppress(OSError):
         if config.getoption(BY_KEY["resume"].destination, None):
             _replace(config, directory, page)
-        _comment(directory / "comment.md", _MARK, page, "has the output")
+        _comment(directory / "comment.md", gate.MARK, page, "has the output")
 
 
 def _replace_reports(config: pytest.Config, page: str) -> None:

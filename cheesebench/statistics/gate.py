@@ -9,6 +9,9 @@ from cheesebench.statistics.wording import plural
 
 #: The remedy for a comparison that is undecided only because it has too few subjects.
 MORE_SUBJECTS = "More subjects would decide: bless a run with more --subjects, and compare with that run."
+#: Marker by which a job finds its own comment again, to change it instead of writing
+#: another one.
+MARK = "<!-- cheesebench -->"
 #: Maximum number of settings that a sentence names.
 SHOWN = 3
 

@@ -26,7 +26,7 @@ from cheesebench.reports import (
     text,
 )
 from cheesebench.reports import html as page
-from cheesebench.statistics import RunSummary, Verdict
+from cheesebench.statistics import RunSummary, Verdict, gate
 from cheesebench.statistics.summary import PublishedContrast
 
 MakePlan = Callable[..., CellPlan]
@@ -262,7 +262,7 @@ def test_a_comment_has_the_matrix_and_room_for_more(
 ) -> None:
     cells = [(make_plan(f"pool_{number}_{'x' * 300}"), 0.1) for number in range(20)]
     text = matrix.render_comment(make_run(cells))
-    assert text.startswith(matrix.MARK)
+    assert text.startswith(gate.MARK)
     assert re.search(
         r"^\|\s+\| +walker \(ascii_2d\) \| +rodent \|$", text, re.MULTILINE
     )
