@@ -127,7 +127,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(options: argparse.Namespace) -> list[BaseSpecification]:
-    """Return the named protocols, or all protocols of the edition."""
+    """Return the named protocols or, without names, all protocols of ``--edition`` or
+    in this directory.
+    """
     catalogue = installed_catalogue()
     if options.edition is not None:
         return catalogue.select(options.protocols, options.edition)
@@ -178,8 +180,8 @@ def _as_json(report: AuditReport) -> dict[str, Any]:
 
 
 class _Progress:
-    """Shows the progress of an audit. On a terminal, one line changes. Elsewhere there
-    is a new line every minute, because CI services end silent jobs.
+    """Shows the progress of an audit: on a terminal in a line that is overwritten,
+    elsewhere in a new line every minute, because CI services end silent jobs.
     """
 
     def __init__(self, specification: BaseSpecification) -> None:

@@ -89,8 +89,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _next(run: CountedRun, path: Path) -> str:
-    """Return what to do with the baseline."""
-    # A run that compares has the design cohort, unless another is given.
+    """Return the commands that commit the baseline and compare a run with it."""
+    # With --compare, the default design is cohort.
     designs = {cell.design for cell in run.cells} - {"cohort"}
     design = f" --design {designs.pop()}" if len(designs) == 1 else ""
     return (
@@ -106,14 +106,14 @@ def _complete(log: RunLog) -> str:
         return (
             f"Finish it with --resume {name}, or bless it as it is with --incomplete."
         )
-    return f"--resume {name} would ask nothing anew, because the run gave up. Bless a new run."
+    return f"--resume {name} would not run them again, because the run gave up on them. Bless a new run."
 
 
 def _floor(plan: CellPlan) -> tuple[float, str] | None:
     """Return the rate up to which a subject shows no sign of the ability, and a phrase
-    for such a subject.
+    for such a subject. Return None if no such rate is known.
 
-    If no ceiling is proved, this is the rate of random moves, which is lower.
+    If no ceiling is proved, it is the rate of random moves, which is lower.
     """
     if plan.ability is not None:
         return plan.ability.without, "without the ability at most"

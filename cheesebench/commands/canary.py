@@ -21,7 +21,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.redaction import redact
 from cheesebench.terminal import printable
 
-#: Maximum number of characters of an answer that are shown.
+#: Number of characters after which a shown answer is cut off.
 SHOWN = 200
 
 

@@ -42,8 +42,8 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
     """Return the file of a protocol. ``name`` is a path, or the name of a file in this
     directory or of an installed protocol.
 
-    Raise OptionError for a path that does not exist, and UnknownNameError for an
-    unknown name.
+    Raise OptionError for a directory or a path that does not exist, and
+    UnknownNameError for an unknown name.
     """
     path = Path(name)
     if path.is_file():
@@ -69,8 +69,8 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
 
 
 def _with_those_here(error: UnknownNameError, name: str) -> UnknownNameError:
-    """Return the error for an unknown protocol. If this directory has a similar name,
-    suggest it.
+    """Return the error for an unknown protocol. If a protocol in this directory has a
+    similar name, suggest this one.
     """
     here = [
         protocol_name(file.name.removesuffix(SUFFIX))
@@ -135,8 +135,8 @@ def paragraph(text: object, first: str = "", rest: str | None = None) -> str:
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a plain-text table that fits the terminal (80 columns if its width is
-    unknown).
+    """Return a plain-text table that fits the terminal if possible (80 columns if its
+    width is unknown).
 
     Cells are made printable, and wrapped if necessary. None is an empty cell.
     """
@@ -184,8 +184,8 @@ def _widths(rows: list[list[str]], width: int) -> list[int]:
     """Return widths of columns that fit into ``width`` if possible, with two blanks
     between columns.
 
-    The widest column is narrowed first. No word is broken as long as another column can
-    be narrowed. The first column, which names the row, is narrowed last.
+    The widest column is narrowed first. Words are broken only if narrowing up to their
+    lengths is not enough. The first column, which names the row, is narrowed last.
     """
     columns = list(zip(*rows, strict=True))
     # Each narrowing wraps the cells of a column again, so no column starts wider than
@@ -232,7 +232,7 @@ def _wrapped(cell: str, room: int) -> list[str]:
 
 def wait_for_trial(life: SubjectEnvironment, trial: int) -> str:
     """Begin a subject's trial (numbered from 1), after waiting through the earlier
-    trials. Return the first observation.
+    trials. Return the first observation. Raise OptionError if the schedule ends first.
     """
     for number in range(1, trial + 1):
         observation = life.begin_trial()
@@ -295,7 +295,7 @@ def describe(parser: argparse.ArgumentParser, description: str, *examples: str) 
     """Add a description and example arguments to the command's help. Line breaks of the
     description are kept.
     """
-    # argparse computes the width in this way.
+    # argparse computes the width like this, too.
     width = shutil.get_terminal_size().columns - 2
     lines = f"{parser.description or ''} {description}".strip().splitlines()
     parser.description = "\n".join(
@@ -313,8 +313,8 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
 
 
 def add_option(parser: argparse.ArgumentParser, name: str, **changes: Any) -> None:
-    """Add an option of pytest runs, as it is declared for them. ``changes`` overrides
-    keywords of ``add_argument``.
+    """Add an option that pytest runs have, too, with the same declaration. ``changes``
+    overrides keywords of ``add_argument``.
     """
     option = BY_KEY[name.replace("-", "_")]
     default: Any = (
@@ -347,8 +347,8 @@ def add_cell(parser: argparse.ArgumentParser) -> None:
 
 
 def add_recorded_trial(parser: argparse.ArgumentParser, otherwise: str = "") -> None:
-    """Add the options that select a subject and one of its trials. ``otherwise``
-    describes the default trial.
+    """Add the options that select a subject and one of its trials. ``otherwise`` ends
+    the help of ``--trial``.
     """
     _add_subject(parser)
     parser.add_argument(
@@ -448,7 +448,7 @@ def positive_number(text: str) -> int:
 
 
 def whole_number(text: str) -> int:
-    # Numbers of less than 64 bits suffice for any seed, and cannot overflow.
+    # 18 digits fit into 64 bits, and are enough for any seed.
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise argparse.ArgumentTypeError(
             f"'{text}' is not a whole number of at least 0"

@@ -1,5 +1,5 @@
-"""``cheesebench compare``: is one run better or worse than another, without a loss, or
-undecided?
+"""``cheesebench compare``: says how a run did against another one: better, worse, no
+loss, or undecided.
 """
 
 from __future__ import annotations

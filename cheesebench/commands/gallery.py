@@ -90,7 +90,7 @@ def _write_markdown(shown: Iterable[Plate], seed: int, page: Path | None) -> Non
         page.with_suffix("").mkdir(exist_ok=True)
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(
-            f"{page} cannot be written: {error}. Name a page in a directory that exists."
+            f"{page} cannot be written: {error}. Name another page."
         ) from None
     for name, picture in pictures.items():
         write_bytes(picture.png, str(page.parent / name))
@@ -110,7 +110,7 @@ class Plate:
     start: str
     """The state of the trial, and the heading with which most is visible."""
     looks: tuple[tuple[str, str | Picture], ...]
-    """Names of views, each with its picture."""
+    """Names of views, each with its observation (text or picture)."""
 
 
 def plates(
@@ -155,7 +155,9 @@ def gallery(
 
 
 def _fenced(text: str) -> list[str]:
-    """Return a block of text whose fence is longer than any run of backticks in it."""
+    """Return the text as a fenced code block, or no block if the text is empty. The
+    fence is longer than any run of backticks in the text.
+    """
     if not text:
         return []
     fence = "`" * (3 + text.count("`"))
@@ -181,7 +183,7 @@ def _as_html(shown: Iterable[Plate]) -> str:
 
 
 def _address(look: str | Picture) -> str:
-    """Return a picture as a data URL, which needs no file."""
+    """Return a picture as a data URL, or "" for text."""
     if not isinstance(look, Picture):
         return ""
     return f"data:image/png;base64,{base64.b64encode(look.png).decode()}"

@@ -1,5 +1,5 @@
 """``cheesebench list``: lists protocols, agents, backends, views, report formats and
-executors, including broken ones.
+executors, and which protocols and plugins are broken.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cheesebench.plugin_manager import installed_plugins
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "Lists protocols, agents, backends, views and report formats."
+    about = "Lists protocols, agents, backends, views, report formats and executors."
     describe(parser, about, "", "--json")
     add_json(parser)
 
@@ -67,8 +67,8 @@ def _as_text(found: dict[str, Any], tables: installed.Tables) -> str:
 
 
 def _protocols(rows: list[dict[str, object]]) -> str:
-    """Return the table of a family's protocols. It lacks the paths, which the JSON has.
-    Editions are part of the names.
+    """Return the table of a family's protocols, without their paths and editions. (The
+    JSON has the paths, and the names contain the editions.)
     """
     own = [
         {name: value for name, value in row.items() if name not in ("edition", "file")}

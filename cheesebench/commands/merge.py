@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     describe(
         parser,
         "The shards (pytest --shard 1/8, ...) may be given in any order. The merged run can be judged, reported, "
-        "compared and resumed like any other. The exit code is 1 if something is missing.",
+        "compared and resumed like any other. The exit code is 1 if a shard is missing or a cell unfinished.",
         "results/part-1 results/part-2",
         "parts/*/ --run-id tuesday",
     )

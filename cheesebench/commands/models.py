@@ -67,7 +67,9 @@ def run(options: argparse.Namespace) -> int:
 def _check(
     plugins: PluginManager, entries: Sequence[ModelEntry], *, as_json: bool
 ) -> int:
-    """Print whether each model could be called. Return 1 if none could."""
+    """Print whether each model can be called. Return 1 if the answer is "no" for all of
+    them.
+    """
     found = [checked(plugins, entry) for entry in entries]
     names = ("model", "ready", "says")
     if as_json:
@@ -105,8 +107,8 @@ def as_values(entries: Iterable[ModelEntry]) -> list[dict[str, Any]]:
 
 
 def _redacted(value: Any) -> Any:
-    """Return JSON values without secrets. A user's list of models may contain keys in
-    place of the names of variables.
+    """Return JSON values without secrets. A user's list of models may contain API keys
+    where names of variables belong.
     """
     if isinstance(value, Mapping):
         return {name: _redacted(inner) for name, inner in value.items()}

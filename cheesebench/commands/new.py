@@ -38,8 +38,8 @@ def filled(template: str, **values: str) -> str:
 
 
 def write_files(directory: Path, texts: Mapping[str, str]) -> None:
-    """Write texts to their paths below a directory. If one of the files exists, raise
-    OptionError and write nothing.
+    """Write texts to their paths below a directory. Raise OptionError if a file exists
+    (nothing is written then) or cannot be written.
     """
     for name in texts:
         if (directory / name).exists():
@@ -57,8 +57,8 @@ def write_files(directory: Path, texts: Mapping[str, str]) -> None:
             ) from None
 
 
-#: Templates of paradigms. An edition is no paradigm of its own, and starts from another
-#: protocol.
+#: Templates of paradigms. The template of an edition is not one of them, because an
+#: edition starts from another protocol.
 TEMPLATES = ("maze", "chamber", "touchscreen", "dialogue")
 #: Seed of a template's tests.
 SEED = 1
@@ -79,8 +79,8 @@ def protocol_text(template: str, name: str) -> str:
 
 
 def edition_text(name: str, parent: BaseSpecification) -> str:
-    """Return a new edition of a protocol. Raise OptionError for an invalid name, or
-    for the name of the parent's edition.
+    """Return a new edition of a protocol. Raise OptionError for an invalid name, for
+    the name of the parent's edition, and if the parent's file cannot be extended.
     """
     check_name("an edition", name)
     if parent.edition == name:
@@ -105,7 +105,7 @@ def check_name(what: str, name: str) -> None:
     """Raise OptionError unless this is a valid name in a protocol."""
     if not is_name(name) or len(name) > 60:
         raise OptionError(
-            f"'{name}' cannot be the name of {what}. Use letters, digits and _, beginning with a letter."
+            f"'{name}' cannot be the name of {what}. Use up to 60 letters, digits and _, beginning with a letter."
         )
 
 
@@ -188,8 +188,8 @@ def _next(specification: BaseSpecification, file: str) -> Iterator[str]:
 
 
 def _played(specification: Specification) -> str:
-    """Return the options that trace the first of the protocol's tests, in which some of
-    its rules fire.
+    """Return options for ``trace``: those of the protocol's first test, in which some
+    of its rules fire, or a few steps if it has no tests.
     """
     plugins, tests = installed_plugins(), specification.document.tests
     view = next(iter(plugins.views.values()))

@@ -25,11 +25,12 @@ _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 
 def plugin_files(kind: Kind, name: str) -> dict[str, str]:
     """Return the files of a package that supplies a plugin of this name: their texts,
-    keyed by path. Raise OptionError for an invalid name.
+    keyed by path. Raise OptionError for an invalid name, or for the name of a built-in
+    command.
     """
     if not _NAME.fullmatch(name) or len(name) > 40:
         raise OptionError(
-            f"'{name}' cannot be a plugin's name. Use lower-case letters, digits and hyphens: my-{kind}."
+            f"'{name}' cannot be a plugin's name. Use up to 40 lower-case letters, digits and hyphens: my-{kind}."
         )
     if kind == "command" and name in COMMANDS:
         raise OptionError(

@@ -254,7 +254,9 @@ def _opened(
 
 
 def _selection(options: argparse.Namespace) -> run_cells.Selection:
-    """Return the given protocols, or else the protocols of a run in this directory."""
+    """Return the given protocols or, by default, the protocols that pytest's ini file
+    or the environment names.
+    """
     names, where = (options.protocols, "") if options.protocols else project_protocols()
     return run_cells.Selection(
         names=tuple(names),
@@ -285,8 +287,10 @@ def _planned(
 
 
 def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -> Cells:
-    """Return the run's cells for human participants. A run without such cells gets one
-    for each protocol that its models run, and the log records it.
+    """Return the run's cells for people. If it has none, add one for each protocol that
+    its models run, except dialogues.
+
+    Raise OptionError for options that a resumed run cannot change.
     """
     fixed = (
         "protocols",
@@ -309,7 +313,9 @@ def _resumed(log: RunLog, plugins: PluginManager, options: argparse.Namespace) -
 def _beside_models(
     log: RunLog, plugins: PluginManager, options: argparse.Namespace
 ) -> Cells:
-    """Return cells for people, on the protocols that a run of models has."""
+    """Return a cell for people for each protocol of a run of models, except dialogues.
+    Raise OptionError if there is no such protocol.
+    """
     walked = {plan.protocol: plan for plan in log.plans() if not plan.items}
     if not walked:
         raise OptionError(
@@ -347,8 +353,8 @@ def _task(
 
 
 def _instructions(plugins: PluginManager, agent: str) -> Callable[[str], str]:
-    """Return the function that makes instructions for people from a view's
-    explanation.
+    """Return the agent's function that makes instructions for people from a view's
+    explanation. Raise OptionError if the agent has none.
     """
     spec = plugins.model_agent(agent)
     if spec.instructions is None:

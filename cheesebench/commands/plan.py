@@ -142,8 +142,8 @@ def _why_no_verdict(found: Forecast) -> str:
 
 
 def _needs(found: Forecast, several: bool) -> str:
-    """Return a table of what the run needs for each player. Without a claim, all
-    subjects are run for every player.
+    """Return a table of what the run needs. It has a column for each player if there
+    are ``several``, whose runs can end early. Otherwise all players need the same.
     """
     needs = found.needs if several else dict([next(iter(found.needs.items()))])
     rows: list[list[object]] = [
@@ -232,8 +232,8 @@ def _outlooks(cells: Sequence[CellForecast]) -> str:
 
 
 def _more_subjects(cells: Sequence[CellForecast]) -> Iterator[str]:
-    """Yield how many subjects a model as good as the animals needs for a PASS in 80 %
-    of runs, for each cell where it passes in fewer.
+    """Yield sentences on the cells that a model as good as the animals passes in fewer
+    than 80 % of runs: how many subjects it needs for 80 %, or that no number is enough.
     """
     said, never = [], []
     for cell in cells:

@@ -74,8 +74,8 @@ def parse_actions(text: str) -> list[int]:
 
 
 def from_lines(lines: TextIO) -> Iterator[int]:
-    """Yield the actions of each line, until a line is q or the input ends. Lines with
-    unknown words are reported and skipped.
+    """Yield the actions of each line, until a line is a word of ``QUIT_WORDS`` or the
+    input ends. Lines with unknown words are reported and skipped.
     """
     for line in lines:
         if line.strip().upper() in QUIT_WORDS:
@@ -94,8 +94,8 @@ def reads_keys() -> bool:
 
 
 def from_terminal() -> Generator[int]:
-    """Yield an action for every key until q. The terminal is restored when the iterator
-    is closed.
+    """Yield the action of each key that has one, until q or Ctrl-D. The terminal is
+    restored when the iterator is closed.
     """
     # The imports are here because Windows lacks both modules.
     import termios

@@ -37,8 +37,8 @@ _SUPPLIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A plugin. ``hooks`` has the names of the items that it supplies, by hook.
-    ``failure`` says why it was not loaded.
+    """A plugin. ``hooks`` maps each of its hooks to the names of the items that the
+    hook supplies. ``failure`` says why the plugin was not loaded, or is empty.
     """
 
     name: str
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     rows = [
         (
-            # The name is written like an entry point.
+            # A plugin is shown as its entry point is declared: name = module.
             one.name if one.module == one.name else f"{one.name} = {one.module}",
             f"{one.distribution} {one.version}".strip(),
             _hooks(one),
@@ -157,7 +157,7 @@ def _supplied(plugin: Any) -> dict[str, list[str]]:
 
 
 def _hooks(plugin: Plugin) -> str:
-    # There are too many models to list here, and they have a command of their own.
+    # Models and protocols are only counted, because other commands list them.
     said = []
     for hook, names in plugin.hooks.items():
         what = _SUPPLIES.get(hook, hook)
@@ -175,8 +175,9 @@ def _hooks(plugin: Plugin) -> str:
 
 
 def replacements(plugins: list[Plugin]) -> Iterator[str]:
-    """Yield a sentence for each name that two plugins supply. The later plugin's item
-    is used, unless the other one is a built-in command.
+    """Yield a sentence for each name (except of protocols) that two plugins supply, or
+    a plugin and a built-in command. The later plugin's item is used, but never in place
+    of a built-in command.
     """
     seen: dict[tuple[str, str], Plugin] = {}
     for plugin in plugins:

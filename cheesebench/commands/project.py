@@ -1,4 +1,6 @@
-"""Reads which protocols pytest's ini file names for runs in this directory."""
+"""Reads which protocols pytest's ini file or the environment names for runs in this
+directory.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from cheesebench.options import INI
 
 def project_protocols() -> tuple[Sequence[str], str]:
     """Return the protocols of a run in this directory without ``--protocols``, and
-    where they are named: in pytest's ini file, or in the environment.
+    where they are named: in pytest's ini file, or in the environment. Raise OptionError
+    if the file has an error.
     """
     here = Path.cwd()
     try:

@@ -28,8 +28,8 @@ from cheesebench.protocol.specification import Dose, ReferenceSpec
 from cheesebench.statistics.question import animals_interval, thresholds
 from cheesebench.statistics.wording import BETTER
 
-#: The lines of a card: pairs of a label and a text. A card has a title, and sections
-#: with a heading and such lines.
+#: ``Facts``: the lines of a section, as pairs of a label and a text. ``Sections``: the
+#: sections of a card, as pairs of a heading and the section's lines.
 Facts = list[tuple[str, str]]
 Sections = list[tuple[str, Facts]]
 
@@ -201,8 +201,8 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
 def _decided(
     specification: Specification, reference: ReferenceSpec
 ) -> tuple[str, str] | None:
-    """Return the pass rate (or mean of a measure) below which enough subjects fail, and
-    that from which they pass.
+    """Return two pass rates (or means of a measure): below the first, enough subjects
+    fail, and from the second on, enough subjects pass.
 
     Return None for a measure of which less is better, or that should be alike, and for
     a reference that is only reported.
@@ -217,7 +217,7 @@ def _decided(
 
 def _beginning(text: str) -> str:
     """Return the first sentences of a text: at least one, and as many as have at most
-    40 words together.
+    40 words together. No quotation is cut.
     """
     first, *more = re.split(r"(?<=[a-z0-9)%\"]\.) (?=[A-Z])", one_line(text))
     while more and (
@@ -228,8 +228,8 @@ def _beginning(text: str) -> str:
 
 
 def _cards(specifications: Iterable[Specification]) -> Iterator[tuple[str, Sections]]:
-    """Yield title and sections of each card. The card of an edition that inherits its
-    parent's references points to the parent's card.
+    """Yield title and sections of each card. If an earlier card of an ancestor has the
+    same references, the card points to that one.
     """
     shown: dict[str, tuple[ReferenceSpec, ...]] = {}
     for specification in specifications:
@@ -266,7 +266,7 @@ def _verdicts(specification: Specification, reference: ReferenceSpec) -> Facts:
 
 
 def _of_less(specification: Specification, reference: ReferenceSpec) -> Facts:
-    """Return the verdict on a measure of which less is better, or nothing."""
+    """Return the verdict on a measure of which less is better, or no facts."""
     if reference is not specification.judged or reference.better != "lower":
         return []
     passes, fails = thresholds(reference.record, reference.margin or 0.0)

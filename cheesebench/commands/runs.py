@@ -51,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _text(lines: Sequence[watch.RunLine]) -> str:
-    """Return a table of runs, or paragraphs if the terminal is too narrow for it,
-    followed by their problems.
+    """Return a table of runs, or paragraphs if the terminal is too narrow for a table,
+    followed by the problems of unreadable runs.
     """
     columns = ["run", "UTC", "models", "", "trials", "cost", "verdicts"]
     rows = [_row(line) for line in lines]

@@ -15,8 +15,8 @@ from cheesebench.files import write_whole
 from cheesebench.protocol import SUFFIX
 from cheesebench.protocol.schema import FILE_NAME, schema_text
 
-#: ``SETTING`` is the key of the setting of VS Code's YAML extension (by Red Hat), and
-#: ``FOLDER`` the folder of the settings file.
+#: ``SETTING`` is a key of VS Code's settings, for its YAML extension (by Red Hat).
+#: ``FOLDER`` is the folder of the settings file.
 SETTING, FOLDER = "yaml.schemas", ".vscode"
 
 

@@ -114,7 +114,9 @@ def _cell(plans: Sequence[CellPlan], options: argparse.Namespace) -> CellPlan:
 
 
 def _number(records: Sequence[CallRecord], options: argparse.Namespace) -> int:
-    """Return the number of the call among all calls of the subject."""
+    """Return the index of the chosen call in ``records``. Raise RunLogError if there is
+    no such call.
+    """
     numbers = [
         number
         for number, record in enumerate(records)
@@ -209,7 +211,7 @@ def _shown(
     )
     head = (
         f"{_title(plan, subject)}, trial {record.trial + 1}, call {record.call + 1} of the trial "
-        f"({number + 1} of the subject)"
+        f"(call {number + 1} of the subject)"
     )
     return "\n".join([head, *_facts(plan, record), "", *_sections(call)]) + "\n"
 

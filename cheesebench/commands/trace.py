@@ -174,7 +174,9 @@ class Trace:
                 yield f"{name} = {_value(value)}"
 
     def _in_vain(self, action: int, frozen: bool) -> str:
-        """Return why an action did not move the subject, or "" if it did."""
+        """Return why an action did not move the subject, or "" if it did, if the action
+        was to stay, or if the subject has no place.
+        """
         if self._at is None or action == interfaces.STAY or self._pose() != self._at:
             return ""
         return " (frozen)" if frozen else " (blocked)"
@@ -199,8 +201,8 @@ class Trace:
 
 
 def changes(before: str, now: str) -> str:
-    """Return the differences in a few words: the changed squares by column and row
-    (from 0), or only their number.
+    """Return the differences between two observations in a few words. For text, these
+    are the changed squares by column and row (from 0), or only their number.
     """
     if before == now:
         return ""
@@ -223,7 +225,7 @@ def changes(before: str, now: str) -> str:
 
 
 def _changes_of_line(row: int, old: str | None, new: str | None) -> list[str]:
-    """Return the squares of a line that differ, or the whole line if they are many."""
+    """Return the squares of a line that differ, or the whole line if many do."""
     if old is None or new is None:
         return [f"line {row}: {(new or '').strip() or '(gone)'}"]
     pairs = enumerate(zip_longest(old, new, fillvalue=" "))

@@ -14,8 +14,8 @@ from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX, with_arena
 from cheesebench.protocol.twins import twin
 
-#: Minimum length of a secret in characters. A shorter secret can be guessed by trying
-#: all.
+#: Minimum length of a secret in characters. A shorter secret could be found by trying
+#: all possible ones.
 LEAST_SECRET = 12
 
 

@@ -147,7 +147,7 @@ def test_the_whole_prompt_of_a_call(run: Run, below_a_loop: Run, talked: Path) -
     assert result.code == 0, result.err
     head, _, rest = result.out.partition("--- user ---\n")
     assert head.startswith(
-        "tiny on little (ascii_2d), subject 0, trial 3, call 1 of the trial (5 of the subject)\n"
+        "tiny on little (ascii_2d), subject 0, trial 3, call 1 of the trial (call 5 of the subject)\n"
     )
     assert "asked by llm: history=1, actions=4, prompt=default," in head
     assert "the prompt equals the recorded one" in head
