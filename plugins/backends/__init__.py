@@ -1,5 +1,5 @@
-"""The built-in backends, which are kinds of model server. Each imports its dependencies
-on first use.
+"""The built-in backends: ways to reach a model. Large libraries are imported on first
+use.
 """
 
 from __future__ import annotations

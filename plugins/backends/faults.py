@@ -1,9 +1,8 @@
-"""Classifies a server's error as a fault, or as a model's reply that the server could
-not read.
+"""Interprets a server's error: as a fault, or as a reply (``reply_of_error``).
 
-Servers describe the same error in different ways. Clear words in the message count
-first, then the code in the body, then other words in the message, and the status comes
-last. Each of these is a table, so that a new phrase is a new line.
+Servers describe the same error in different ways. Clear words in the message decide
+first, then the code in the body, then other words in the message, and last the status.
+Each of these four is a table, so that a new phrase is a new entry.
 """
 
 from __future__ import annotations
@@ -57,7 +56,8 @@ def _words(kind: FaultKind, statuses: frozenset[int], *phrases: str) -> _Words:
     return _Words(kind, statuses, re.compile("|".join(phrases), re.DOTALL))
 
 
-#: Words for periods that are longer than any pause between attempts at a call.
+#: Words for periods of a day or longer. A limit per such period is a quota, because
+#: no pause between attempts is longer.
 _LONG = (
     r"(per|a|each|this|the|/)[ _-]?(day|week|month|year|24 ?h|86400 ?s)|(per|by)day|daily|weekly|monthly|\btoday\b"
     r"|\b[rt]pd\b"
@@ -68,7 +68,7 @@ _GONE = (
     r"insufficient|not (enough|active)|expired|exhausted|depleted|used up|(ran|run) out"
 )
 #: Words that count before the code. Some servers use rate-limit codes even for limits
-#: that no waiting lifts.
+#: that outlast every pause.
 _FIRST = (
     _words(
         "context_too_long",
@@ -85,7 +85,7 @@ _FIRST = (
         r"credit balance|insufficient[ _]quota|(hard|spend(ing)?|budget) limit",
         rf"({_MONEY}).{{0,30}}({_GONE})|({_GONE}).{{0,30}}({_MONEY})",
         r"(any|no|out of|all|available|enough|more|add|buy|purchase|remaining|your|run out of).{0,20} credits\b"
-        # A message that nothing was charged is not about missing money.
+        # A message that nothing was charged is not about missing money: exclude it.
         r"(?!.{0,20}(charged|deducted|billed|consumed))",
         r"payment required|budget has been exceeded|account.{0,30}(arrears|overdue|suspended for billing)",
     ),
@@ -110,7 +110,7 @@ _THEN = (
         r"too many (input |prompt )?tokens|reduce the length|inputs?`? tokens \+ `?max_new_tokens",
         r"max_(completion_|new_)?tokens.{0,20}must be at least 1, got -",
     ),
-    _words(  # llama.cpp gives status 500, which would be retried.
+    _words(  # llama.cpp reports this with status 500, which would be retried.
         "bad_request",
         _ANY - {429, 503},
         r"(image|picture|vision|multi-?modal).{0,60}not (support|allow|enabl|accept|a )|not a multi-?modal|mmproj",
@@ -133,7 +133,7 @@ _THEN = (
         _ANY,
         r"overloaded|over capacity|no capacity|at capacity|currently unavailable",
     ),
-    # LM Studio and gateways report breakdowns with the status of a refusal.
+    # LM Studio and gateways report breakdowns with the status of a bad request.
     _words(
         "server",
         frozenset({400, 404, 409, 412, 422}),
@@ -159,7 +159,7 @@ _STATUS: Mapping[int, FaultKind] = {
 _UNREAD = re.compile(
     r"tool_use_failed|failed to call a function|failed to parse input at pos"
     r"|(?:error|failed) (?:while |to )?pars(?:e|ing) (?:the )?(?:tool|function)[ _]calls?"
-    # These words mean that the message is about the request.
+    # If these words follow, the error is about an earlier call in the request.
     r"(?![^'\"{]{0,40}\b(?:messages?|request|history)\b)",
     re.IGNORECASE,
 )
@@ -169,9 +169,9 @@ _WRITTEN = re.compile(
     r"|at pos \d+:\s*(?P<input>.+)|raw='(?P<raw>.*)', err=",
     re.IGNORECASE | re.DOTALL,
 )
-#: Matches the error (with status 400) of a model that used up the request's token limit
-#: before it answered, as OpenAI's reasoning models may. An account's limits have other
-#: names.
+#: Matches the error (sent with status 400) of a model that used up the request's token
+#: limit before it answered, as OpenAI's reasoning models may. An account's limits have
+#: other names.
 _EXHAUSTED = re.compile(
     r"\bmax_(completion_|output_|new_)?tokens\b.{0,60}limit (was|is|has been) reached",
     re.IGNORECASE,
@@ -246,7 +246,8 @@ def fault_of_error(
     """
     codes, message, details = _spoken(content)
     if status < 400:
-        # A gateway puts the status of the server behind it into the body.
+        # Some gateways answer 200, and put the status of the server behind them into
+        # the body.
         status = next(
             (int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 500
         )
@@ -278,7 +279,9 @@ def _codes(details: Mapping[str, Any]) -> list[str]:
 
 
 def _first(value: Any) -> Any:
-    """Return the first error if a server sends a list of them."""
+    """Return the first item of a list (some servers send a list of errors), or any
+    other value as it is.
+    """
     return value[0] if isinstance(value, list) and value else value
 
 
@@ -321,8 +324,8 @@ def _asks_too_much(words: str) -> bool:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return after how many seconds the server wants the next attempt, or None. The
-    headers give this in milliseconds, in seconds or as a date.
+    """Return how many seconds the server asks to wait before the next attempt, or None
+    if it does not say. The headers give this in milliseconds, in seconds or as a date.
     """
     for name in ("retry-after-ms", "x-ms-retry-after-ms"):
         if (milliseconds := _number(headers.get(name))) is not None:
@@ -339,8 +342,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _wish_in(details: Mapping[str, Any]) -> float | None:
-    """Return the ``retryDelay`` ("30s") in the body of Google's errors in seconds, or
-    None.
+    """Return the ``retryDelay`` ("30s") of one of Google's errors in seconds, or None
+    if there is none.
     """
     parts: Any = details.get("details")
     for part in parts if isinstance(parts, list) else []:

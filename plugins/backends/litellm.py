@@ -1,7 +1,7 @@
 """The backend ``litellm``: the APIs of many providers through ``litellm.acompletion``.
 
-litellm is imported at the first call, because this takes seconds of CPU time. It only
-translates. Its retries, caches, fallbacks, limits and prices stay off, because the
+litellm is imported at the first call, because the import takes seconds of CPU time. It
+only translates. Its retries, caches, fallbacks, limits and prices stay off, because the
 harness has its own. A parameter that litellm would silently drop is refused.
 """
 
@@ -53,7 +53,7 @@ ENVIRONMENT = {
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_LOG": "ERROR",
 }
-#: Parameters that switch off what the harness does itself.
+#: Parameters that switch off what litellm would do on its own.
 OURS = {
     "num_retries": 0,
     "max_retries": 0,
@@ -259,7 +259,9 @@ def fault_kind(error: Exception) -> FaultKind:
 
 
 def _kind_by_words(error: Exception) -> FaultKind | None:
-    """Return the kind of a fault from the error's text, if its status says nothing."""
+    """Return the kind of fault that an error's words show, or None. Words count only
+    beside a status that litellm may have made up.
+    """
     if getattr(error, "status_code", 500) not in (200, 400, 500):
         return None
     text = str(error).lower()[:2000]
@@ -292,7 +294,9 @@ def _remedy(parameter: str) -> str:
 
 
 def connect(context: BackendContext) -> Connection:
-    """Open a connection. Raise OptionError if litellm is not installed."""
+    """Open a connection. Raise OptionError if litellm is not installed, or a served
+    setting is not allowed.
+    """
     _check_installed(context)
     check_served(
         context.entry.served,
@@ -303,8 +307,8 @@ def connect(context: BackendContext) -> Connection:
 
 def check(context: BackendContext) -> str:
     """Return what is available (``BackendSpec.check``). Raise OptionError if litellm is
-    not installed. Keys are not looked for unless ``api_key_env`` names one, because
-    only litellm knows which keys a provider needs.
+    not installed, or if ``api_key_env`` names a variable without a key. Other keys are
+    not looked for, because only litellm knows which keys a provider needs.
     """
     _check_installed(context)
     if "api_key_env" in context.options:

@@ -1,10 +1,9 @@
-"""The backend ``llamacpp``: any GGUF file on this machine, by llama.cpp's own server in
-a separate process.
+"""The backend ``llamacpp``, which runs a GGUF file in a separate process, with
+llama.cpp's own server.
 
 The server comes from the package ``xllamacpp``, whose wheels need no compiler on any
-supported Python. Calls within this process would be no faster. The workers of ``pytest
--n`` share a separate server. It drops cancelled calls, and if it crashes, the run goes
-on.
+supported Python. A separate server is as fast as calls within this process, serves all
+workers of ``pytest -n``, and drops cancelled calls. If it crashes, the run goes on.
 """
 
 from __future__ import annotations
@@ -58,8 +57,9 @@ _NEEDED = re.compile(
 def serve(context: BackendContext) -> StartedServer:
     """Start a server for the model's file, and return it when it is healthy.
 
-    Raise OptionError for an invalid option or file. Raise PluginError, with the end of
-    the log, if the server does not become healthy.
+    Raise OptionError for an invalid option or file. Raise PluginError if llama.cpp or
+    the file is not available, or, with the end of the log, if the server does not
+    become healthy.
     """
     options = context.options
     slots = number_in(options, "slots", max(1, cores() // 4))
@@ -98,8 +98,8 @@ def serve(context: BackendContext) -> StartedServer:
 
 
 def threads_for(cores: int) -> int:
-    """Return the number of threads for this many cores. One core is left to the rest of
-    the run, unless there are only two.
+    """Return the number of threads for this many cores. If there are more than two, one
+    core is left to the rest of the run.
     """
     return max(cores - 1, min(cores, 2))
 
@@ -188,7 +188,7 @@ LLAMACPP = BackendSpec(
     options={
         "context": f"tokens of prompt and reply together, for each call (default: the entry's context, or {CONTEXT})",
         "slots": "calls processed at once (default: one for every four cores, at least one)",
-        "threads": "threads that compute (default: all cores but one, or both of two; shared cores slow llama.cpp down a lot)",
+        "threads": "computing threads (default: all cores, less one if there are more than two; shared cores slow it down)",
         **OPTIONS,
         "startup_timeout": f"seconds to wait until the server is healthy (default: {STARTUP_TIMEOUT:g})",
     },

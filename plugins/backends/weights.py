@@ -1,9 +1,9 @@
 """Finds the GGUF file of a model, and verifies it.
 
-The user may name the file's path. A file whose SHA-256 is known may also be in the
-user's cache, in installed packages (whole, or in parts that are joined on first use),
-or on a model hub. The hash is verified at each start, before anything reads the file,
-because a file from elsewhere could attack its reader.
+The user may name the file's path, installed packages that hold the file (whole, or in
+parts that are joined on first use), or a model hub. A known SHA-256 is verified at each
+start, before anything reads the file, because a file from elsewhere could attack its
+reader.
 """
 
 from __future__ import annotations
@@ -214,7 +214,9 @@ def _fetched(wanted: Weights) -> Path:
 
 
 def _cached(wanted: Weights) -> Path | None:
-    """Return the file that an earlier run joined, or None if there is none."""
+    """Return the file that an earlier run joined, or None if there is none, or no
+    SHA-256 to verify it.
+    """
     path = cache() / wanted.name
     return path if wanted.sha256 and path.is_file() else None
 
@@ -230,7 +232,7 @@ def _in_package(wanted: Weights) -> Path | None:
 
 def _parts(wanted: Weights) -> list[Path]:
     """Return the files to join, in order, or an empty list if no package is installed.
-    Raise PluginError if only some packages are installed.
+    Raise PluginError if a package has no part, and OptionError if no SHA-256 is given.
     """
     if not wanted.packages:
         return []
@@ -347,8 +349,8 @@ def _check_room(folder: Path, wanted: Weights) -> None:
 
 
 def _check(path: Path, wanted: Weights, remedy: str) -> None:
-    """Raise PluginError unless a file has the required size and contents. The message
-    ends with ``remedy``.
+    """Raise PluginError, with ``remedy`` at the end of its message, unless a file has
+    the required size and contents. Raise OptionError if the file cannot be read.
     """
     if not wanted.sha256 and wanted.size is None:
         return
@@ -405,7 +407,7 @@ def _on_disk(hub: HubFile) -> Path | None:
 
 
 def _downloaded(wanted: Weights, hub: HubFile) -> Path:
-    """Return the file in the hub's cache, downloading it if necessary."""
+    """Return the verified file in the hub's cache, downloading it if necessary."""
     before, path = _on_disk(hub), _download(wanted, hub)
     right = wanted
     if not wanted.sha256 and _SHA256.fullmatch(path.resolve().name):
