@@ -63,7 +63,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: The players, each with the scripted respondent whose measured cost stands for it.
+#: The players, each with the scripted respondent whose measured cost it is assumed to
+#: have.
 PLAYERS = {"random": "weak", "as the animals": "ratlike", "95 % right": "competent"}
 #: Pass rate of the last player, unless another one is given.
 COMPETENT = 0.95
@@ -78,7 +79,8 @@ ACTS = 0.5
 ENOUGH = 0.75
 #: Number of reasoning tokens per reply that is assumed without a measurement.
 REASONING = 1000
-#: Maximum number of calls in a rehearsal. By then, every agent's history is full.
+#: A rehearsal begins no trial after this many calls. By then, every agent's history is
+#: full.
 MOST_CALLS = 200
 #: For a verdict about a measure, ``LIVES`` subjects that move at random are run, or
 #: fewer if these have more than ``STEPS`` steps together.
@@ -272,8 +274,9 @@ class Forecast(tables.Tabular):
         how often two runs of the same player get different verdicts (``disagree``), and
         the ``subjects``, ``calls``, ``tokens`` and ``cost`` (dollars) that suffice for
         half of all runs. Columns whose names end in ``_95`` have what suffices for 95
-        %. In the row ``all``, ``passes`` is the share of runs that PASS everything, for
-        a model as good as the animals, and NA if there are several models or views.
+        %. In the row ``all`` of the player as good as the animals, ``passes`` is the
+        share of runs that PASS everything, or NA if there are several models or views.
+        Other shares are NA in rows ``all``.
         """
         rows: list[dict[str, object]] = [
             {
@@ -322,8 +325,8 @@ class Forecast(tables.Tabular):
 
 
 def _pair(name: str, needed: tuple[float, float] | None) -> dict[str, object]:
-    """Return both columns of a number; whole numbers, rounded up, but for dollars.
-    Nothing is spent by an agent.
+    """Return the columns ``name`` and ``name_95``. Numbers other than dollars are
+    rounded up. Calls and tokens are None if there are none.
     """
     if needed is None or (name in Forecast.optional and not any(needed)):
         return {name: None, f"{name}_95": None}
@@ -724,7 +727,7 @@ def rehearse(
     """Return the cost of a subject that moves at random and answers in the model's
     manner, and the tokens of its longest prompt.
 
-    Prompt tokens in the server's cache are not counted.
+    All prompt tokens count as outside the server's cache.
     """
     manner = manner or Manner(reply=_reply_of(model))
     paradigm = plugins.compile(specification)
@@ -777,8 +780,8 @@ def _walk(
     model: LanguageModel,
     manner: Manner,
 ) -> tuple[list[Spent], float]:
-    """Return the cost of each call of the first trials, and the number of these trials.
-    The last trial counts even if it is incomplete.
+    """Return the cost of each call of the first trials, and the number of these
+    trials.
     """
     settings = {name: plan.settings[name] for name in model.agent.settings}
     agent = model.agent.create(
@@ -818,8 +821,8 @@ def _walk(
 
 
 def _count(settings: Mapping[str, Any], manner: Manner, choices: random.Random) -> int:
-    """Return the number of actions in the next reply. Its mean is
-    ``manner.actions``.
+    """Return the number of actions in the next reply. Its mean is ``manner.actions``
+    or, if this is None, as many as allowed.
     """
     if manner.actions is None:
         return int(settings.get("actions") or 1)

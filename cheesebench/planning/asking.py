@@ -53,7 +53,8 @@ def first_answers(
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Manner]:
     """Put the first questions of each cell to its model, and return the manner of the
-    answers by model. Raise UnreachableModelError for a model that does not answer.
+    answers by model. Raise UnreachableModelError for a model that does not answer, and
+    CheeseBenchError if a model's cells ask nothing.
     """
     with reached(models, progress) as (connected, directory):
         return {
@@ -71,8 +72,9 @@ def first_answers(
 
 @dataclass(slots=True)
 class _Listener:
-    """Answers a subject's requests from the log. Keeps the first request that has no
-    answer there, and stops the subject (``family.Asker``).
+    """Answers a subject's requests from the log (``family.Asker``). Keeps the first
+    request that has no answer there, and stops the subject. Also stops a subject whose
+    request differs from the log, or failed.
     """
 
     log: RunLog
@@ -248,7 +250,9 @@ def _tokens_of(reply: ChatReply) -> float:
 
 
 def _density(exchanged: Sequence[tuple[ChatRequest, ChatReply]]) -> float:
-    """Return the number of tokens per byte of text in the prompts without pictures."""
+    """Return the number of tokens per byte of text in the prompts without pictures, or
+    ``DENSITY`` if the server does not count tokens.
+    """
     tokens, size = 0, 0.0
     for request, reply in exchanged:
         length, pictures = size_of(request.messages)

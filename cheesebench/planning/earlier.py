@@ -60,7 +60,9 @@ class Manner:
 
 
 class EarlierRuns:
-    """The earlier runs in a directory of results, the latest first."""
+    """The earlier runs in a directory of results, the latest first. Only the latest
+    ``MOST_RUNS`` are read.
+    """
 
     def __init__(self, results: Path) -> None:
         found = [path for path in results.glob(f"*/{FILE_NAME}") if path.is_file()]
@@ -104,7 +106,9 @@ class EarlierRuns:
 def _subject_of(
     trials: Sequence[tuple[float, ...]], planned: int, side_by_side: float
 ) -> dict[str, float]:
-    """Return the cost of a subject with this many planned trials."""
+    """Return the cost of a subject with this many planned trials. ``trials`` has the
+    mean cost of each trial (``_by_trial``).
+    """
     rest = max(0, planned - len(trials))
     calls, prompt, cached, completion, seconds, _ = (
         sum(column) + rest * column[-1] for column in zip(*trials, strict=True)

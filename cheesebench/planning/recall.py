@@ -13,8 +13,8 @@ from cheesebench.experiment.language_models import (
 )
 from cheesebench.family import LanguageModel
 
-#: ``TIMEOUT`` is the number of seconds that an answer may take, ``TOKENS`` the maximum
-#: number of its tokens.
+#: ``TIMEOUT`` is the number of seconds that an answer may take. An answer may have
+#: ``TOKENS`` tokens, or more if the model's settings allow more.
 TIMEOUT, TOKENS = 300.0, 200
 
 

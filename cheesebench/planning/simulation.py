@@ -1,5 +1,5 @@
-"""Simulates cells, which the same code judges as real cells, for ``cheesebench plan``
-and for audits of references.
+"""Simulates cells for ``cheesebench plan`` and for audits of references. They are
+judged by the same code as real cells.
 
 A simulated subject keeps its rank: in each session, its rate is the same quantile of a
 beta distribution around the session's mean. The means follow the animals' learning
@@ -83,7 +83,7 @@ class Subjects:
         return Subjects(sessions=sessions, icc=self.icc, spread=self.spread)
 
     def draw(self, shape: tuple[int, int], seed: int) -> Floats:
-        """Return scores of the shape [runs, subjects]."""
+        """Return the scores of simulated subjects. ``shape`` is [runs, subjects]."""
         import numpy as np
         from scipy.special import betaincinv
 
@@ -92,7 +92,7 @@ class Subjects:
             variance = self.mean * (1 - self.mean)
             if not self.spread or not variance:
                 return np.full(shape, self.mean)
-            # No spread is larger than that of subjects that always or never succeed.
+            # The spread is largest if each subject either always or never succeeds.
             concentration = max(variance / self.spread**2 - 1, 1e-3)
             return random.beta(
                 self.mean * concentration, (1 - self.mean) * concentration, shape
@@ -236,7 +236,9 @@ class DeclaredAnimal:
     passes: float
     """Share of PASS with ``MOST`` subjects."""
     mean: float
-    """True pass rate of these animals over the compared trials."""
+    """True pass rate (or mean of the measure) of these animals over the compared
+    trials.
+    """
     icc: float
 
     @property
@@ -260,10 +262,10 @@ def declared_animal(
 ) -> DeclaredAnimal:
     """Return the verdicts on simulated animals that follow a reference exactly.
 
-    In sessions beyond the curve, or without one, the animals' rate is ``value``. The
+    Without a curve, and in sessions beyond it, the animals' rate is ``value``. The
     animals' rates have a beta distribution. Its standard deviation is the reference's
-    ``sd`` without the part that is due to chance. Without ``sd``, ``ICC_FLOOR`` is
-    assumed.
+    ``sd`` without the part that is due to chance (for a measure, the whole ``sd``).
+    Without ``sd``, ``ICC_FLOOR`` is assumed.
     """
     measured = reference.measured
     scale = None if measured is None else measured_scale(measured)

@@ -35,8 +35,8 @@ class GeneratorError(Exception):
 class Drawn:
     """A generated arena: the map as text, what its characters mean, and groups.
 
-    ``zones``, ``doors`` and ``glyphs`` have the zones, the door and the glyph of a
-    character.
+    ``zones``, ``doors`` and ``glyphs`` map a character to its zones, its door and its
+    glyph.
     """
 
     map: str
@@ -160,8 +160,8 @@ def pool(options: documents.Pool) -> Drawn:
 
 
 def _quadrant(right: int, up: int) -> list[str]:
-    """Return the quadrant of a square by its distances from the centre. The list is
-    empty for the centre itself.
+    """Return the quadrant of a square that lies this far to the right of the centre,
+    and above it. The list is empty for the centre itself.
     """
     for name in ("ne", "se", "sw", "nw"):
         if right >= 0 and up > 0:
@@ -171,7 +171,9 @@ def _quadrant(right: int, up: int) -> list[str]:
 
 
 def _mark_sites(water: dict[Square, list[str]], radius: int, number: int) -> list[str]:
-    """Mark sites at two thirds of the radius, and the inner water around them."""
+    """Mark sites at two thirds of the radius, and the inner water around the centre.
+    Return the names of the sites.
+    """
     across, aslant = round(radius * 2 / 3), round(radius * 2 / 3 / math.sqrt(2))
     sites: list[str] = []
     for c, r in COMPASS[:: 8 // number]:
@@ -331,8 +333,8 @@ class Arena:
     ``kinds`` has a string for each row, with one character per square: ``#`` for wall,
     ``.`` for floor or a door, ``S`` for another solid, and a space for void. ``cells``
     lists the walkable squares, including doors, row by row. ``zones`` and ``doors``
-    hold indices into ``cells``. ``glyphs`` has the squares that are not drawn as their
-    kind is (a door: while it is closed).
+    hold indices into ``cells``. ``glyphs`` has the squares that are drawn with a glyph
+    of their own (a door only while it is closed).
     """
 
     kinds: tuple[str, ...]
@@ -535,7 +537,7 @@ def _generated(
         diagnostics.error(
             142,
             node.key_position("legend"),
-            f"Only a map has a legend, but this arena is a {name}.",
+            f"Only a map has a legend, but this arena is drawn by '{name}'.",
             "Convert it to a map with 'cheesebench render --expand'.",
         )
     return drawn
@@ -778,7 +780,9 @@ def _placed_landmark(
     entry: documents.PlacedLandmark,
     report: Callable[[str, str], None],
 ) -> Landmark | None:
-    """Return a landmark at its square, or None if the square is far outside the map."""
+    """Return a landmark at its square, or None if the square is far outside the map.
+    Report a square that no landmark may have.
+    """
     if arena.kind(entry.at) in (FLOOR, "S"):
         report(
             f"The landmark '{name}' is on floor or a solid at {list(entry.at)}.",

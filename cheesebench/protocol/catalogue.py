@@ -128,8 +128,9 @@ def resolve_parents(
 ) -> tuple[Node, list[str]] | None:
     """Merge a protocol over its ancestors.
 
-    Returns the merged tree and the ids of the ancestors, the nearest first. If an
-    ancestor is missing, reports this and returns None.
+    Return the merged tree and the ids of the ancestors, the nearest first. If an
+    ancestor cannot be read, or the chain of ancestors is circular or too long, report
+    this and return None.
     """
     ancestors: list[str] = []
     merged, seen = root, {real_path(path)}
@@ -238,7 +239,9 @@ class Catalogue:
         return self._families
 
     def load(self, path: Path) -> BaseSpecification:
-        """Load one file. Raise ProtocolError with all of its errors."""
+        """Load one file. Raise ProtocolError with all of its errors, or PluginError if
+        no plugin handles it.
+        """
         path = Path(path)
         if path not in self._loaded:
             specification, found = self.inspect(path)
@@ -425,7 +428,9 @@ class Catalogue:
         """Return the named protocols. Without names, return all protocols of one
         edition (default: the default edition).
 
-        If only ``folders`` have this edition, its protocols come from there.
+        If only ``folders`` have this edition, its protocols come from there. Raise
+        UnknownNameError for an unknown protocol or edition, and ProtocolError for a
+        broken file.
         """
         if names:
             return [self.find(name, edition) for name in names]

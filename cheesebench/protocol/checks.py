@@ -1,5 +1,5 @@
-"""Warnings and notes about a protocol without errors, which point out probable
-mistakes.
+"""Points out probable mistakes in a resolved protocol, as warnings and notes. The only
+error is a distance to a solid (134).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cheesebench.protocol.specification import (
 from cheesebench.protocol.validation import doubts
 from cheesebench.source import Node
 
-#: Maximum number of situations that the search visits, in about a second.
+#: Maximum number of situations that the search visits, which takes about a second.
 MAX_SITUATIONS = 200_000
 #: The effects of an entry of ``finish``: none.
 NOTHING = EffectsSpec()
@@ -44,7 +44,7 @@ _Situation = tuple[str, int, int]
 def shortest_trial(
     specification: Specification, possible: Callable[[Place], list[str]]
 ) -> int | None:
-    """Return a lower bound of the number of steps to an ``end``, or None if no end can
+    """Return a lower bound on the number of steps to an ``end``, or None if no end can
     be reached.
 
     ``possible`` returns the names that a place can have. The search assumes that all
@@ -431,7 +431,7 @@ def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
 
 def _turns(spec: Specification) -> int:
     """Return the number of rotations of the maze that look alike, which is the number
-    of rows of the draw that turns it.
+    of rows of the draw that turns it, or 0 if no draw does.
     """
     rows = [0]
     for draw in spec.document.draw.values():
@@ -490,8 +490,8 @@ def _effects(
 def _read(
     spec: Specification, root: Node
 ) -> Iterator[tuple[ex.Expression | None, Position, bool]]:
-    """Yield every expression with its position, and whether its rule presses
-    something.
+    """Yield the expressions of conditions, measures, rules and effects, each with its
+    position, and whether it is an effect of a rule that presses something.
     """
     yield from ((tree, position, False) for tree, position in _conditions(spec, root))
     for name, measure in spec.measures.items():
@@ -532,8 +532,8 @@ def _held(spec: Specification, variable: str) -> set[str]:
 
 
 def _places(value: object) -> set[str]:
-    """Return the names in a value. If the value is an expression, these are the names
-    to which it can evaluate.
+    """Return the names in a value or, for an expression, the names that it spells
+    out.
     """
     match value:
         case ex.Constant(str(name)) | str(name):
@@ -690,7 +690,7 @@ class _Checks:
             yield effects
 
     def rewards(self) -> None:
-        """Warn (305) if there is no positive reward."""
+        """Warn (305) if no reward can be positive, unless one is written as 0."""
         for effects in self._all_effects():
             reward = effects.reward
             fixed = reward.value if isinstance(reward, ex.Number) else None
@@ -756,7 +756,7 @@ class _Checks:
         return [*self.spec.arena.zones, *self.spec.arena.solids]
 
     def shortest_path(self) -> None:
-        """Warn (307) of a limit below the shortest way to any end."""
+        """Warn (307) if no end can be reached, or none within the limit."""
         if isinstance(self.spec.limit, str):
             return
         shortest = shortest_trial(self.spec, self.possible)
@@ -780,7 +780,7 @@ class _Checks:
             )
 
     def unused(self) -> None:
-        """Warn (308) of zones, variables and columns that nothing uses."""
+        """Warn (308) of zones, variables, draws and symbols that nothing uses."""
         used = self.names.used
         for variable in self.spec.document.vars:
             if variable not in used:
@@ -919,7 +919,7 @@ class _Checks:
                 )
 
     def words(self) -> None:
-        """Warn of a numeric `success` (312), a text that is the name of a variable
+        """Warn of a numeric `success` (312), a text that shows the name of a variable
         (314), and `split` without `success` (319).
         """
         if self.spec.success is not None and not ex.is_condition(self.spec.success):

@@ -1,7 +1,7 @@
-"""Reads the CSV files that a protocol names into the tree of the protocol, so that its
-text and its hash contain the data.
+"""Reads the CSV files that a protocol names into the tree of the protocol, so that the
+protocol's text and hash cover the data.
 
-For security, a protocol can only name files in its own folder.
+For security, a protocol can only name files in its own folder or below.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cheesebench.protocol import documents as doc
 from cheesebench.redaction import quoted
 from cheesebench.source import Node, real_path, scalar
 
-#: Code of all findings about such files.
+#: Code of the errors about CSV files.
 UNREADABLE = 225
 #: ``MAX_COLUMNS`` limits the columns of a table, ``MAX_CELL`` the characters of a cell.
 MAX_COLUMNS, MAX_CELL = 50, 100
@@ -117,7 +117,7 @@ def _read(
 
 def _content_of(name: str, folder: Path, kind: Kind) -> bytes:
     """Return the content of the CSV file ``name`` in a protocol's folder. Raise
-    TableError.
+    TableError if the name is invalid, or the file cannot be read or is too large.
     """
     what = f"The {kind.noun} '{name}'"
     try:
@@ -173,7 +173,7 @@ def _with_table(draw: Node, diagnostics: Diagnostics) -> Node:
 
 
 def _table(file: _File) -> Node:
-    """Return the cells of each column, by the column's name."""
+    """Return a node that maps the name of each column to its cells."""
     (line, header), rows = file.rows()
     _check_names(line, header)
     columns: dict[str, list[Node]] = {name: [] for name in header if name}
@@ -208,7 +208,7 @@ def _cell(file: _File, place: Position, name: str, cell: str) -> Node:
         said = f"The column '{name}' {what} in this line."
         file.error(said, "Write 'none' for no value.", place.line, place.column)
     elif len(cell) > MAX_CELL or not cell.isprintable():
-        said = f"The column '{name}' has a value that is longer than {MAX_CELL} letters, or cannot be printed."
+        said = f"The column '{name}' has a value that is longer than {MAX_CELL} characters, or cannot be printed."
         file.error(said, "Write a number, or a name.", place.line, place.column)
     return Node(scalar(cell, place, file.diagnostics), place)
 
@@ -227,7 +227,7 @@ ANIMALS = Kind(
 )
 #: Maximum length of an animal's name in characters.
 MAX_NAME = 100
-#: The highest number that a row may have for a session, or for trials.
+#: The highest number that a row may have for a session, its trials, or trials passed.
 MAX_NUMBER = 1_000_000
 
 #: An animal, a session (from 1), how many trials the animal had in it, and how many of
@@ -259,7 +259,7 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
         return reference
     columns, most = _counted(reference)
     if not columns:
-        return reference  # The missing measure is reported elsewhere.
+        return reference  # Mistakes in ``counts`` are reported elsewhere.
     only = reference.child("only")
     chosen = (
         only if only and isinstance(only.value, Mapping) else Node({}, animals.position)
@@ -283,8 +283,8 @@ def _with_animals(reference: Node, diagnostics: Diagnostics) -> Node:
 
 def _counted(reference: Node) -> tuple[tuple[str, ...], float | None]:
     """Return the columns that a reference's file of animals must have and, with
-    ``counts``, the largest value of a passed trial. Return no columns if the reference
-    makes no sense.
+    ``counts``, the largest value of a passed trial. Return no columns if ``counts`` is
+    invalid.
     """
     measure, counts = reference.child("measure"), reference.child("counts")
     columns = columns_of("success" if measure is None else str(measure.value))
@@ -309,8 +309,8 @@ def _passed(trials: Iterable[_Placed], most: float) -> list[_Placed]:
 
 
 def _animals(file: _File, columns: tuple[str, ...], only: Node) -> list[_Placed]:
-    """Return the rows of a file of animals with their positions. Only rows with the
-    values in ``only`` (by column) count.
+    """Return the valid rows of a file of animals with their positions, and report the
+    invalid rows. Only rows with the values in ``only`` (by column) count.
     """
     (line, header), rows = file.rows()
     where = _where(line, header, columns)
@@ -343,7 +343,7 @@ def _animals(file: _File, columns: tuple[str, ...], only: Node) -> list[_Placed]
 
 
 class _OddRows:
-    """Collects invalid rows, so that a mistake that all rows have is one finding."""
+    """Collects invalid rows, so that a mistake in many rows is one finding."""
 
     def __init__(self, file: _File) -> None:
         self._file = file
@@ -464,19 +464,19 @@ def _alike(one: str, other: str) -> bool:
     return "".join(one.split()).casefold() == "".join(other.split()).casefold()
 
 
-#: Names of columns with shares of trials.
+#: Matches names of columns that probably have shares of trials.
 _PERCENT = re.compile(r"%|perc|pct|rate|share|accuracy|correct", re.IGNORECASE)
 
 
 def _share_of(header: Sequence[str]) -> str:
-    """Return the name of the first column with shares of trials, or "" if there is
-    none.
-    """
+    """Return the name of the first column that probably has shares of trials, or ""."""
     return next(filter(_PERCENT.search, header), "")
 
 
 def _where(line: int, header: Sequence[str], columns: tuple[str, ...]) -> list[int]:
-    """Return the indices of the columns in a header. Raise TableError."""
+    """Return the indices of the columns in a header. Raise TableError if one of them is
+    missing.
+    """
     missing = [name for name in columns if name not in header]
     if missing:
         said = f"There is no column {listed(missing)}."
@@ -529,8 +529,8 @@ def row_of(cells: object, columns: tuple[str, ...]) -> Row | None:
 
 
 def _first_wrong(cells: Sequence[object], columns: tuple[str, ...]) -> tuple[int, str]:
-    """Return which cell of a row is the first that is invalid, and why, as the end of a
-    sentence. The latter is "" if all are valid.
+    """Return the index of the first invalid cell of a row, and why it is invalid, as
+    the end of a sentence. The reason is "" if all cells are valid.
     """
     if why := _no_name(cells[0]):
         return 0, why
@@ -540,7 +540,7 @@ def _first_wrong(cells: Sequence[object], columns: tuple[str, ...]) -> tuple[int
         if number is None:
             return n, f"{shown} {_no_number(str(cell), whole)}"
         if number < least:
-            count = ", as no count is (leave out what is missing)" * (not whole)
+            count = ", which no count can be (leave out what is missing)" * (not whole)
             return n, f"{shown} below {least}{count}"
     if columns != COLUMNS:
         return 0, ""
@@ -549,7 +549,9 @@ def _first_wrong(cells: Sequence[object], columns: tuple[str, ...]) -> tuple[int
 
 
 def _no_name(animal: object) -> str:
-    """Return why this is no name of an animal, as the end of a sentence, or ""."""
+    """Return why this cannot be the name of an animal, as the end of a sentence, or ""
+    if it can.
+    """
     name = str(animal)
     if not isinstance(animal, str | int) or name.lower() in MISSING_CELLS:
         return f": '{name[:20]}' (animal) is no name"

@@ -163,7 +163,7 @@ class _Declaring:
             self._error(
                 203,
                 self._root.find(path if permuted else (*path, odd)).position,
-                f"The column '{column}' mixes numbers and names, as '{quoted(str(cells[odd]), 40)}'.",
+                f"The column '{column}' mixes numbers and names (here '{quoted(str(cells[odd]), 40)}').",
                 "Keep one kind.",
             )
         kind = self._likely_type(values)
@@ -234,14 +234,14 @@ class _Declaring:
         self._diagnostics.error(code, position, sentence, remedy)
 
     def _likely_type(self, values: Sequence[ex.RuntimeValue]) -> ex.Type:
-        """Return the type of a column, or of most cells of one that is mixed."""
+        """Return the type of a column, or of most of its cells if it is mixed."""
         odd = _odd_one(values)
         if odd is not None and isinstance(values[odd], str | None):
             return ex.NUMBER
         return self._type_of(values)
 
     def _type_of(self, values: Sequence[ex.RuntimeValue]) -> ex.Type:
-        """Return the type of a column. Words that are no places become symbols."""
+        """Return the type of these values. Words that are no places become symbols."""
         words = [value for value in values if isinstance(value, str)]
         if not words:
             named = all(value is None for value in values)
@@ -256,8 +256,8 @@ class _Declaring:
     def _only_places(
         self, column: str, cells: Sequence[doc.Scalar], node: Node
     ) -> None:
-        """Report a name in a column of zones that is no zone. Otherwise it would have
-        no effect, and nobody would notice.
+        """If a column holds zones, report a name in it that is no zone. Otherwise the
+        name would have no effect, and nobody would notice.
         """
         places = self._names.places
         words = [cell for cell in cells if isinstance(cell, str) and cell != "none"]

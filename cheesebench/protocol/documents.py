@@ -583,7 +583,7 @@ class Draw(DocumentModel):
     @cached_property
     def of(self) -> dict[str, list[Scalar]]:
         """The table, written out. It is empty if ``sample`` deals out members. If there
-        are too many permutations, it has the values of ``permute`` as they are.
+        are no permutations, or too many, it has the values of ``permute`` as they are.
         """
         if self.permute is not None:
             if not 1 <= self.permutations <= MAX_ROWS:

@@ -175,8 +175,8 @@ RuntimeValue = float | int | str | None | frozenset[str | float | int]
 
 #: Words of the grammar. ``names.RESERVED`` has all words that cannot be names.
 KEYWORDS = ("and", "or", "not", "in", "none")
-#: Maximum number of characters, parts, and levels of nesting of an expression. They are
-#: far below Python's recursion limit.
+#: Maximum number of characters, parts, and levels of nesting of an expression. With
+#: these limits, parsing stays far below Python's recursion limit.
 MAX_LENGTH = 1000
 MAX_PARTS = 200
 MAX_DEPTH = 20
@@ -608,8 +608,8 @@ class _Parser:
 
 
 def _number(text: str) -> Number:
-    """Return a literal number. It is an int if it is written without a point and a
-    float can represent it exactly.
+    """Return a literal number. It is an int if it has only digits and a float can
+    represent it exactly.
     """
     value = float(text)
     return Number(int(text) if text.isdigit() and value < 1e15 else value)
@@ -650,8 +650,8 @@ def parts(tree: Expression) -> tuple[Expression, ...]:
 
 
 def constant(tree: Expression) -> float | None:
-    """Return the value of an expression without names. Return None if it has names, and
-    NaN if it divides by 0.
+    """Return the value of an expression with only numbers and arithmetic signs, or NaN
+    if it divides by 0. Return None for any other expression.
     """
     match tree:
         case Number(value):

@@ -47,8 +47,8 @@ class Names:
     symbols: tuple[str, ...] = ()
     has_success: bool = False
     used: set[str] = field(default_factory=set)
-    #: ``born`` has the symbols that only a ``set`` declares, ``asked`` the names that
-    #: are compared.
+    #: ``born`` has the symbols that only a ``set`` declares, ``asked`` the constant
+    #: names that are compared.
     born: list[str] = field(default_factory=list)
     asked: set[str] = field(default_factory=set)
 
@@ -81,8 +81,8 @@ class Names:
         want: ex.Type | None = None,
         it: bool = False,
     ) -> ex.Expression | None:
-        """Parse, resolve and type-check one expression. If it has errors, report them
-        at their columns and return None.
+        """Parse, resolve and type-check one expression. If its text has an error,
+        report this at its column and return None.
 
         ``want`` is the required type. ``it`` says whether the name ``it`` is defined in
         the expression.
@@ -529,8 +529,8 @@ def _walkable(resolved: ex.Expression, kind: ex.Type, arena: Arena) -> bool:
 
 
 def _written(tree: ex.Expression) -> str:
-    """Return a name or a number as it is written, and what kind of expression anything
-    else is.
+    """Return a name or a number as it is written. For anything else, return in words
+    what kind of expression it is.
     """
     match tree:
         case ex.Word(name):

@@ -29,8 +29,8 @@ ROUNDING = 0.0051
 def resolve_references(
     spec: Specification, root: Node, diagnostics: Diagnostics
 ) -> tuple[ReferenceSpec, ...]:
-    """Return the references of a protocol. A contradictory reference is reported and
-    left out.
+    """Return the references of a protocol, and report mistakes. A reference without a
+    usable value is left out.
     """
     primary = judged_reference(spec.document.reference)
     resolved = [
@@ -45,7 +45,8 @@ def resolve_references(
 
 def judged_reference(references: Sequence[doc.Reference]) -> int | None:
     """Return the index of the reference that the verdict uses: the first one with
-    ``better`` or, if there is none, the one on ``success``.
+    ``better`` or, if there is none, the first one on ``success``. None: there is
+    neither.
     """
     judged = [number for number, one in enumerate(references) if one.better is not None]
     return next(
@@ -172,7 +173,9 @@ class _Resolver:
         )
 
     def _check_unit(self, value: float, given: _Given) -> None:
-        """Warn (335) of percent on one side and shares on the other."""
+        """Warn (335) if the measure seems to be in percent and the animals' values are
+        shares, or the other way round.
+        """
         tree = self.spec.measures.get(self.written.measure)
         if tree is None:
             return
@@ -277,7 +280,7 @@ class _Resolver:
         self, sd: float | None, n: int | None
     ) -> Literal["measured", "declared", "analogy", "invented"]:
         """Return the kind of the reference: as written or, by default, *measured* for a
-        value with a spread and *declared* for others.
+        value with a spread or an interval, and *declared* for others.
         """
         if self.written.kind is not None:
             return self.written.kind
@@ -331,8 +334,8 @@ class _Resolver:
             )
 
     def _check_spreads(self) -> None:
-        """Report (226) two values for one spread, or a spread without the values that
-        it needs.
+        """Report (226) two values for one spread, a negative spread, or a spread
+        without the values that it needs.
         """
         written = self.written
         given = [key for key in ("sd", "sem") if getattr(written, key) is not None]
@@ -365,7 +368,7 @@ class _Resolver:
         if low >= high:  # The range is reported elsewhere (226).
             return
         # A standard deviation is largest if half of the animals are at each end of the
-        # range, and if there are only two. This is assumed if 'n_animals' is absent.
+        # range, and if there are only two. Without 'n_animals', two are assumed.
         most = (high - low) / 2 * math.sqrt(1 + 1 / max(1, (n or 2) - 1))
         sem = (written.sem or 0.0) * math.sqrt(n or 1)
         spreads = {"sd": written.sd or 0.0, "sem": sem}
@@ -410,8 +413,8 @@ class _Resolver:
                 )
 
     def _check_judged(self, value: float, sd: float | None, n: int | None) -> None:
-        """Report (226) a verdict about a measure if it lacks a key, or could only be a
-        PASS.
+        """Report (226) a verdict about a measure if it lacks a key, could only be a
+        PASS, or is asked for ``success`` or for names.
         """
         written = self.written
         name, better, margin = written.measure, written.better, written.margin
@@ -639,7 +642,7 @@ class _Resolver:
 
     def _check_curve(self, given: _Given) -> None:
         """Warn (326) of a curve that has more sessions than the schedule, or fewer than
-        the judged trials need. Animals in a file may have more sessions.
+        the judged trials need. Animals with rows may have more sessions.
         """
         if self.spec.sessions_vary:
             return  # The number of sessions varies in animals, as it does in models.
@@ -681,9 +684,9 @@ class _Resolver:
             self.diagnostics.warning(332, self._place("animals"), sentence, remedy)
 
     def _lacking(self, own: Set[int], sessions: Sequence[int]) -> list[int]:
-        """Return the sessions that count and that an animal lacks. A measure need not
-        have a value in each session. For a measure, an animal therefore lacks only
-        sessions after its last one.
+        """Return the sessions that count but that an animal lacks. A measure need not
+        have a value in each session, so for a measure these are only sessions after
+        the animal's last one.
         """
         lacking = sorted({*sessions} - own)
         if self.written.measure == "success":

@@ -121,8 +121,8 @@ class TrialBuilder(Lookup):
     def _said(
         self, say: Sequence[str], given: object, path: Sequence[str | int]
     ) -> tuple[str, ...]:
-        """Return the lines of text. Report lone braces, and names in braces that hold
-        no value.
+        """Return the lines of text. Report lone braces, and braces without the name of
+        a variable.
         """
         for number, text in enumerate(say):
             node = self.root.find((*path, number) if isinstance(given, list) else path)
@@ -619,8 +619,8 @@ class TrialBuilder(Lookup):
         )
 
 
-#: Maximum number of subsets of a ``pick`` whose ``order`` is not ``random``. They are
-#: all written out.
+#: Maximum number of subsets from which a draw with ``pick`` chooses if its ``order`` is
+#: not ``random``. All of them are written out.
 MAX_SUBSETS = 10_000
 
 Rows = tuple[tuple[ex.RuntimeValue, ...], ...]
@@ -628,7 +628,7 @@ Rows = tuple[tuple[ex.RuntimeValue, ...], ...]
 
 def _shared_weight(weights: Sequence[int], order: str) -> int:
     """Return the number by which all weights may be divided. For random rows only the
-    proportions matter. In blocks and cycles the weights count rows, so it is 1.
+    proportions matter. In blocks and cycles the weights count rows, so this is 1.
     """
     return math.gcd(*weights) if order == "random" else 1
 
@@ -664,7 +664,7 @@ class DrawBuilder(Lookup):
 
     def _rows(self, name: str, draw: doc.Draw) -> Rows:
         """Return the table, with each row as often as its weight says. It is empty if
-        each draw deals out members.
+        the draw deals out members of a group or set.
         """
         if draw.sample is not None:
             self._check_sample(name, draw)
@@ -697,7 +697,7 @@ class DrawBuilder(Lookup):
             self._error(key, "Permutations are equally likely.", "Remove 'weights'.")
             return False
         if len(weights) != rows:
-            sentence = f"'{name}' has {len(weights)} weights for {rows} rows."
+            sentence = f"The numbers of weights ({len(weights)}) and rows ({rows}) of '{name}' differ."
             self._error(key, sentence, "Give one for each row of 'of'.")
             return False
         if sum(weights) // _shared_weight(weights, draw.order) > doc.MAX_ROWS:
@@ -718,7 +718,7 @@ class DrawBuilder(Lookup):
             self.diagnostics.error(
                 206,
                 position,
-                f"'{name}' picks {draw.pick} of {len(rows)} rows.",
+                f"'{name}' picks more rows ({draw.pick}) than it has ({len(rows)}).",
                 "Pick fewer.",
             )
         if len(rows) * draw.copies > doc.MAX_ROWS:
@@ -802,7 +802,7 @@ class DrawBuilder(Lookup):
 
     def _check_sample(self, name: str, draw: doc.Draw) -> None:
         """Report a ``sample`` that is neither a group nor a set drawn earlier, or has
-        too few members for its columns.
+        too few members, and keys that do not go with it.
         """
         sample = draw.sample or ""
         self.names.used.add(sample)
@@ -825,8 +825,8 @@ class DrawBuilder(Lookup):
             )
 
     def _sizes_before(self, name: str, draw: doc.Draw) -> dict[str, int]:
-        """Return the size of everything that can be dealt out: groups, and sets that
-        earlier draws pick.
+        """Return the size of everything that can be dealt out: groups and, if
+        ``distinct``, sets that earlier draws pick.
         """
         groups = self.names.arena.groups
         sizes = {group: len(members) for group, members in groups.items()}
@@ -866,7 +866,7 @@ class DrawBuilder(Lookup):
         if (draw.pick or 0) > size:
             self._sample_error(
                 ("draw", name, "pick"),
-                f"'{draw.sample}' has {size} members, and '{name}' picks {draw.pick}.",
+                f"'{name}' picks {draw.pick} members of '{draw.sample}', which has {size}.",
                 "Pick fewer.",
             )
         elif draw.pick and asked > 1:
@@ -878,7 +878,7 @@ class DrawBuilder(Lookup):
         elif asked > size:
             self._sample_error(
                 ("draw", name, "into"),
-                f"'{draw.sample}' has {size} members, but 'into' asks for {asked}.",
+                f"'into' asks for {asked} members of '{draw.sample}', which has {size}.",
                 "Ask for fewer.",
             )
 
@@ -1103,8 +1103,8 @@ class EvidenceBuilder(Lookup):
         self.diagnostics.error(222, self.root.find(path).position, sentence, remedy)
 
     def check(self) -> None:
-        """Check the parts that are not resolved elsewhere: estimand, reference, checks,
-        tests.
+        """Check what is not resolved elsewhere: estimand, success, references, split,
+        checks and tests.
         """
         self._check_estimand()
         self._check_success()
@@ -1287,7 +1287,7 @@ def identity(
     ancestors: Sequence[str],
 ) -> dict[str, Any]:
     """Return the fields that every ``BaseSpecification`` has. ``root`` is the file's
-    tree. The document must have the keys ``paradigm`` and ``edition``.
+    tree. It must have the key ``paradigm``, and may have ``edition``.
 
     ``sha256`` leaves out what changes neither a subject's trials nor a verdict:
     descriptions (DESCRIPTIVE), the origin and dose of a reference, and the conditions
@@ -1333,7 +1333,7 @@ def _value_of(measure: Any) -> Any:
 
 
 class _Builder(Lookup):
-    """Builds variables, draws, start and schedule."""
+    """Builds variables, success, start and schedule."""
 
     def variables(self) -> dict[str, spec.VariableSpec]:
         variables = {}
@@ -1468,7 +1468,7 @@ class _Builder(Lookup):
     def _set_by(
         self, block: doc.Block, path: tuple[str, ...]
     ) -> tuple[tuple[str, ex.RuntimeValue], ...]:
-        """Return the variables that a block sets."""
+        """Return the variables that a block sets, each with its value."""
         values = []
         for variable, value in block.set.items():
             if variable in self.document.vars:

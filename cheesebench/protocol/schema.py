@@ -36,8 +36,9 @@ def protocol_schema(families: Mapping[str, Family[Any, Any]] | None = None) -> _
     """Return the schema. It has one part for whole protocols, and one without required
     keys for protocols that extend another.
 
-    A file is validated against the first family that recognises it
-    (``Family.recognised_by``). ``families`` of None: the installed families.
+    A file is validated against the last family that recognises it
+    (``Family.recognised_by``), or else against the first. ``families`` of None: the
+    installed families.
     """
     if families is None:
         families = installed_plugins().families

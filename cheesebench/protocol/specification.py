@@ -21,8 +21,8 @@ from cheesebench.statistics.question import thresholds
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A zone, group, door or solid by its name or, if ``variable``, by the variable
-    that holds it.
+    """The name of a zone, group, door, solid, landmark or glyph or, if ``variable``,
+    the name of the variable that holds it.
     """
 
     name: str
@@ -138,7 +138,7 @@ class DrawSpec:
 
 @dataclass(frozen=True, slots=True)
 class GuardedName:
-    """A possible initial state. It is taken if ``guard`` holds, or if ``guard`` is
+    """A possible initial state. A trial takes the first whose ``guard`` holds or is
     None.
     """
 
@@ -165,8 +165,8 @@ MET = "met "
 
 @dataclass(frozen=True, slots=True)
 class UntilSpec:
-    """Ends a repetition of a block once ``count`` of the last ``of`` trials ended in
-    ``outcomes``, or met ``condition``.
+    """A criterion that ends a block or one of its repetitions. It is met once ``count``
+    of the last ``of`` trials ended in ``outcomes``, or met ``condition``.
     """
 
     outcomes: frozenset[str]
@@ -175,14 +175,14 @@ class UntilSpec:
     condition: ex.Expression | None = None
 
     def met(self, noted: Iterable[str | None]) -> bool:
-        """Return whether ``count`` of the last ``of`` trials in ``noted`` met the
-        criterion.
+        """Return whether at least ``count`` of the trials in ``noted`` count. ``noted``
+        has no more than the last ``of`` trials.
         """
         return sum(one in self.outcomes for one in noted) >= self.count
 
     def still_counts(self, noted: Sequence[str | None]) -> tuple[bool, ...]:
-        """Return which of the last trials met the criterion, from the latest back to
-        the earliest that can still matter.
+        """Return which of the last trials count, from the latest back to the earliest
+        that can still matter.
 
         If a trial is one miss too many, it and all earlier trials leave the window of
         ``of`` trials before the criterion can be met.
@@ -223,7 +223,7 @@ class BlockSpec:
     @property
     def sittings(self) -> Iterator[tuple[str, int, int]]:
         """Yield the name, the number of sessions, and the number of trials of each. A
-        last session that ``most`` cuts off comes separately.
+        last session that ``most`` cuts short comes separately.
         """
         whole, rest = divmod(self.planned, self.trials)
         if whole:
@@ -423,7 +423,7 @@ class Specification(BaseSpecification):
                 or arena.landmark(name) is not None
             )
             if not colon and name not in (LANDMARKS, TEXT) and not is_known:
-                return f"there is no zone, solid or landmark '{name}'"
+                return f"there is no zone, group, door, solid or landmark '{name}'"
         return ""
 
     def drawn(self, variable: str) -> list[str]:
@@ -433,8 +433,8 @@ class Specification(BaseSpecification):
         return self._drawn(variable, len(self.draws))
 
     def _drawn(self, variable: str, before: int) -> list[str]:
-        """Return the same as ``drawn``, but only of the first ``before`` draws. A draw
-        can only deal out sets of earlier draws.
+        """Return the same as ``drawn``, but only from the first ``before`` draws. A
+        draw can only deal out sets of earlier draws.
         """
         found: dict[str, None] = {}
         for number, draw in enumerate(self.draws[:before]):

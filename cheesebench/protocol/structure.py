@@ -63,7 +63,8 @@ def read_shape(
     root: Node, data: Any, diagnostics: Diagnostics, model: type[_Document]
 ) -> _Document | None:
     """Validate ``data``, the content of a file, against any pydantic model. Errors are
-    handled as in ``read_structure``.
+    handled as in ``read_structure``. Raise PluginError if ``model`` is not such a
+    model.
     """
     if not issubclass(model, BaseModel):  # The model comes from a plugin.
         raise PluginError(
@@ -127,8 +128,8 @@ def _report_names(
 
 
 def _read_despite(root: Node, model: type[_Document]) -> _Document | None:
-    """Return a document in which valid values replace the invalid values, or None if a
-    replacement might lose names.
+    """Return a document in which valid values replace the invalid values. Return None
+    if there are too many, if none fits, or if a replacement might lose names.
     """
     data, tried = without_nulls(root.plain()), set[_Path]()
     while len(tried) <= _MOST_MENDED:
@@ -176,7 +177,9 @@ def _put(data: Any, path: _Path, expected: str, model: type[BaseModel]) -> bool:
 
 
 def _complains(data: Any, place: _Path, model: type[BaseModel]) -> bool:
-    """Return whether an error remains at this place, or below it."""
+    """Return whether an error other than an unknown key remains at this place, or below
+    it.
+    """
     try:
         model.model_validate(data)
     except ValidationError as error:
@@ -190,8 +193,8 @@ def _complains(data: Any, place: _Path, model: type[BaseModel]) -> bool:
 
 
 def _follows(detail: ErrorDetails, data: Any, mended: Collection[_Path]) -> bool:
-    """Return whether an error only results from the removal of an unknown key. If a
-    mapping lacks a key, the author probably meant it by the unknown key.
+    """Return whether an error only results from the removal of an unknown key. The
+    mapping may lack a key because its author misspelt it.
     """
     may_follow = detail["type"] in ("contradiction", "shape")
     return may_follow and _real_path(data, detail["loc"]) in mended
@@ -494,7 +497,9 @@ def _home_of(key: str, model: type[BaseModel]) -> str:
 
 @cache
 def _homes(document: type[BaseModel]) -> Mapping[str, list[str]]:
-    """Return the places of each key in a document, such as ``trial: states: NAME``."""
+    """Return the places of each key in a document, such as ``trial: states: NAME``. The
+    keys of a model that occurs in several places have only the first place.
+    """
     found: dict[str, list[str]] = {}
     waiting, known = [(document, "")], set[type[BaseModel]]()
     for model, place in waiting:  # The list grows during the loop.
@@ -547,7 +552,8 @@ def _report_bad_key(
     )
 
 
-#: Paths of keys of a state. They are read as states if they are indented too little.
+#: Paths, below ``trial: states``, of keys of a state that are indented too little. They
+#: are then read as states.
 _KEYS_OF_STATES = [
     (key,) for key in ("rules", "set", "count", "show", "say", "reward", "freeze")
 ]

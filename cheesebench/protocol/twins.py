@@ -34,8 +34,8 @@ _Digest = Callable[[str], bytes]
 def twin(specification: Specification, secret: str) -> tuple[str, str]:
     """Return the edition and the file's text of a protocol's twin.
 
-    Raise OptionError if the protocol declares nothing that may be exchanged, or only
-    things that it does not contain.
+    Raise OptionError if the protocol declares nothing that may be exchanged, contains
+    nothing of what it declares, or cannot be mirrored or turned as it declares.
     """
     name = specification.name
     declared = _declared(specification)
@@ -104,7 +104,7 @@ def _exchanged(
     plain: Mapping[str, Any],
     digest: _Digest,
 ) -> tuple[dict[str, Any], bool]:
-    """Return the values of a twin, and whether they differ from the public
+    """Return the values of a twin, and whether they count as different from the public
     protocol's.
     """
     values: dict[str, Any] = copy.deepcopy(dict(plain))
@@ -164,7 +164,9 @@ class _GlyphExchange:
         self._used: set[str] = set()
 
     def apply(self, values: dict[str, Any]) -> bool:
-        """Replace all glyphs in place. Return whether the protocol looks different."""
+        """Replace all glyphs in place. Return whether this brought in a glyph that the
+        protocol did not have.
+        """
         self._replace_in_arena(values["arena"])
         trial = values["trial"]
         for state in (trial, *trial["states"].values()):
@@ -179,8 +181,8 @@ class _GlyphExchange:
         return not {self._glyphs[glyph] for glyph in self._used} <= self._used
 
     def _other(self, glyph: Any) -> Any:
-        """Return what replaces a glyph. If YAML read the glyph as a number, this is a
-        number, too, if it can be.
+        """Return what replaces a glyph, or the glyph itself if it stays. If YAML read
+        the glyph as a number, a digit that replaces it is a number, too.
         """
         written = str(glyph)
         if written not in self._glyphs:
@@ -326,7 +328,8 @@ def _lay(specification: Specification, values: dict[str, Any], layout: _Layout) 
     arena["map"] = _laid_map(rows, size, layout)
     _lay_landmarks(specification, arena.get("landmarks", {}), size, layout)
     _turn_start(specification, values, layout)
-    # Tests with single steps would end elsewhere. Tests that name places stay valid.
+    # Tests whose actions move the subject would end elsewhere. Tests that only wait and
+    # visit places stay valid.
     if "tests" in values:
         values["tests"] = [
             one

@@ -150,10 +150,10 @@ def _remedy_of_room(
 
 def life_hash(specification: Specification) -> str:
     """Return the SHA-256 of everything that decides the highest pass rates under
-    lesions: the protocol without the animals' numbers.
+    lesions: the protocol without margin, measures and references.
 
-    Only two parts of the reference remain: the condition under which a trial counts,
-    and what a verdict about a measure asks for.
+    Only two parts of the judged reference remain: the condition under which a trial
+    counts, and what a verdict about a measure asks for.
     """
     whole = json.loads(specification.text)
     plain = {key: one for key, one in whole.items() if key not in _OF_THE_VERDICT}
@@ -200,10 +200,11 @@ def construct_status(specification: Specification) -> Status:
 
 def audited_ceilings(specification: Specification) -> records.Ceilings | None:
     """Return the highest pass rates that subjects can have according to a stored audit,
-    or None if there is no audit.
+    or None if there is no audit. A rate is None if the audit does not have it.
 
-    ``first`` is for the first trial: a subject that forgets everything between trials
-    knows as much. It is None unless all trials are judged.
+    ``first`` is for the first trial. It is the rate of a subject that forgets
+    everything between trials, because each of its trials is like the first. It is
+    None unless all trials are judged.
     """
     folder = real_path(Path(specification.path)).parent
     for report in _reports(folder, specification):
@@ -227,8 +228,8 @@ def audited_ceilings(specification: Specification) -> records.Ceilings | None:
 
 def ability_scale(specification: Specification) -> records.AbilityScale | None:
     """Return the ends of the ability scale according to a stored audit. Return None if
-    a ceiling is not proved, or if the verdict is about a measure, for which no ceiling
-    is stored.
+    no audit gives them, if the construct fails an audit, or if the verdict is about a
+    measure, for which no ceiling is stored.
 
     ``without`` is the highest ceiling of the lesions that abolish the construct. A
     lesion whose ceiling is not proved may leave more, so all ceilings must be proved.
@@ -284,10 +285,11 @@ def _rows(report: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 
 def most_left(specification: Specification) -> tuple[str, float, bool] | None:
-    """Return the lesion that leaves the highest rate among the lesions that a stored
-    audit tried but the construct does not name, then the rate, and whether it is a
-    proved bound. A bound replaces the adversary's own rate, which may exceed it by
-    chance.
+    """Return the lesion that leaves the highest rate, the rate, and whether the rate is
+    a proved bound. Only lesions that a stored audit tried but the construct does not
+    name are compared. Return None if there are none.
+
+    A bound replaces the adversary's own rate, which may exceed it by chance.
     """
     construct = specification.construct
     named = (
@@ -481,8 +483,8 @@ def _verdict(specification: Specification, report: Mapping[str, Any]) -> Status:
     """Return the status of the construct according to one audit. It is ``declared`` if
     the audit has not tried all of its lesions.
 
-    An intact subject that fails counts, and so does a lesion that matters although it
-    should not. Their rules have no bound.
+    The construct also fails if the intact subject does, or if a lesion matters although
+    it should not. The rules about these have no bound.
     """
     construct = specification.construct
     assert construct is not None

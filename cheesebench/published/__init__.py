@@ -19,7 +19,7 @@ from cheesebench.records import CellPlan
 EDITION = "paper"
 #: Views whose best result is the published headline.
 TEXT_VIEWS = ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
-#: Description of such a rate.
+#: Words for a rate that is the best of ``TEXT_VIEWS``.
 BEST = "best of three text views"
 
 
@@ -36,11 +36,13 @@ class PublishedRow:
     how: str = ""
     """The rules, and the views."""
     where: str = ""
-    """The view, or that each rate is the best of several; and the trials
-    of a protocol.
+    """The view, or that each rate is the best of several views, and the number of
+    trials of each protocol.
     """
     trials: str = ""
-    """Number of trials of each protocol in a view, and in all; empty if unknown."""
+    """Number of trials in all and of each protocol in a view, in words. It is empty if
+    unknown.
+    """
     source: str = ""
 
 
@@ -92,10 +94,10 @@ def published_rows(plans: Iterable[CellPlan]) -> tuple[PublishedRow, ...]:
     """Return the published rows for a run's protocols, best first, or an empty tuple if
     no protocol has the paper's rules.
 
-    For a run in one view, the rates come from that view; otherwise, the best of the
-    text views for each protocol. Models of the run come first, animals and baselines
-    last. The mean is over all published protocols and is given only if the run has all
-    of them.
+    If the run has a single view that was published, the rates are from this view.
+    Otherwise each rate is the best of the text views. Models of the run come first,
+    animals and baselines last. The mean is over all published protocols. It is given
+    only if the run has all of them.
     """
     plans = list(plans)
     data = published()
@@ -151,8 +153,8 @@ def published_ablation(study: str, plans: Iterable[CellPlan]) -> Mapping[str, fl
     """Return the published mean rates of a study of the interface, by level (by model
     in ``ablation-vision``).
 
-    They are means over the nine paradigms in ``ascii_2d``. Empty for other studies, for
-    runs of other protocols or fewer, and for another view.
+    They are means over the nine paradigms in ``ascii_2d``. The result is empty for any
+    other study, other view, or other set of protocols.
     """
     axis, plans = study.removeprefix("ablation-"), list(plans)
     rates: Mapping[str, float] = (
@@ -240,8 +242,8 @@ def why_not(name: str, plan: CellPlan, most_steps: int) -> str:
     """Return why a cell cannot be compared with a published model, and a remedy, or ""
     if it can.
 
-    ``most_steps`` is the limit of a trial of the cell's protocol; the name has been
-    checked.
+    ``most_steps`` is the limit of a trial of the cell's protocol. ``name`` must be
+    known (``check_against``).
     """
     paradigm, model = paradigm_of(plan.protocol), published()["models"][name]
     if not paradigm:
@@ -283,8 +285,8 @@ def steps_of(model: Mapping[str, Any]) -> int | None:
 
 
 def trials_of(model: Mapping[str, Any], planned: int) -> int:
-    """Return the number of trials of each protocol for a published model in a view;
-    ``planned`` are those of Table 1.
+    """Return how many trials of each protocol a published model had in a view.
+    ``planned`` is the number for the models of Table 1.
     """
     found = re.match(r"(\d+) of each", model["trials_each"])
     return int(found[1]) if found else planned

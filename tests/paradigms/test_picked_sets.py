@@ -190,11 +190,11 @@ def test_scrambled_cues_tell_nothing_of_what_was_dealt_out() -> None:
 MISTAKES = {
     "more than there are": (
         ("pick: 4", "pick: 6"),
-        "'site' has 5 members, and 'baits' picks 6",
+        "'baits' picks 6 members of 'site', which has 5",
     ),
     "more than a set has": (
         ("pick: 2", "pick: 5"),
-        "'baits' has 4 members, and 'today' picks 5",
+        "'today' picks 5 members of 'baits', which has 4",
     ),
     "two variables": (
         ("into: [baits]", "into: [baits, more]"),

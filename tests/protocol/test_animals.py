@@ -229,7 +229,7 @@ def test_minus_one_is_no_count(tmp_path: Path) -> None:
     rows = "animal,session,latency\na1,1,30\na1,1,-1\n"
     named = NAMED.replace("status", f"{keys}, status")
     _, found = written(tmp_path, FOUR + named, rows)
-    told = [one for one in found if "below 0, as no count is" in one.sentence]
+    told = [one for one in found if "below 0, which no count can be" in one.sentence]
     assert [one.position.line for one in told] == [3]
 
 

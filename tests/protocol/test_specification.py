@@ -122,7 +122,7 @@ def test_until_makes_the_number_of_sessions_vary(accept: Accept) -> None:
         ("blind", ""),
         ("hide=landmarks", "there are no landmarks"),
         ("hide=goal", ""),
-        ("hide=gaol", "there is no zone, solid or landmark 'gaol'"),
+        ("hide=gaol", "there is no zone, group, door, solid or landmark 'gaol'"),
         ("amnesia=run", ""),
         ("amnesia=wait", "there is no state 'wait'"),
         ("hide=text:run", ""),
