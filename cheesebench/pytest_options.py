@@ -1,5 +1,5 @@
-"""What the plugin, which pytest imports in every project, passes on to a session that
-runs models.
+"""Data that the plugin passes on to sessions that run models, and an error that both
+raise. pytest imports this module in every project.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The entry point of the pytest plugin. pytest imports it in every project, so it
 imports next to nothing.
 
-Without ``--model`` or ``--study`` it only registers options. With one of them,
-``cheesebench.pytest_session`` is loaded and does the work.
+Without ``--model`` or ``--study`` it only registers and checks options, and supplies a
+fixture. With one of them, ``cheesebench.pytest_session`` is loaded and does the work.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def _runs_models(words: Iterable[str]) -> bool:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, None, None]:
-    """Register our options last, because those of other plugins and conftests take
-    precedence.
+    """Register our options last, because the options of other plugins and of conftests
+    take precedence. Raise UsageError for options that cannot be read.
     """
     _keep_root(early_config, parser, args)
     try:
@@ -274,7 +274,9 @@ def _session() -> Any:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start the session's own plugin when a model is given."""
+    """Start a session of ours if a model or a study is given. Otherwise refuse options
+    that need one.
+    """
     runs_models = _is_given(config, "model") or _is_given(config, "study")
     check = _refuse_others if runs_models else _refuse_without_model
     try:

@@ -74,7 +74,7 @@ def start(config: pytest.Config) -> None:
         values, directory = given.resolve(), config.invocation_params.dir
         results, resume = directory / values.results, values.resume
         handed = Handed.to(config)
-        if handed is not None:  # in a worker, `latest` may have changed its meaning
+        if handed is not None:  # In a worker, `latest` may be another run by now.
             given = given.filled_in(Origin.GIVEN, seed=handed.seed)
             resume = resume and handed.log
         earlier = read_earlier(plugins, results, resume, values.model or ())

@@ -50,8 +50,8 @@ def shows_only(option: Any) -> bool:
 
 
 class CellItem(pytest.Item):
-    """The test of one cell. Its setup waits for the trials, so that a failure there is
-    an error of the test. The call judges the trials.
+    """The test of one cell. Its setup waits for the trials and judges them, so that a
+    failure there is an error of the test. Its call reports the verdict.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Cells:
                 driver.connect()
         except CheeseBenchError as error:
             if not run.is_worker:
-                run.close()  # Nothing was run, so the old run is not reported again.
+                run.close()  # Nothing was run, so a resumed run is not reported again.
                 raise refusals.refused(run.config, error) from error
             # An error here would kill the worker, and pytest would report an internal
             # error. The items can report it properly.

@@ -199,8 +199,8 @@ def _call_properties(result: CellResult) -> list[tuple[str, object]]:
 
 
 def suite_properties(summary: RunSummary) -> Properties:
-    """Return the properties of the whole run: its identity, and the result of each
-    model in each view.
+    """Return the properties of the whole run: its identity, options, versions and git
+    state, and the result of each model in each view.
     """
     manifest = summary.manifest
     pairs: list[tuple[str, object]] = [
@@ -275,8 +275,8 @@ _CUT = (
 
 
 def append_step_summary(text: str) -> None:
-    """Append a Markdown report to the summary of this step, if there is one. Raise
-    OSError if the file cannot be written.
+    """Append a Markdown report to the summary of this step, if there is one, up to its
+    maximum size. Raise OSError if the file cannot be written.
     """
     given = os.environ.get("GITHUB_STEP_SUMMARY")
     if not given:
@@ -296,7 +296,7 @@ def folded(title: str, text: str) -> str:
 
 def cut(text: str, room: int) -> str:
     """Return the text if it fits into ``room`` bytes. Otherwise return as many whole
-    lines as fit, with a notice.
+    lines as fit, with a notice, or "" if there is no room for the notice.
     """
     content = text.encode()
     if len(content) <= room:
@@ -328,11 +328,11 @@ def annotate(
     root: Path,
     fail_is_error: bool,
 ) -> Iterator[str]:
-    """Yield commands of GitHub Actions for cells without a PASS. ``paths`` are the
-    files of the protocols. Outside GitHub, yield nothing.
+    """Yield commands of GitHub Actions for cells, except controls: errors for a FAIL or
+    ERROR, and warnings for an INCONCLUSIVE, for a FAIL that does not affect the exit
+    code, and for a PASS that is doubtful.
 
-    A warning is given for a FAIL that does not affect the exit code, and for anything
-    that makes a cell's numbers doubtful.
+    ``paths`` are the files of the protocols, by name. Outside GitHub, yield nothing.
     """
     if not is_github():
         return
@@ -374,8 +374,9 @@ def annotate_comparison(
     paths: dict[str, Path],
     root: Path,
 ) -> Iterator[str]:
-    """Yield commands of GitHub Actions for comparisons that are worse or undecided, and
-    for doubts. The comparisons in ``blamed`` fail the run, and are errors.
+    """Yield commands of GitHub Actions: errors for the comparisons in ``blamed``, which
+    fail the run, and warnings for other losses, for what was not compared, and for
+    doubts. Outside GitHub, yield nothing.
     """
     if not is_github():
         return
@@ -400,9 +401,9 @@ def _annotate_doubts(found: RunComparison, known: Set[str]) -> Iterator[str]:
 
 
 def annotate_broken(broken: Sequence[exit_status.Broken], root: Path) -> Iterator[str]:
-    """Yield commands of GitHub Actions for protocols that could not be loaded."""
+    """Yield commands of GitHub Actions for protocols that could not be run."""
     for one in broken[:MOST] if is_github() else ():
-        title = f"{one.name} could not be loaded"
+        title = f"{one.name} could not be run"
         yield command("error", title, one.text, Path(one.path), root, one.line)
 
 
@@ -423,7 +424,7 @@ def plain(text: str) -> str:
 
 
 def job_address() -> str:
-    """Return the address of this job of GitHub Actions, or "" elsewhere."""
+    """Return the address of this run of GitHub Actions, or "" if it is unknown."""
     server, repository = (
         os.environ.get("GITHUB_SERVER_URL", ""),
         os.environ.get("GITHUB_REPOSITORY", ""),
@@ -483,7 +484,7 @@ def add_failure(config: pytest.Config, name: str, reason: str, decision: str) ->
 
 
 def add_to_errors(config: pytest.Config, decision: str) -> None:
-    """Let ``decision`` follow the reason of each error in the JUnit file."""
+    """Append ``decision`` to the reason of each error in the JUnit file."""
     xml = config.stash.get(xml_key, None)
     for case in () if xml is None else xml.node_reporters_ordered:
         for error in case.to_xml().iter("error"):
@@ -519,8 +520,8 @@ def add_case(
         and config.getoption("xmlpath", None)
         and not hasattr(config, "workerinput")
     ):
-        # Options are checked before pytest configures JUnit. For a refused session
-        # pytest writes no JUnit file, and an old one would remain.
+        # Options are checked before pytest configures JUnit, and pytest writes no JUnit
+        # file for a refused session. Write it here, so that no old file remains.
         suite, family = config.getini("junit_suite_name"), config.getini("junit_family")
         xml = own = LogXML(
             config.option.xmlpath, config.option.junitprefix, suite, family=family

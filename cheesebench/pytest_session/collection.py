@@ -83,7 +83,8 @@ def cell_items(
     prefix: str = PREFIX,
 ) -> Iterator[pytest.Item]:
     """Yield a protocol's items. They are named ``protocol[view-model]``, or
-    ``protocol@edition[view-model]`` for an edition other than the default one.
+    ``protocol[view-variant-model]`` for a variant. An edition other than the default
+    one is part of the protocol's name: ``protocol@edition``.
 
     The items of a protocol with conditions are named ``protocol[condition-model]``. The
     model is always in the name, so that ``--lf`` never mistakes one model's failure for
@@ -155,7 +156,7 @@ def _plans(
 
 
 class Collection:
-    """The hooks of collection. They raise a CheeseBenchError for a protocol or test
+    """The hooks of collection. The constructor raises a CheeseBenchError for a protocol
     that does not exist.
     """
 
@@ -166,7 +167,7 @@ class Collection:
         #: Ids of tests without a file, as printed. They are removed from the arguments,
         #: because pytest would take them for files.
         self._ids = [one for one in run.config.args if one.startswith(PREFIX)]
-        # A controller hands its arguments to its workers, so it keeps the ids there.
+        # A controller hands its arguments to its workers, so it keeps the ids in them.
         if self._ids and not run.is_controller:
             self._hide_ids(run.config)
         named = [one.removeprefix(PREFIX).partition("[")[0] for one in self._ids]
@@ -195,8 +196,8 @@ class Collection:
     def pytest_make_collect_report(
         self, collector: pytest.Collector
     ) -> pytest.CollectReport | None:
-        """Collect the chosen protocols instead of ``testpaths`` or the working
-        directory.
+        """Collect the chosen protocols, and the paths on the command line, if any,
+        instead of ``testpaths`` or the working directory.
         """
         if not isinstance(collector, pytest.Session):
             return None
@@ -224,8 +225,8 @@ class Collection:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> Generator[None, None, None]:
-        """Keep one item for each cell. After ``-k`` and ``-m`` have been applied, keep
-        the items of this shard.
+        """Keep one item for each cell, and only the named ids, if any are named. After
+        ``-k`` and ``-m`` have been applied, drop the cells of other shards.
         """
         self._keep_one_of_each(items)
         if self._ids:
@@ -278,7 +279,7 @@ def _keep_named(
     ids: list[str], config: pytest.Config, items: list[pytest.Item]
 ) -> None:
     """Keep the tests that these ids name (with or without the part in brackets), and
-    the tests of files.
+    the tests of files. Raise pytest.UsageError for an id of no test.
     """
     names = {
         item: {item.nodeid, item.nodeid.partition("[")[0]}

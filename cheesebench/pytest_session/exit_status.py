@@ -31,7 +31,9 @@ class Broken(NamedTuple):
 
     @property
     def error(self) -> tuple[str, str]:
-        """The place and code of the protocol's first error, and its sentence."""
+        """The place and code of the protocol's first error, and the error's sentence.
+        An error without a place has the protocol's name instead.
+        """
         first = self.text.partition("\n")[0]
         found = _ERROR.match(first)
         return (found[1], found[3]) if found else (self.name, first)
@@ -42,7 +44,8 @@ class Broken(NamedTuple):
         return int(found[2]) if found else 1
 
 
-#: An error in a file: its place and code, the line number, and the text.
+#: Matches an error in a file. The groups are its place and code, the line number, and
+#: the text.
 _ERROR = re.compile(r"(.*?:(\d+):\d+: error \w+): (.*)")
 
 
@@ -90,7 +93,9 @@ class Findings:
         )
 
     def cells_text(self, number: int) -> str:
-        """Return a number of cells in words: of protocols, where each is one cell."""
+        """Return a number of cells in words, as protocols if each protocol is one
+        cell.
+        """
         protocols = {one.plan.label for one in self.cells}
         alone = len(protocols) == len(self.cells)
         return plural(number, "protocol" if alone else "cell")
@@ -119,8 +124,8 @@ class Findings:
 
     @property
     def mute(self) -> list[CellResult]:
-        """The finished cells in which no reply named an action. A resumed run would ask
-        nothing again in them.
+        """The finished cells in which no reply named an action. A resumed run would
+        make no more calls in them.
         """
         over = (one for one in self.cells if one.plan not in self.unfinished)
         return list(filter(never_acted, over))
@@ -150,7 +155,7 @@ class Findings:
         return [f"{self.cells_text(self.failed)} failed, which --exit-zero ignores"]
 
 
-#: The beginning of a reason, which the error follows. ``REFUSED``: the session ends
+#: Beginnings of reasons, each followed by the error. ``REFUSED``: the session ends
 #: before it runs anything. ``NOT_COMPARED``: the session's run cannot be compared.
 REFUSED = "Exit code 4, CheeseBench could not run, so nothing was tested"
 NOT_COMPARED = "Exit code 4, CheeseBench could not compare this run"
@@ -166,7 +171,7 @@ def never_acted(cell: CellResult) -> bool:
 
 
 def is_over(log: RunLog, cell: CellResult) -> bool:
-    """Return whether a resumed run would ask nothing in this cell. This also holds if
+    """Return whether a resumed run would make no calls in this cell. This also holds if
     all replies were empty: the resumed run reads the same ten empty replies in a row,
     and stops.
     """
@@ -180,7 +185,7 @@ def reason(status: int | pytest.ExitCode, found: Findings) -> str:
     itself says why.
     """
     if status == pytest.ExitCode.OK:
-        # A green gate must not read as if the settings had made it so.
+        # The settings come last, because they are not the reason for a success.
         parts = [*_nothing_failed(found), *found.other_settings]
     elif status == pytest.ExitCode.TESTS_FAILED:
         parts = [*found.other_settings, *_something_failed(found)]
@@ -349,7 +354,7 @@ def _failures(found: Findings) -> Iterator[str]:
     cause = found.cause
     if found.broken:
         are = plural(len(found.broken), "protocol")
-        yield f"{are} could not be loaded ({found.broken[0].error[0]})"
+        yield f"{are} could not be run ({found.broken[0].error[0]})"
     if found.failed and not found.exit_zero:
         yield f"{found.cells_text(found.failed)} failed"
     if found.unmeasured:

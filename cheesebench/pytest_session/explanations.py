@@ -43,8 +43,8 @@ def explain(
 
 
 def _first_failed(run: PytestRun, result: CellResult) -> TrialRecord | None:
-    """Return the first failed trial that counts towards the rate, or None if the
-    verdict concerns a measure.
+    """Return the first failed trial that counts towards the rate, or None if there is
+    none, or the verdict concerns a measure.
     """
     if result.plan.measured is not None:
         return None

@@ -59,8 +59,8 @@ class Outcomes:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Pass every report to JUnit XML before it reaches the terminal, because
-        ``_blank_reason`` takes the reason out of it there.
+        """Pass every report to JUnit XML before it reaches the terminal, for which
+        ``_blank_reason`` takes the reason out of the report.
         """
         plugins, xml = (
             session.config.pluginmanager,

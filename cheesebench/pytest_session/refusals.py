@@ -24,7 +24,7 @@ from cheesebench.redaction import redact
 from cheesebench.statistics import gate
 from cheesebench.terminal import printable
 
-#: Options that lead to files that an earlier attempt may have left.
+#: Options that name files, or a run, which an earlier attempt may have left.
 _LEFT = ("results", "resume", "html", "markdown")
 
 
@@ -73,7 +73,7 @@ def _worded(said: str) -> str:
 
 
 def _readable(config: pytest.Config, words: Sequence[str]) -> argparse.Namespace:
-    """Return the options that can be read, although others cannot."""
+    """Return the options that can be read, the options of ``_LEFT`` among them."""
     options = copy.copy(config.known_args_namespace)
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for key in _LEFT:
@@ -108,8 +108,8 @@ def tell_interruption(config: pytest.Config, by: str) -> None:
 
 
 def announce(config: pytest.Config, directory: Path) -> None:
-    """Say in place of a run's comment, and of the reports of an earlier attempt, that
-    it is running. All are written at the end, unless the session is killed.
+    """Replace a run's comment, and the reports of an earlier attempt, by a page that
+    says that the run is in progress. If the session is killed, this page remains.
     """
     began = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     page = (
@@ -144,7 +144,9 @@ def _replace_reports(config: pytest.Config, page: str) -> None:
 
 
 def _replace(config: pytest.Config, directory: Path, page: str) -> None:
-    """Replace the reports that are there, except the comment."""
+    """Replace the existing Markdown reports, except the comment, and delete the HTML
+    page.
+    """
     here = config.invocation_params.dir
     html, markdown = (
         config.getoption(BY_KEY[key].destination, None) for key in ("html", "markdown")

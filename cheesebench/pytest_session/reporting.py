@@ -43,7 +43,7 @@ class Reporting:
         #: Number of these failures that are cells without a measurement, including
         #: controls.
         self._unmeasured = 0
-        #: The protocols behind these failures that could not be loaded.
+        #: The protocols that could not be run, which are among these failures.
         self._broken: list[exit_status.Broken] = []
         #: Number of these failures that are cells ended by another plugin.
         self._stopped = 0
@@ -77,8 +77,8 @@ class Reporting:
             lines += [f"cheesebench: {line}" for line in settings.origins_text]
         plugins = self._run.plugins
         failures = plugins.failures.items()
-        # Plugins from a conftest.py are not listed, because they are in the manifest,
-        # and pytest prints its root directory.
+        # Plugins from a conftest.py are left out. They belong to the root directory,
+        # which pytest prints, and are in the manifest.
         installed = {
             name: what
             for name, what in plugins.strangers().items()
@@ -115,13 +115,13 @@ class Reporting:
         self._other_failures += report.failed
 
     def set_paths(self, paths: dict[str, Path]) -> None:
-        """Take over the files of the protocols that are run, by name."""
+        """Set the files of the protocols that are run, by name."""
         self._paths = paths
 
     @contextmanager
     def failures_said(self) -> Iterator[None]:
-        """Print the reason if the report cannot be written within the ``with``
-        block.
+        """If the ``with`` block cannot write the reports, add the reason to the text
+        for the terminal.
         """
         try:
             yield
@@ -299,7 +299,9 @@ class Reporting:
     def set_exit_status(
         self, session: pytest.Session, exitstatus: int | pytest.ExitCode
     ) -> None:
-        """Set the exit status of the session, and the reason for it."""
+        """Set the session's exit status, unless ``compare`` has set it, and add the
+        reason to the text for the terminal.
+        """
         if not self._decision:
             self._decide(session, exitstatus)
         self._lines.append(exit_status.filled(self._said))
@@ -401,7 +403,7 @@ class Reporting:
 
     def _tell_comparison(self) -> str:
         """Report the comparison in the terminal and in the JUnit file. Return it as
-        Markdown.
+        Markdown, or "" if there is none.
         """
         run, found = self._run, self._compared
         if run.comparing is None or found is None:
@@ -461,7 +463,7 @@ def _has_verdict(report: object) -> bool:
 
 def _comment(text: str, compared: str, link: str) -> str:
     """Return the comment for a pull request. The marker that identifies the job's own
-    comment comes first, then the comparison, then the report.
+    comment comes first, then the comparison, the report and the link.
     """
     # The headings are two levels lower here, because the text is part of a comment
     # instead of a page.

@@ -43,7 +43,9 @@ class _Budget:
 
     @property
     def larger(self) -> str | None:
-        """A sufficient budget, as text, or None if the present one is sufficient."""
+        """A sufficient budget, as text, or None if the present one is sufficient. If it
+        is unknown how much is needed, the budget is doubled.
+        """
         if self.needed is None:
             return _rounded_up(2 * max(self.limit, self.spent))
         total = self.spent + self.needed
@@ -90,7 +92,9 @@ def _budgets(
 
 
 def _still_needed(log: RunLog, unfinished: Sequence[CellResult]) -> CallTotals | None:
-    """Return what the rest takes at most, or None if no trial was run."""
+    """Return the tokens and dollars that the ``unfinished`` cells still take at most,
+    or None if no trial was run in any of them.
+    """
     counts = log.trial_counts()
     done = {key: sum(run for run, _ in own.values()) for key, own in counts.items()}
     known = {
@@ -116,7 +120,9 @@ def _still_needed(log: RunLog, unfinished: Sequence[CellResult]) -> CallTotals |
 
 
 def _subjects(cell: CellResult) -> int:
-    """Return how many subjects the cell takes, by the outlook of a sequential one."""
+    """Return how many subjects the cell takes. A sequential cell is expected to take as
+    many as its outlook says.
+    """
     ahead = cell.game.outlook if cell.game and cell.plan.sequential else None
     return min(cell.plan.subjects, ahead.subjects) if ahead else cell.plan.subjects
 
@@ -125,8 +131,8 @@ def _tokens(spent: CallTotals) -> int:
     return spent.prompt + spent.completion
 
 
-#: By trial: the subjects, their calls, the tokens, the dollars, and the bytes of
-#: questions and system prompts.
+#: Selects, for each trial number, the numbers of subjects, calls, prompt tokens, reply
+#: tokens and dollars, and the bytes of the questions and of the system prompts.
 _BY_TRIAL = (
     "SELECT count(DISTINCT subject), count(*), sum(prompt_tokens), sum(completion_tokens), sum(coalesce(cost, 0)), "
     "sum(length(CAST(asked AS BLOB))), sum(coalesce(length(CAST(text AS BLOB)), 0)) "
@@ -136,7 +142,8 @@ _BY_TRIAL = (
 
 
 def _dearest_trial(log: RunLog, plan: CellPlan) -> CallTotals:
-    """Return what a coming trial of a cell takes at most, unless the model gets worse.
+    """Return what a coming trial of a cell takes at most, unless the model begins to
+    need more calls, or longer replies.
 
     A prompt has the latest questions and answers, so it grows until their window is
     full.

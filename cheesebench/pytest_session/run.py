@@ -88,8 +88,8 @@ class Comparing:
 
     def check(self, plans: Iterable[CellPlan], seed: int) -> None:
         """Raise ComparisonError, before anything is run, if the cells cannot be
-        compared with the baseline, or if the baseline lacks some of them and this would
-        fail the run.
+        compared with the baseline, or if the comparison could only be undecided and
+        this would fail the run.
         """
         cells = tuple(count_cell(plan, ()) for plan in plans)
         run = CountedRun(name=THIS_RUN, seed=seed, cells=cells)
@@ -160,8 +160,8 @@ def read_comparing(
     continued: Path | None,
 ) -> Comparing | None:
     """Return the baseline named on the command line (a run in ``results``, or a file in
-    ``blessed``), or None if there is none. Raise OptionError if it is the run to
-    resume, ``continued``.
+    ``blessed``), or None if there is none. Raise OptionError if it is the run to resume
+    (``continued``), or if ``--compare-fail`` is given without a baseline.
     """
     if values.compare is None:
         if values.compare_fail is not None:
@@ -234,7 +234,7 @@ class Heartbeat:
     line.
     """
 
-    #: Time of the last line, or of the first wait for a cell, by session.
+    #: Key of the time of the last line or, before it, of the first wait for a cell.
     LAST = pytest.StashKey[float]()
 
     def __init__(self, config: pytest.Config, nodeid: str, tally: Tally | None) -> None:
@@ -257,8 +257,8 @@ class Heartbeat:
 def progress_line(
     config: pytest.Config, nodeid: str, tally: Tally | None
 ) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that draws the progress of the run and of a cell. The line is
-    cleared at the end.
+    """Yield a function that shows the progress of the run and of a cell: on a terminal
+    in a line that is cleared at the end, elsewhere in new lines (``Heartbeat``).
     """
     terminal = config.pluginmanager.getplugin("terminalreporter")
     if terminal is None or not terminal.isatty or os.environ.get("TERM") == "dumb":
@@ -354,7 +354,7 @@ class Handed:
         return cls(**data[WORKER_INPUT]) if WORKER_INPUT in data else None
 
     def of_worker(self, settings: Settings) -> Settings:
-        """Return the settings of a worker: its share of processors and calls."""
+        """Return the settings with this worker's share of processors and calls."""
         # Workers use the same account, so each gets its share of the calls in flight.
         workers = 1 if self.one_worker else self.workers
         calls = replace(

@@ -20,7 +20,7 @@ SCOPE = "cheesebench"
 
 
 def is_cell(nodeid: str) -> bool:
-    """Return whether a test is a cell, or a protocol that could not be loaded."""
+    """Return whether a test is a cell, or a protocol that cannot be run."""
     return nodeid.startswith(PREFIX) or nodeid.partition("::")[0].endswith(
         ".protocol.yaml"
     )
@@ -72,8 +72,8 @@ class Running:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Create the run before pytest-xdist starts its workers. From here on, pytest
-        handles interruptions.
+        """With pytest-xdist, create the run before the workers start. From here on, a
+        signal raises KeyboardInterrupt, which pytest handles.
         """
         if not self._run.is_worker:
             self._run.config.add_cleanup(interrupts.install())

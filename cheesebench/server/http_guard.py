@@ -57,7 +57,7 @@ def new_token() -> str:
 @dataclass(frozen=True, kw_only=True)
 class RequestGuard:
     """The requirements for a request: the token is the first part of its path, and its
-    host and its method are allowed.
+    host, its origin and its method are allowed.
     """
 
     token: str
@@ -91,7 +91,7 @@ class RequestGuard:
 
     def url(self, port: int, path: str = "") -> str:
         """Return the address to open in a browser. Its host is the first of ``names``
-        or, if there are none, this machine.
+        or, if there are none, the address at which the server listens.
         """
         host = (
             self.names[0]
@@ -192,8 +192,8 @@ class Serving:
         self._sweeping = asyncio.create_task(self._sweep(self._runner))
 
     async def _sweep(self, runner: web.AppRunner) -> None:
-        """From time to time, close the connections that have been silent for
-        too long.
+        """From time to time, close the connections that have been silent for too long,
+        and the idle ones above ``WAITING``.
         """
         clock = asyncio.get_running_loop().time
         while True:
@@ -325,7 +325,7 @@ def _refuse(guard: RequestGuard, error: OSError) -> NoReturn:
 
 def _crowded(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Print no traceback if no file descriptor is left for a connection, because
-    asyncio accepts the connection a second later.
+    asyncio tries again a second later.
     """
     if "out of system resource" not in context.get("message", ""):
         loop.default_exception_handler(context)

@@ -69,8 +69,8 @@ LOCKED_MS, ATTEMPTS_APART, LOCKED_TOO_LONG = 20, 0.2, 20.0
 
 
 class Keys(NamedTuple):
-    """The steps so far of an unfinished trial, with its cell and its number (both from
-    0).
+    """The steps of an unfinished trial so far, with the numbers of its cell and of the
+    trial (both from 0).
 
     ``times`` is a JSON object, which is empty unless times are recorded. It maps
     ``ms:STEP`` (from 1) to the milliseconds from the moment when the person could act
@@ -400,8 +400,8 @@ class Participant:
         return [trial.shown, *self._after(trial)]
 
     def _next_task(self) -> list[Shown]:
-        """Continue with the first incomplete task, after replaying
-        its recorded trials.
+        """Continue with the next incomplete task, after replaying its recorded trials.
+        Return the new observations.
         """
         self._trial = None
         for number in range(self.task + 1, len(self._tasks)):
@@ -443,9 +443,7 @@ class Participants:
 
     @property
     def complete(self) -> bool:
-        """Whether every verdict is decided, so that the session needs no further
-        people.
-        """
+        """Whether every verdict is decided, so that no more people are needed."""
         return all(is_finished(self._log, task.plan, judge_set) for task in self.tasks)
 
     def join(self) -> str | None:
@@ -519,8 +517,8 @@ METHODS = ("GET", "HEAD", "POST")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """The texts that people read besides the tasks. ``consent`` and ``debriefing`` are
-    additional paragraphs.
+    """The texts that people read in addition to the tasks. ``consent`` and
+    ``debriefing`` are additional paragraphs.
 
     ``completion`` is shown to people who have finished: a code, or a link back to the
     recruiting site.

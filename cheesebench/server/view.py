@@ -1,6 +1,4 @@
-"""``cheesebench view``: the pages of a results directory. None of
-them writes anything.
-"""
+"""``cheesebench view``: the pages of a results directory. They change nothing in it."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """The runs of a model on one protocol in one view and variant. The first run comes
+    """The runs of a model on one protocol in one view and variant, the earliest run
     first.
     """
 
@@ -58,8 +56,8 @@ class Trend:
     where: str
     points: tuple[Point, ...]
     reference: float | None
-    """Height of the animals' rate in the drawing, or None if the verdict is not about a
-    rate.
+    """Position (SVG units) of the animals' rate in the drawing, or None if there is no
+    such rate.
     """
     path: str
     """The line through the rates, as SVG points."""
@@ -108,7 +106,9 @@ def _trend(
 
 
 def _rodents(plan: CellPlan) -> float | None:
-    """Return the animals' pass rate, or None if the verdict concerns something else."""
+    """Return the animals' pass rate, or None if the verdict compares with no such
+    rate.
+    """
     return (
         None
         if plan.reference is None or plan.measured is not None
@@ -282,8 +282,8 @@ def subjects(log: RunLog, plan: CellPlan) -> list[dict[str, Any]]:
 def film(
     log: RunLog, plugins: PluginManager, plan: CellPlan, record: TrialRecord
 ) -> dict[str, Any]:
-    """Return the pictures of a recorded trial in the view that is best for people, and
-    how it ended.
+    """Return the pictures of a recorded trial, drawn as text from above, and how the
+    trial ended.
     """
     paradigm = plugins.compile(replay.recorded_protocol(log, plan, plugins))
     frames = replay.film(log, paradigm, plugins.view("ascii_2d"), record)
@@ -507,7 +507,9 @@ class Viewer:
         return _json(await self._aside(read))
 
     async def list_events(self, request: web.Request) -> web.StreamResponse:
-        """Send events: the line of each run, and a new one whenever the run changes."""
+        """Send events: the line of each run whenever it changes, the names of runs that
+        are gone, and the number of runs.
+        """
         sent: dict[str, str] = {}
 
         async def tell(send: Callable[[str, object], Any]) -> None:

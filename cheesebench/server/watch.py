@@ -163,9 +163,7 @@ class _Known:
 
 
 class RunWatch:
-    """Checks one run from time to time. Only changed cells are judged again, subject by
-    subject.
-    """
+    """Checks one run from time to time. Only changed cells are judged again."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -177,8 +175,8 @@ class RunWatch:
     def poll(self) -> RunState:
         """Return the run's state.
 
-        Raise RunLogError for an unreadable log, or for a finished run whose rows were
-        changed. Not thread-safe.
+        Raise RunLogError for an unreadable log, and for changed rows of a run that is
+        not in progress. Not thread-safe.
         """
         stamp = stamp_of(self.path)
         known = self._known
@@ -378,8 +376,8 @@ def _summaries(cells: Iterable[CellResult]) -> tuple[ModelSummary, ...]:
 
 
 def _cost_left(cells: Sequence[CellState]) -> float | None:
-    """Return the cost of the remaining trials if each costs as much as its model's
-    trials so far.
+    """Return the cost of the remaining trials in dollars, if each costs as much as its
+    model's trials so far. Return None if a model has no trial yet.
     """
     cost, done = dict[str, float](), dict[str, int]()
     for cell in cells:
@@ -413,8 +411,8 @@ class ModelRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLine:
-    """One run as a line of a list. ``problem`` says why a log cannot be read. The other
-    fields are then empty.
+    """One run as a line of a list. ``problem`` says why a log cannot be read. Then all
+    fields but ``run_id`` are empty.
     """
 
     run_id: str

@@ -394,13 +394,15 @@ def test_a_protocol_that_is_broken_is_named_with_its_remedy(
     line = text[: text.index("strat")].count("\n") + 1
     place = rf"lab/west\.protocol\.yaml:{line}:1: error E\d+"
     said = " ".join(" ".join(result.outlines).split())
-    why = rf"Exit code 1, the gate is red: 1 protocol could not be loaded \({place}\)\. .*'start'"
+    why = rf"Exit code 1, the gate is red: 1 protocol could not be run \({place}\)\. .*'start'"
     assert re.search(why, said)
     assert "in main, but not run" not in said
     assert "another test failed" not in said
     comment = (project.path / "results/new/comment.md").read_text(encoding="utf-8")
     assert re.search(why, re.sub(r"\*\*|\\|<!--.*?-->", "", comment))
-    title = f"::error file=lab/west.protocol.yaml,line={line},title=west could not be loaded::"
+    title = (
+        f"::error file=lab/west.protocol.yaml,line={line},title=west could not be run::"
+    )
     assert any(one.startswith(title) for one in result.outlines)
 
 
