@@ -1,6 +1,6 @@
 """The records of a run: the only input of statistics and reports.
 
-They are plain data, stored in the run log. ``FORMAT`` is the version of both.
+The records are plain data, stored in the run log.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ LARGEST = 1e30
 
 
 def is_measurement(value: object) -> TypeGuard[float]:
-    """Return whether a value is a finite number of at most LARGEST."""
+    """Return whether a value is a number (or True or False) from -LARGEST to
+    LARGEST.
+    """
     return isinstance(value, int | float) and -LARGEST <= value <= LARGEST
 
 
@@ -82,7 +84,8 @@ GOAL = 20.0
 #: Maximum number of subjects of a sequential cell, unless ``--subjects`` says
 #: otherwise.
 MOST_SUBJECTS = 120
-#: Numbers of subjects after which a sequential cell is judged; beyond 30, every 10.
+#: The first numbers of subjects after which a sequential cell is judged. Beyond the
+#: last of them, it is judged after every 10 subjects.
 FIRST_SETS = (6, 10, 14, 18, 24, 30)
 
 
@@ -126,9 +129,9 @@ class TrialRecord(tables.Brief):
     ``trial`` counts from 0 and ``session`` from 1, over the subject's whole schedule.
     ``actions`` has one letter per step (``FLRS``; ``.`` is a frozen step, for which the
     agent was not asked). ``compared`` says whether the trial may enter the pass rate.
-    ``tally`` holds the agent's counts (``calls``, ``unparsed``, ...). If a trial could
-    not be run, ``missing`` has the cause, ``"infrastructure"`` or ``"budget"``, and
-    ``outcome`` and ``success`` are None.
+    ``tally`` holds the agent's counts (``calls``, ``unparsed``, ...). If a trial was
+    not run, ``missing`` has the cause, such as ``"infrastructure"`` or ``"budget"``,
+    and ``outcome`` and ``success`` are None.
     """
 
     model: str
@@ -429,8 +432,8 @@ class CellPlan(tables.Brief):
 
     @property
     def label(self) -> str:
-        """Name of the cell among its model's cells: the protocol, and the condition if
-        the protocol has several.
+        """Name of the cell among its model's cells: the protocol, and the variant if
+        the protocol asks several questions (``Variant.condition``).
         """
         return (
             f"{self.protocol}[{self.variant}]"
@@ -440,8 +443,8 @@ class CellPlan(tables.Brief):
 
     @property
     def series(self) -> str:
-        """The variant (or temperature) of the cells that are summarised together,
-        within one model and view.
+        """What the cells of a summary share besides model and view: the variant or, if
+        the protocol asks several questions, the temperature.
         """
         if not self.variant.condition:
             return str(self.variant)

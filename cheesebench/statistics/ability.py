@@ -67,8 +67,8 @@ def index(scale: AbilityScale, rate: float) -> float:
 def ability(
     plan: CellPlan, rate: float | None, interval: tuple[float, float] | None = None
 ) -> Ability | None:
-    """Return a cell's index on its protocol's scale. Return None if no zero of the
-    scale is proved, or the verdict is about a measure.
+    """Return the model, animals and bar of a cell on its protocol's scale. Return None
+    if no zero of the scale is proved, or the verdict is about a measure.
     """
     scale, animals = plan.ability, plan.reference
     if scale is None or plan.measured is not None:
@@ -127,8 +127,8 @@ def grouped_mean(groups: Iterable[Sequence[str]], values: Mapping[str, float]) -
 
 
 def _by_animals(plans: Mapping[str, CellPlan]) -> list[tuple[str, ...]]:
-    """Return the protocols grouped by their animals. Two protocols have the same
-    animals if their references name the same source and the same number of animals.
+    """Group protocols by their animals. Two protocols have the same animals if their
+    references name the same source and the same number of animals.
     """
     groups: dict[object, list[str]] = {}
     for name, plan in plans.items():

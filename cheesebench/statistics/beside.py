@@ -16,8 +16,9 @@ from cheesebench.statistics.summary import PublishedContrast
 def against_published(
     name: str | None, cells: Iterable[tuple[CellPlan, bytes]]
 ) -> tuple[PublishedContrast, ...]:
-    """Return a comparison of each cell with the published number of the model ``name``.
-    The tuple is empty if ``name`` is None or nothing was published.
+    """Compare cells with the rates that the model ``name`` has in the published data.
+    Cells without results, and cells for which it has no rate, are left out. The tuple
+    is empty if ``name`` is None or unknown.
 
     ``cells`` pairs each plan with the results of its scored trials, 1 or 0, in order.
     """

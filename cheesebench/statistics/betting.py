@@ -93,7 +93,8 @@ def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats
     played against the n-th bar from the first subject on. ``distinct`` is the share of
     distinct subjects among the first n. The wealth is raised to this power, because
     copies are no evidence. Against a bar below 0 the wealth is infinite, and against a
-    bar of 1 or more it never grows.
+    bar of 1 or more it never grows. It is 0 after a subject whose bar is not tested
+    (``EVERY``).
     """
     import numpy as np
 
@@ -230,8 +231,9 @@ class Games:
     failing: Floats
     """Largest wealth against the FAIL bar, over the subjects that count."""
     passing_at_stop: Floats
-    """Wealth against the PASS bar after the deciding subject, or after the last subject
-    if none decides. It is an e-value, which the largest wealth is not.
+    """Wealth against the PASS bar where the run stops: a sequential run after
+    ``decided`` subjects, other runs after all subjects. Unlike the largest wealth, this
+    wealth is an e-value.
     """
     failing_at_stop: Floats
     passed: NDArray[np.bool_]

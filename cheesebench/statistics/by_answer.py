@@ -54,7 +54,7 @@ class ByAnswer:
     """Largest mean of a group minus the smallest."""
     p_value: float | None = None
     """Share of reassignments with a gap at least as large; None if there are too few
-    subjects.
+    subjects, in all or in one group.
     """
 
     @property
@@ -105,6 +105,7 @@ def by_answer(
 
 def p_value(scores: Sequence[float], sizes: Sequence[int], seed: str) -> float:
     """Return the share of reassignments whose gap is at least as large as the real gap.
+    If there are more than ``MOST`` of them, the share is estimated from random ones.
 
     ``scores`` has the subjects of the first group, then the subjects of the second
     group, and so on. ``sizes`` has the sizes of the groups.

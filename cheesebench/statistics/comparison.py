@@ -285,8 +285,8 @@ def compare_differences(
     """Compare two runs. ``possible`` is the result of ``paired_differences``, or a
     weighted combination of several such results.
 
-    ``shown`` formats a difference for the reason. ``imagined`` is the size of a pair
-    that is added against the answer (``imagined_pair``).
+    ``shown`` formats a difference for the reason. ``imagined`` is the size of an
+    imagined difference that counts against the answer (``imagined_pair``).
     """
     differences = possible[0]
     if not len(differences):
@@ -322,8 +322,8 @@ def paired_p_value(
     difference.
 
     The null hypothesis is that the differences are symmetric about zero. With
-    ``imagined``, the size of a pair that is added against the leading side, the null
-    hypothesis is that their mean is zero.
+    ``imagined``, the size of a difference that is added against the leading side, the
+    null hypothesis is that the mean difference is zero.
     """
     import numpy as np
 
@@ -548,10 +548,11 @@ class ModelComparison(tables.Brief):
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield a row for each protocol, and one for the mean over all protocols with a
-        pass rate. ``rate`` is that of ``model``, ``reference`` that of ``other_model``,
-        over the ``subjects`` that both have. ``difference_low`` to ``difference_high``
-        is the 95 % interval of the ``difference``. ``p_holm`` decides: it is the
-        largest p value that missing trials could have given, after Holm's correction.
+        pass rate. ``rate`` is the mean of ``model`` and ``reference`` the mean of
+        ``other_model``, over the ``subjects`` that both have. ``difference_low`` to
+        ``difference_high`` is the 95 % interval of the ``difference``. ``p_holm``
+        decides: it is the largest p value that missing trials could have given, after
+        Holm's correction.
         """
         found = [
             (one.protocol, one.said, one.rates, one.paired, one.adjusted_p, one.reason)
@@ -685,7 +686,9 @@ class RunComparison(tables.Tabular):
 
     @property
     def undecided(self) -> bool:
-        """Whether some protocol is undecided, or nothing was compared."""
+        """Whether a protocol is undecided, nothing was compared, or the second run
+        lacks a part of the first.
+        """
         answers = [cell.answer for _, cell in self.cells]
         return not answers or "undecided" in answers or bool(self.unseen)
 
@@ -696,7 +699,7 @@ class RunComparison(tables.Tabular):
 
     @property
     def not_compared(self) -> list[str]:
-        """Sentences on the cells that the second run lacks."""
+        """A sentence on the parts that the second run lacks, if any."""
         if not self.unseen:
             return []
         what = ", ".join(self.unseen)
@@ -798,8 +801,8 @@ def compare_runs(
 
     Raises:
         ComparisonError: If subjects cannot be paired (seeds, protocols or numbers of
-            trials differ), or the runs have
-            nothing in common.
+            trials differ), the runs have nothing in common, or a run lacks a selected
+            model or protocol.
     """
     pairs, only = match_runs(first, second, models=models, protocols=protocols)
     groups: dict[tuple[str, str, str, str], list[tuple[CellCounts, CellCounts]]] = {}
@@ -1034,8 +1037,8 @@ def _unpaired(cells: tuple[CellCounts, CellCounts], runs: tuple[str, str]) -> st
 def _nearer(
     answer: Answer, b: CellCounts, first: float | None, second: float | None
 ) -> Answer:
-    """Return the answer for a measure whose better mean is the mean nearer to the
-    animals'.
+    """Return the answer for a measure with ``better: alike``: better if the first run's
+    mean is nearer to the animals' mean, unless the answer is undecided.
     """
     if answer == "undecided" or first is None or second is None:
         return answer
@@ -1158,7 +1161,9 @@ def _changes(
     second: CountedRun,
     pairs: Sequence[tuple[CellCounts, CellCounts]],
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return possible causes of a difference, according to the manifests."""
+    """Return the facts in which two runs differ, which may explain the answers. Each
+    has a name, the value in the first run, and the value in the second.
+    """
     before = _facts(first, [a for a, _ in pairs])
     after = _facts(second, [b for _, b in pairs])
     return tuple(

@@ -1,5 +1,6 @@
-"""Compares controls with their plain cells: the curves, paired by subject, and the gain
-from the first session to the last.
+"""Compares controls with their plain cells, paired by subject: the trials of the
+verdict, the learning curves, and the gain from the first point of the curve to the
+last. Says what the control of a lesion shows about the construct.
 """
 
 from __future__ import annotations
@@ -154,8 +155,8 @@ def contradiction(cell: CellResult) -> str:
     """Return how a control cell contradicts the protocol's construct, or "" if it does
     not.
 
-    A cell contradicts the construct if its whole interval (two-sided 95 %) lies beyond
-    the construct's limit.
+    A cell contradicts the construct if its whole interval (two-sided 95 %) lies above
+    the construct's limit for the pass rate, or if its judged measure would still pass.
     """
     return " ".join(said for left, said in _remains(cell) if left is True)
 
@@ -221,9 +222,9 @@ def _remains(cell: CellResult) -> Iterator[tuple[bool | None, str]]:
 def lesion_sentence(
     cell: CellResult, comparison: PairedComparison | None = None
 ) -> str:
-    """Return a sentence on what a lesioned control says about the construct. The
-    sentence is empty without a lesion, a construct or a result, and if the lesion
-    spares the ability and nothing has changed.
+    """Return what a lesioned control says about the construct, in one or two sentences.
+    The text is empty without a lesion, a construct or a result. It is also empty if the
+    lesion should not matter and the comparison shows no effect.
 
     ``comparison`` compares the plain cell (first) with the control.
     """

@@ -1,4 +1,6 @@
-"""Words the sentence that explains an exit code, which a comparison may decide."""
+"""Words the sentence that explains an exit code. A comparison of two runs may decide
+the code.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,17 @@ SHOWN = 3
 
 
 def sentence(status: int, gates: bool, parts: Iterable[str]) -> str:
-    """Return why a command ends with an exit status. ``gates`` says whether a
-    comparison decides it.
+    """Return the sentence that explains an exit code. ``gates`` says whether a
+    comparison decides the code.
     """
     gate = f", the gate is {'red' if status else 'green'}" if gates else ""
     return f"Exit code {status}{gate}: {'; '.join(parts)}."
 
 
 def other_settings(compared: RunComparison) -> list[str]:
-    """Return the part of the sentence that names the settings in which the two runs
-    differ, because the answer is then about the settings, too. The list is empty if
-    none differs.
+    """Return a list with one phrase that names the settings in which the two runs
+    differ, because the answer is then about these settings, too. The list is empty if
+    no setting differs.
     """
     found = [
         f"{name} {here}, not {there}" for name, here, there in compared.other_settings

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def clustering(passed: Sequence[float], trials: Sequence[float]) -> tuple[float, float]:
-    """Return the intraclass correlation (0 to 1) of the subjects' counts, and the p
-    value of the F test that subjects differ.
+    """Return the intraclass correlation (ICC, 0 to 1) of a subject's trials, and the p
+    value of the F test of whether subjects differ.
 
     Every subject has at least one trial. The ICC is the ANOVA estimator for unequal
     cluster sizes (Donner 1986, Int Stat Rev 54:67). If it cannot be estimated, it is 0,
@@ -58,7 +58,7 @@ def quantile(tail: float, degrees: int | None) -> float:
 
 def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
     """Return Wilson's limits for a rate over ``n`` trials with the quantile ``z``.
-    ``n`` may be a fraction.
+    ``n`` need not be a whole number.
 
     Wilson (1927), J Am Stat Assoc 22:209. It is implemented here because scipy accepts
     whole numbers only, and statsmodels takes 110 MB when imported. A test compares it
@@ -76,7 +76,7 @@ def wilson(rate: ArrayLike, n: ArrayLike, z: float) -> tuple[Floats, Floats]:
 
 def rate_limits(passed: Sequence[float], trials: Sequence[int]) -> tuple[float, float]:
     """Return the 95 % limits of a pass rate. ``passed`` and ``trials`` have one number
-    per subject, in numerical order.
+    per subject, in the order of the subjects' numbers.
 
     Several subjects have the limits of the betting games (``betting.limits``), which
     hold at any number of subjects. A single subject has Wilson's limits over its
@@ -97,8 +97,8 @@ def t_interval(
 
     If all n differences are equal, they show no spread. The interval then allows that a
     share of 1 - (1 / 40)^(1 / n) of all pairs differs from them, in either direction
-    (binomial). ``imagined`` is the size of one more difference, which is added on
-    either side.
+    (binomial). Otherwise, if ``imagined`` is not 0, each end is computed with one more
+    difference of this size, which has the sign of that end.
     """
     import numpy as np
 
@@ -128,7 +128,7 @@ def mean_limits(
     Donner 2008, Stat Med 27:1693). An estimate's larger distance counts on both sides.
     With a distance of its own on each side, the interval of many rates near 1 would
     miss the mean too often, because a rate of 1 has no distance above. Neither limit is
-    further away than the mean of the estimates' limits.
+    further from the mean than the mean of the estimates' limits on that side.
     """
     count = len(estimates)
     mean, low, high = (math.fsum(side) / count for side in zip(*estimates, strict=True))
@@ -138,11 +138,12 @@ def mean_limits(
 
 
 def imagined_pair(differences: Sequence[float]) -> float:
-    """Return the size of the pair that is added against an answer about the mean.
+    """Return the size of the imagined difference that counts as evidence against an
+    answer about the mean: 1, or 0 if none is needed.
 
     Many small gains may hide a rare total failure that no pair has shown yet, so one
-    such pair is imagined. The size is 0 if every difference is -1, 0 or 1, because sign
-    flips are then exact without it.
+    such pair is imagined. None is needed if every difference is -1, 0 or 1, because
+    sign flips are then exact.
     """
     import numpy as np
 

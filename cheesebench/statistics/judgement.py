@@ -49,7 +49,7 @@ ROUNDING = 1e-9
 #: An observed intraclass correlation of at least this, with a p value below
 #: ``CONTRADICTING_P``, contradicts an agent that declares no memory.
 CONTRADICTING_ICC = 0.1
-#: Significance level of the F test that subjects differ.
+#: Significance level of the F test of whether subjects differ.
 CONTRADICTING_P = 0.001
 
 
@@ -207,7 +207,7 @@ def _without_value(described: CellResult) -> CellResult:
     if not described.planned and described.subjects:
         reason = wording.nothing_entered(described)
         return described.ending(Verdict.INCONCLUSIVE, reason)
-    # A spent budget is the user's choice and no error, so the cell is only undecided.
+    # A spent budget is the user's choice, not an error, so the cell is only undecided.
     spent = outcomes["budget"] and not outcomes["infrastructure"]
     verdict = Verdict.INCONCLUSIVE if spent else Verdict.ERROR
     return described.ending(verdict, wording.nothing_measured(described))
@@ -264,8 +264,8 @@ def _standard_error(rates: Sequence[float]) -> float | None:
 def _limits(
     sample: Sample, scores: Scores, goal: float, scale: Scale
 ) -> tuple[float, float]:
-    """Return the limits of the mean score. For a single distinct subject, these are the
-    limits of its own rate over its trials.
+    """Return the limits of the mean score. For a single distinct subject, these are
+    Wilson's limits of its own rate over its trials or, for a measure, 0 and 1.
     """
     judged = sample.subjects() if scale.measured is None else sample.judged()
     distinct = (one.distinct for one in judged if one.scored + one.missing)

@@ -190,8 +190,9 @@ class Tally:
         return dict(self._agent)
 
     def own_measures(self) -> tuple[summary.Measure, ...]:
-        """Return the protocol's numeric and yes/no measures, in the protocol's order.
-        The same measures in blocks without a judged trial, such as a probe, follow.
+        """Return the protocol's numeric and yes/no measures, each followed by the same
+        measure under its conditions. Measures in blocks without a judged trial, such as
+        a probe, come last.
         """
         return (*_measures(_in_order(self._own)), *self._elsewhere(Tally.own_measures))
 

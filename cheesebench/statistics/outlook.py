@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cheesebench.statistics.betting import Floats
     from cheesebench.statistics.question import Question
 
-#: Probability of a verdict with the recommended number of subjects.
+#: Minimum probability of a verdict with the recommended number of subjects.
 POWER = 0.8
 #: Largest number of subjects that is recommended. The search ends there.
 MOST_NEEDED = 1000
@@ -27,7 +27,8 @@ _FUTURES = 200
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """The smallest number of subjects with which a decision has a probability of at
-    least ``POWER``, or ``MOST_NEEDED`` if there is no such number.
+    least ``POWER``, or ``MOST_NEEDED`` if there is no such number. Only the ends of
+    sets (``sets_until``) are tried.
     """
 
     subjects: int
@@ -96,6 +97,6 @@ def _moved(scores: Floats, growth: float) -> Floats:
     spread = max(float(scores.var()), max(mean, 1 - mean) ** 2 / (len(scores) + 1))
     deviates = ndtri((np.arange(_FUTURES) + 0.5) / _FUTURES)
     means = np.clip(mean + deviates * (spread * growth) ** 0.5, 0, 1)[:, None]
-    # Where 1 replaces a divisor of 0, the quotient is not used.
+    # If a divisor is 0, all its dividends are 0, too, and 1 replaces it.
     fewer, more = scores / (mean or 1), (1 - scores) / (1 - mean or 1)
     return np.asarray(np.where(means <= mean, fewer * means, 1 - more * (1 - means)))

@@ -10,16 +10,17 @@ from cheesebench.amounts import percent
 from cheesebench.statistics.sample import Sample, scores_of
 from cheesebench.statistics.summary import CellResult
 
-#: ``FEWEST``: minimum number of subjects for a remark on drift. ``DRIFT``: two-sided
-#: normal quantile of the test, which allows one false remark in a thousand cells.
+#: ``FEWEST``: minimum number of subjects for a remark on drift. ``DRIFT``: normal
+#: deviate beyond which scores drift. Chance exceeds it in about one of 1,000 cells.
 FEWEST, DRIFT = 20, 3.3
-#: Probability of a false remark about results above the audit's ceiling.
+#: Results above the audit's ceiling are remarked on if the probability of reaching them
+#: by chance is below this.
 LEVEL = 1e-4
 
 
 def implausible(cell: CellResult, sample: Sample) -> Iterator[str]:
     """Yield a sentence for each count of successes that exceeds the audit's ceiling by
-    more than chance explains.
+    more than chance explains. Controls have no ceiling.
     """
     ceilings = cell.plan.ceilings
     if ceilings is None or cell.plan.control:
@@ -31,7 +32,7 @@ def implausible(cell: CellResult, sample: Sample) -> Iterator[str]:
     ):
         if most is not None and valid and tail(passed, valid, most) < LEVEL:
             yield (
-                f"{name}, {passed} of {valid} succeed, but by the protocol's audit at most "
+                f"{name}, {passed} of {valid} succeed, but according to the protocol's audit at most "
                 f"{percent(most)} can. Does the model know the seed or a published run?"
             )
 
@@ -49,8 +50,8 @@ def drifting(sample: Sample) -> Iterator[str]:
     """Yield a sentence if scores rise or fall with the subject's number. A verdict
     assumes that they do neither.
 
-    If subjects do not change, the correlation of their scores with their order, times
-    the root of n - 1, is nearly normal.
+    If the model does not change, the correlation between scores and the order of
+    subjects, times the root of n - 1, is nearly standard normal.
     """
     import numpy as np
 

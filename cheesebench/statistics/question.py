@@ -1,8 +1,8 @@
 """The question of a verdict: is the model's mean above (or below) the animals' mean
 minus the margin? And how certain is the animals' mean?
 
-All numbers are scores from 0 to 1: pass rates, or a measure mapped from its range, so
-that 1 is best (``scores``).
+A ``Question`` is about scores from 0 to 1: pass rates, or a measure mapped from its
+range (``Scale``).
 """
 
 from __future__ import annotations
@@ -129,10 +129,10 @@ PUBLISHED_TAIL = 0.025
 #: Tail probability beyond the limit of the animals' mean that the PASS game uses. Only
 #: a sample of animals has such a limit.
 PASS_TAIL = 0.04
-#: The same probability in the FAIL game. Simulations chose both values, so that at most
-#: 5 % of verdicts are wrong even though the animals are a sample. This value is
-#: smaller, because animals' rates are skewed downwards, so a t interval is wrong more
-#: often on this side.
+#: The same probability in the FAIL game. In simulations with both values, at most 5 %
+#: of verdicts were wrong even though the animals are a sample. This value is smaller,
+#: because animals' rates are skewed downwards, so a t interval is wrong more often on
+#: this side.
 FAIL_TAIL = 0.01
 
 
@@ -196,9 +196,9 @@ def thresholds(reference: records.ReferenceValue, margin: float) -> tuple[float,
     """Return two values in the reference's unit: enough subjects with a mean beyond the
     first give a PASS, and beyond the second a FAIL.
 
-    Both are the animals' value less the margin. If the animals are a sample, the
-    uncertainty of their mean moves the two values apart, and between them no number of
-    subjects decides.
+    Both are the animals' value less the margin (or plus the margin, if less is better).
+    If the animals are a sample, the uncertainty of their mean moves the two values
+    apart, and between them no number of subjects decides.
     """
     measured, value = reference.measured, reference.value
     is_higher = measured is None or measured.better == "higher"
@@ -313,8 +313,8 @@ class Question:
 
 
 def question_of(plan: records.CellPlan) -> Question | None:
-    """Return the question of a verdict on this cell. Return None if the cell makes no
-    claim, or there is nothing with which to compare it.
+    """Return the question that the cell's verdict answers. Return None if the cell
+    makes no claim, or has neither a reference nor a chance level to be compared with.
     """
     if not (plan.comparable and plan.claims):
         return None

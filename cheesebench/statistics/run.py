@@ -101,9 +101,9 @@ def summarise_subjects(
 ) -> RunSummary:
     """Judge and summarise a run of any size.
 
-    ``trials_of`` yields the trials of each subject of a cell, in the order of the
-    subjects' numbers. It is read once. ``calls`` has the totals of each cell's calls to
-    the model, and ``causes`` the reasons why trials of a cell could not be run.
+    ``trials_of`` returns the trials of each subject of a cell, in the order of the
+    subjects' numbers. They are read once. ``calls`` has the totals of each cell's calls
+    to the model, and ``causes`` has the reasons why trials of a cell could not be run.
     ``remarks_of`` returns remarks on how a cell was run.
     """
     kept, cells = _Kept(plans, _against(manifest)), list[CellResult]()
@@ -158,7 +158,7 @@ def _against(manifest: Mapping[str, object]) -> str | None:
 
 def by_answers(cell: CellResult, sample: Sample, seed: object) -> Iterator[ByAnswer]:
     """For each answer that a subject keeps for life, yield the judged subjects, grouped
-    by that answer.
+    by that answer. Answers that are the same for all subjects are left out.
     """
     if cell.game is not None and cell.plan.sequential:
         sample = sample.up_to(cell.game.subjects)
@@ -181,16 +181,16 @@ def by_answers(cell: CellResult, sample: Sample, seed: object) -> Iterator[ByAns
 
 
 def with_causes(cell: CellResult, causes: tuple[str, ...]) -> CellResult:
-    """Return a cell with the causes of missing trials. The reason for an ERROR names
-    the first cause.
+    """Return a cell with the causes of missing trials. The reason for an ERROR, or for
+    an undecided cell whose budget was spent, names a cause.
     """
     cell = replace(cell, causes=causes)
     return replace(cell, reason=wording.with_causes(cell))
 
 
 def _with_contradictions(cell: CellResult, cells: Iterable[CellResult]) -> CellResult:
-    """Return a plain cell with the contradictions that its lesions found. Other cells
-    are returned as they are.
+    """Return a plain cell with the contradictions that its controls found. Controls and
+    cells without a construct are returned as they are.
     """
     if cell.plan.control or cell.plan.construct is None:
         return cell
@@ -206,8 +206,9 @@ def _with_contradictions(cell: CellResult, cells: Iterable[CellResult]) -> CellR
 def _with_gap(
     cell: CellResult, cells: Iterable[CellResult], samples: Mapping[CellKey, Sample]
 ) -> CellResult:
-    """Return a twin's cell with a remark on how much lower its rate is than the
-    published protocol's.
+    """Return a twin's cell with a remark on how much lower its rate is than the rate on
+    the published protocol. Other cells, and twins without both rates, are returned as
+    they are.
     """
     plan = cell.plan
     if not plan.twin_of:

@@ -20,8 +20,8 @@ from cheesebench.statistics.measures import Tally
 from cheesebench.statistics.question import Scale, scale_of
 from cheesebench.statistics.summary import CurvePoint
 
-#: Number of groups into which the trials of a one-session schedule are cut for the
-#: learning curve.
+#: Maximum number of points on the learning curve of a schedule with one session. Each
+#: point is a group of trials.
 CURVE_PARTS = 5
 
 
@@ -42,8 +42,8 @@ def learning_curve(
     """Return the unit of the learning curve and its points. A point is a session or, if
     the schedule has only one, a group of trials.
 
-    The curve has all scored trials that the reference covers, whatever the estimand,
-    except trials in the ``idle`` sessions.
+    The curve has all scored trials that the reference covers, whatever the estimand. If
+    a point is a session, the ``idle`` sessions are left out.
     """
     name, numbered = points_of(subjects, idle)
     counts: dict[int, list[tuple[int, int]]] = {}
@@ -63,7 +63,8 @@ def points_of(
     subjects: Iterable[SubjectCount], idle: Collection[int]
 ) -> tuple[str, list[Numbered]]:
     """Return the unit of the curve and, for each subject, the points of its scored
-    trials. The ``idle`` sessions, in which nothing can succeed, are left out.
+    trials. If a point is a session, the ``idle`` sessions, in which nothing can
+    succeed, are left out.
     """
     scored = [Numbered(one.sessions, one.passes, one.enters) for one in subjects]
     longest = max((len(one.passes) for one in scored), default=0)
@@ -145,7 +146,9 @@ class SubjectScore(NamedTuple):
     digest: str = ""
     """See ``SubjectCount.digest``."""
     distinct: bool = True
-    """False for an exact copy of another subject."""
+    """False for an exact copy of another subject, and for a subject that has done
+    nothing yet.
+    """
 
     def rate(self, fill: bool | None = None) -> float:
         """Return the mean score. Missing trials are left out if ``fill`` is None, and
@@ -226,7 +229,9 @@ class Sample:
     per_subject: tuple[SubjectCount, ...]
     """Every subject with a record, in numerical order, copies included."""
     tally: Tally
-    """Counts over all trials that enter the estimand."""
+    """Counts over all trials that enter the estimand, and the measures of other trials
+    by block.
+    """
     absent: int
     """Number of planned subjects without any record."""
     absent_trials: int
@@ -276,8 +281,8 @@ class Sample:
         return self._planned(self._by_number(of_measure=False))
 
     def judged(self) -> tuple[SubjectScore, ...]:
-        """Return all subjects for the cell's verdict, by its measure or
-        its pass rate.
+        """Return all subjects for the cell's verdict on its measure or pass rate. All
+        trials of an absent subject count as missing.
         """
         return self._planned(self.by_number())
 
@@ -325,7 +330,8 @@ def draw_sample(plan: CellPlan, trials: Iterable[SubjectRecords]) -> Sample:
     order of the subjects' numbers, and is read once.
 
     Trials that were never reached are not missing, because ``until`` may shorten the
-    schedule. But all trials of a planned subject without any record are missing.
+    schedule. But all trials of a planned subject without any record are missing. Raises
+    ValueError if the plan's estimand is malformed.
     """
     copies, kept = Copies(), plan.sequential or plan.subjects * plan.trials <= MOST_KEPT
     sets = sets_until(plan.subjects) if plan.sequential else ()

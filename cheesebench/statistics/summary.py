@@ -24,7 +24,7 @@ from cheesebench.statistics.outlook import Outlook
 #: Possible outcomes of a trial, in the order of reports. ``unscored``: the protocol
 #: declares no success. ``unparsed``: the trial failed, and no reply could be read.
 #: ``truncated reply``: the trial failed, and every reply was cut off. ``not run``: the
-#: trial belongs to a subject of the plan without any record.
+#: run ended before the trial, or before the trial's subject.
 TAXONOMY = (
     "success",
     "wrong choice",
@@ -131,8 +131,8 @@ class Flags:
     little.
     """
     this_subject_only: bool = False
-    """There is only one subject, and it has a memory, so the interval concerns this
-    subject, not the model.
+    """There is only one distinct subject, so the interval concerns this subject, not
+    the model.
     """
     duplicate_subjects: int = 0
     """Number of subjects that are exact copies of other subjects. They count in the
@@ -167,7 +167,7 @@ class JudgedMean:
     mean: float
     interval: tuple[float, float] | None
     """Two-sided interval of at least 95 %, whatever values missing trials would have
-    had; None for one subject.
+    had; None for one distinct subject.
     """
     sd: float | None
     """Standard deviation between subjects; None for one subject."""
@@ -190,7 +190,9 @@ class Game:
     failing: float = 0.0
     """Largest wealth of the FAIL game."""
     passing_at_stop: float = 0.0
-    """Wealth of the PASS game after the deciding subject, or the last one."""
+    """Wealth of the PASS game where the cell stops: a sequential cell when it is
+    decided or stale, other cells after all subjects.
+    """
     failing_at_stop: float = 0.0
     goal: float
     """The growth of wealth that a verdict needs."""
@@ -287,7 +289,8 @@ class CellResult(tables.Brief):
     """
     subjects_needed: int | None = None
     """Number of subjects that would decide an INCONCLUSIVE cell in 4 of 5 cases; None
-    if the cell is decided, has a single subject, or would need more than 1,000.
+    if the cell is decided or stale, has a single subject, or would need more than
+    1,000.
     """
     game: Game | None = None
     """State of the betting games; None if the cell makes no claim."""
@@ -349,8 +352,8 @@ class CellResult(tables.Brief):
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether its numbers are no result: it is an ERROR, or undecided with most of
-        its trials missing.
+        """Whether the cell's numbers are no result: it is an ERROR, or it is not
+        sequential, undecided, and most of its trials are missing.
         """
         few = not self.plan.sequential and 2 * self.missing > self.planned
         return self.verdict is Verdict.ERROR or (

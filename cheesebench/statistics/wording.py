@@ -114,8 +114,8 @@ def bar(plan: CellPlan) -> float:
 
 
 def margin(plan: CellPlan) -> str:
-    """Return the difference beyond which a verdict is FAIL: ``-10`` points, or ``±0.1``
-    in the unit of a measure.
+    """Return the difference beyond which a verdict is FAIL, as text: ``-10`` (points),
+    a number in the unit of a measure, or ``±0.1`` if it must be alike.
     """
     if plan.against == "chance":
         return points(plan.margin)
