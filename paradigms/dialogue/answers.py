@@ -1,8 +1,9 @@
 """Reads the answer in a free text (a path, one node, a number, edges), and scores it.
 
 The functions are pure, and linear in the length of the text. The last nonempty
-``Answer:`` is parsed or, if there is none, the last line that could be an answer. Names
-are read in order. An added explanation ("..., because room 3 ...") is ignored.
+``Answer:`` is parsed or, if there is none, an emphasised answer or the last line that
+could be one. Names are read in order. An added explanation ("..., because room 3 ...")
+is ignored.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ class Token:
 
 
 def _common_words(names: Collection[str]) -> set[str]:
-    """Return the words that occur in most of the names."""
+    """Return the words that occur in more than half of the names, and in at least
+    three.
+    """
     counts = Counter[str]()
     for name in names:
         counts.update(set(words_of(name)))
@@ -386,7 +389,7 @@ def _marked_statement(reply: str) -> str:
 def _statements(
     lines: Iterable[str], is_answer: Callable[[str, str], bool]
 ) -> Iterator[str]:
-    """Yield the lines, without questions, announcements and fences."""
+    """Yield the lines without questions and fences. An announcement becomes a colon."""
     for line in lines:
         told = line if is_answer(line, "") else _told(line)
         if told and not told.lstrip().startswith("```"):
@@ -427,7 +430,7 @@ def _markers(reply: str) -> list[re.Match[str]]:
 
 def own_part(reply: str) -> str:
     """Return everything after the last ``Answer:`` that words follow, or the whole
-    reply if there is none.
+    reply if there is none. The reply ends where the user's next turn begins.
     """
     reply = _before_next_turn(reply)
     end = len(reply)
@@ -458,8 +461,8 @@ def _concludes(line: str, is_answer: Callable[[str, str], bool]) -> bool:
 
 
 def _marked(text: str) -> str:
-    """Return the text after an ``Answer:``: the rest of its line or, if that is empty,
-    the next paragraph.
+    """Return the text after an ``Answer:``: the first line with words, and the lines
+    that continue it or its list. Return "" if that line is a copied template.
     """
     lines = text.splitlines()
     first = next((number for number, line in enumerate(lines) if _says(line)), None)
@@ -532,8 +535,8 @@ def _offers_several(
 
 
 def _last_claim(sentences: Sequence[list[Token]]) -> list[Token]:
-    """Return the last sentence that states more than an amount. In "... with Wim. Wim
-    is giving 50 books", the first sentence is returned.
+    """Return the last sentence that states more than an amount, or else the last one.
+    In "... with Wim. Wim is giving 50 books", the first sentence is returned.
     """
     return next(
         (sentence for sentence in reversed(sentences) if not _states_amount(sentence)),
@@ -669,8 +672,8 @@ def _is_a_name(item: list[Token], lexicon: Lexicon) -> bool:
 
 
 def _count(statement: str, lexicon: Lexicon, marked: bool) -> Answer:
-    """Return the number of groups that a statement gives. Two different numbers are no
-    answer.
+    """Return the number of groups that a statement gives. Alternatives ("4 or 5
+    groups") count as several answers.
     """
     words = _words_with_number(statement, marked)
     counts = list(counted(words))
@@ -888,8 +891,8 @@ def _flags(
 def _step_flags(
     path: tuple[str | None, ...], arcs: Set[object], arcs_before: Set[object]
 ) -> dict[str, Value]:
-    """Return the flags of the steps: whether steps are no arcs, and whether one was an
-    arc only before the edits.
+    """Return the flags of the steps: how many are no arcs, the number of the first of
+    these, and whether any step was an arc only before the edits.
     """
     steps = list(pairwise(path))
     illegal = [number for number, step in enumerate(steps, start=1) if step not in arcs]

@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
         scores = [score for score in scores if score.model in options.model]
     if not scores:
         raise OptionError(
-            "The run has no answers. Run dialogues first: pytest --model NAME --protocols cogeval."
+            "There are no scored answers. Run dialogues first: pytest --model NAME --protocols cogeval."
         )
     rows = {name: published.model(name) for name in options.published or ()}
     if options.figures:
@@ -192,7 +192,7 @@ _Heights = Mapping[tuple[str, str], tuple[float, float]]
 RIGHT = "right answers (mean over items, SE)"
 FAILED = "share of all answers"
 _Rows = dict[str, dict[str, tuple[float, float]]]
-#: Number of domains over which the paper's means are taken.
+#: Number of domains that the paper's means cover.
 PAPER_DOMAINS = 3
 
 
@@ -441,7 +441,8 @@ def draw(scores: Sequence[fits.Score], folder: Path) -> list[Path]:
 
     Bars are means over items, and whiskers their standard errors. The groups are the
     five of the paper's Figure 2. Kinds of failure are shares of all answers. A figure
-    without bars is not written.
+    without bars is not written. Return the written files. Raise OptionError if
+    matplotlib is not installed.
     """
     try:
         import matplotlib

@@ -54,8 +54,8 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
         return DialogueDocument
 
     def matches(self, tree: Node) -> bool:
-        """Return whether a file declares a dialogue: its arena is a graph, or it has
-        keys that only dialogues have.
+        """Return whether a file declares a dialogue: its arena is a graph, or it has no
+        arena but a key that only dialogues have.
         """
         arena = tree.child("arena")
         if arena is not None and isinstance(arena.value, Mapping) and arena.value:
@@ -105,7 +105,8 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
         self, specification: DialogueSpecification, request: CellRequest
     ) -> Iterable[CellPlan]:
         """Return one cell for every condition in every domain (and at every
-        temperature).
+        temperature). Raise UnsuitableError for a model or an option that dialogues do
+        not support.
         """
         name, plugins = specification.name, request.plugins
         if request.model in plugins.agents:
@@ -149,7 +150,7 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
     def converse(
         self, paradigm: life.GraphParadigm, context: SubjectContext, asker: Asker
     ) -> AsyncGenerator[Trial, None]:
-        """Run a language model, which is sent nothing but the questions."""
+        """Run a language model, which is sent nothing but the dialogue."""
         return life.talk(paradigm, context.plan, context.seed, context.subject, asker)
 
     def watch(

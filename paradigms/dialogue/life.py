@@ -1,7 +1,7 @@
 """A subject of a dialogue: its prompts, scores, cells and records.
 
-A subject is one generation: it answers every start-goal pair of its condition once,
-each in a conversation of its own.
+A subject is one generation: it answers each of its start-goal pairs once, in a
+conversation of its own.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class GraphParadigm(Paradigm):
 
     def dialogue(self, domain: str, condition: str, subject: int = 0) -> GraphDialogue:
         """Return the questions of a condition for a subject, in the words of a domain.
-        Every call begins with the first question.
+        Every call begins with the first question. Raise UnknownNameError for an unknown
+        domain or condition.
         """
         for kind, name, known in (
             ("domain", domain, self.specification.domains),
@@ -77,8 +78,8 @@ class GraphParadigm(Paradigm):
 
 
 class GraphDialogue:
-    """Asks about every start-goal pair once. Each pair has a conversation of its own (a
-    trial).
+    """Asks a subject each of its start-goal pairs once. Each pair has a conversation of
+    its own (a trial).
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class GraphDialogue:
 
     def answer(self, text: str) -> str | None:
         """Take the whole reply (any text) and return the next question, or None at the
-        end of the conversation.
+        end of the conversation. Raise StepAfterEndError after the end.
         """
         if self._trial < 0 or self._answer is not None:
             raise StepAfterEndError(
@@ -160,7 +161,7 @@ class GraphDialogue:
 
     def result(self) -> TrialResult:
         """Return the result of the conversation that just ended. Only its last answer
-        counts.
+        counts. Raise StepAfterEndError if the conversation has not ended.
         """
         if self._answer is None:
             raise StepAfterEndError(
@@ -219,7 +220,7 @@ def questions(
     item: spec.Item,
 ) -> list[str]:
     """Return the user's turns: the description with the first question, then each
-    change with the next question.
+    further question, with its change if it has one.
     """
     chain = [condition]
     while chain[0].after is not None:
@@ -395,8 +396,7 @@ def answer_text(
 
 #: Name under which the log records the view of a dialogue, which has none.
 NO_VIEW = "dialogue"
-#: Number of generations if the design does not set it. A design without a verdict has
-#: its own small number.
+#: Number of generations in a design with a verdict, if the user does not set it.
 GENERATIONS = 30
 #: Settings of a language model that apply to a dialogue.
 _OF_A_DIALOGUE = (
@@ -454,8 +454,8 @@ def plan_dialogue(
     """Return the plan of one cell: a condition in the words of a domain, compared with
     chance.
 
-    ``settings`` are the settings of a language model. ``in_variant`` says whether to
-    add its temperature to the cell's name.
+    ``settings`` are the settings of a language model, or None for a baseline.
+    ``in_variant`` says whether to add the model's temperature to the cell's name.
     """
     asked, document = specification.conditions[condition], specification.document
     kept = {
@@ -502,8 +502,9 @@ def plan_dialogue(
 
 
 def as_planned(specification: spec.DialogueSpecification, plan: CellPlan) -> CellPlan:
-    """Return a recorded plan with the bar that ``plan_dialogue`` computes. If the plan
-    has a claim, all its trials count.
+    """Return a recorded plan with the margin and the chance level that
+    ``plan_dialogue`` computes. If the plan has a claim, it has all trials of its
+    condition. Raise UnknownNameError if the protocol has no such condition.
     """
     name = setting(plan, "condition")
     if name not in specification.conditions:
@@ -677,7 +678,8 @@ def watch(
     """Yield the wanted trials with scores computed anew. A language model's answers
     come from the log, but a baseline answers again.
 
-    Raise RunLogError for a trial with a different result.
+    Raise RunLogError for a trial whose result differs from the log, or whose answers
+    are not all in the log.
     """
     for subject, trials in wanted.items():
         calls: dict[int, list[CallRecord]] = {}
@@ -730,8 +732,8 @@ def _recorded(
 def conversation(
     log: RecordedRun, specification: spec.DialogueSpecification, record: TrialRecord
 ) -> str:
-    """Return the last question of a failed trial, the parsed answer, and the correct
-    answers.
+    """Return a failed trial in words: its outcome, the parsed answer, up to three
+    correct answers, and the shortened questions and replies.
     """
     condition, said = (
         specification.conditions[str(record.variables["condition"])],

@@ -1,5 +1,5 @@
 """Turns the typed dialogue document into a specification: resolves every node, name and
-edit, and computes every key.
+edit, and computes the correct answers.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class _Resolver:
             self._error(
                 238,
                 where,
-                f"'{name}' would have to come before itself.",
+                f"'{name}' comes before itself, or more than {MAX_TURNS} conditions are linked.",
                 "Remove one 'after'.",
             )
             return None
@@ -405,9 +405,7 @@ class EditChecks:
         known: Sequence[str],
         place: Callable[[str], Position] | Position,
     ) -> bool:
-        """Report nodes that are not in the graph. Return whether all nodes are in
-        it.
-        """
+        """Report nodes that are not among ``known``. Return whether there are none."""
         missing = [node for node in nodes if node not in known]
         for node in missing:
             hint = did_you_mean(node, known).strip() or f"Nodes are {listed(known)}."
@@ -566,7 +564,7 @@ class VocabularyChecks:
             self._diagnostics.error(
                 240,
                 position,
-                f"The braces in '{key}' do not match.",
+                f"The braces in '{key}' are not placeholders.",
                 "Write placeholders such as '{place}'.",
             )
             return

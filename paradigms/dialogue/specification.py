@@ -1,7 +1,8 @@
 """A dialogue protocol after all checks: its graphs and their changes, its scenes and
 its conditions.
 
-The specification is frozen data that can be pickled. networkx computes all paths.
+The specification is frozen data that can be pickled. networkx finds the shortest paths
+and the groups.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from cheesebench.paradigms.dialogue.documents import (
 #: Maximum number of optimal paths of an item. A question with more of them is refused.
 MAX_KEYS = 1_000
 #: Maximum number of simple paths for the chance level. If there are more, the longest
-#: lengths are left out.
+#: ones are left out.
 MAX_SIMPLE_PATHS = 20_000
-#: Number of rounds of value iteration. The expected rewards of a finite graph converge
-#: long before.
+#: Maximum number of rounds of value iteration. The expected rewards of a finite graph
+#: converge long before.
 _ROUNDS = 1_000
 _EQUAL = 1e-9
 
@@ -109,8 +110,8 @@ def edges_of(world: World, directed: bool) -> list[Arc]:
 
 
 def as_told(arcs: Iterable[Arc], directed: bool) -> Iterator[Arc]:
-    """Yield arcs as edges. For edges that can be walked in both directions, the order
-    of the two nodes does not matter.
+    """Yield arcs as edges. The nodes of an undirected edge are sorted, so that both of
+    its arcs become the same edge.
     """
     for a, b in arcs:
         yield (a, b) if directed or a <= b else (b, a)
@@ -171,8 +172,8 @@ def best_goals(world: World, start: str) -> list[str]:
 
 
 def shortest_paths(world: World, start: str, goals: Sequence[str]) -> tuple[Path, ...]:
-    """Return all shortest paths from the start to the nearest goals, start included.
-    The tuple is empty if no goal is reachable.
+    """Return all shortest paths from the start to the nearest goals, start included,
+    but at most MAX_KEYS + 1 per goal. The tuple is empty if no goal is reachable.
     """
     import networkx
 
@@ -309,7 +310,9 @@ def shipped() -> dict[str, Any]:
 
 
 def requests() -> Mapping[str, str]:
-    """Return the request at the end of a question, by form and instruction."""
+    """Return the sentences that end a question: requests by form of the answer, and
+    instructions by name.
+    """
     found: dict[str, str] = shipped()["requests"]
     return found
 
@@ -342,8 +345,8 @@ def wording(name: str, own: Mapping[str, Scene]) -> Wording:
 
 
 def slots_of(sentence: str) -> list[str] | None:
-    """Return the names in braces, or None if braces are unbalanced or hold more than a
-    name.
+    """Return the names in braces, or None if braces are unbalanced or hold anything but
+    a name.
     """
     try:
         parts = list(string.Formatter().parse(sentence))
@@ -378,7 +381,8 @@ class Item:
     its start. If transitions are random, they are the best first steps, as paths of two
     nodes.
 
-    If edges are asked for, the only key is a flat list of two nodes per edge.
+    If edges are asked for, the only key is a flat list of two nodes per edge. If groups
+    are asked for, there are no keys, and ``number`` is the number of groups.
     """
 
     start: str

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-#: The factors of the paper's Table 2, in the order in which they enter the analysis.
+#: The terms of the paper's Table 2, in the order in which they enter the analysis.
 #: ``group`` is the group of conditions.
 TERMS = (
     "model",
@@ -48,7 +48,7 @@ TERMS = (
     "domain:group",
     "graph:domain:group",
 )
-#: Groups of conditions that are not in that table.
+#: Groups of conditions that the paper's Table 2 leaves out.
 OUTSIDE = ("Groups", "Map")
 #: Kinds of failure, each with the measure that flags it.
 FAILURES: Mapping[str, str] = {
@@ -94,7 +94,8 @@ class Score:
 @dataclass(frozen=True, slots=True)
 class Spread:
     """The mean over ``n`` items, the items' standard deviation, and the standard error
-    of the mean. Both are None if there is only one item.
+    of the mean. The standard deviation and the standard error are None if there is only
+    one item.
     """
 
     mean: float
@@ -106,7 +107,7 @@ class Spread:
 @dataclass(frozen=True, slots=True)
 class Contrast:
     """A model's mean on a condition compared with a published mean: the difference with
-    one-sided 5 % bounds, and the verdict.
+    one-sided 5 % bounds (None if there is only one item), and the verdict.
     """
 
     difference: float
@@ -159,8 +160,8 @@ def _failures(trials: Iterable[TrialRecord]) -> dict[str, int]:
 
 
 def deviance_table(scores: Sequence[Score]) -> DevianceTable | None:
-    """Return the table of deviances (the paper's Table 2) for these scores, with every
-    term whose factors vary, or None if no factor varies.
+    """Return the table of deviances (the paper's Table 2) for the scores of its groups,
+    with every term whose factors vary, or None if no factor varies.
     """
     used, factors = _factors(scores)
     varying = {name for name, values in factors.items() if len(set(values)) > 1}

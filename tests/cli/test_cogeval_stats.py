@@ -162,7 +162,7 @@ def test_figures_are_the_same_every_time(scores: Path, tmp_path: Path) -> None:
             "line 2: 'successes' and 'total' must be whole numbers",
         ),
         (HEADER + "g,d,valuePath,m,x,0,4,3\n", "line 2: 4 of 3 cannot be right"),
-        (HEADER, "The run has no answers"),
+        (HEADER, "There are no scored answers"),
         ("\0\xff", "no column"),
     ],
 )
