@@ -222,7 +222,7 @@ _ERRORS = {
     217: "A reference's rate is outside 0 to 1, its spread is larger than is possible, or its interval is reversed.",
     218: "A number is impossible: a reward that divides by 0 or is infinite, a probability above 1, ...",
     219: "An end is called `timeout`, which is reserved for trials cut off by the limit.",
-    220: "The reference is on `success`, which is not declared.",
+    220: "The reference or the construct is about `success`, which is not declared.",
     221: "A class of a measure comes after one that always holds.",
     222: "A lesion is unknown, removes nothing, or would hide a variable.",
     223: "A lesion appears twice in a construct.",

@@ -1062,7 +1062,8 @@ class Abolished(DocumentModel):
         description="The lesion: a word such as `blind`, words joined by `+`, or a mapping with `hide` or `amnesia`."
     )
     at_most: Probability = Field(
-        description="The highest pass rate that may remain under the lesion."
+        description="The highest pass rate that may remain under the lesion. Without `success`, a trial passes whose measure is"
+        " what the verdict asks for."
     )
 
 

@@ -996,10 +996,16 @@ class EvidenceBuilder(Lookup):
         construct = self.document.construct_
         if construct is None:
             return None
-        if self.document.success is None:
+        if self.document.success is None and not any(
+            one.better for one in self.document.reference or ()
+        ):
             position = self.root.key_position("construct")
-            sentence = "A lesion abolishes success, but the protocol has no 'success'."
-            self.diagnostics.error(220, position, sentence, "Add 'success: ...'.")
+            sentence = (
+                "A lesion abolishes a PASS, but the protocol has neither 'success' nor"
+                " a verdict about a measure."
+            )
+            remedy = "Add 'success: ...', or 'better' to the reference on a measure."
+            self.diagnostics.error(220, position, sentence, remedy)
         known: set[Lesion] = set()
         abolished, spared = [], []
         for number, entry in enumerate(construct.abolished_by):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, reduce
 
 from cheesebench.interfaces import (
     AUDIT_PARTS,
@@ -18,8 +18,10 @@ from cheesebench.interfaces import (
 )
 from cheesebench.paradigms.arena.audit import chances, lesions, memory, runs, validity
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
+from cheesebench.protocol import expressions as ex
 
-#: The parts that need a pass rate. They are left out if a protocol has no 'success'.
+#: The parts that need a pass rate. They are left out if a protocol has no 'success',
+#: and no verdict about a measure that could stand for it.
 JUDGING: tuple[AuditPart, ...] = (
     "chance",
     "blind",
@@ -41,6 +43,7 @@ def audit(
     ``interfaces.Paradigm.audit``).
     """
     settings = replace(settings, seed=first_seed(settings.seed))
+    stated, paradigm = paradigm.specification, _judging(paradigm)
     tallies: list[
         runs.Tally
     ] = []  # The rule on rewards also uses the tallies of all policies.
@@ -51,14 +54,16 @@ def audit(
         for part in AUDIT_PARTS
         if part != "animal" and part in (settings.parts or USUAL)
     ]
-    if paradigm.specification.success is None:
-        wanted = [part for part in wanted if part not in JUDGING]
-        yield AuditFinding(
-            "success",
-            "note",
-            "there is no 'success', so the rules on pass rates are left out",
-            {},
-        )
+    if stated.success is None:
+        text = "there is no 'success', so the rules on pass rates are left out"
+        if (about := paradigm.specification.judged) is not None:
+            text = (
+                "there is no 'success': here a trial passes where its"
+                f" {about.measure} is {runs.asked_in_words(about)}, as the verdict asks"
+            )
+        else:
+            wanted = [part for part in wanted if part not in JUDGING]
+        yield AuditFinding("success", "note", text, {})
     _announce(wanted, paradigm, settings)
     with runs.Runner(paradigm, settings.processes) as runner:
         parts: dict[AuditPart, Callable[[], Iterable[AuditFinding]]] = {
@@ -88,6 +93,23 @@ def audit(
             if settings.progress:
                 settings.progress(part)
             yield from parts[part]()
+
+
+def _judging(paradigm: ArenaParadigm) -> ArenaParadigm:
+    """Return the paradigm with a condition of success, if its verdict is about a
+    measure and it has none: a trial passes where its measure is what the verdict asks
+    of the mean. A trial without a value does not pass.
+    """
+    specification = paradigm.specification
+    about = specification.judged
+    if specification.success is not None or about is None:
+        return paradigm
+    value = specification.measures[about.measure]
+    limits = [
+        ex.Binary(sign, value, ex.Number(limit)) for sign, limit in runs.asked_of(about)
+    ]
+    success = reduce(lambda left, right: ex.Binary("and", left, right), limits)
+    return ArenaParadigm(replace(specification, success=success))
 
 
 def _announce(

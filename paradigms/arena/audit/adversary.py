@@ -493,23 +493,13 @@ def lived_trial(
     life: ArenaSubject, number: int, specification: Specification, reward: float = 0.0
 ) -> Lived:
     result = life.result()
-    judged, about = (
-        runs.is_judged(result, specification) is not None,
-        specification.judged,
-    )
-    value = (
-        result.measures.get(about.measure)
-        if about is not None and about.better is not None
-        else None
-    )
-    measured = float(value) if isinstance(value, int | float) else None
     return Lived(
         number,
         result.session,
         bool(result.success),
-        judged,
+        runs.is_judged(result, specification) is not None,
         life.steps,
-        measured,
+        runs.measured_value(result, specification),
         reward,
     )
 

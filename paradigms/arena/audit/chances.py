@@ -19,6 +19,7 @@ from cheesebench.paradigms.arena.audit import policies, runs
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import Specification
 from cheesebench.protocol import expressions as ex
+from cheesebench.protocol.specification import ReferenceSpec
 
 #: ``CEILING``: default limit of the success rate of blind policies.
 #: ``HIGHEST_CEILING``: highest limit that the protocol may justify.
@@ -149,11 +150,14 @@ def audit_chances(
     (uniform,) = runner.run([runs.Order("uniform", trials, seed)])
     chances.append(uniform)
     measured = uniform.rate()
+    of_measure = _of_measure(uniform, paradigm.specification)
     yield AuditFinding(
-        "chance: uniform", "note", _of_trials(uniform), measured.numbers()
+        "chance: uniform", "note", _of_trials(uniform) + of_measure, measured.numbers()
     )
     stated = document.chance
-    if not measured.trials:
+    if document.success is None:
+        pass  # `chance` is a pass rate, which reports of this protocol do not have.
+    elif not measured.trials:
         yield AuditFinding(
             "chance: as stated", "note", _of_trials(uniform), measured.numbers()
         )
@@ -179,8 +183,27 @@ def audit_chances(
         runs.Order(name, max(1, trials // 2), seed + APART),
     )
     chances.append(tally)
+    of_measure = _of_measure(tally, paradigm.specification)
     yield AuditFinding(
-        f"chance: {name}", "note", _of_trials(tally), tally.rate().numbers()
+        f"chance: {name}",
+        "note",
+        _of_trials(tally) + of_measure,
+        tally.rate().numbers(),
+    )
+
+
+def _of_measure(tally: runs.Tally, specification: Specification) -> str:
+    """Return the mean of the verdict's measure in words, or an empty string if the
+    verdict is about successes, or there is no value.
+    """
+    about = specification.judged
+    if about is None or (found := runs.mean_of(tally.means, about)) is None:
+        return ""
+    mean, low, high = found
+    asked = runs.asked_in_words(about)
+    return (
+        f"; mean {about.measure} {mean:.3g} [{low:.3g}, {high:.3g}], the verdict asks"
+        f" for {asked}"
     )
 
 
@@ -221,6 +244,8 @@ def audit_blind(
     best = finalists[0]
     most, reason = ceiling(specification)
     verdict, unsettled = under(finalists, most)
+    if specification.document.success is None and verdict == "FAIL":
+        verdict = "note"  # A verdict is about the mean, not about single trials.
     rate, tried = (
         best.rate(runs.Z99),
         sum(
@@ -240,7 +265,40 @@ def audit_blind(
         },
     }
     yield AuditFinding("blind ceiling", verdict, text, numbers)
-    yield from _under_the_rodent(specification, best)
+    about = specification.judged
+    if about is not None and about.better is not None:
+        yield _under_the_measure(about, finalists)
+    else:
+        yield from _under_the_rodent(specification, best)
+
+
+def _under_the_measure(
+    about: ReferenceSpec, finalists: Sequence[runs.Tally]
+) -> AuditFinding:
+    """Return whether no blind policy surely has a mean of the measure that passes."""
+    name, asked = "blind, below the rodent", runs.asked_in_words(about)
+    verdict: AuditVerdict = "ok"
+    numbers: dict[str, object] = {}
+    parts = []
+    for tally in finalists:
+        if (found := runs.mean_of(tally.means, about, runs.Z99)) is None:
+            continue
+        mean, low, high = found
+        numbers[tally.name] = {"mean": mean, "low": low, "high": high}
+        parts.append(f"{tally.name} {mean:.3g} [{low:.3g}, {high:.3g}]")
+        if runs.is_beyond(low, high, about):
+            verdict = "FAIL"
+    if not parts:
+        return AuditFinding(
+            name, "note", f"no trial has a value of {about.measure}", {}
+        )
+    text = f"{about.measure} of {', '.join(parts)}; the verdict asks for {asked}"
+    if verdict == "FAIL":
+        text += (
+            ". A subject that sees nothing passes: change the measure or the task so"
+            " that fixed actions do not reach it"
+        )
+    return AuditFinding(name, verdict, text, numbers)
 
 
 def _under_the_rodent(

@@ -5,7 +5,6 @@ and proofs bound it.
 from __future__ import annotations
 
 import gc
-import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -125,11 +124,7 @@ class Ceiling:
         if self.measured is None or self.asked is None or self.asked.better == "alike":
             return False
         _, low, high = self.measured
-        return (
-            low > self.asked.bar
-            if self.asked.better == "higher"
-            else high < self.asked.bar
-        )
+        return runs.is_beyond(low, high, self.asked)
 
     @property
     def measured(self) -> tuple[float, float, float] | None:
@@ -141,16 +136,7 @@ class Ceiling:
             for life in self.lives
         ]
         means = [statistics.mean(own) for own in values if own]
-        if not means:
-            return None
-        mean = statistics.mean(means)
-        error = (
-            runs.Z95 * statistics.stdev(means) / len(means) ** 0.5
-            if len(means) > 1
-            else math.inf
-        )
-        least, most = (self.asked and self.asked.range) or (-math.inf, math.inf)
-        return mean, max(least, mean - error), min(most, mean + error)
+        return None if self.asked is None else runs.mean_of(means, self.asked)
 
     @property
     def at_last(self) -> runs.Rate:
@@ -563,7 +549,7 @@ def _finding(
         text += f"; {runs.shown(ceiling.followed)} of the subjects were followed to the state where they forget"
     if ceiling.measured is not None and ceiling.asked is not None:
         mean, low, high = ceiling.measured
-        text += f"; the measure is {mean:.3g} [{low:.3g}, {high:.3g}], the verdict asks for {ceiling.asked.bar:.3g}"
+        text += f"; the measure is {mean:.3g} [{low:.3g}, {high:.3g}], the verdict asks for {runs.asked_in_words(ceiling.asked)}"
     text += f"; by session {_curve(ceiling)}"
     numbers: dict[str, object] = {
         "found": found.numbers(), "proven": ceiling.proven, "at_last": ceiling.at_last.value, "at_most": at_most,

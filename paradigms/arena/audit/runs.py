@@ -10,6 +10,7 @@ import itertools
 import math
 import os
 import random
+import statistics
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ from cheesebench.paradigms.arena.program import Program, Rule
 from cheesebench.paradigms.arena.tables import Tables, arrives, destination, is_frozen
 from cheesebench.protocol import Specification
 from cheesebench.protocol.expressions import FUNCTIONS
+from cheesebench.protocol.specification import ReferenceSpec
 
 #: Normal quantiles. ``Z95`` and ``Z99`` are for the 95 % and 99 % intervals in
 #: findings, ``Z_MANY`` is for rules that test many numbers at once.
@@ -174,22 +176,24 @@ def subjects(specification: Specification) -> int:
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One trial as the audit needs it: whether it passed (None if it is not judged),
-    reward and steps.
+    reward, steps, and the value of the verdict's measure (see ``measured_value``).
     """
 
     success: bool | None
     reward: float
     steps: int
+    measured: float | None = None
 
 
 @dataclass
 class Tally:
     """The trials of a policy. ``lives`` has the numbers of passed and judged trials of
-    each life.
+    each life, ``means`` the mean of the verdict's measure in each life that has one.
     """
 
     name: str
     lives: list[tuple[int, int]] = field(default_factory=list)
+    means: list[float] = field(default_factory=list)
     reward: float = 0.0
     """Sum over all trials."""
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -205,6 +209,9 @@ class Tally:
         """Add the trials of one more life."""
         judged = [trial for _, trial in trials if trial.success is not None]
         self.lives.append((sum(bool(trial.success) for trial in judged), len(judged)))
+        values = [one.measured for one in judged if one.measured is not None]
+        if values:
+            self.means.append(statistics.mean(values))
         for result, trial in trials:
             self.outcomes[result.outcome] += 1
             self.reward += trial.reward
@@ -226,6 +233,51 @@ def is_judged(result: TrialResult, specification: Specification) -> bool | None:
     )
 
 
+def measured_value(result: TrialResult, specification: Specification) -> float | None:
+    """Return the value of the measure that the verdict is about, or None if the verdict
+    is about successes, or the trial has no value.
+    """
+    about = specification.judged
+    if about is None or about.better is None:
+        return None
+    value = result.measures.get(about.measure)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def mean_of(
+    means: Sequence[float], about: ReferenceSpec, z: float = Z95
+) -> tuple[float, float, float] | None:
+    """Return the mean of the lives' means of the verdict's measure with its interval,
+    which stays in the measure's range, or None if no life has a value.
+    """
+    if not means:
+        return None
+    mean, least, most = statistics.mean(means), *(about.range or (-math.inf, math.inf))
+    error = math.inf
+    if len(means) > 1:
+        error = z * statistics.stdev(means) / len(means) ** 0.5
+    return mean, max(least, mean - error), min(most, mean + error)
+
+
+def is_beyond(low: float, high: float, about: ReferenceSpec) -> bool:
+    """Return whether a whole interval of the measure is what the verdict asks for."""
+    return all(
+        low > limit if sign == ">=" else high < limit for sign, limit in asked_of(about)
+    )
+
+
+def asked_of(about: ReferenceSpec) -> list[tuple[str, float]]:
+    """Return what a verdict asks of the mean of its measure: signs and limits."""
+    margin = about.margin or 0.0
+    limits = [(">=", about.value - margin), ("<=", about.value + margin)]
+    return {"higher": limits[:1], "lower": limits[1:]}.get(about.better or "", limits)
+
+
+def asked_in_words(about: ReferenceSpec) -> str:
+    words = {">=": "at least", "<=": "at most"}
+    return " and ".join(f"{words[sign]} {limit:.3g}" for sign, limit in asked_of(about))
+
+
 def live(
     life: ArenaSubject,
     lives_by: policies.Policy,
@@ -243,7 +295,8 @@ def live(
         total = _play(life, lives_by)
         lives_by.end(total)
         result = life.result()
-        trial = Trial(is_judged(result, specification), total, life.steps)
+        value = measured_value(result, specification)
+        trial = Trial(is_judged(result, specification), total, life.steps, value)
         number += trial.success is not None
         yield result, trial
 
@@ -704,7 +757,8 @@ def walk(
             observation, reward, status = life.step(walker.act(life))
             total += reward
         result = life.result()
-        trial = Trial(is_judged(result, specification), total, life.steps)
+        value = measured_value(result, specification)
+        trial = Trial(is_judged(result, specification), total, life.steps, value)
         judged += trial.success is not None
         yield result, trial
 

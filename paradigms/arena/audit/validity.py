@@ -34,6 +34,7 @@ from cheesebench.protocol import Arena, Specification
 from cheesebench.protocol.answers import answers as answers_of
 from cheesebench.protocol.arena import FLOOR, VOID, WALL, Square
 from cheesebench.protocol.documents import Check
+from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.references import judged_reference
 
 #: Minimum share of trials that a solver with full knowledge must solve.
@@ -60,9 +61,14 @@ def audit_solvable(
         )
         return
     share, in_half = found.solved / found.trials, found.in_half / found.trials
-    fails = in_half < SOLVABLE
-    text = f"{runs.shown(share)} of {found.trials} trials solved, {runs.shown(in_half)} within half of the limit"
-    if found.in_half_with_clocks < found.in_half:
+    lasts = paradigm.specification.outcomes == (TIMEOUT,)
+    fails = (share if lasts else in_half) < SOLVABLE
+    text = f"{runs.shown(share)} of {found.trials} trials solved"
+    if lasts:
+        text += "; every trial lasts until its limit"
+    else:
+        text += f", {runs.shown(in_half)} within half of the limit"
+    if not lasts and found.in_half_with_clocks < found.in_half:
         text += " (waiting for the protocol's clocks not counted)"
     if found.unsolved:
         text += f"; not solved: {found.unsolved}"
