@@ -39,7 +39,7 @@ construct:
 
 
 def audited(
-    folder: Path, text: str, *parts: str, better: str = "higher"
+    folder: Path, text: str, *parts: AuditPart, better: str = "higher"
 ) -> dict[str, AuditFinding]:
     path = folder / "alternation.protocol.yaml"
     path.write_text(text.replace("BETTER", better), encoding="utf-8")
