@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench.interfaces import AuditFinding
+from cheesebench.interfaces import AuditFinding, AuditPart
 from cheesebench.testing import audit_protocol
 
 #: Spontaneous alternation. Nothing is right or wrong, and nothing ends a trial early.
