@@ -1,4 +1,4 @@
-"""The arena family: maps and generators, movement tables, the step kernel, and the
+"""The arena family: movement tables, the step kernel, controls, the audit, and the
 Gymnasium classes.
 """
 

@@ -1,6 +1,4 @@
-"""The compiled arena: the part that the life, the controls, the tests of a protocol and
-the audit all use.
-"""
+"""The compiled arena, which the controls, a protocol's tests and the audit use."""
 
 from __future__ import annotations
 

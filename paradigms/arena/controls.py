@@ -21,8 +21,8 @@ from cheesebench.protocol.names import TIMEOUT
 
 #: Characters that draw the arena itself, and are not labels.
 STRUCTURE = (WALL, FLOOR, VOID)
-#: ``FRESH_GLYPHS``: letters, one of which is permuted with the glyphs as a new label.
-#: ``FRESH_TEXT``: a word that is permuted with the texts.
+#: ``FRESH_GLYPHS``: letters. The first one that is no label yet is permuted with the
+#: glyphs. ``FRESH_TEXT``: a word that is permuted with the texts.
 FRESH_GLYPHS = "QXKJZVWY"
 FRESH_TEXT = "zup"
 
@@ -230,8 +230,8 @@ def _cycle(labels: Sequence[str]) -> dict[str, str]:
 
 
 class Master(ArenaSubject):
-    """The replayed master of a yoked subject. It records the rules that fire, and the
-    changes of state.
+    """The replayed master of a yoked subject. It keeps the latest rule of a state that
+    fired, and counts the entries into states.
     """
 
     taken: Rule | None = None
@@ -283,8 +283,8 @@ class YokedSubject(ArenaSubject):
         self._actions, self._would = actions, None
         observation = super().begin_trial()
         if observation is not None and self.state != self._master.state:
-            # The subject enters the state once more, because its past differs from the
-            # master's.
+            # Enter the master's state, because the subject's own past led to another
+            # one.
             self._enter(self._master.state)
             self._look_around()
             observation = self._observation()
@@ -365,8 +365,8 @@ class YokedSubject(ArenaSubject):
             self._enter(self._master.state)
 
     def _due(self, taken: Rule) -> str | None:
-        """Return the end that a clock brings now, or None. The master decides when, and
-        the subject's own state decides which one.
+        """Return the end that a clock brings now, or None. The master decides when the
+        trial ends, and the subject's own state decides which end it is.
         """
         for rule in self._current.rules:
             if rule.after is None or not self.steps - self._entered >= rule.after(self):

@@ -148,7 +148,7 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         self, specification: Specification, request: CellRequest
     ) -> Iterable[CellPlan]:
         """Return the cells of a protocol or study, in every view, each followed by its
-        controls.
+        controls. Raise UnsuitableError for a request that this protocol cannot meet.
         """
         _check_request(specification, request)
         language = request.language
@@ -223,15 +223,15 @@ def _check_published(
 def _must_show_cues(specification: Specification, plan: CellPlan) -> bool:
     """Return whether a verdict would concern the ability that the protocol names.
 
-    Views from above are exempt, because they show everything that is drawn.
+    The view from above is exempt, because it shows everything that is drawn.
     """
     named = specification.construct is not None
     return named and plan.claims and plan.view != FROM_ABOVE
 
 
 def _animals(judged: ReferenceSpec | None) -> str:
-    """Return, in words, the value that the verdict compares with. Say so if it was
-    measured on another event.
+    """Return, in words, the value that the verdict compares with, and its kind unless
+    it was measured.
     """
     if judged is None:
         return "no reference"

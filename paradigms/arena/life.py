@@ -273,7 +273,7 @@ class ArenaSubject:
 
     def step(self, action: int) -> tuple[str, float, int]:
         """Execute one action. Return the observation, the reward, and RUNNING,
-        TERMINATED or TRUNCATED.
+        TERMINATED or TRUNCATED. Raise StepAfterEndError if the trial has ended.
         """
         index = self._pose + action
         self.steps = steps = self.steps + 1  # clause 6
@@ -463,11 +463,11 @@ class ArenaSubject:
     # zones.
 
     def time(self, place: Any) -> int:
-        """Steps spent in places in this trial."""
+        """Return the number of steps spent in these places in this trial."""
         return self._trace.steps_in(tuple(names_in(place)))
 
     def entries(self, place: Any) -> int:
-        """Number of times the subject walked into these places in this trial."""
+        """Return how often the subject walked into these places in this trial."""
         return self._trace.entries_into(tuple(names_in(place)))
 
     def departure_error(self, place: Any) -> float:
@@ -799,7 +799,7 @@ class Trace:
         return int(np.count_nonzero(self.geometry.inside(places)[self._steps()[1]]))
 
     def entries_into(self, places: tuple[str, ...]) -> int:
-        """Count the steps into places from outside all of them."""
+        """Return the number of steps into places from outside all of them."""
         inside = self.geometry.inside(places)
         before, after = self._steps()
         return int(np.count_nonzero(inside[after] & ~inside[before]))
@@ -860,7 +860,8 @@ def distance(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
 
 def bearing_error(geometry: Geometry, pose: int, places: tuple[str, ...]) -> float:
     """Return the angle (0 to 180 degrees) between the heading and the direction of the
-    centre of places, or NaN if the subject is at that centre.
+    centre of places. It is NaN if the subject is at that centre, or the places have
+    none.
     """
     way = _way(_square(geometry, pose), geometry.middle(places))
     return _between(degrees(geometry, pose), _bearing(way))

@@ -38,9 +38,10 @@ def _divide(left: float, right: float) -> float:
 
 
 def _bounded(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Convert integers that floats cannot represent exactly to floats. Otherwise a
-    variable that grows (`n: n * n`) would fill the memory. ``+ 0`` turns -0.0 into 0.0,
-    so that equal numbers of one type are identical.
+    """Return the function with results from 2**53 on converted to floats. Floats cannot
+    represent such integers exactly, and a growing variable (`n: n * n`) would fill the
+    memory. ``+ 0`` turns -0.0 into 0.0, so that equal numbers of one type are
+    identical.
     """
 
     def compute_bounded(left: float, right: float) -> float:
@@ -328,7 +329,7 @@ class Effects:
 
     @property
     def may_pay(self) -> bool:
-        """Whether there is a reward other than a literal cost."""
+        """Whether there is a reward other than a literal that is 0 or a cost."""
         return self.reward is not None and (self.constant is None or self.constant > 0)
 
     def assign(self, life: Any) -> None:
@@ -384,7 +385,7 @@ class State:
     """Durations that are no literals, and must be computed."""
     busy: bool
     """Whether every step takes the slow path: ``each`` does more than pay a fixed
-    reward, or a timer reads the pose.
+    reward, or the duration of a timer may change without an event.
     """
     pay: float
     steady: bool
@@ -437,7 +438,7 @@ class Program:
         #: The heading of a placed subject, or None if the heading is random or given by
         #: a variable.
         self.face = _fixed_heading(specification.start)
-        #: Whether any expression depends on the path. Otherwise a trial keeps no trace.
+        #: Whether any expression depends on the path.
         self.reads_trace = any(map(ex.reads_trace, self.all_expressions()))
         #: Whether an expression relates the subject's position or path to a place.
         self.reads_path = any(map(ex.reads_place, self.all_expressions()))

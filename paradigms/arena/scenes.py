@@ -180,7 +180,9 @@ class Gallery:
 def _values_held(
     specification: Specification,
 ) -> Iterator[tuple[str, expressions.RuntimeValue]]:
-    """Yield every variable with each value that the protocol assigns to it."""
+    """Yield every variable with its initial value, and with each value that a draw or a
+    block gives it.
+    """
     for draw in specification.draws:
         for row in draw.rows:
             yield from zip(draw.columns, row, strict=False)

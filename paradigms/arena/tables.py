@@ -99,8 +99,8 @@ class Geometry:
         return {square: cell for cell, square in enumerate(self.arena.cells)}
 
     def cell_at(self, column: float, row: float) -> int | None:
-        """Return the cell nearest to a column and a row, by its centre, or None if
-        there is no floor.
+        """Return the cell whose centre is nearest to a column and a row, or None if
+        that square is not floor.
         """
         if not (math.isfinite(column) and math.isfinite(row)):
             return None

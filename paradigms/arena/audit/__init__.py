@@ -120,9 +120,9 @@ def _announce(
 
 
 def first_seed(seed: int) -> int:
-    """Return the seed of an audit's first life. Its other lives have the seeds after
-    it, so two audits must start far apart. Seed 0 stays 0, because the stored results
-    of the shipped protocols were measured with it.
+    """Return the seed of an audit's first life. The audit's other lives have the seeds
+    after it, so two audits must start far apart. Seed 0 stays 0, because the stored
+    results of the shipped protocols were measured with it.
     """
     return (
         int.from_bytes(

@@ -694,8 +694,8 @@ class Adversary:
     def _push(
         self, root: beliefs.Parts, steps: int, states: frozenset[str], state: str
     ) -> beliefs.Parts:
-        """Return ``entries`` anew. The groups of subjects whose percepts have been
-        equal so far are followed, the largest first, within the effort.
+        """Compute what ``entries`` returns. The groups of subjects whose percepts have
+        been equal so far are followed, the largest first, within the effort.
         """
         entries: beliefs.Parts = {}
         for _, percept, part in self.arrivals(root, steps, states, state):

@@ -79,7 +79,7 @@ class Aim(NamedTuple):
 
     @property
     def simple(self) -> Aim:
-        """The aim that only goes to the first member, and does nothing else."""
+        """An aim that goes to the same first member, and does nothing else."""
         return Aim(self.group, self.zero, self.first)
 
     def words(self, names: Sequence[str]) -> str:
@@ -207,8 +207,8 @@ class Places:
                     yield (column + left, row + top), tile.glyph
 
     def seen_of(self, life: ArenaSubject) -> Seen:
-        """Return the closed doors, the squares of the glyphs, and the text that the
-        subject sees under its lesion.
+        """Return the closed doors, the shown glyphs with their places, and the text, as
+        far as the subject sees them under its lesion.
         """
         closed, _, shown, text = life.look.key
         if not self._lesion.changes_the_picture:

@@ -73,8 +73,9 @@ class Solver(search.Search):
         return self._descend(life, search.Found(), effort, polish)
 
     def keep_on(self, life: ArenaSubject, found: search.Found) -> None:
-        """Record the result of repeating one action through the trial. If no action
-        succeeds in this way, record the results of tours through the groups of places.
+        """Record the results of repeating one action, or one destination, through the
+        trial. If none of them succeeds, record the successful tours through the groups
+        of places.
         """
         self._keep_on(life, found)
         if found.shortest is None:

@@ -1,5 +1,5 @@
 """Audits chance: the pass rates of uniform, event-driven and blind policies, and how
-the step limit changes the first of them.
+the step limit changes the uniform policy's rate.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ FEWEST_CYCLES = 40
 #: more for every ``PER_GENERATION`` trials. ``PARENTS``: strings that survive a
 #: generation. ``OFFSPRING``: strings made from the survivors.
 PER_BEGINNING, PER_GENERATION, PARENTS, OFFSPRING = 30, 100, 4, 16
-#: After this many judged trials, a rate below the limit is ok even if its interval
-#: exceeds the limit.
+#: From this many judged trials on, a rate is ok unless its whole interval is above the
+#: limit.
 FEWEST_JUDGED = 100
 BLIND = Lesion.parse("blind")
 #: Beginning of a finding without judged trials.
@@ -47,9 +47,9 @@ APART = 1_000_000
 def ceiling(specification: Specification) -> tuple[float, str]:
     """Return the highest rate that a blind policy may reach, and the reason.
 
-    It is the largest of three rates: the default, the chance of a hidden choice in
-    `checks`, and the rate that `construct` allows without the picture or a part of it
-    (such as a cue that is visible from the start).
+    It is the largest of three rates, but at most ``HIGHEST_CEILING``: the default, the
+    chance of a hidden choice in `checks`, and the rate that `construct` allows without
+    the picture or a part of it (such as a cue that is visible from the start).
     """
     stated = [
         (one.chance, f"the chance of '{one.hidden}' in `checks`")
@@ -118,7 +118,7 @@ def hidden_choice(specification: Specification) -> tuple[str, str | None]:
 
 
 def _varied(specification: Specification) -> set[str]:
-    """Return the columns whose value differs between draws."""
+    """Return the columns whose value differs between the rows of their draw."""
     return {
         name
         for one in specification.draws

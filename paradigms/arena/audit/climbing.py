@@ -24,7 +24,7 @@ FAR, OPTIONS, PROMISING = 0.06, 50, 20
 #: Share of starting points whose states are behaviours of the repertoire. The other
 #: starting points are random.
 FROM_REPERTOIRE = 0.6
-#: ``POOL``: approximate number of behaviours of which pairs are formed. ``PAIRED``:
+#: ``POOL``: approximate number of behaviours from which pairs are formed. ``PAIRED``:
 #: maximum share of the effort for trying pairs. ``PAIRS``: number of the best pairs
 #: that are then improved.
 POOL, PAIRED, PAIRS = 20, 0.4, 3
@@ -374,7 +374,9 @@ class Search:
     def _climbed(
         self, automaton: automata.Automaton
     ) -> tuple[float, automata.Automaton]:
-        """Improve one part at a time, in random order, until no change helps."""
+        """Improve one part at a time, in random order, until no change helps or the
+        effort is spent. Return the score and the automaton.
+        """
         score, vain = self._score(automaton), 0
         rival = self._quarter
         while vain < 2 and score < 1:

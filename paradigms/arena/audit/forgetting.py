@@ -151,8 +151,8 @@ def wandered(paradigm: ArenaParadigm, seed: int) -> Following:
 
 
 def _reached(first: set[str], ways: Following, without: Collection[str]) -> set[str]:
-    """Return these states and all that may follow them. Paths end at the states in
-    ``without``.
+    """Return these states and all that may follow them. Paths end before the states in
+    ``without``, which are left out.
     """
     found, pending = set[str](), [one for one in first if one not in without]
     while pending:

@@ -575,8 +575,8 @@ class Hypothesis(ArenaSubject):
     @property
     def worth(self) -> float:
         """The score of the ended trial from 0 to 1: 1 for a success, or the value of
-        the graded pseudo-measure. A value that is missing or out of range scores 1. A
-        missing value scores NaN if trials without a value have a neutral grade.
+        the graded pseudo-measure. A value out of range scores 1. A missing value scores
+        1, too, or NaN if trials without a value have a neutral grade.
         """
         if self._program.success is None or GRADED not in self._program.measures:
             return float(self.is_success())

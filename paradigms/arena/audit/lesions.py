@@ -1,5 +1,5 @@
-"""Finds the highest pass rate under each lesion. Adversaries reach it in real lives,
-and proofs bound it.
+"""Estimates the highest pass rate under each lesion. Adversaries show in real lives
+what can be reached, and proofs bound it.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class Ceiling:
 
     @property
     def surely(self) -> float:
-        """The lower end of a 99 % interval. It is strict, because many lesions of many
-        protocols are judged.
+        """The lower end of a 99 % interval of the pass rate. The interval is strict,
+        because many lesions of many protocols are judged.
         """
         return runs.rate(
             [_counted([one for one in life if one.judged]) for life in self.lives],
@@ -224,8 +224,8 @@ def search(paradigm: ArenaParadigm, order: Order) -> Ceiling:
 
 
 def measure(paradigm: ArenaParadigm, order: Order) -> Ceiling:
-    """Let an adversary with the lesion lead real lives until the requirement is
-    decided, and return their ceiling.
+    """Let a subject with the lesion lead real lives until the rate is known well
+    enough, and return the ceiling.
     """
     lesion = Lesion(
         _SAME.get(order.lesion.words, order.lesion.words),

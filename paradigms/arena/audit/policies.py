@@ -151,9 +151,9 @@ class WinStayAction(Policy):
 
 
 class Replay(Policy):
-    """Replays the actions of the best trial so far, in a loop with ``loop``. Without
-    ``loop`` after their end, and until a trial earns ``WIN``, it acts as ``inner``
-    does.
+    """Replays the actions of the best trial so far, with ``loop`` again and again. It
+    acts as ``inner`` does until a trial earns ``WIN``, and, without ``loop``, after the
+    last of these actions.
     """
 
     feels = True
@@ -252,7 +252,7 @@ def cycles(seed: int, most: int) -> list[str]:
                 forward + right,
                 forward + left + forward + right,
             ]
-            # Goes forward and back, then on to the place beside it.
+            # Go forward and back, then turn to the place beside this one.
             sequences += [forward + [ROTATE_RIGHT] * 4 + forward + right]
     chance = random.Random(f"{seed}|cycles")
     for _ in range(RANDOM_CYCLES):

@@ -33,7 +33,7 @@ from cheesebench.protocol.expressions import FUNCTIONS
 from cheesebench.protocol.specification import ReferenceSpec
 
 #: Normal quantiles. ``Z95`` and ``Z99`` are for the 95 % and 99 % intervals in
-#: findings, ``Z_MANY`` is for rules that test many numbers at once.
+#: findings, and ``Z_MANY`` is for rules that test many numbers at once.
 Z95, Z99, Z_MANY = 1.96, 2.576, 4.0
 
 
@@ -287,7 +287,7 @@ def live(
     """Run a policy through a life, or until ``most_judged`` of its trials are judged.
     Yield each trial.
 
-    While the subject is frozen, its action is STAY, as in a real run.
+    While the subject only waits, its action is STAY, as in a real run.
     """
     number = 0
     while number != most_judged and life.begin_trial() is not None:

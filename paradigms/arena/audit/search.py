@@ -212,7 +212,7 @@ class Search:
                 ):
                     children.append((self._promise(node, child), len(children), child))
             # The most promising child is last, because the last is taken first. Among
-            # equals, the first in the file is last.
+            # equals, the child whose place is first in the file is last.
             children.sort(key=lambda entry: (entry[0], -entry[1]))
             stack += [child for _, _, child in children]
         return found
@@ -463,8 +463,8 @@ class Temptation:
 def temptations(
     paradigm: ArenaParadigm, trials: int, seed: int
 ) -> Iterator[Temptation]:
-    """Yield the success and the failure with the highest reward in each judged trial.
-    They are found by search, by repetition and at random.
+    """Yield the success and the failure with the highest reward in each judged trial,
+    as found by search, by repetition and by random plans.
     """
     specification = paradigm.specification
     for own_seed, subject, count in runs.lives_for(

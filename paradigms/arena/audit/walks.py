@@ -83,7 +83,9 @@ class Walks:
         )
 
     def value(self, parts: beliefs.Parts) -> float:
-        """Return the bound for one beginning of a trial."""
+        """Return the bound for one beginning of a trial. Raise TooManyError if the
+        bound does not apply, or the effort is too small.
+        """
         if self._is_unfit:
             raise TooManyError
         whole, total = sum(sum(part.values()) for part in parts.values()), 0.0
