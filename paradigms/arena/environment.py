@@ -406,7 +406,9 @@ def observation_space(paradigm: ArenaParadigm, view: View) -> spaces.Space[Any]:
 
 
 def observed(observation: str) -> Any:
-    """Convert an observation to its space (a picture to pixels)."""
+    """Return a text as it is, and a picture as the dict of its observation space (see
+    ``ArenaEnvironment``).
+    """
     if not isinstance(observation, Picture):
         return observation
     return {"picture": pixels(observation), "text": str(observation)}

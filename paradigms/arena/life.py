@@ -99,7 +99,7 @@ class ArenaSubject:
         self.outcome: str | None = None
         self._pose = 0
         self._ended = True
-        #: Step, state, rule, `it` (if the rule has one) and source of each event.
+        #: Step, state, rule, `it` (if the rule has a target) and source of each event.
         #: TaskEvents are made from these on demand.
         self._events: list[tuple[int, str, str, str | None, str]] = []
         self._trace = Trace(self._geometry)
@@ -386,7 +386,7 @@ class ArenaSubject:
         if effects.reward is not None and effects.constant is None:
             reward = float(effects.reward(self))
             if not math.isfinite(reward):
-                raise self._mistake(f"A reward is {reward}", "Guard the division.")
+                raise self._mistake(f"A reward is {reward}", "Keep it finite.")
         if effects.place is not None:
             # The count gives two placements in one step different keys.
             self._place(

@@ -442,7 +442,7 @@ class Program:
         self.reads_trace = any(map(ex.reads_trace, self.all_expressions()))
         #: Whether an expression relates the subject's position or path to a place.
         self.reads_path = any(map(ex.reads_place, self.all_expressions()))
-        #: Count of earlier trials that expressions read -> its index in a life's past.
+        #: Each ``recent()`` in an expression -> its index in a life's past.
         self.recents = _recents(self.all_expressions())
         #: How landmarks go round between trials, or None if they stay.
         self.turning = Turning.of(specification)
@@ -815,7 +815,6 @@ def _computed_timers(durations: Iterable[ex.Expression]) -> tuple[Function, ...]
 
 
 def _constant_pay(*effects: Effects) -> float:
-    """Return the fixed reward of a step."""
     return sum((one.constant or 0.0 for one in effects), 0.0)
 
 

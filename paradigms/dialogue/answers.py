@@ -377,7 +377,7 @@ def final_statement(
 
 
 def _marked_statement(reply: str) -> str:
-    """Return the text after the last ``Answer:`` that an answer follows."""
+    """Return the text after the last ``Answer:`` that an answer follows, or ""."""
     end = len(reply)
     for marker in reversed(_markers(reply)):
         if statement := _marked(reply[marker.end() : end]):
@@ -397,7 +397,6 @@ def _statements(
 
 
 def _is_row(line: str) -> bool:
-    """Return whether a line is a row of a table."""
     return line.lstrip().startswith("|")
 
 

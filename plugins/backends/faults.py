@@ -45,8 +45,6 @@ _ANY = frozenset(range(400, 600))
 
 
 class _Words(NamedTuple):
-    """A kind of fault, the statuses for which its words count, and the words."""
-
     kind: FaultKind
     statuses: frozenset[int]
     pattern: re.Pattern[str]

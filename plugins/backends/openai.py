@@ -149,7 +149,6 @@ class ChatCompletions:
             raise self._broken_off(error, request.timeout) from None
 
     def _broken_off(self, error: Exception, timeout: float) -> ChatFaultError:
-        """Return the fault for a connection error."""
         import aiohttp
 
         faults: tuple[tuple[tuple[type[Exception], ...], FaultKind, str], ...] = (

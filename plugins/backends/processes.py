@@ -141,7 +141,7 @@ class StartedServer:
                 if now - began > timeout:
                     raise PluginError(
                         self.with_log(
-                            f"{self._what} was not ready after {timeout:g} s. If it was still loading, allow more "
+                            f"{self._what} was not ready after {timeout:g} s. If it was still loading, allow more time "
                             "(--backend-option startup_timeout=SECONDS)."
                         )
                     )

@@ -70,7 +70,7 @@ def _span(value: Any) -> Any:
     ):
         raise _expected("seconds, or a range of two numbers")
     if not 0 <= span[0] <= span[1]:
-        raise _expected("seconds from 0, the smaller number first")
+        raise _expected("seconds of at least 0, the smaller number first")
     return tuple(map(float, span))
 
 

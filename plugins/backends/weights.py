@@ -125,7 +125,7 @@ def check(context: BackendContext) -> str:
         _check(path, wanted, remedy)
         return f"{path}, SHA-256 checked" if wanted.sha256 else f"{path}"
     if parts := _parts(wanted):
-        return f"in {len(parts)} installed packages, joined on first use"
+        return f"in installed packages (parts: {len(parts)}), joined on first use"
     if wanted.hub and _has_hub():
         if path := _on_disk(wanted.hub):
             _check(path, wanted, f"Delete it: {path}.")

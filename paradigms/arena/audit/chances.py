@@ -275,7 +275,9 @@ def audit_blind(
 def _under_the_measure(
     about: ReferenceSpec, finalists: Sequence[runs.Tally]
 ) -> AuditFinding:
-    """Return whether no blind policy surely has a mean of the measure that passes."""
+    """Return the finding on whether a blind policy surely passes the verdict on a
+    measure.
+    """
     name, asked = "blind, below the rodent", runs.asked_in_words(about)
     verdict: AuditVerdict = "ok"
     numbers: dict[str, object] = {}

@@ -83,10 +83,10 @@ class Ceiling:
         ).low
 
     def verdict(self, at_most: float) -> AuditVerdict:
-        """Return the verdict on the limit ``at_most``. It is FAIL if the lives exceed
-        the limit, or a proved bound, by more than chance, or if they certainly pass the
-        verdict on a measure. It is ok if a bound proves the limit, and undecided in any
-        other case.
+        """Return the verdict on the limit ``at_most``. It is FAIL if the lives exceed a
+        proved bound, or a limit that is not proved, by more than chance, or if they
+        certainly pass the verdict on a measure. It is ok if a bound proves the limit,
+        and undecided in any other case.
         """
         is_proved = self.is_proved(at_most)
         if (
@@ -472,7 +472,7 @@ def outlook(paradigm: ArenaParadigm, settings: AuditSettings) -> str:
         return "about a minute for a small maze (no 'construct': no lesion is searched)"
     number, known = len(battery(specification)), kept.count(settings.kept)
     said = f"{number} lesions to search, seconds to several minutes each"
-    return f"{said}; {known} searches of earlier audits are kept" if known else said
+    return f"{said}; searches kept from earlier audits: {known}" if known else said
 
 
 def audit_lesions(

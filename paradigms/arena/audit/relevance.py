@@ -595,7 +595,8 @@ class Flow:
         """Return the rewards of the rules through which a subject may choose to enter a
         state.
 
-        A state that begins a trial and only waits is not chosen.
+        Rules of a state that only waits, and is entered only at the beginning of a
+        trial, are not chosen.
         """
         first_only, states = self._only_begun(), self._program.states
         return {

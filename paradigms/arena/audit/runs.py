@@ -188,7 +188,8 @@ class Trial:
 @dataclass
 class Tally:
     """The trials of a policy. ``lives`` has the numbers of passed and judged trials of
-    each life, ``means`` the mean of the verdict's measure in each life that has one.
+    each life, and ``means`` the mean of the verdict's measure in each life that has
+    one.
     """
 
     name: str
@@ -247,8 +248,9 @@ def measured_value(result: TrialResult, specification: Specification) -> float |
 def mean_of(
     means: Sequence[float], about: ReferenceSpec, z: float = Z95
 ) -> tuple[float, float, float] | None:
-    """Return the mean of the lives' means of the verdict's measure with its interval,
-    which stays in the measure's range, or None if no life has a value.
+    """Return the mean of ``means`` (the verdict's measure, life by life) with its
+    interval, which is cut off at the measure's range. Return None if there are no
+    means.
     """
     if not means:
         return None
@@ -508,8 +510,8 @@ class Ways:
         self._known: dict[tuple[int, int, str], tuple[Tables, Way]] = {}
 
     def to(self, tables: Tables, listen: int, place: str) -> Way:
-        """Return the ways that enter (or press) ``place``, avoiding other events where
-        possible.
+        """Return the way that enters (or presses) ``place``, avoiding other events
+        where possible.
         """
         key = (id(tables), listen, place)
         if key not in self._known:

@@ -37,7 +37,8 @@ from cheesebench.protocol.documents import Check
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.references import judged_reference
 
-#: Minimum share of trials that a solver with full knowledge must solve.
+#: Minimum share of trials that a solver with full knowledge must solve, within half of
+#: the limit if trials can end before it.
 SOLVABLE = 0.99
 #: Draws that are made once per life are judged over at least this many lives.
 BEGINNINGS = 400
@@ -1016,7 +1017,7 @@ def cues(paradigm: ArenaParadigm, view: View, met: dict[LookKey, Met]) -> Iterat
         square = (mark.column - canvas.left, mark.row - canvas.top)
         outside = square_kind(arena, mark.column, mark.row) == VOID
         bare = Tile("void", VOID) if outside else Tile("wall", WALL)
-        # Some states may show the tile as a blank. It must be visible in the states
+        # Some states may show the landmark as a blank. It must be visible in the states
         # that draw it.
         drawn = (
             scene

@@ -99,7 +99,7 @@ def test_parts_are_joined_once_in_their_order_and_checked_each_time(
     asked = BackendContext(
         entry=entry, directory=tmp_path, options=PINNED, progress=lines.append
     )
-    assert check(asked) == "in 3 installed packages, joined on first use"
+    assert check(asked) == "in installed packages (parts: 3), joined on first use"
     path = weights(asked)
     assert path == tmp_path / "cache/cheesebench/weights" / NAME
     assert path.read_bytes() == CONTENT
@@ -419,7 +419,7 @@ def test_the_command_says_what_is_there(
     assert main(["models", "tiny-", "--check", "--json", *listed]) == 0
     here, gone = json.loads(capsys.readouterr().out)
     assert (here["ready"], gone["ready"]) == ("yes", "no")
-    assert here["says"] == "in 3 installed packages, joined on first use"
+    assert here["says"] == "in installed packages (parts: 3), joined on first use"
     assert "/none.gguf cannot be read: No such file" in gone["says"]
     assert main(["models", "tiny-gone", "--check", *listed]) == 1
     assert "No such file" in " ".join(capsys.readouterr().out.split())
