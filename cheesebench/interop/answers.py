@@ -10,7 +10,8 @@ from cheesebench.statistics import CellResult
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskVerdict:
     """The answer on one task. Scores are proportions, or in the unit of the ``limits``
-    given to ``verdict``. ``rate`` is the mean of the subjects' means.
+    given to ``verdict`` or of the measure that a protocol judges. ``rate`` is the mean
+    of the subjects' means.
     """
 
     task: str
@@ -30,7 +31,7 @@ class TaskVerdict:
     mean.
     """
     of_difference: bool = False
-    """Whether ``interval`` is that of the difference of two models."""
+    """Whether ``interval`` is the interval of the difference of two models."""
     p_value: float | None = None
     """P value of this task alone. Against a value or the animals it is 1 / evidence."""
     adjusted_p: float | None = None
@@ -39,7 +40,7 @@ class TaskVerdict:
     """
     detectable: float | None = None
     """The difference of two models that this number of pairs would detect with a power
-    of 80 %; None against a value or the animals.
+    of 80 %; None if it cannot be estimated, and for runs, a value or the animals.
     """
     model: str | None = None
     """The model of a run, or of another log that names one."""

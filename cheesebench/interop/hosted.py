@@ -64,9 +64,10 @@ def hosted(
     trials: int | None = None,
 ) -> list[Hosted]:
     """Return the cells that a run of ``model`` would have on ``protocols``, which are
-    names, files or folders (default: the nine).
+    names, files or folders (default: the built-in protocols of the edition).
 
-    Raise CheeseBenchError for an unknown name, or an impossible setting or view.
+    Raise CheeseBenchError for an unknown name, a faulty protocol, or an impossible
+    setting or view.
     """
     plugins = installed_plugins()
     # The backend is only a placeholder for "messages in, text out": it is never called.

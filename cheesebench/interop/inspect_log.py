@@ -73,8 +73,7 @@ def _encoded(content: object) -> bytes:
 
 def _spec(log: RunLog, plan: CellPlan) -> Json:
     manifest, facts = log.manifest, ("view", "design", "estimand")
-    # The name has no slashes or other special characters, because Inspect uses it as a
-    # file name.
+    # The id is a hash, because Inspect uses it in file names, which allow no slashes.
     identity = hashlib.sha256(
         json.dumps([manifest["run_id"], *plan.key]).encode()
     ).hexdigest()[:22]

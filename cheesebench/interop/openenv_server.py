@@ -25,8 +25,8 @@ from cheesebench.interop.hosted import Hosted, Turns
 from cheesebench.records import TrialRecord
 from cheesebench.redaction import quoted
 
-#: Added to every seed of the split ``train``, so that it differs from any seed that a
-#: run draws (128 bits).
+#: Added to every seed of the split ``train``. The sum differs from every seed that a
+#: run draws, because these have at most 128 bits.
 TRAINING = 2**128
 SPLITS = ("train", "test")
 #: Maximum number of characters of a reply, which no model reaches.
@@ -57,8 +57,8 @@ class Reply(Action):  # type: ignore[misc]
 
 
 class Prompt(Observation):  # type: ignore[misc]
-    """The model's whole prompt (``messages``), and its last message, which has the new
-    part (``prompt``).
+    """The whole prompt for the model (``messages``), and the text of its last message,
+    which is the new part (``prompt``).
     """
 
     messages: list[dict[str, str]] = Field(default_factory=list)
@@ -99,8 +99,8 @@ class Served:
         return list(self.cells)[number % len(self.cells)], number // len(self.cells)
 
     def app(self, sessions: int) -> Any:
-        """Return the server's application, for at most ``sessions``
-        sessions at once.
+        """Return the server's application, for at most ``sessions`` sessions at
+        once.
         """
         names = {"env_name": "cheesebench", "state_cls": LifeState}
         app = create_fastapi_app(

@@ -32,7 +32,7 @@ def judge_runs(
 
     A run is given as an object, by its id in ``results``, or by its directory or file.
     Raise RunLogError for a missing run, and OptionError if a run is to be compared
-    with something else.
+    with something else, or if models are selected without two runs.
     """
     given = [one for one in (first, second) if one is not None]
     logs = [_log(one, results) for one in given]

@@ -1,5 +1,5 @@
-"""Reads scores of other evaluations: logs of Inspect AI, lm-eval and Every Eval Ever,
-and CSV files. The files may be hostile.
+"""Reads scores of other evaluations from logs of Inspect AI, lm-eval and Every Eval
+Ever, CSV files, data frames and lists. The files may be hostile.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Scores:
     """The scores of one model, by task."""
 
     path: str
-    """Name of the file or, for scores in memory, of their model."""
+    """The path of the log or, for scores in memory, the name that messages use."""
     tasks: dict[str, Items] = field(default_factory=dict)
     lives: list[Mapping[str, Any]] = field(default_factory=list)
     """Subjects of CheeseBench's own Inspect tasks, with their plans
@@ -173,8 +173,9 @@ def read_scores(
 
     ``score`` names one of several scores. ``cluster`` names the field of the items'
     metadata, or the column of a data frame, by which items are clustered. ``name``
-    stands for scores in memory that have no name of their own. Raise OptionError for
-    anything that is not such a log, and for a score beyond the limits.
+    stands for scores in memory that have no name of their own. Raise UnknownNameError
+    for an unknown score. Raise OptionError for anything that is not such a log, for a
+    value beyond the limits, and for scores of several names or models.
     """
     if isinstance(given, str | PathLike):
         path = Path(given)
@@ -224,7 +225,7 @@ def _rows_of(
 
 
 class _TooLargeError(Exception):
-    """A file that could fill the memory, or take minutes to read."""
+    """A file that could fill the memory, or take too long to read."""
 
 
 class _Reading:
@@ -266,7 +267,9 @@ class _Reading:
         return self.found
 
     def _check_models(self) -> None:
-        """Raise OptionError for scores of several models: they are not repeats."""
+        """Raise OptionError if a task has scores of several models, because these are
+        not repeats.
+        """
         for task, models in self.found.models.items():
             if len(models) > 1:
                 raise OptionError(
@@ -441,8 +444,8 @@ def _check_one(
 
 
 def _with_index(given: Any, score: str) -> Any:
-    """Return a data frame or a series of pandas with the named levels of its index as
-    columns. Anything else stays as it is.
+    """Return a data frame or a series of pandas with its index as columns, if a level
+    of the index is named subject, item or task. Anything else stays as it is.
     """
     levels = [*getattr(getattr(given, "index", None), "names", ())]
     if not any(level in ("subject", "item", "task") for level in levels):
@@ -550,7 +553,8 @@ def _several(name: str, values: Iterable[str]) -> tuple[str, str]:
 
 def _columns(frame: Any, score: str, cluster: str | None) -> dict[str, Any]:
     """Return the columns of a data frame by what they hold. Raise OptionError for a
-    column that is absent, misspelt or repeated, and for rows of several models.
+    column that is absent, misspelt or repeated, and for rows of several models,
+    protocols, views or variants.
     """
     names = {"score": score, "subject": cluster or "subject"}
     names |= {name: name for name in ("task", "item")}
@@ -646,7 +650,9 @@ def _objects_and_commas(content: bytes) -> tuple[int, int]:
 
 
 def _check_amount(lines: IO[bytes]) -> None:
-    """Raise _TooLargeError for JSON lines that together would take minutes to read."""
+    """Raise _TooLargeError if a log's lines together exceed ``ALL_BYTES``,
+    ``ALL_OBJECTS`` or ``ALL_VALUES``.
+    """
     size = objects = commas = 0
     while piece := lines.read(2**20):
         more = _objects_and_commas(piece)
@@ -719,7 +725,7 @@ def _subject(fields: object, name: str) -> str:
 
 def _of_inspect(path: Path, cluster: str | None, found: Scores) -> Iterator[Row]:
     with suppress(ImportError):
-        import zipfile_zstd  # noqa: F401 - adds the compression that Inspect uses to zipfile, before Python 3.14
+        import zipfile_zstd  # noqa: F401 - before Python 3.14, this adds Inspect's compression to zipfile
     with _regular(path) as log, zipfile.ZipFile(log) as file:
         left = LONGEST_JSON
 

@@ -57,8 +57,8 @@ def _name(text: str) -> str:
 
 
 def write_every_eval_ever(directory: Path, log: RunLog) -> Iterator[Path]:
-    """For each cell, write its result, and a line for each trial that was run. Yield
-    the files with results.
+    """For each cell with a rate, write a file with its result, and another file with a
+    line for each scored trial. Yield the files with results.
     """
     manifest = log.manifest
     when = str(int(datetime.fromisoformat(manifest["created"]).timestamp()))

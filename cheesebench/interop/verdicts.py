@@ -66,7 +66,8 @@ class ScoreVerdict(tables.Tabular):
         """Return a row for each task, with the columns of ``Run.verdicts`` and
         ``RunComparison.rows`` where they mean the same.
 
-        * ``model`` and ``other_model``: if the logs name them. ``protocol``: of a run.
+        * ``model`` and ``other_model``: if the logs name them. ``protocol``: the
+          protocol of a run.
         * ``verdict``: PASS, FAIL, ... against a value or animals; ``better``,
           ``worse``, ... of two models. ``reason``: why, in a sentence.
         * ``rate``: the mean over ``subjects``; ``low`` to ``high``: its 95 % interval,
@@ -74,8 +75,9 @@ class ScoreVerdict(tables.Tabular):
           animals, or the other model.
         * ``difference``: the rate minus the reference; ``difference_low`` to
           ``difference_high``: its 95 % interval, for two models.
-        * ``p_value``: for two models of the task alone, otherwise 1 / evidence.
-          ``p_holm``: after Holm's correction over tasks; it decides between two models.
+        * ``p_value``: for two models, the p value of the task alone; otherwise 1 /
+          evidence. ``p_holm``: the p value after Holm's correction over tasks, which
+          decides between two models.
         """
         return [_row(one) for one in self.tasks]
 
@@ -146,7 +148,7 @@ def verdict(
     results: str | PathLike[str] = "results",
 ) -> ScoreVerdict:
     """Return whether ``first`` is better or worse than ``second``, or than ``value``.
-    Both may be runs of CheeseBench, or logs of other evaluations.
+    ``first`` and ``second`` may be runs of CheeseBench, or logs of other evaluations.
 
     Without ``second`` and ``value``, runs and the subjects of ``inspect eval
     cheesebench/...`` are judged against their animals.
@@ -169,8 +171,8 @@ def verdict(
         models: The models of two runs to compare, where these have several.
         results: The directory in which runs are found by their ids.
 
-    Raise OptionError for scores that cannot be read or paired. The message names a
-    remedy.
+    Raise CheeseBenchError for scores or runs that cannot be read or paired. The message
+    names a remedy.
     """
     if second is not None and value is not None:
         raise OptionError("Give either a second log or a value, not both.")
@@ -401,8 +403,8 @@ class _Pairs:
         )  # fmt: skip
 
     def _detectable(self, tasks: int) -> float | None:
-        """Return the difference that these pairs detect; None for too few pairs, and
-        for pairs that are all alike, from which it cannot be estimated.
+        """Return the difference that these pairs detect. Return None if there are too
+        few pairs, or no pair differs, because it cannot be estimated then.
         """
         count = len(self.differences)
         if count < _fewest(tasks) or not self.differences.any():
@@ -528,7 +530,7 @@ def _judged(
 
 
 def _caveat(answer: str, count: int, is_inside: bool) -> str:
-    """Return a sentence on a verdict that one may doubt, if there is reason to."""
+    """Return a caveat about a verdict, or "" if none is needed."""
     if count < LEAST_SUBJECTS:
         return " One subject says nothing about the model: give each item a subject of its own, if items are independent."
     if answer != "INCONCLUSIVE" and is_inside:

@@ -55,8 +55,8 @@ from cheesebench.testing.rules import (
 #: ``TICK``: seconds between wake-ups. ``GAP``: number of seconds by which a stall may
 #: exceed what is usual on this machine.
 TICK, GAP = 0.005, 0.1
-#: Number of calls that are timed. All but one must be slow, because a single slow call
-#: proves nothing.
+#: Number of calls that are timed. The loop counts as blocked if it stalls in at least
+#: ``CALLS - 1`` of them, because a single slow call proves nothing.
 CALLS = 6
 #: Timing ends early if each of the first ``ENOUGH`` calls stalls for more than ``LONG``
 #: seconds.
@@ -124,8 +124,8 @@ async def standstill(call: Callable[[], Awaitable[object]], seconds: float) -> f
 
 
 def texts_of(error: BaseException) -> Iterator[str]:
-    """Return the texts of an error and of its causes, as a traceback
-    would show them.
+    """Yield the texts of an error, its notes and its causes, if a traceback would show
+    them.
     """
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
@@ -149,8 +149,8 @@ def key_disclosures(secret: str, heard: list[str]) -> Iterator[None]:
     """Append to ``heard`` each place that discloses ``secret``: standard output,
     standard error or a logging record.
 
-    Printed text appears at the end. Records of all levels count, because any level can
-    be turned on.
+    Text that is printed in the block appears at its end. Logging records of all levels
+    count, because any level can be turned on.
     """
     ears, root = _Ears(secret, heard), logging.getLogger()
     out, err, level = io.StringIO(), io.StringIO(), root.level
@@ -196,7 +196,7 @@ class _Ears(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = logging.Formatter().format(record)
-        except Exception:  # An error of the record discloses no key.
+        except Exception:  # A record that cannot be formatted may hold the key, too.
             text = f"{record.msg} {record.args}"
         if self._secret in text:
             self._heard.append(
@@ -678,8 +678,8 @@ def _pictures(case: BackendCase) -> None:
     )
 
 
-#: The name of the first rule of backends with a server. It is first because others
-#: depend on it.
+#: The rule that is checked first for backends with a server, because other rules use
+#: its calls.
 NO_RETRIES = "no retries"
 #: Servers that repeat the key themselves.
 ECHOES = tuple(

@@ -41,9 +41,9 @@ from typing import Any, Literal
 from aiohttp import web
 
 #: Misbehaviours of a server. ``hang``: no answer. ``reset``: the connection is cut
-#: before the reply. ``reset_in_body``: it is cut in the middle of the reply. ``noise``:
-#: bytes that are not HTTP. ``drip``: the reply comes byte by byte, ten a second.
-#: ``huge``: a reply of 100 MB that is valid JSON.
+#: before the reply. ``reset_in_body``: the connection is cut in the middle of the
+#: reply. ``noise``: bytes that are not HTTP. ``drip``: the reply comes byte by byte,
+#: ten a second. ``huge``: a reply of 100 MB that is valid JSON.
 Fault = Literal["hang", "reset", "reset_in_body", "noise", "drip", "huge"]
 #: Number of bytes of a ``huge`` reply.
 HUGE = 100 * 1024 * 1024
@@ -66,7 +66,9 @@ class Call:
     """Path and query of the request, decoded."""
     begun: float = 0.0
     ended: float = 0.0
-    """It is 0.0 while the call is served, and for a call that the client gave up."""
+    """0.0 until the answer is ready, and if the call was refused, or the client gave it
+    up.
+    """
 
     @property
     def prompt(self) -> str:
@@ -227,8 +229,8 @@ class FakeServer:
     call takes ``latency`` seconds. At most ``capacity`` calls are served at once. Other
     calls wait or, with ``refuse``, are refused with status 429. If there is a ``key``,
     calls must present it. If there are ``models``, calls must name one of them.
-    ``keep`` is the maximum number of calls to remember. ``facts`` are JSON replies by
-    path (``/props``), for servers that describe themselves.
+    ``keep`` is the maximum number of calls to remember (None: all). ``facts`` are JSON
+    replies by path (``/props``), for servers that describe themselves.
 
     A server that speaks another protocol is a subclass with another ``path``,
     ``reply_body`` and ``error_body``.
@@ -375,8 +377,8 @@ class FakeServer:
         }
 
     def _occupy(self, change: int) -> None:
-        """Change the number of calls in flight, and add the time since its last change
-        to the time spent on calls.
+        """Add the time that the calls in flight have taken since the last update to the
+        time spent on calls. Then change their number.
         """
         now = time.monotonic()
         self._busy += self.in_flight * (now - self._counted)
@@ -472,8 +474,8 @@ class FakeServer:
     def error_body(self, answer: Answer) -> Any:
         """Return the JSON of a status other than 200.
 
-        ``answer.error`` has ``message`` and perhaps ``code``. A server's wish for a
-        pause, in seconds, is ``answer.headers["Retry-After"]``, which is sent as a
+        ``answer.error`` has ``message`` and perhaps ``code``. The pause that a server
+        asks for, in seconds, is ``answer.headers["Retry-After"]``, which is sent as a
         header in any case.
         """
         return {"error": {"message": "", **answer.error}}
