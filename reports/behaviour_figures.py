@@ -65,8 +65,8 @@ class Lived:
 
     @property
     def panels(self) -> Mapping[str, int]:
-        """Session of each map, by title: the first and the last one in which a trial
-        can succeed, and the last one if it is a probe.
+        """Session of each map, by title: the first and the last session in which a
+        trial can succeed, and then a probe if it is the last session of all.
         """
         plan, sessions = self.cell.plan, sorted({one.session for one in self.tracks})
         trained = [one for one in sessions if one not in plan.idle] or sessions
@@ -226,9 +226,7 @@ def took(all_lived: Sequence[Lived], name: str) -> Drawn:
 
 
 def judged_measures(all_lived: Sequence[Lived]) -> Drawn:
-    """Draw the measure of each verdict that is about one, by session, with the animals'
-    curve.
-    """
+    """Draw each measure that a verdict is about by session, with the animals' curve."""
     own = [
         (one, measured.name)
         for one in all_lived
@@ -496,8 +494,8 @@ def _outline(
 
 
 def _walk(axes: Axes, track: Track, squares: Sequence[tuple[int, int]]) -> None:
-    """Draw a track, with gaps where the subject was moved. ``squares`` are those of the
-    track in its room.
+    """Draw a track, with gaps where the subject was moved. ``squares`` are the track's
+    squares in the room.
     """
     shade, label = ENDS[track.success]
     parts = [[squares[0]]]

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from cheesebench.statistics import RunSummary
 
 #: Sizes in pixels. ``COLUMN``: width of a column. ``LINE``: height of a row. ``HEAD``:
-#: height of the head, whose names are slanted. ``EDGE``: width of an edge.
+#: height of the head, whose names are slanted. ``EDGE``: width of the margin.
 COLUMN, LINE, HEAD, EDGE = 84, 44, 110, 16
 #: Width of a letter of a model's name, in pixels.
 LETTER = 9
-#: Fill and text colour of a field. Both can be read on white and in print.
+#: Fill and text colour of a field, by verdict. The text can also be read in print.
 COLOURS = {
     "PASS": ("#dcf2e0", "#17692e"),
     "FAIL": ("#fbe3df", "#a8201a"),

@@ -1,5 +1,5 @@
-"""The texts and numbers that all report formats share. They are escaped, because names
-and reasons are untrusted.
+"""The texts and numbers that all report formats share. Names and reasons are untrusted,
+so each format escapes the texts (``clean``, ``escape``).
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def measured_name(cell: CellResult) -> str:
 
 def rate(cell: CellResult) -> str:
     """Return the judged quantity as text: the pass rate, or a measure with its name, as
-    in ``breakpoint 4.25``; ``unfinished`` for a cell without a result.
+    in ``breakpoint 4.25``. An unfinished cell with missing trials is ``unfinished``.
     """
     if cell.is_unfinished and cell.valid and cell.missing:
         return UNFINISHED
@@ -205,7 +205,7 @@ def rate(cell: CellResult) -> str:
 
 def interval(cell: CellResult) -> str:
     """Return the 95 % interval of the judged quantity: ``38–55 %`` or, for a measure,
-    ``3.1 to 5.4``.
+    ``3.1 to 5.4``. Return ``–`` if there is none.
     """
     if cell.is_unfinished:
         return NOTHING
@@ -217,7 +217,7 @@ def interval(cell: CellResult) -> str:
 
 def floor(cell: CellResult) -> str:
     """Return the chance level that the protocol declares (the success rate of guessing
-    or of random moves); ``–`` if there is none, or for a measure.
+    or of random moves), or ``–`` if there is none, or for a measure.
     """
     return (
         NOTHING
@@ -227,13 +227,13 @@ def floor(cell: CellResult) -> str:
 
 
 def ability(cell: CellResult) -> str:
-    """Return the model's index on the ability scale, or ``–`` if there is no scale."""
+    """Return the model's place on the ability scale, or ``–`` if it has none."""
     found = None if cell.is_unfinished else cell.ability
     return on_scale(None if found is None else found.model)
 
 
 def ability_interval(cell: CellResult) -> str:
-    """Return the 95 % interval of the index, such as ``0.56 to 0.84``, or "" if there
+    """Return the 95 % interval of the ability, such as ``0.56 to 0.84``, or "" if there
     is none.
     """
     found = None if cell.is_unfinished else cell.ability and cell.ability.interval
@@ -326,8 +326,8 @@ def _moving_at_random(cell: CellResult) -> str:
     return f"{plan.label} {percent(plan.chance)}"
 
 
-#: Kinds of outcomes in tables, where their own name would say too much: an omission
-#: counts as no success, too.
+#: Names in tables of kinds of outcomes whose own name is too narrow. Trials without a
+#: choice are counted as "wrong choice", too.
 ENDINGS = {"wrong choice": "wrong or no choice"}
 
 
@@ -391,8 +391,8 @@ HOW_TO_READ_BY_ANSWER = (
 
 
 def reference(cell: CellResult) -> str:
-    """Return the animals' rate or measure with its interval, or a note that it is
-    declared or an analogy.
+    """Return the animals' rate or measure with its interval, and notes that it is
+    declared, invented or an analogy. Return ``–`` without animals.
     """
     animals = cell.plan.reference
     if animals is None:
@@ -422,7 +422,7 @@ def rodent_rate(cell: CellResult) -> ReferenceValue | None:
 
 def animals_by_point(cell: CellResult) -> list[str]:
     """Return the animals' rate at each point of the cell's curve, with the standard
-    deviation between them.
+    deviation between animals. Where the rate is unknown, the text is "".
     """
     animals = rodent_rate(cell)
     if animals is None or cell.curve_unit != "session":
@@ -441,7 +441,7 @@ def animals_by_point(cell: CellResult) -> list[str]:
 
 def difference(cell: CellResult) -> str:
     """Return model - reference in percentage points (or the measure's unit), with its
-    bounds.
+    bounds, or ``–`` if it is unknown.
     """
     if (
         cell.is_unfinished
@@ -505,8 +505,8 @@ def goodness(plan: CellPlan, difference: float) -> float:
 
 
 def difference_name(cells: Iterable[CellResult]) -> str:
-    """Return the heading of a column of differences. The heading names the reference if
-    all cells have the same kind of reference.
+    """Return the heading of a column of differences. It names the reference if all
+    cells have the same kind of reference and none is about a measure.
     """
     cells = list(cells)
     if any(cell.plan.measured is not None for cell in cells):
@@ -579,8 +579,8 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
 
 
 def undecidable(cells: Iterable[CellResult]) -> list[str]:
-    """Return the rates from which enough subjects pass, and below which they fail,
-    where the animals are a sample.
+    """Return a note on the rates from which enough subjects pass, and below which they
+    fail, where the animals are a sample. The list is empty if they are nowhere.
     """
     zones = dict.fromkeys(
         f"{cell.plan.label} {zone}"
@@ -703,8 +703,8 @@ def settled(cell: CellResult) -> str:
 
 
 def validity(cell: CellResult) -> str:
-    """Return a note on how the cell's construct was validated with lesions, or "" for
-    dialogues.
+    """Return a note on how the cell's construct was validated with lesions, or that a
+    PASS depends on the right answer. Return "" for dialogues.
     """
     if cell.plan.items:
         return ""
@@ -722,9 +722,9 @@ def validity_in_full(cell: CellResult) -> str:
     """Return the note of ``validity`` together with the lesions: ``validated: memory,
     abolished by lesions: blind (leaves at most 25 %)``.
 
-    Two parts may follow: the lesion that leaves the highest rate among the lesions that
-    the construct does not name, and the reason why the lesions cannot show the
-    construct.
+    Further parts may follow: the lesion that leaves the highest rate among the lesions
+    that the construct does not name, and reasons why lesions or this PASS do not show
+    the construct.
     """
     construct = cell.plan.construct
     if construct is None:
@@ -745,8 +745,9 @@ def validity_in_full(cell: CellResult) -> str:
 
 
 def passed_by(cell: CellResult) -> str:
-    """Return a sentence on the simplest subject that passes according to the audit. A
-    PASS does not exclude such a subject.
+    """Return a sentence on what a PASS does not exclude according to the audit: a
+    lesioned subject, or the simplest subject that passes. Return "" if there is none,
+    and for other verdicts.
     """
     construct, reference = cell.plan.construct, cell.plan.reference
     if construct is None or reference is None or cell.verdict != Verdict.PASS:
@@ -891,8 +892,8 @@ def averaged_over(cells: Sequence[CellResult]) -> str:
 
 
 def complete_mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean, or None without values, or if a value is missing, because means
-    are only compared over the same protocols.
+    """Return the mean, or None if there are no values, or one is missing. Means are
+    only compared over the same protocols.
     """
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
@@ -938,8 +939,9 @@ def call_totals(cells: Iterable[CellResult]) -> CallTotals:
 
 
 def connected(cells: Iterable[CellResult]) -> str:
-    """Return a sentence on the number of answered calls, for runs that only check that
-    everything works, or "" if there is no call, and for runs with a claim or a control.
+    """Return a sentence on the number of answered calls if the cells only check that
+    everything works. Return "" if there is no call, or a cell has a claim or is a
+    control.
     """
     cells = list(cells)
     calls, unparsed = _asked(cells)
@@ -967,11 +969,11 @@ def _asked(cells: Iterable[CellResult]) -> tuple[int, int]:
 
 
 def behaviour(run_id: str, cells: Iterable[CellResult]) -> str:
-    """Return a model's behaviour in figures.
+    """Return a model's behaviour in figures, or "" without calls.
 
-    The figures are the shares of the actions that it chose, and of replies that were
-    read, ran on or were cut off. An example of an unread reply follows, with the
-    command that lists such replies.
+    The figures are the share of each action, and the numbers of replies that were read,
+    ran on, were cut off, or had a plan that ended at an unknown item. An example of an
+    unread reply follows, with the command that lists such replies.
     """
     cells = [cell for cell in cells if cell.calls is not None]
     asked, unparsed = _asked(cells)

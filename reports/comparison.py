@@ -52,8 +52,8 @@ _HOW_TO_READ = (
 )
 #: Width of the text for a terminal, in columns.
 WIDTH = 80
-#: ``_TO`` separates the ends of an interval. ``_LEVELLED`` are the columns that have
-#: numbers of one kind.
+#: ``_TO`` separates the ends of an interval. ``_LEVELLED`` has the indices of the
+#: columns whose numbers get equally many decimals.
 _TO, _LEVELLED = "..", range(2, 6)
 #: Maximum length, in characters, of a run's name that stands above a column.
 _NARROW = 10
@@ -216,7 +216,7 @@ def _without_result(model: ModelComparison, shown: Callable[[object], str]) -> s
 
 
 def _reservations(model: ModelComparison) -> str:
-    """Return the reservations about a model for which no difference is shown."""
+    """Return the reservations about a result that shows no difference, or ""."""
     said, overall = "", model.overall
     if overall.p_value is not None and overall.p_value < ALPHA:
         # With other results of the missing trials, the p value could have been large.
@@ -303,8 +303,8 @@ def _pairs(cell: CellComparison) -> str:
 
 
 def reasons(model: ModelComparison) -> dict[str, list[str]]:
-    """Return the sentences that explain rows, each with its protocols. The row of the
-    overall answer is left out.
+    """Return the sentences that explain rows, each with its protocols. The reason of
+    the overall answer is left out.
     """
     found = dict[str, list[str]]()
     for cell in model.cells:
@@ -318,8 +318,8 @@ def reasons(model: ModelComparison) -> dict[str, list[str]]:
 
 
 def _needs_reason(cell: CellComparison) -> bool:
-    """Return whether a row needs a sentence. It needs none if its p value alone
-    explains the answer.
+    """Return whether a row needs a sentence. It needs none if the results are
+    identical, or if its p value alone explains the answer.
     """
     raw = cell.paired.p_value
     return not cell.identical and (

@@ -86,8 +86,8 @@ ANIMALS = {
 
 def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
     """Draw the animals' number as a line across the bars at ``place``, with a marker
-    and the 95 % interval right of them. The marker shows its kind, and the legend names
-    each marker once.
+    and the 95 % interval right of them. The marker shows the number's kind, and the
+    legend names each marker once.
     """
     axes.plot(
         (place - 0.42, place + 0.46),
@@ -126,7 +126,7 @@ def animals(axes: Axes, place: float, found: ReferenceValue) -> None:
 
 
 def rates_on(axis: Axis) -> None:
-    """Label an axis of pass rates as in all other figures."""
+    """Label an axis of pass rates in percent."""
     axis.set_major_formatter(lambda value, _: percent(value))
 
 

@@ -44,11 +44,13 @@ def render_figures(
     dpi: int = DOTS_PER_INCH,
     only: Sequence[str] = (),
 ) -> Mapping[str, bytes]:
-    """Return the contents of files by name: every figure (or ``only`` these) in every
-    format (``svg``, ``png``), and ``figures.md``, which shows all of them.
+    """Return the contents of files by name: every figure (or only those named in
+    ``only``) in every format (``svg``, ``png``, ``pdf``), and ``figures.md``, which
+    shows each figure in the first format.
 
     ``sizes`` maps models to billions of parameters. Figures without data are left out.
-    ``width`` is in inches (default: each figure has a width of its own).
+    ``width`` is in inches (default: each figure has a width of its own). Raise
+    UnknownNameError for an unknown name in ``only``.
     """
     groups = _groups([summary for summary, _ in runs])
     drawings = _drawings(groups, runs, plugins, sizes)
@@ -203,7 +205,7 @@ def _said(group: drawing.Group) -> str:
 
 
 def _value(cell: CellResult) -> tuple[float, tuple[float, float] | None] | None:
-    """Return the judged rate or measure of a cell, with its interval; None if it is no
+    """Return the judged rate or measure of a cell, with its interval, or None without a
     result.
     """
     if cell.is_unfinished:
@@ -244,8 +246,8 @@ def _panel(
 
 
 def profile(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
-    """Draw the mean pass rate of every group by cognitive dimension, around a circle
-    (at least three dimensions).
+    """Draw the mean pass rate of every group by cognitive dimension, around a circle.
+    Return None for fewer than three dimensions.
     """
     dimensions = list(
         {cell.plan.dimension: None for group in groups for cell in group.cells}
@@ -439,7 +441,9 @@ def _rodent_mean(groups: Sequence[drawing.Group], dimension: str) -> float | Non
 def scaling(
     groups: Sequence[drawing.Group], sizes: Mapping[str, float]
 ) -> tuple[Figure, str] | None:
-    """Draw the mean pass rate against billions of parameters (at least two sizes)."""
+    """Draw the mean pass rate against billions of parameters. Return None for fewer
+    than two sizes.
+    """
     sized = [
         (sizes[g.model.model], *g.mean, g)
         for g in groups

@@ -294,7 +294,9 @@ def together(cells: Sequence[CellResult], names: Sequence[str]) -> Chart | None:
 def _mean_with_ends(
     mean: Average | None,
 ) -> tuple[float | None, float | None, float | None]:
-    """Return a mean and the ends of its 95 % interval, in percent: None without one."""
+    """Return a mean and the ends of its 95 % interval, in percent. Without a mean, all
+    three are None.
+    """
     if mean is None:
         return None, None, None
     low, high = mean.interval
@@ -377,7 +379,7 @@ class ForestRow:
     difference: float | None
     bounds: tuple[float, float] | None
     margin: tuple[float, float]
-    """Beginning and end of the range of PASS. The lower bound must be right of the
+    """Beginning and end of the margin. For a PASS, the lower bound must be right of the
     beginning. The end is ``zero``, unless the model should be like the animals.
     """
 
@@ -461,7 +463,7 @@ Draw = Callable[[Chart | None], int | None]
 #: Maximum size of a page in bytes. Such a page can be attached to a message and opened
 #: on a telephone.
 LARGEST = 10_000_000
-#: Maximum length of a reason in characters. Reasons are a sentence or two.
+#: Maximum length of a text on the page, in characters. Most texts are far shorter.
 _LONGEST = 2_000
 _TEMPLATES = Templates("cheesebench.reports", lambda text: words.clean(text, _LONGEST))
 

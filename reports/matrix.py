@@ -39,21 +39,21 @@ class Field:
     interval: tuple[float, float] | None = None
     subjects: int = 0
     text: str = ""
-    """The text of this field, if its column has several cells or the verdict concerns a
-    measure.
-    """
+    """The text of this field, or "" if it only has the verdict and the rate."""
     between: str = ""
-    """The interval of the measure."""
+    """The interval as text, unless ``interval`` is given."""
     key: CellKey | None = None
     """The only cell of the field, if there is one."""
     ability: str = ""
-    """The rate on the ability scale, as text; empty if no zero is proved."""
+    """The rate on the ability scale, as text, or "" if no zero is proved."""
     is_borrowed: bool = False
-    """Whether the animals' number is declared, or of another task."""
+    """Whether the animals' number is declared, invented or an analogy."""
 
     @property
     def shown(self) -> str:
-        """The field as text: ``✔ 87 %``, ``74 %``, or ``–``."""
+        """The field as text: ``✔ 87 %``, ``74 %``, ``(74 %)`` if it is borrowed, or
+        ``–``.
+        """
         if self.is_borrowed:
             return f"({self.text or percent(self.rate or 0.0)})"
         if self.text:
@@ -81,9 +81,11 @@ class Row:
     kind: Kind
     fields: tuple[Field, ...]
     mean: float | None = None
-    """Mean pass rate over the protocols; None if it is not known."""
+    """Mean pass rate over the protocols, or None if it is unknown or abilities are
+    compared.
+    """
     ability: float | None = None
-    """Mean ability; None if the row has no scale."""
+    """Mean ability, or None if the row has no scale."""
     passed: str = ""
     """The passed protocols in words: ``7 of 9``."""
     gate: Verdict | None = None
@@ -111,7 +113,7 @@ class Row:
 
     @property
     def cost_shown(self) -> str:
-        """The cost in dollars; ``–`` if nothing was paid, or the price is not known."""
+        """The cost in dollars, or ``–`` if nothing was paid or the price is unknown."""
         return dollars(self.cost) if self.cost else words.NOTHING
 
 
@@ -124,9 +126,9 @@ class Matrix:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     source: str
-    """Source of the published rows; empty without such rows."""
+    """Source of the published rows, or "" without such rows."""
     notes: tuple[str, ...] = ()
-    """How to read the ability scale, and the result of moving at random."""
+    """Notes on how to read the table."""
 
     @property
     def has_cost(self) -> bool:
@@ -147,8 +149,8 @@ class Matrix:
         return sum(row.kind == "model" for row in self.rows) > 1
 
     def lines(self) -> list[list[str]]:
-        """Return the matrix for a terminal: the headings, then a row for each model.
-        Published values and empty columns are left out.
+        """Return the matrix for a terminal: the headings, then the rows. Published rows
+        and empty columns are left out.
         """
         one_place = len({row.where for row in self.rows if row.kind == "model"}) == 1
         lines = [
@@ -418,7 +420,8 @@ def _of_plans(
 
 def _mean_of_animals(models: Sequence[ModelSummary]) -> float | None:
     """Return the animals' mean ability over the models' common protocols, or over all
-    protocols if no model has a rate.
+    protocols if no model has a rate. Return None if this differs between models, or is
+    unknown.
     """
     rated = [one.ability for one in models if one.ability is not None]
     unrated = [one.animals for one in models if one.animals is not None]

@@ -98,9 +98,7 @@ class Shelf:
     problem: str = ""
     note: str = ""
     packed: str = ""
-    """The first ``shown`` trials, as ``pack`` writes them; empty until ``make_room`` is
-    called.
-    """
+    """The first ``shown`` trials, as ``pack`` writes them, or "" before that."""
     shown: int = 0
     """Number of trials on the page."""
     ground: dict[str, Any] | None = None
@@ -332,8 +330,8 @@ def _replayed(
 def _add_rooms(
     floor: Ground | None, replayed: Sequence[tuple[Track, dict[str, Any]]]
 ) -> None:
-    """Add to each trial where it was in the room, for the maps of behaviour: alone,
-    and with all subjects turned to one goal.
+    """Add to each trial the squares and goals in the room, for the maps of behaviour:
+    for the trial alone, and with all subjects turned to one goal.
     """
     if floor is None:
         return
@@ -343,7 +341,7 @@ def _add_rooms(
             {
                 "goals": sorted(room.goals(track, together)),
                 "turn": room.way(track, together),
-                # Otherwise the squares are those of the trial.
+                # Without a turn, the page has the squares in the trial itself.
                 **(
                     {"at": list(chain.from_iterable(room.squares(track, together)))}
                     if room.way(track, together)
@@ -355,7 +353,9 @@ def _add_rooms(
 
 
 def _ground(found: Ground) -> dict[str, Any]:
-    """Return the arena for the page: one letter for each square, and its landmarks."""
+    """Return the arena for the page: a letter for each square, holes, landmarks, and
+    its place and centre.
+    """
     tiles = found.scene.tiles
     return {
         "centre": found.centre,
@@ -418,7 +418,7 @@ def _trial(
     known: dict[str, Any],
     enters: bool,
 ) -> dict[str, Any]:
-    # The agent's counters, without counters that are 0.
+    # The agent's counters that are not 0.
     counted = [(name, count) for name, count in record.tally.items() if count]
     return _where(frames) | {
         "subject": record.subject,

@@ -137,7 +137,7 @@ BORED = 5
 #: the observation in at most 5 % of the cases.
 ENOUGH = 20
 #: ``REPLAY`` is the maximum number of steps replayed after a trial. ``MOST_STATES`` is
-#: the maximum number of states on the map, which is emptied when it is full.
+#: the maximum number of states. When it is reached, everything learnt is forgotten.
 REPLAY, MOST_STATES = 1000, 20_000
 
 

@@ -31,9 +31,9 @@ _HIDE_SUBJECT = str.maketrans(dict.fromkeys(ARROWS, UNKNOWN))
 class Situation(NamedTuple):
     """A parsed observation.
 
-    ``cell`` is an index into ``picture`` (line ends included, ``stride`` from row to
-    row), in which the subject is ``UNKNOWN``; ``heading`` is in eighths clockwise from
-    up; ``text`` is the text beneath the picture.
+    In ``picture``, the subject is ``UNKNOWN``. ``cell`` is the index of its character,
+    line ends included, and ``stride`` the distance between rows. ``heading`` is in
+    eighths of a circle clockwise from up. ``text`` is the text beneath the picture.
     """
 
     picture: str
@@ -590,7 +590,7 @@ class PlaceLearner:
         self._steps = 0
         self._wait = 0
         self._rested = False
-        #: Whether frozen steps have passed.
+        #: Whether frozen steps have passed in this moment.
         self._held = False
         #: Cells, and poses facing them, that FORWARD could not enter.
         self._solid: set[int] = set()

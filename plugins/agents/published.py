@@ -27,8 +27,8 @@ from cheesebench import (
 
 #: ``GAMMA``: discount per step. ``ALPHA``: learning rate in the first trial.
 GAMMA, ALPHA = 0.9, 0.5
-#: The share of random steps has the value ``EPSILON`` before the first trial, is
-#: multiplied by ``EPSILON_DECAY`` from one trial to the next, and is at least
+#: The share of random steps is ``EPSILON`` before the first trial. It is multiplied by
+#: ``EPSILON_DECAY`` when a trial begins (also the first), and is at least
 #: ``EPSILON_FLOOR``.
 EPSILON, EPSILON_DECAY, EPSILON_FLOOR = 0.3, 0.98, 0.05
 

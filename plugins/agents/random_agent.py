@@ -1,6 +1,4 @@
-"""The random agent, which ignores observations and is the lower bound of every
-comparison.
-"""
+"""The random agent, which ignores observations. It shows what can be had by chance."""
 
 from __future__ import annotations
 

@@ -18,9 +18,10 @@ _FAR = 1 << 60
 class Transitions:
     """States (numbered from 0), with the last successor and the cost of each action.
 
-    Distances to the aim are kept up to date by a search that runs backwards from it
-    (breadth-first if all costs are 1). So a new transition costs only the part of the
-    graph that it brings nearer, and the next step of a path is one look-up.
+    Distances to the aim come from a search that runs backwards from the aim
+    (breadth-first if all costs are 1). A new transition only updates the states that it
+    brings nearer, unless it replaces a transition on a shortest path. The next step of
+    a path is one look-up.
     """
 
     def __init__(self, actions: int) -> None:
@@ -107,8 +108,8 @@ class QTable:
     """The action values of states, which are numbered from 0 in order of appearance,
     and a map of the transitions between them.
 
-    The key of a state is the text of its observation, so that no two observations can
-    collide in a hash, and nothing depends on the process's hash seed.
+    The key of a state is the text of its observation (for a long one, a SHA-256
+    digest), so nothing depends on the process's hash seed.
     """
 
     def __init__(self, transitions: Transitions, discount: float) -> None:

@@ -1,5 +1,5 @@
-"""The task that Ray runs on a node. Its code is sent by value. It imports nothing of
-CheeseBench before it checks the node's installation.
+"""The task that Ray runs on a node. Its code is sent by value, and does not need
+CheeseBench to report that a node's installation is missing or differs.
 """
 
 from __future__ import annotations

@@ -246,7 +246,7 @@ def reply_tokens(settings: Mapping[str, Any]) -> int:
 
     The name of an action takes up to 7 tokens, English a token for every 3 characters,
     and the labels about 30 tokens. The number is doubled for a prompt that asks for
-    reasoning first, and for the user's own prompts.
+    reasoning first, and for the user's own prompts, and rounded up to a multiple of 16.
     """
     actions: int = settings["actions"]
     learnings: int = settings["learnings"]
