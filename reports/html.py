@@ -928,7 +928,8 @@ def _row(
             for one in cell.splits
         ],
         "measures": [
-            (measure.name, _mean(measure), measure.n) for measure in cell.measures
+            (measure.name, _mean(measure), measure.subjects, measure.n)
+            for measure in cell.measures
         ],
         "failed": failed
         and {"link": names[plan.key], "subject": failed[0], "trial": failed[1]},
@@ -999,7 +1000,7 @@ def _conditions(curve: ConditionCurve, draw: Draw) -> dict[str, Any]:
         "chart": draw(by_condition(curve)),
         "text": condition_in_words(curve),
         "points": [
-            (shown_value(value), _mean(measure), measure.n)
+            (shown_value(value), _mean(measure), measure.subjects, measure.n)
             for value, measure in curve.points
         ],
     }

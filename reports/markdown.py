@@ -133,9 +133,10 @@ def _conditions(cell: CellResult, curve: ConditionCurve) -> list[str]:
         drawn = f"{bar(measure.mean / largest, 25)}  " if largest else ""
         spread = "" if measure.sd is None else f" ± {number(measure.sd)}"
         label = words.fenced(shown_value(value), _VALUE)
-        lines.append(
-            f"{label}  {drawn}{number(measure.mean)}{spread}  ({plural(measure.n, 'trial')})"
+        counted = (
+            f"({plural(measure.subjects, 'subject')}, {plural(measure.n, 'trial')})"
         )
+        lines.append(f"{label}  {drawn}{number(measure.mean)}{spread}  {counted}")
     return lines
 
 
@@ -553,7 +554,13 @@ def _outcomes(cells: Sequence[CellResult]) -> str:
 
 def _measures(cells: Sequence[CellResult]) -> list[str]:
     own = [
-        (cell.plan.label, measure.name, _mean(measure), str(measure.n))
+        (
+            cell.plan.label,
+            measure.name,
+            _mean(measure),
+            str(measure.subjects),
+            str(measure.n),
+        )
         for cell in cells
         for measure in cell.measures
     ]
@@ -573,7 +580,7 @@ def _measures(cells: Sequence[CellResult]) -> list[str]:
         for cell in cells
         for one in cell.splits
     ]
-    means = ["protocol", "measure", "mean ± SD over trials", "trials"]
+    means = ["protocol", "measure", "mean ± SD over subjects", "subjects", "trials"]
     parts = ["protocol", "measure", "share of trials", "trials"]
     conditions = ["protocol", "split by", "value", "rate", "trials"]
     return [

@@ -45,8 +45,26 @@ class Moments:
         """The standard deviation (n - 1), or None for fewer than two numbers."""
         return math.sqrt(self._squares / (self.n - 1)) if self.n > 1 else None
 
+
+class Means:
+    """The mean of a measure over subjects, each of which counts with the mean of its
+    own trials, as in a verdict about a measure.
+    """
+
+    __slots__ = ("_own",)
+
+    def __init__(self) -> None:
+        self._own: dict[int, Moments] = {}
+
+    def add(self, subject: int, number: float) -> None:
+        self._own.setdefault(subject, Moments()).add(number)
+
     def measure(self, name: str) -> summary.Measure:
-        return summary.Measure(name, self.mean, self.sd, self.n)
+        between = Moments()
+        for own in self._own.values():
+            between.add(own.mean)
+        trials = sum(own.n for own in self._own.values())
+        return summary.Measure(name, between.mean, between.sd, trials, between.n)
 
 
 class Condition(NamedTuple):
@@ -110,8 +128,8 @@ class Tally:
     ) -> None:
         self._classes: Counter[str] = Counter()
         self._outcomes: Counter[str] = Counter()
-        #: Moments by measure, and by each condition under which a measure is reported.
-        self._own: dict[str | Condition, Moments] = {}
+        #: Means by measure, and by each condition under which a measure is reported.
+        self._own: dict[str | Condition, Means] = {}
         self._names: dict[str | Condition, Counter[str]] = {}
         #: Numbers of passed and of scored trials, by variable and value.
         self._splits: dict[str, dict[Value, tuple[int, int]]] = {
@@ -123,7 +141,7 @@ class Tally:
         self._blocks: set[str] = set()
         self._others: dict[str, Tally] = {}
         self._agent: Counter[str] = Counter()
-        self._strategy: dict[str, Moments] = {}
+        self._strategy: dict[str, Means] = {}
         for record in records:
             self.add(record)
 
@@ -157,7 +175,8 @@ class Tally:
         conditions = by_condition(record, self._by)
         for key, value in chain[Any](record.measures.items(), conditions):
             if is_measurement(value):
-                self._own.setdefault(key, Moments()).add(float(value))
+                own = self._own.setdefault(key, Means())
+                own.add(record.subject, float(value))
             elif isinstance(value, str):
                 self._names.setdefault(key, Counter())[value] += 1
         for name, found in self._splits.items():
@@ -168,7 +187,8 @@ class Tally:
         for name, measure in STRATEGY.items():
             number = measure(record)
             if is_measurement(number):
-                self._strategy.setdefault(name, Moments()).add(number)
+                moved = self._strategy.setdefault(name, Means())
+                moved.add(record.subject, number)
 
     def taxonomy(self, not_run: int) -> dict[str, int]:
         """Return the number of trials by outcome. Outcomes that are not in
@@ -201,9 +221,9 @@ class Tally:
         variable took from two to ``MOST_POINTS`` values.
         """
         found: dict[tuple[str, str], list[tuple[Value, summary.Measure]]] = {}
-        for key, moments in _in_order(self._own).items():
+        for key, means in _in_order(self._own).items():
             if isinstance(key, Condition):
-                point = key.value, moments.measure(key.measure)
+                point = key.value, means.measure(key.measure)
                 found.setdefault((key.measure, key.variable), []).append(point)
         return tuple(
             summary.ConditionCurve(*key, tuple(points))
@@ -254,7 +274,7 @@ def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _measures(found: Mapping[Any, Moments]) -> tuple[summary.Measure, ...]:
+def _measures(found: Mapping[Any, Means]) -> tuple[summary.Measure, ...]:
     return tuple(moments.measure(str(key)) for key, moments in found.items())
 
 

@@ -79,14 +79,16 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A numeric measure: mean and standard deviation over ``n`` trials. ``sd`` is None
-    for a single trial.
+    """A numeric measure in ``n`` trials: the mean of the ``subjects``, each of which
+    counts with the mean of its trials, and the standard deviation between them (None
+    for one subject).
     """
 
     name: str
     mean: float
     sd: float | None
     n: int
+    subjects: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +115,7 @@ class SplitRate:
 
 @dataclass(frozen=True, slots=True)
 class ConditionCurve:
-    """A measure under each value of a variable: its mean, standard deviation and number
-    of trials. The values are in rising order.
-    """
+    """A measure under each value of a variable. The values are in rising order."""
 
     measure: str
     variable: str

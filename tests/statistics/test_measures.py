@@ -99,9 +99,22 @@ def test_own_measures_are_those_that_are_numbers(life: MakeLife) -> None:
     ]
     latency, direct = Tally(records).own_measures()
     assert (latency.name, latency.mean, latency.n) == ("latency", 3, 2)
-    assert latency.sd == pytest.approx(2**0.5)
     assert (direct.name, direct.n) == ("direct", 3)
-    assert (direct.mean, direct.sd) == pytest.approx((2 / 3, 3**-0.5))
+    assert direct.mean == pytest.approx(2 / 3)
+    assert (direct.sd, direct.subjects) == (None, 1)
+
+
+def test_a_measure_is_spread_between_subjects_not_trials(life: MakeLife) -> None:
+    latencies = [(1, 3), (5,), (5, 7, 9)]  # Means of 2, 5 and 7.
+    records = [
+        replace(record, measures={"latency": float(steps)})
+        for subject, own in enumerate(latencies)
+        for record, steps in zip(life(subject, "+" * len(own)), own, strict=True)
+    ]
+    (latency,) = Tally(records).own_measures()
+    assert (latency.n, latency.subjects) == (6, 3)
+    assert latency.mean == pytest.approx(14 / 3)
+    assert latency.sd == pytest.approx((19 / 3) ** 0.5)
 
 
 def strategy_of(actions: str, life: MakeLife) -> dict[str, float]:
