@@ -54,12 +54,12 @@ class CuesDrawnAnew(CompiledArena):
 class ShuffledCueSubject(ArenaSubject):
     """An environment that differs from the plain one only in its pictures.
 
-    In every trial the landmarks swap glyphs at random, and draws that determine cues
-    are drawn once more, independently. Whenever a state is entered (or its clock
-    restarts), glyphs and texts are taken from a state that is drawn uniformly from all
-    states. If a cue's place is a variable that rules change, a random member of the
-    same group takes its place. Doors and freezing are not cues, and remain as in the
-    actual state.
+    In every trial the landmarks swap glyphs at random, and all draws are made once
+    more, independently, to determine the cues. Whenever a state is entered (or its
+    clock restarts), glyphs and texts are taken from a state that is drawn uniformly
+    from all states. If a cue's place is a variable that rules change, a random member
+    of the same group takes its place. Doors and freezing are not cues, and remain as in
+    the actual state.
     """
 
     def __init__(self, program: Program, view: View, seed: int, subject: int) -> None:

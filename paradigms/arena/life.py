@@ -502,7 +502,7 @@ class ArenaSubject:
 
     @property
     def moves(self) -> int:
-        """Steps to another cell in this trial."""
+        """Number of FORWARDs that moved the subject in this trial."""
         return self._trace.path()[0]
 
     def success(self) -> bool | None:
@@ -552,7 +552,9 @@ class ArenaSubject:
 
     @property
     def events(self) -> Sequence[TaskEvent]:
-        """The rules that have fired in this trial, in order."""
+        """The rules and the entries of `finish` that have fired in this trial, in
+        order.
+        """
         return [
             TaskEvent(step, state, what if it is None else f"{what} ({it})", source)
             for step, state, what, it, source in self._events

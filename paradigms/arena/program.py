@@ -144,7 +144,7 @@ def _reads_life(node: ex.Expression) -> bool:
 
 @dataclass(slots=True)
 class _Held:
-    """The values that a cached expression reads from memory."""
+    """The part of a life that a cached expression reads."""
 
     values: dict[str, Any]
     it: str | None

@@ -319,7 +319,7 @@ def dealt(
 
 
 def as_sets(rows: Sequence[Row]) -> Row:
-    """Return, for each column, the set of its values in these rows."""
+    """Return the set of each column's values in these rows, without None."""
     return tuple(
         frozenset(v for v in column if v is not None)
         for column in zip(*rows, strict=True)

@@ -81,8 +81,8 @@ def _middle(arena: Arena, names: Sequence[object]) -> tuple[float, float]:
 def _degrees(
     arena: Arena, names: Sequence[object], centre: tuple[float, float]
 ) -> Iterator[int]:
-    """Yield how far each landmark is from the first one, rounded to equal steps round
-    the circle.
+    """Yield the angle from the first landmark to each one, in degrees clockwise,
+    rounded to equal steps round the circle.
     """
     ways = [
         math.degrees(math.atan2(column - centre[0], centre[1] - row))

@@ -288,10 +288,10 @@ def _is_amount(token: Token) -> bool:
 
 
 def _is_plain(text: str, lead: str = "", *, lexicon: Lexicon, nodes: int) -> bool:
-    """Return whether a text, or the part after its colon or "is", is a list of names
-    and nothing else.
+    """Return whether a text, or the part after its colon or "is", is a list of at least
+    ``nodes`` names and nothing else.
 
-    ``lead`` is the text before it in the same line: nothing, or the announcement of an
+    ``lead`` is the text before it in the same line, which must be empty or announce an
     answer.
     """
     before = words_of(lead)
@@ -733,7 +733,8 @@ def read_edges(reply: str, lexicon: Lexicon) -> Answer:
 
 def _parts(text: str, lexicon: Lexicon) -> Iterator[str]:
     """Yield the texts of possible pairs: the contents of brackets or, if there are
-    none, lines split at semicolons and commas.
+    none, the lines, split at semicolons, and at commas if they have more than two
+    names.
     """
     bracketed = [part for part in _BRACKETS.findall(text) if _names(part, lexicon) > 1]
     if bracketed:

@@ -118,7 +118,7 @@ def as_told(arcs: Iterable[Arc], directed: bool) -> Iterator[Arc]:
 
 
 def edited(world: World, edit: Edit, directed: bool) -> World:
-    """Return the world after an edit: removed and added edges, a portal (to the
+    """Return the world after an edit: removed and added edges, portals (to the
     neighbours before the edit), rewards, and chances.
     """
     of = (lambda edges: [(a, b) for a, b in edges]) if directed else both_ways

@@ -83,7 +83,7 @@ _FIRST = (
         r"credit balance|insufficient[ _]quota|(hard|spend(ing)?|budget) limit",
         rf"({_MONEY}).{{0,30}}({_GONE})|({_GONE}).{{0,30}}({_MONEY})",
         r"(any|no|out of|all|available|enough|more|add|buy|purchase|remaining|your|run out of).{0,20} credits\b"
-        # A message that nothing was charged is not about missing money: exclude it.
+        # Exclude messages that nothing was charged: they are not about missing money.
         r"(?!.{0,20}(charged|deducted|billed|consumed))",
         r"payment required|budget has been exceeded|account.{0,30}(arrears|overdue|suspended for billing)",
     ),
@@ -157,7 +157,7 @@ _STATUS: Mapping[int, FaultKind] = {
 _UNREAD = re.compile(
     r"tool_use_failed|failed to call a function|failed to parse input at pos"
     r"|(?:error|failed) (?:while |to )?pars(?:e|ing) (?:the )?(?:tool|function)[ _]calls?"
-    # If these words follow, the error is about an earlier call in the request.
+    # Not if these words follow: then the error is about an earlier call in the request.
     r"(?![^'\"{]{0,40}\b(?:messages?|request|history)\b)",
     re.IGNORECASE,
 )
@@ -240,7 +240,8 @@ def fault_of_error(
     body: str = "",
 ) -> ChatFaultError:
     """Return the fault that the JSON of an answer describes: ``{"error": {...}}`` in
-    one of its many forms.
+    one of its many forms. ``said`` introduces the message. If the JSON has none,
+    ``body`` is quoted.
     """
     codes, message, details = _spoken(content)
     if status < 400:

@@ -128,7 +128,7 @@ class LiteLLM:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         if self._library is None:
-            # Import it in a thread, so that other calls can go on meanwhile.
+            # Import litellm in a thread, so that other calls can go on meanwhile.
             self._library = await asyncio.to_thread(import_litellm)
         sampling = sampling_parameters(request.sampling)
         parameters = {

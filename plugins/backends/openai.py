@@ -279,7 +279,7 @@ class ChatCompletions:
                 )
             if response.status < 400:
                 place = quoted(response.headers.get("Location", "nowhere"), 100)
-                # A temporary redirect, such as from a gateway that is restarting, is
+                # A temporary redirect, for example by a gateway that is restarting, is
                 # retried. A permanent one means that the address is wrong.
                 kind: FaultKind = (
                     "bad_request" if response.status in (301, 308) else "server"
@@ -521,7 +521,7 @@ def key_from_environment(
     if options.get("headers"):
         return (
             None,
-            "The server refuses the headers of the option headers.",
+            "The server refuses the headers given by the option headers.",
         )
     return (
         None,

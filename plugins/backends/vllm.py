@@ -117,7 +117,7 @@ def words(options: Mapping[str, Any], name: str) -> list[str]:
             return shlex.split(value)
         except ValueError as error:
             raise OptionError(
-                f"The option {name} cannot be read ({error}): {quoted(value, 100)}"
+                f"The option {name} cannot be read ({error}): {quoted(value, 100)}. Fix its quotation marks."
             ) from None
     if not isinstance(value, list):
         raise OptionError(

@@ -272,8 +272,8 @@ class Experience:
         return [one for one in self._sights[self._near] if one[0] == kind]
 
     def sight(self, moment: aims.Moment) -> int:
-        """Return the number of the current sight, or of the known sight that resembles
-        it most.
+        """Return the number of the sight at a moment. An unknown sight counts as the
+        first known one of its kind, or else of a kind with the same text.
         """
         seen = moment.kind if self._near is None else moment.sight[self._near]
         found = self.sights.get(seen)

@@ -39,8 +39,8 @@ FRESH, CONFIRMED, FEWEST = 4000, 1_000_000, 4
 class Part(NamedTuple):
     """A part of an automaton that a change concerns. ``sight`` and ``kind``: the aim in
     one state, at one sight or at all sights of a kind (``number``). ``behaviour``: all
-    aims of a state. ``rule``: the next state after a situation (``at``). ``zero``: the
-    zero.
+    aims of a state. ``rule``: the next state after a situation (``at``). ``zero``: what
+    the ranks of places are counted from.
     """
 
     what: Literal["sight", "kind", "behaviour", "rule", "zero"]
@@ -63,8 +63,8 @@ class Search:
         self._world, self._memory, self._begin = world, memory, begin
         self._most, self._effort = world.spent + effort, effort
         self._chance = random.Random(f"{seed}|{memory}")
-        #: Aims that this class may use. An aim that leaves out visited members needs
-        #: memory.
+        #: Aims that this class may use. An aim that depends on which members were
+        #: visited needs memory.
         self._options = [
             [n for n, aim in enumerate(own) if memory.within or not aim.past]
             for own in world.aims

@@ -377,9 +377,9 @@ def _informed(adversary: Adversary, effort: float) -> float:
 
 
 def from_anywhere(adversary: Adversary, effort: float) -> float:
-    """Return the bound of ``Stages``, which takes seconds. Raise ``TooManyError`` if a
-    rule reads the path, a trial depends on actions in earlier trials, or the effort is
-    too small.
+    """Return the bound of ``Stages``, which takes seconds. Raise ``TooManyError`` if
+    judged trials read the subject's position, path or number of steps, a trial depends
+    on actions in earlier trials, or the effort is too small.
     """
     if adversary.world.relevance.way:
         raise walks.TooManyError

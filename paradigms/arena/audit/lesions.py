@@ -387,8 +387,9 @@ def _of_the_intact(settings: AuditSettings, trials: int) -> Order:
 
 
 def _targets(paradigm: ArenaParadigm, seed: int) -> tuple[str, ...]:
-    """Return the targets of errands: rarely entered states, and all outcomes. There are
-    none if every state is entered by chance and no rule reads earlier outcomes.
+    """Return the targets of errands: states that no random subject entered, and all
+    outcomes. There are none if every state was entered and no rule reads earlier
+    outcomes.
     """
     specification = paradigm.specification
     entered = set[str]().union(*forgetting.wandered(paradigm, seed).values())
@@ -435,7 +436,7 @@ def shared(found: Sequence[Ceiling]) -> list[Ceiling]:
     return together
 
 
-# -- the rule: compares rates with the claims of the construct
+# -- the rule: do the rates agree with the claims of the construct?
 
 
 #: Minimum final pass rate of an intact subject. Below it, the search may be too weak,

@@ -131,8 +131,8 @@ class Relevance:
 
     def _read_traces(self, trees: Sequence[ex.Expression]) -> None:
         specification = self._specification
-        #: Whether a rule, an end or 'success' reads the subject's path, or the number
-        #: of its steps.
+        #: Whether a rule, an end or 'success' reads the subject's path, as ``time()``
+        #: and ``moves`` do.
         self.trace = any(map(ex.reads_trace, trees))
         #: Groups of places -> their numbers, if the path is read only for the time
         #: spent in some places. Then only these steps are counted.
@@ -148,8 +148,8 @@ class Relevance:
         self._visited = any(
             isinstance(one, ex.Call) and one.function == "where" for one in nodes
         )
-        #: Whether judged trials read the subject's position or path in any way other
-        #: than through events and counted time.
+        #: Whether judged trials read the subject's position, its path or the number of
+        #: its steps in any way other than through events and counted time.
         self.way = any(
             isinstance(node, ex.Call | ex.BuiltIn)
             and ex.reads_clock(node)
@@ -399,7 +399,9 @@ class Relevance:
         return mask, by_itself
 
     def _is_chancy(self, rule: spec.RuleSpec) -> bool:
-        """Return whether chance may act when a rule fires, or directly after it."""
+        """Return whether chance may act when a rule fires, or in the effects of the
+        states that the rule or a `finish` leads to.
+        """
         specification = self._specification
         names = [one.go for one in specification.finish if one.go]
         names += [rule.go] if rule.go else []

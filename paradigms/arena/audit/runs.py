@@ -262,7 +262,7 @@ def mean_of(
 
 
 def is_beyond(low: float, high: float, about: ReferenceSpec) -> bool:
-    """Return whether a whole interval of the measure is what the verdict asks for."""
+    """Return whether a whole interval of the measure satisfies the verdict."""
     return all(
         low > limit if sign == ">=" else high < limit for sign, limit in asked_of(about)
     )
@@ -444,9 +444,7 @@ def carry_out(paradigm: ArenaParadigm, order: Order, view: View = DARKNESS) -> T
 
 @contextlib.contextmanager
 def started_apart() -> Iterator[None]:
-    """Start workers inside this context: no signal reaches them, and they end with this
-    process.
-    """
+    """Protect the workers that are started in this context from signals."""
     # Start multiprocessing's resource tracker first, because signals are let through
     # again once it has started.
     with interrupts.held():

@@ -24,7 +24,8 @@ from cheesebench.protocol import Specification
 #: Limits in steps on copies. ``EFFORT``: the search for a first success. ``POLISH``:
 #: the search for a shorter success after the first one.
 EFFORT, POLISH = 60_000, 4_000
-#: Steps after which the search tries to repeat one action through the trial.
+#: Number of steps without a success after which the search tries to repeat one action,
+#: or to go to one place, through the trial.
 KEEPING_AFTER = 3_000
 
 Move = tuple[str, str]

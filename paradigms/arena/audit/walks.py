@@ -61,9 +61,9 @@ class Walks:
     """Upper bounds for protocols whose clocks only end trials in failure, so that the
     best way from one event to the next is the shortest.
 
-    The subject knows its position, the state, the doors and all pictures that may
-    help in the trial. So it learns nothing on the way. A hypothesis
-    whose clock fires before the end of the way has failed.
+    The subject knows its position, the state, the doors and all pictures that may help
+    in the trial. So it learns nothing on the way. A hypothesis whose clock fires before
+    the end of the way has failed.
     """
 
     def __init__(self, world: beliefs.World, effort: float) -> None:
