@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 COLUMN, LINE, HEAD, EDGE = 84, 44, 110, 16
 #: Width of a letter of a model's name, in pixels.
 LETTER = 9
-#: Fill and text colour of a field, by verdict. The text can also be read in print.
+#: Fill and text colour of a field, by verdict. The text is dark on a pale fill, so it
+#: can also be read in print.
 COLOURS = {
     "PASS": ("#dcf2e0", "#17692e"),
     "FAIL": ("#fbe3df", "#a8201a"),

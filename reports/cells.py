@@ -506,7 +506,7 @@ def goodness(plan: CellPlan, difference: float) -> float:
 
 def difference_name(cells: Iterable[CellResult]) -> str:
     """Return the heading of a column of differences. It names the reference if all
-    cells have the same kind of reference and none is about a measure.
+    cells have the same kind of reference, and no verdict is about a measure.
     """
     cells = list(cells)
     if any(cell.plan.measured is not None for cell in cells):

@@ -161,6 +161,7 @@ def _save(figure: Figure, suffix: str, title: str, alt: str, dpi: int) -> bytes:
 def paradigms(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
     """Draw the result of every group on every protocol, with 95 % intervals and the
     animals. Pass rates share a panel. Each judged measure has a panel of its own.
+    Return None without cells.
     """
     by_panel: dict[str, dict[str, CellResult]] = {}
     for group in groups:
@@ -316,7 +317,7 @@ def curves(
     groups: Sequence[drawing.Group], lived: Mapping[tuple[int, str], Behaviour]
 ) -> tuple[Figure, str] | None:
     """Draw the pass rate by session, with a panel for each protocol on which some group
-    has at least two sessions.
+    has at least two sessions. Return None if there is no such protocol.
 
     Single subjects are thin lines under the mean. ``lived`` has their behaviour, by the
     number of the group and by protocol.
@@ -491,8 +492,8 @@ def scaling(
 
 
 def settings(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
-    """Draw one panel for each setting that was varied: mean pass rate with 95 %
-    intervals at every level.
+    """Draw one panel for each setting that was varied: the mean pass rate with its 95 %
+    interval at every level. Return None if no setting was varied.
     """
     panels: dict[str, dict[str, list[tuple[str, float, float, float]]]] = {}
     for group in groups:

@@ -236,8 +236,9 @@ class _Subjects:
 
 
 def _success(plan: CellPlan, session: int, success: int | None) -> bool | None:
-    """Return whether a trial is a success. Return None in a session in which nothing
-    can succeed, because a trial in it (such as a probe) is no failure.
+    """Return whether a trial is a success, or None if the protocol has no success. In a
+    session in which nothing can succeed, such as a probe, a trial is no failure, so
+    this is None, too.
     """
     return None if success is None or session in plan.idle else bool(success)
 

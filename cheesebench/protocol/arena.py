@@ -105,7 +105,9 @@ def _draw(
 
 
 def _next_character(look: _LookOfCell, drawn: Drawn) -> str:
-    """Add a new kind of cell to the legend, and return its character."""
+    """Add a new kind of cell to the legend, and return its character. Raise
+    GeneratorError if no character is left.
+    """
     if len(drawn.zones) == len(_ALPHABET):
         raise GeneratorError("too many kinds of cells")
     character, (zones, glyph, door) = _ALPHABET[len(drawn.zones)], look
@@ -188,7 +190,8 @@ def _mark_sites(water: dict[Square, list[str]], radius: int, number: int) -> lis
 
 def ring(options: documents.Ring) -> Drawn:
     """Draw a disc with holes on a circle one cell inside its edge. The holes are
-    numbered clockwise from north, and drawn as ``o``.
+    numbered clockwise from north, and drawn as ``o``. Raise GeneratorError if they do
+    not fit.
     """
     radius, circle = options.radius, options.radius - 1
     disc: dict[Square, list[str]] = {square: [] for square in _disc(radius)}
@@ -255,7 +258,8 @@ def radial(options: documents.Radial) -> Drawn:
 
 def _hub(options: documents.Radial, directions: list[int], half: int) -> int:
     """Return half the width of the hub. Arms must not touch each other, not even
-    diagonally, so the hub leaves room for a wall between them.
+    diagonally, so the hub leaves room for a wall between them. Raise GeneratorError if
+    the given hub is too small for this.
     """
     apart = min(
         (b - a) % 8
@@ -520,8 +524,8 @@ def _source_of(
 def _generated(
     name: str, document: documents.Arena, node: Node, diagnostics: Diagnostics
 ) -> Drawn | None:
-    """Return the map of a generator. Report error 141 if it cannot be drawn, and 142 if
-    there is a legend.
+    """Return the map of a generator. If it cannot be drawn, report error 141 and return
+    None. Report error 142 if there is a legend.
     """
     try:
         drawn = GENERATORS[name](getattr(document, name))

@@ -334,7 +334,8 @@ class Catalogue:
 
     def _parent(self, name: str, child: Path) -> Path | None:
         """Find a parent beside its child or, if it is not there, in the last directory
-        that has it. A child may have the same file name as its parent.
+        that has it. Return None if none has it. A child may have the same file name as
+        its parent.
         """
         names = file_names(name)
         files = [

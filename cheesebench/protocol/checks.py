@@ -1071,9 +1071,7 @@ class _Checks:
         return "after" in triggers or self._meet(earlier, later)
 
     def _meet(self, one: RuleSpec, other: RuleSpec) -> bool:
-        """Return whether one step can trigger two rules with 'enter', 'press' or
-        'act'.
-        """
+        """Return whether one step can trigger two rules, both without 'after'."""
         if "act" in (one.trigger, other.trigger):
             acting, place = (one, other) if one.trigger == "act" else (other, one)
             # Only FORWARD enters and presses.

@@ -235,7 +235,7 @@ class _Resolver:
 
     def _dose(self, rows: Sequence[_Counted], sessions: Sequence[int]) -> Dose | None:
         """Return the training of the animals: as written or, if it is not written, as
-        medians over the animals whose trials are counted.
+        medians over the animals whose trials are counted. Return None if it is unknown.
         """
         if (written := self.written.dose) is not None:
             return Dose(written.before, written.judged, written.of)

@@ -931,7 +931,9 @@ class EvidenceBuilder(Lookup):
     def measure(
         self, written: object, path: Sequence[str | int]
     ) -> ex.Expression | None:
-        """Resolve a measure: an expression, or a list of names with conditions."""
+        """Resolve a measure: an expression, or a list of names with conditions. Return
+        None for an expression with an error.
+        """
         if isinstance(written, doc.MeasureBy):
             self._check_conditions(written, path)
             return self.measure(written.value, (*path, "value"))

@@ -571,7 +571,7 @@ class Specification(BaseSpecification):
     @property
     def judged(self) -> ReferenceSpec | None:
         """The reference that the verdict uses: the first with ``better`` or, if there
-        is none, the reference on the pass rate.
+        is none, the reference on the pass rate. It is None if there is neither.
         """
         return next(
             (one for one in self.references if one.better is not None), self.reference

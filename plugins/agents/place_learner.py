@@ -105,8 +105,8 @@ class Frame:
                 _about_middle(here, cell) * cmath.rect(1, -math.radians(self.turn)),
                 glyph != ground,
             )
-            # If the rotation is the same, a place keeps its cell. Otherwise it is at
-            # the nearest cell.
+            # In another rotation, a conspicuous place may be up to ``NEAR`` cells from
+            # where it was. Otherwise only the same position counts.
             likely = [
                 (abs(one - at), number)
                 for number, (one, marked, turn) in enumerate(self._known)

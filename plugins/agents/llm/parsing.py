@@ -430,7 +430,7 @@ def _replaces(sections: Sequence[_Section], chosen: int, number: int) -> bool:
 
 def _learnings_in(sections: Sequence[_Section], chosen: int) -> str:
     """Return the last learnings before the list that counts, or else the first ones
-    after it.
+    after it, or "" if there are none.
     """
     notes = [
         (number <= chosen, section.text)
