@@ -134,7 +134,8 @@ class Limiter:
 
     def objected(self, retry_after: float | None) -> None:
         """Record that the server is overloaded: it rejected a call, or let one time
-        out. Halve the limit, and pause for ``retry_after`` seconds, if given.
+        out. Halve the limit (once per ``GRACE`` seconds), and pause for ``retry_after``
+        seconds, if given.
         """
         now = time.monotonic()
         self.throttled += 1
@@ -631,8 +632,9 @@ class ModelChannel:
 
     @property
     def silence(self) -> str:
-        """The text of the last fault if there have been faults, and this session has
-        had no reply at all, or none for ``SILENCE`` seconds. Otherwise it is empty.
+        """The text of the last fault if there have been faults since the last reply,
+        for at least ``SILENCE`` seconds unless the run has had no reply at all.
+        Otherwise it is empty.
         """
         since = self._silent_since
         if since is None or (self.has_replied and time.monotonic() - since < SILENCE):
@@ -779,7 +781,7 @@ class Caller:
         self, actions: Sequence[int], tally: Callable[[], Mapping[str, int]]
     ) -> None:
         """Count a reply, for the progress line and for giving the cell up; see
-        ``Asker``. The actions are already in the log.
+        ``Asker``. The actions are not needed here: the trial's record contains them.
         """
         counts = tally()
         unparsed, notes = counts.get("unparsed", 0), counts.get("notes", 0)
@@ -965,8 +967,8 @@ class Caller:
         return self.log.calls.as_recorded(replace(reply, doubt="")), seconds
 
     async def _ask(self, request: ChatRequest) -> tuple[ChatReply, float]:
-        """Ask the server as soon as a slot is free. Raise ChatFaultError if there is
-        no reply.
+        """Ask the server. Raise ChatFaultError if there is no reply, and
+        SubjectStoppedError if no call may be made any more.
         """
         channel = self.channel
         self._check_stopped()

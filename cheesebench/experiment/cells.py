@@ -442,8 +442,8 @@ def plan_cell(
 
 
 def familywise(cells: Sequence[CellPlan]) -> list[CellPlan]:
-    """Return the cells with stricter verdicts. They hold for all cells of a model, view
-    and variant together.
+    """Return the cells with verdicts that are strict enough to hold for all cells of a
+    model, view and variant together.
     """
 
     def group(plan: CellPlan) -> tuple[str, str, str]:
@@ -617,7 +617,7 @@ class Selection:
     directory: Path
     """The directory that relative paths start from."""
     where: str = ""
-    """Where ``names`` stand, or an empty string for names of the command line."""
+    """Where ``names`` stand, or an empty string if that is the command line."""
 
 
 def selected_protocols(
@@ -644,8 +644,8 @@ def default_protocols(catalogue: Catalogue, edition: str) -> list[Selected]:
     """Return the built-in protocols of an edition. A file of the same name in a later
     directory replaces a built-in one.
 
-    If no file in the main directory has that edition, its folders, such as ``paper``,
-    are searched.
+    If none of these files has that edition, the folders of protocols that run together,
+    such as ``paper``, are searched. Raise UnknownNameError if no protocol has it.
     """
     built_in = Catalogue(catalogue.directories[:1]).files
     files = {stem: path for stem, path in catalogue.files.items() if stem in built_in}
@@ -670,9 +670,10 @@ def named_protocols(
     """Return the protocols for ``--protocols``: directories and files (relative to
     ``directory``), and names.
 
-    A name refers to an installed protocol or, if there is none, to a file in
-    ``directory`` (``my_maze``, ``my_maze@short``). If ``edition`` is not given, a
-    directory gives all its editions, and a name the default one.
+    A name refers to a folder of protocols that run together, to an installed protocol
+    or, if there is neither, to a file in ``directory`` (``my_maze``,
+    ``my_maze@short``). If ``edition`` is not given, a directory gives all its editions,
+    and a name the default one.
     """
     # Commas separate names, as they do for models. Commas in the name of an existing
     # file are part of the name.

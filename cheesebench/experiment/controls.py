@@ -60,13 +60,13 @@ CONTROLS = {
     NO_MEMORY: "the prompt of a language model has nothing from before the present part of the trial",
     f"{YOKED}:RUN": "rewards and events come from a subject in another run, independently of this subject's actions",
 }
-#: A lesion is a control, too, such as ``blind``, ``anhedonia``, ``amnesia=trial`` or
-#: ``hide=landmarks``; see ``lesioned``.
+# Lesions are controls, too: ``blind``, ``anhedonia``, ``amnesia=trial``,
+# ``hide=landmarks`` and others (``parse_control``).
 
 
 def check_control(name: str, results: Path) -> str:
-    """Return the name of a control. Raise UnknownNameError, or RunLogError for a run
-    that does not exist.
+    """Return the name of a control, in its canonical form if it is a lesion. Raise
+    UnknownNameError for another name, and RunLogError for a run that does not exist.
     """
     if (lesion := parse_control(name)) is not None:
         return str(lesion)
@@ -430,7 +430,7 @@ class _Yoked(Paradigm):
 
 def _master(run: RunLog, plan: CellPlan) -> CellPlan:
     """Return the closest cell of another run: on the same protocol and, if possible, of
-    the same model and view.
+    the same model and view. Raise RunLogError if no cell can be yoked to.
     """
     cells = [
         cell

@@ -367,8 +367,8 @@ def start_servers(
     directory: Path,
     progress: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Server]:
-    """Start the servers that the models need, unless they are running. On any error,
-    stop the servers that were already started.
+    """Start a server for each model without a base URL whose backend can start one. On
+    any error, stop the servers that were already started.
 
     ``progress`` receives lines to show, because loading a large model takes minutes.
     """
@@ -414,7 +414,7 @@ def _weights(facts: Mapping[str, Any]) -> str:
 
 
 def stop_servers(servers: Mapping[str, Server]) -> None:
-    """Stop all servers, even if one of them fails to stop."""
+    """Stop all servers, even if one of them fails to stop. Then raise PluginError."""
     problem: Exception | None = None
     for server in servers.values():
         try:
@@ -472,10 +472,11 @@ def probe(
     keep: Callable[[Answer], None] = lambda answer: None,
 ) -> dict[str, int]:
     """Ask every model its questions, which are the next requests of the run. A model
-    without such questions is asked a plain one.
+    without such questions is asked a plain one. A model whose backend has no ``probe``
+    is not asked.
 
     ``timeout`` (seconds) limits all questions to a model together. Every answer is
-    passed to ``keep``. Returns, by model, the context length in tokens that its server
+    passed to ``keep``. Return, by model, the context length in tokens that its server
     reports. Models whose servers do not report it are left out. Raise
     UnreachableModelError for the first model that does not answer, PluginError for an
     error in a backend and, with ``counts``, OptionError for a server that does not

@@ -465,7 +465,7 @@ RUN_ANEW = "run anew"
 
 
 def _until(plan: CellPlan, life: list[TrialRecord], lost: int) -> list[TrialRecord]:
-    """Return the life with its trials from number ``lost`` on as missing."""
+    """Return the life, in which the trials from number ``lost`` on are missing."""
     return [
         recorder.missing_trial(plan, one.subject, one.trial, one.missing or RUN_ANEW)
         if one.trial >= lost
@@ -731,9 +731,9 @@ class RunLog(recorder.LogWriter):
         return {(subject, trial) for subject, trial, _ in calls}
 
     def distrusts(self, plan: CellPlan, redrawn: Mapping[tuple[int, int], int]) -> bool:
-        """Return whether too many trials were run anew: a subject may have been stopped
-        whenever it was wrong. One stop of a subject is not counted if an exception
-        caused it, because its cause is found and removed.
+        """Return whether too many trials were run anew to be trusted: somebody may have
+        stopped subjects whenever they were wrong. If an exception stopped a subject,
+        one stop is not counted, because an error may be mended and the trial run again.
         """
         if not redrawn:
             return False
@@ -927,8 +927,8 @@ class RunLog(recorder.LogWriter):
             log_file.check_pages(self._connection, self.path)
 
     def verify(self) -> int:
-        """Return the number of rows. Raise RunLogError if rows were changed or
-        removed.
+        """Return the number of rows. Raise RunLogError if the file is damaged, or rows
+        were added, changed or removed.
         """
         self.check_pages()
         rows = total = 0

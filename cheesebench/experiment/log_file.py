@@ -1,5 +1,5 @@
-"""The file of a run log: its tables, and functions that read and write rows, and that
-open logs even if these may be hostile.
+"""The file of a run log: its tables, functions that read and write rows, and functions
+that open logs safely, even hostile ones.
 """
 
 from __future__ import annotations
@@ -211,7 +211,8 @@ def check_fits(plan: CellPlan) -> None:
     if not fits(plan):
         raise OptionError(
             f"{plan.label} by {plan.model}: {plan.subjects:,} subjects of {plan.trials:,} trials are more than "
-            f"a cell can have ({MOST_TRIALS:,} trials). Give fewer --subjects."
+            f"a log can hold ({MOST_TRIALS:,} trials of a cell, {MOST_OF_LIFE:,} of a subject). Give fewer --subjects, "
+            "or shorten the schedule."
         )
 
 
@@ -332,8 +333,8 @@ def trial_from_row(row: Sequence[Any]) -> TrialRecord:
 
 @lru_cache(maxsize=4096)
 def _mapping(text: str) -> Mapping[str, Any]:
-    """Return a JSON object. Equal texts give the same object, because a large run is
-    read as a whole.
+    """Return a JSON object. Equal texts give the same object, which saves memory if a
+    large run is read.
     """
     mapping = json.loads(text)
     if not isinstance(mapping, dict):
@@ -799,8 +800,8 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def check_schema(connection: sqlite3.Connection, path: Path, schema: str) -> None:
-    """Raise RunLogError for a file with other tables, or with a trigger or a view.
-    Their SQL would run when the log is used.
+    """Raise RunLogError for a file that lacks a table of ``schema``, or has a trigger
+    or a view, whose SQL would run when the log is used.
     """
     expected = _expected(schema)
     if {
@@ -837,7 +838,9 @@ def _expected(schema: str) -> frozenset[tuple[str, str, str]]:
 
 
 def check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise RunLogError if SQLite reports damaged pages in the log."""
+    """Raise RunLogError if SQLite reports damaged pages in the log, or if the end of
+    the file is missing.
+    """
     [(said,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
     if said != "ok":
         raise damaged(path, said)

@@ -1,5 +1,5 @@
-"""Calls the plugins that watch a run. They hear of finished trials, and their errors
-cannot disturb the run.
+"""Calls the plugins that watch a run. They hear of each finished trial, and of the end
+of the run. Their errors cannot disturb the run.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def check_name(name: str, what: str, option: str = "") -> str:
     """
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name):
         raise OptionError(
-            f"{option}{name!r} cannot name {what}. Use letters, digits, '-', '_' and '.' (not first); at most 100."
+            f"{option}{name!r} cannot name {what}. Use up to 100 letters, digits, '_', '-' and '.', but not '-' or '.' first."
         )
     return name
 

@@ -107,7 +107,7 @@ class LogWriter:
         """Record a subject's unfinished trials as missing, and ``cause`` in the
         journal. The first of these trials has the ``tally``.
 
-        Returns the number of finished trials.
+        Return the number of finished trials.
         """
         life = (*plan.key, subject)
         with self.transaction():

@@ -235,8 +235,8 @@ class _WatchedLife:
         return observation, reward, status
 
     def where(self) -> dict[str, Any]:
-        """Return the position of the subject for a frame, if the
-        environment knows it.
+        """Return the subject's position and its goals, as fields of a frame, or no
+        fields if the environment does not know them.
         """
         life = self._located
         if life is None:

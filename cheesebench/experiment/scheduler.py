@@ -221,8 +221,8 @@ class CellSchedule:
 
 
 #: The subjects of a cell that were queued together (there may be a million). The sort
-#: key comes first: long lives precede short ones, and among these, earlier batches
-#: precede later ones.
+#: key comes first: long lives precede short ones, and among equally long ones, earlier
+#: batches precede later ones.
 Batch = tuple[int, int, CellSchedule, Iterator[int]]
 
 

@@ -232,7 +232,7 @@ class RunSession:
 
     def silence(self) -> tuple[str, float, str] | None:
         """Return the model that has been silent for longest, its seconds of silence,
-        and the text of its last fault. Return None if no model has been asked.
+        and the text of its last fault. Return None if no model has been connected.
         """
         return None if self._language is None else self._language.silence()
 

@@ -1,6 +1,6 @@
 """The settings of a run. They are resolved once, from the command line (or the
-arguments of a call), a profile, the manifest of an earlier run, a study, and the
-defaults.
+arguments of a call), a profile, the manifest of an earlier run, a frozen set, a study,
+a baseline, and the defaults.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Given:
 
     def continuing(self, earlier: Earlier, recorded: Mapping[str, Any]) -> Given:
         """Return these options, completed with the options that the resumed or replayed
-        run ``recorded``. They must not contradict them.
+        run ``recorded``. ``resolve`` refuses contradictions between the two.
         """
         key = "resume" if earlier.replayed is None else "model"
         named = as_list(self.values.get(key))
@@ -166,7 +166,7 @@ class Given:
         )
 
     def filled_in(self, origin: Origin, **values: Any) -> Given:
-        """Return the options. Options that were not given get these ``values``."""
+        """Return the options, with these ``values`` for options that were not given."""
         new = {
             key: value
             for key, value in values.items()
@@ -179,8 +179,8 @@ class Given:
         )
 
     def check(self) -> None:
-        """Raise OptionError for a number out of range, and for an API key, which would
-        be recorded.
+        """Raise OptionError for a number out of range, for an API key, which would be
+        recorded, and for a file of this machine that a stranger's run names.
         """
         # A stranger's run may name prompts and studies, but must not read files of this
         # machine.
@@ -202,9 +202,9 @@ class Given:
             _check_number(option, value, spelling)
 
     def resolve(self) -> OptionValues:
-        """Return the value of every option: the given value, or else the resumed run's
-        value, or else the default. Raise OptionError for a value that contradicts the
-        resumed run.
+        """Return the value of every option: the given value, or else the value of the
+        resumed or replayed run, or else the default. Raise OptionError for a value that
+        contradicts that run.
         """
         given = {
             option.key: _names(self.values[option.key])
@@ -229,8 +229,8 @@ class Given:
         return value is not None and value is not False
 
     def _check_agrees(self, option: Option, given: Any, recorded: Any) -> None:
-        """Raise OptionError if an option contradicts the resumed run. Overridable
-        options, and a part of the resumed run's list, do not.
+        """Raise OptionError if an option contradicts the resumed or replayed run.
+        Overridable options, and a part of that run's list, do not.
         """
         is_part = isinstance(given, list) and set(given) <= set(as_list(recorded))
         if not (option.overridable or given == recorded or is_part):
@@ -484,7 +484,7 @@ def _models(
     given: Given, values: OptionValues, study: Study | None, plugins: PluginManager
 ) -> Sequence[str]:
     """Return the given models or, if there are none, the study's models. Raise
-    OptionError if the study has none either.
+    OptionError if there are none either.
     """
     if models := values.model or (study.models if study else ()):
         return models
@@ -493,7 +493,7 @@ def _models(
             f"{given.spelling('study')} {values.study} has no models of its own: add --model NAME."
         )
     raise OptionError(
-        f"--model is empty. Models are {', '.join(sorted(plugins.agents))}."
+        f"--model is empty. Name a model or an agent. Agents: {', '.join(sorted(plugins.agents))}."
     )
 
 
@@ -678,7 +678,7 @@ def _report_file(
     path = directory / name
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise OptionError(
-            f"{given.spelling(key)} {name} cannot be written. Name a file in a directory that exists."
+            f"{given.spelling(key)} {name} cannot be written. Name a file in an existing directory that you can write to."
         )
     return path
 
@@ -690,8 +690,8 @@ def language_models(
     values: OptionValues,
     directory: Path,
 ) -> dict[str, LanguageModel]:
-    """Return the language models among ``names``, whose servers may be called. The file
-    of ``--models`` is relative to ``directory``.
+    """Return the language models among ``names``. The file of ``--models`` is relative
+    to ``directory``.
 
     Raise CheeseBenchError for a name that is neither an agent nor a model, for options
     that do not apply to the models, and for a stranger's run that would decide where
@@ -748,15 +748,14 @@ def _check_one_backend(url: str, models: Iterable[LanguageModel]) -> None:
 def _check_no_model_option(
     names: Sequence[str], given: Given, values: OptionValues
 ) -> None:
-    """Raise OptionError if an option is given that applies only to language models. It
-    is called when there are none.
+    """Raise OptionError if an option is given that applies only to language models,
+    because none of ``names`` is one.
     """
     for option in OPTIONS:
         value = getattr(values, option.key)
         if option.models_only and value not in (None, [], False, option.default):
             raise OptionError(
-                f"{given.spelling(option.key)} applies only to language models, and {', '.join(names)} is not one. "
-                "Remove it."
+                f"{given.spelling(option.key)} applies only to language models, not to {', '.join(names)}. Remove it."
             )
 
 

@@ -109,7 +109,8 @@ def read_shard(manifest: dict[str, Any]) -> tuple[Shard, list[CellPlan]] | None:
         RecursionError,
     ) as error:
         raise RunLogError(
-            f"The manifest of run '{manifest['run_id']}' has no valid shard ({log_file.to_json(str(error))})."
+            f"The manifest of run '{manifest['run_id']}' has no valid shard ({log_file.to_json(str(error))}). Use an "
+            "undamaged copy, or run the shard again."
         ) from None
     return shard, plans
 

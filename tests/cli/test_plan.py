@@ -233,7 +233,8 @@ def test_a_cell_with_more_trials_than_a_log_can_have(
     )
     assert (found.code, found.out) == (2, "")
     assert found.err.endswith(
-        "2,500,001 subjects of 4 trials are more than a cell can have (10,000,000 trials). Give fewer --subjects.\n"
+        "2,500,001 subjects of 4 trials are more than a log can hold (10,000,000 trials of a cell, 100,000 of a subject). "
+        "Give fewer --subjects, or shorten the schedule.\n"
     )
     assert not (here / "results").exists()
 

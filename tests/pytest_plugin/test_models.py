@@ -745,7 +745,7 @@ def _recorded(project: pytest.Pytester) -> int:
         (["--model", "openai/tiny", "--agent", "lm"], "There is no agent 'lm'.*"),
         (
             ["--model", "walker", "--history", "3"],
-            "--history applies only to language models, and walker is not one.*",
+            "--history applies only to language models, not to walker. *",
         ),
         (["--model", "openai/tiny", "--actions", "0"], "*actions*0*"),
         (["--model", "openai/tiny", "--prompt", "cots"], "*cots*Did you mean 'cot'?*"),
