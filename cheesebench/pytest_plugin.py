@@ -308,7 +308,8 @@ def _typed(config: pytest.Config) -> set[str]:
     return {str(word).split("=", 1)[0] for word in config.invocation_params.args}
 
 
-#: Options whose short spelling may be meant for another plugin with this option.
+#: Options that share their short spelling with a widely used plugin. If the spelling
+#: belongs to that plugin, it is not refused.
 _SHARED = frozenset({"timeout"})
 
 

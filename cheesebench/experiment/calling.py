@@ -946,7 +946,7 @@ class Caller:
             # The server failed before the budget was spent, so the server is the cause
             # of the stop.
             return SubjectStoppedError(
-                f"{self.channel.silence}; no reply came until {spent}"
+                f"{self.channel.silence}; no reply came before the limit: {spent}"
             )
         return BudgetSpentError(f"{spent}{self.channel.trouble}")
 

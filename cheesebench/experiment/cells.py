@@ -120,8 +120,9 @@ def language_model(
 def _reply_tokens(
     entry: ModelEntry, asker: ModelAgentSpec, values: Mapping[str, Any]
 ) -> dict[str, int]:
-    """Return the default limit on a reply, as a setting: the model's own or, if it has
-    none, the agent's. Return no setting if neither has one.
+    """Return the default limit on a reply, as a setting: the limit of the model's
+    entry, ``REASONING_TOKENS`` for a reasoning model without one, or else the agent's
+    limit. Return no setting if there is no limit.
     """
     if entry.max_tokens or entry.reasoning:
         return {"max_tokens": entry.max_tokens or REASONING_TOKENS}

@@ -731,9 +731,10 @@ class RunLog(recorder.LogWriter):
         return {(subject, trial) for subject, trial, _ in calls}
 
     def distrusts(self, plan: CellPlan, redrawn: Mapping[tuple[int, int], int]) -> bool:
-        """Return whether too many trials were run anew to be trusted: somebody may have
-        stopped subjects whenever they were wrong. If an exception stopped a subject,
-        one stop is not counted, because an error may be mended and the trial run again.
+        """Return whether so many trials were run anew that the cell cannot be trusted:
+        somebody may have stopped subjects whenever they were wrong. For a subject with
+        a recorded exception, one stop does not count, because the error may have been
+        mended.
         """
         if not redrawn:
             return False

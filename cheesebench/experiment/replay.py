@@ -393,8 +393,9 @@ def rebuild_calls(
     subject: int,
     wanted: tuple[int, int],
 ) -> list[RebuiltCall]:
-    """Return a subject's calls up to the ``wanted`` call: its trial, and its number in
-    the trial, both from 0. Raise the errors of ``rebuild_call``.
+    """Return a subject's calls up to the ``wanted`` one, which is given as (trial,
+    number of the call in the trial), both from 0. Raise the errors of
+    ``rebuild_call``.
     """
     trial, call = wanted
     specification = recorded_protocol(log, plan, plugins)

@@ -188,8 +188,9 @@ class LesionedAgent(Generic[A]):
 def interrupts_of(plan: CellPlan) -> Interrupts:
     """Return the events at which subjects of the cell drop the rest of a plan.
 
-    Agents that act by themselves have no plans, because they see every step. The plan
-    of a model without a history is dropped, so that it cannot serve as memory.
+    An agent that acts by itself drops nothing: it observes every step, and decides how
+    many actions to return. The plan of a model without a history is dropped, so that it
+    cannot serve as memory.
     """
     if not plan.agent:
         return "never"

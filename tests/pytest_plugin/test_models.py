@@ -218,7 +218,7 @@ def test_a_server_that_never_answers_in_time_is_an_error_with_its_cause(
     said = _surfaces(project) | {"terminal": str(result.stdout)}
     for name, text in said.items():
         assert _letters("overload: ") in _letters(text), name
-        assert _letters("no reply came until") in _letters(text), name
+        assert _letters("no reply came before") in _letters(text), name
 
 
 @pytest.mark.parametrize(

@@ -419,6 +419,6 @@ def test_a_cell_with_more_trials_than_a_log_can_have(project: pytest.Pytester) -
         "--model", "walker", "--subjects", "10000000", "lab", "-k", "few"
     )
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    [line] = [line for line in result.errlines if "more than a cell can have" in line]
-    assert line.endswith("(10,000,000 trials). Give fewer --subjects.")
+    [line] = [line for line in result.errlines if "more than a log can hold" in line]
+    assert line.endswith("Give fewer --subjects, or shorten the schedule.")
     assert not (project.path / "results").exists()

@@ -205,7 +205,7 @@ def test_no_pause_outlasts_the_time(
                 with laboratory.session(log, model, cells) as session:
                     assert all(session.wait(plan, 60) for plan in cells)
                 assert all(
-                    "no reply came until" in text and "--max-minutes" in text
+                    "no reply came before" in text and "--max-minutes" in text
                     for text in errors(log)
                 )
                 assert {record.missing for record in log.trials()} == {
