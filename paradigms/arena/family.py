@@ -148,7 +148,8 @@ class ArenaFamily(StepwiseFamily["Specification", "ArenaParadigm"]):
         self, specification: Specification, request: CellRequest
     ) -> Iterable[CellPlan]:
         """Return the cells of a protocol or study, in every view, each followed by its
-        controls. Raise UnsuitableError for a request that this protocol cannot meet.
+        controls. Raise UnsuitableError for a model, an option, a view or a published
+        model that does not suit the protocol.
         """
         _check_request(specification, request)
         language = request.language

@@ -150,7 +150,8 @@ def _text_of(path: Path) -> str:
 
 def read_scores(path: Path, published: fits.Published) -> list[fits.Score]:
     """Return the scores in a CSV file with COLUMNS. Further columns are ignored. Raise
-    OptionError for a mistake, naming its line.
+    OptionError if the file cannot be read or lacks a column, and for a mistake in a
+    line, whose number the error gives.
     """
     lines = csv.DictReader(_text_of(path).splitlines())
     missing = [name for name in COLUMNS if name not in (lines.fieldnames or ())]

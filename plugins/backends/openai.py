@@ -303,7 +303,8 @@ class ChatCompletions:
             # Raise the fault at once, because aiohttp would wait for the connection to
             # close.
             raise self._fault(
-                "malformed", f"frames its reply as '{quoted(', '.join(framing), 30)}'"
+                "malformed",
+                f"sends its reply in the transfer encoding '{quoted(', '.join(framing), 30)}'",
             )
         encoding = response.headers.get("Content-Encoding", "identity")
         if encoding.lower() != "identity":
@@ -544,8 +545,8 @@ def variable_name(option: str, given: object) -> str:
 
 
 def secret_in(name: str) -> str:
-    """Return the key in an environment variable, or "". Raise OptionError if reports
-    could show the key.
+    """Return the key in an environment variable, or "". Raise OptionError if the key is
+    long enough to be a secret, and reports could show it.
     """
     key = os.environ.get(name, "").strip()
     if len(key) >= _SHORTEST_SECRET and redact(key) == key:

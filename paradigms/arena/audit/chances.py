@@ -101,8 +101,7 @@ def hidden_choice(specification: Specification) -> tuple[str, str | None]:
     """Return a state that may end the trial, and a column that the rules of this state
     read but its picture does not show.
 
-    The column is None if the state shows every column that its rules read (a visible
-    cue).
+    Return an empty name and None if no state has such a column (its cue is visible).
     """
     varied = _varied(specification)
     for state in specification.states.values():

@@ -387,7 +387,9 @@ def from_anywhere(adversary: Adversary, effort: float) -> float:
 
 
 def by_walks(adversary: Adversary, effort: float) -> float:
-    """Return the bound of ``Walks``."""
+    """Return the bound of ``Walks``. Raise ``TooManyError`` if it does not apply, or
+    the effort is too small.
+    """
     return _relaxed(adversary, walks.Walks(adversary.world, effort).value, effort)
 
 
@@ -747,7 +749,9 @@ class Stages:
         self._has_doors = bool(world.program.specification.arena.doors)
 
     def value(self, parts: beliefs.Parts) -> float:
-        """Return the bound for one beginning of a trial."""
+        """Return the bound for one beginning of a trial. Raise TooManyError if the
+        effort is too small.
+        """
         clouds = _clouds(parts, by_limit=self._waits_for_success)
         whole = sum(sum(cloud.values()) for cloud in clouds)
         if not self._waits_for_success:
