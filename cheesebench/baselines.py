@@ -88,22 +88,23 @@ def locate_counted(results: Path, name: str, baselines: Path = Path(DIRECTORY)) 
 
 def compare_files(
     first: Path,
-    second: Path,
+    second: Path | None = None,
     *,
     models: tuple[str | None, str | None] = (None, None),
     protocols: Sequence[str] = (),
     tell: Callable[[str], None] = lambda line: None,
 ) -> RunComparison:
-    """Compare the runs or baselines in two files.
+    """Compare the runs or baselines in two files, or the models of one.
 
     The compared trials of a run are replayed, and ``tell`` is called with a message
     about this. Raise ComparisonError for runs that do not pair, and RunLogError for a
     log that was changed.
     """
-    found = compare_runs(
-        read_counted(first), read_counted(second), models=models, protocols=protocols
-    )
+    one = read_counted(first)
+    other = None if second is None else one if second == first else read_counted(second)
+    found = compare_runs(one, other, models=models, protocols=protocols)
     cells = {first: found.keys(0)}
+    second = second or first
     cells[second] = cells.get(second, set()) | found.keys(1)
     for path, own in cells.items():
         if said := replay_counted(path, own):

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 @arguments.checked(models=arguments.MODELS)
 def compare(
     first: str | os.PathLike[str],
-    second: str | os.PathLike[str],
+    second: str | os.PathLike[str] | None = None,
     *,
     results: str | os.PathLike[str] = "results",
     baselines: str | os.PathLike[str] = "baselines",
@@ -75,6 +75,8 @@ def compare(
 
     ``first`` and ``second`` are runs (``Run``), or the id, directory or file of a run
     or a baseline. ``models`` names the model to compare in each (None: its only one).
+    With one run, every two of its models are compared (or the two ``models``), and
+    Holm's correction is over all these comparisons.
     The compared trials of a run are replayed, and ``tell`` is called with a sentence
     about this. Raise ComparisonError for runs that do not pair, and RunLogError for a
     trial whose replay differs from its log.
@@ -82,6 +84,7 @@ def compare(
     paths = [
         locate_counted(Path(results), os.fspath(one), Path(baselines))
         for one in (first, second)
+        if one is not None
     ]
     return compare_files(
         *paths,

@@ -65,7 +65,13 @@ def sides(comparison: RunComparison) -> tuple[str, str]:
     """
     runs = (comparison.first, comparison.second)
     if runs[0] == runs[1]:
-        return "first", "second"
+        named = {model.names for model in comparison.models}
+        pair = named.pop() if len(named) == 1 else runs
+        return (
+            pair
+            if len(set(pair)) == 2 and max(map(len, pair)) <= _NARROW
+            else ("first", "second")
+        )
     first, second = (
         clean(run) if len(run) <= _NARROW else side
         for run, side in zip(runs, ("first", "second"), strict=True)
@@ -164,6 +170,10 @@ def _filled(line: str) -> str:
 
 def title(comparison: RunComparison, shown: Callable[[object], str]) -> str:
     runs = (comparison.first, comparison.second)
+    if runs[0] == runs[1] and all(
+        len(set(one.names)) == 2 for one in comparison.models
+    ):
+        return f"Models of {shown(runs[0])}"
     first, second = (
         shown(run) if run == side else f"{shown(run)} ({side})"
         for run, side in zip(runs, sides(comparison), strict=True)
@@ -218,9 +228,17 @@ def _without_result(model: ModelComparison, shown: Callable[[object], str]) -> s
 def _reservations(model: ModelComparison) -> str:
     """Return the reservations about a result that shows no difference, or ""."""
     said, overall = "", model.overall
-    if overall.p_value is not None and overall.p_value < ALPHA:
+    if overall.p_value is not None and overall.p_value < ALPHA <= (
+        overall.p_worst or 0
+    ):
         # With other results of the missing trials, the p value could have been large.
         said += " This result depends on missing trials."
+    elif (
+        model.adjusted_p is not None
+        and overall.p_value is not None
+        and overall.p_value < ALPHA
+    ):
+        said += f" {overall.reason}"
     if overall.interval is not None and overall.interval[0] < 0:
         ends = " to ".join(map(points, overall.interval))
         said += f" The mean's 95 % interval is {ends}; it decides nothing."
@@ -250,7 +268,16 @@ def rows(comparison: RunComparison, model: ModelComparison) -> list[tuple[str, .
     first, second = map(_rate, model.rates)
     identical = all(cell.identical for cell in model.cells)
     numbers = _numbers(overall, identical=identical)
-    whole = (f"{mark} {model.said}", "all", first, second, *numbers, NOTHING, pairs, "")
+    whole = (
+        f"{mark} {model.said}",
+        "all",
+        first,
+        second,
+        *numbers,
+        _p(model.adjusted_p),
+        pairs,
+        "",
+    )
     return _levelled([*found, whole], [*kinds, ""])
 
 

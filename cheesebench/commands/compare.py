@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "it is replayed. A baseline can take the place of a run.",
         "20250131-093000-ab12 main",
         "new old --format markdown --compare-fail worse",
-        "monday monday --first-model random --second-model tabular-ql",
+        "monday --first-model random --second-model tabular-ql",
     )
     parser.add_argument(
         "first",
@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "second",
         metavar="RUN_B",
-        help="the run or baseline with which RUN_A is compared",
+        nargs="?",
+        help="the run or baseline with which RUN_A is compared; without it, the models of RUN_A are compared",
     )
     common.add_option(parser, "results")
     common.add_baselines(parser)

@@ -37,20 +37,21 @@ def judge_runs(
     given = [one for one in (first, second) if one is not None]
     logs = [_log(one, results) for one in given]
     runs = [log for log in logs if log is not None]
-    if any(models) and len(runs) < 2:
+    if any(models) and not runs:
         raise errors.OptionError(
-            "--first-model and --second-model are for two runs. Remove them."
+            "--first-model and --second-model are for runs. Remove them."
         )
     if not runs:
         return None
     _check(given, logs, runs[0], value)
     said: list[str] = []
-    if len(runs) == 1:
+    if len(runs) == 1 and not any(models):
         with RunLog.open_read_only(runs[0]) as log:
             cells = summarise_log(log).cells
         named = ((cell, f"{cell.plan.label} ({cell.plan.model})") for cell in cells)
         return list(starmap(answers.answer_of, named)), [replay_counted(runs[0])]
-    return list(_compared(compare_files(*runs, models=models, tell=said.append))), said
+    found = compare_files(*runs, models=models, tell=said.append)
+    return list(_compared(found)), [*found.told, *said]
 
 
 def _check(

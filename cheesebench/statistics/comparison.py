@@ -72,6 +72,8 @@ LOSS_IN_MARGINS = 3
 
 Subjects = Mapping[int, SubjectScore]
 Pair = tuple[SubjectScore, SubjectScore]
+#: Two cells whose subjects are pairs.
+Cells = tuple["CellCounts", "CellCounts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -501,6 +503,10 @@ class ModelComparison(tables.Brief):
     overall: PairedComparison
     """The comparison over all protocols, equally weighted. This is a separate test."""
     cells: tuple[CellComparison, ...]
+    adjusted_p: float | None = None
+    """``overall.p_worst`` after Holm's correction over all pairs of models of one run;
+    None if two runs are compared.
+    """
 
     @property
     def names(self) -> tuple[str, str]:
@@ -560,7 +566,8 @@ class ModelComparison(tables.Brief):
         ]
         if self.rated:
             whole = self.overall
-            found.append(("all", self.said, self.rates, whole, None, whole.reason))
+            p = self.adjusted_p
+            found.append(("all", self.said, self.rates, whole, p, whole.reason))
         for protocol, answer, rates, paired, adjusted, reason in found:
             low, high = paired.interval or (None, None)
             yield {
@@ -704,16 +711,21 @@ class RunComparison(tables.Tabular):
             return []
         what = ", ".join(self.unseen)
         return [
-            f"{self.second} does not have {what}: a loss there would not be seen. Bless a run that has it."
+            f"{self.second} does not have {what}: a loss there would not be seen. Compare with a run that has it."
         ]
 
     @property
     def doubtful(self) -> list[str]:
         """Sentences on comparisons whose numbers may mislead."""
         second, found = self.second, list(self._doubts())
+        if alike := self._with_itself():
+            found.append(
+                f"{second} is compared with itself ({', '.join(alike)}), so nothing can differ. To compare the models of "
+                "one run, give only this run."
+            )
         for name in self.stopped:
             found.append(
-                f"{name} stopped because of its results, so its rates are biased; compare runs with --design cohort."
+                f"{name} stopped because of its results, so its rates are biased; compare runs of the design 'cohort'."
             )
         low: dict[str, list[str]] = {}
         for model, cell in self.cells:
@@ -728,6 +740,16 @@ class RunComparison(tables.Tabular):
                 f"{rarely}: it has little to lose there, and a model that does nothing may not show as worse."
             )
         return found
+
+    def _with_itself(self) -> list[str]:
+        """Return the models whose own trials are on both sides."""
+        found = [
+            one.first_model
+            for one in self.models
+            if self.first == self.second and len(set(one.names)) == 1
+            if all(cell.identical for cell in one.cells)
+        ]
+        return list(dict.fromkeys(found))
 
     def _doubts(self) -> Iterator[str]:
         runs = self.first, self.second
@@ -788,7 +810,7 @@ class ComparisonReporter(Protocol):
 
 def compare_runs(
     first: CountedRun,
-    second: CountedRun,
+    second: CountedRun | None = None,
     *,
     models: tuple[str | None, str | None] = (None, None),
     protocols: Sequence[str] = (),
@@ -799,28 +821,56 @@ def compare_runs(
     compared. ``models`` selects a model by name in either run, ``protocols`` restricts
     what is compared. Sampled sign flips (beyond 13 pairs) use the run's seed.
 
+    Without ``second``, all pairs of models of the run are compared (or ``models``), and
+    Holm's correction is over all of these comparisons.
+
     Raises:
         ComparisonError: If subjects cannot be paired (seeds, protocols or numbers of
             trials differ), the runs have nothing in common, or a run lacks a selected
             model or protocol.
     """
-    pairs, only = match_runs(first, second, models=models, protocols=protocols)
-    groups: dict[tuple[str, str, str, str], list[tuple[CellCounts, CellCounts]]] = {}
+    is_family, second = second is None, second or first
+    if is_family:
+        pairs, only = _own_pairs(first, models, protocols), list[tuple[str, int]]()
+    else:
+        pairs, only = match_runs(first, second, models=models, protocols=protocols)
+    groups: dict[tuple[str, str, str, str], list[Cells]] = {}
     for a, b in pairs:
         groups.setdefault((a.model, b.model, a.view, a.variant), []).append((a, b))
     seed = first.seed if isinstance(first.seed, int) else 0
     return RunComparison(
         first=first.name,
         second=second.name,
-        models=tuple(
-            _compare_models(group, seed, (first.name, second.name))
-            for group in groups.values()
+        models=_compare_groups(
+            list(groups.values()), seed, (first.name, second.name), is_family
         ),
-        stopped=tuple(run.name for run in (first, second) if run.is_sequential),
+        stopped=tuple(
+            dict.fromkeys(run.name for run in (first, second) if run.is_sequential)
+        ),
         not_run=tuple(what for what, side in only if side == 1),
         unseen=tuple(what for what, side in only if side == 0),
         changed=_changes(first, second, pairs),
     )
+
+
+def _own_pairs(
+    run: CountedRun, models: tuple[str | None, str | None], protocols: Sequence[str]
+) -> list[Cells]:
+    """Return the pairs of cells of every two models of a run, or of ``models``."""
+    chosen, pairs = _choose(run, None, protocols), list[Cells]()
+    for model in models:
+        _choose(run, model, ())
+    named = list(dict.fromkeys(one for one in models if one)) or run.models
+    if len(named) < 2:
+        raise ComparisonError(
+            f"{run.name} is compared with no other run, so it takes two of its models, and not only "
+            f"{''.join(named) or 'none'}. It has {', '.join(run.models)}."
+        )
+    for one, other in combinations(named, 2):
+        mine, theirs = _places(chosen, one), _places(chosen, other)
+        pairs += [(mine[place], theirs[place]) for place in mine if place in theirs]
+    _check(run, run, pairs)
+    return pairs
 
 
 def match_runs(
@@ -829,7 +879,7 @@ def match_runs(
     *,
     models: tuple[str | None, str | None] = (None, None),
     protocols: Sequence[str] = (),
-) -> tuple[list[tuple[CellCounts, CellCounts]], list[tuple[str, int]]]:
+) -> tuple[list[Cells], list[tuple[str, int]]]:
     """Return the pairs of cells that two runs share, and the names of the parts that
     only one run has, each with the number of that run (0 or 1). Raise the errors of
     ``compare_runs``.
@@ -841,7 +891,7 @@ def match_runs(
         for run, model in zip((first, second), models, strict=True)
     ]
     matched = _match_models(*chosen)
-    pairs: list[tuple[CellCounts, CellCounts]] = []
+    pairs: list[Cells] = []
     only: list[tuple[str, int]] = []
     for one, other in matched:
         mine, theirs = _places(chosen[0], one), _places(chosen[1], other)
@@ -850,7 +900,8 @@ def match_runs(
         only += [(_where(place), 1) for place in theirs if place not in mine]
     for side, run in enumerate(chosen):
         seen = {pair[side] for pair in matched}
-        only += [(model, side) for model in run.models if model not in seen]
+        if first is not second:
+            only += [(model, side) for model in run.models if model not in seen]
     _check(first, second, pairs)
     return pairs, only
 
@@ -911,7 +962,7 @@ def _where(place: Place) -> str:
 def _check(
     first: CountedRun,
     second: CountedRun,
-    pairs: Sequence[tuple[CellCounts, CellCounts]],
+    pairs: Sequence[Cells],
 ) -> None:
     """Raise ComparisonError with all differences unless the subjects of all pairs met
     the same trials.
@@ -944,31 +995,75 @@ def _check(
         )
 
 
-def _compare_models(
-    group: Sequence[tuple[CellCounts, CellCounts]], seed: int, runs: tuple[str, str]
-) -> ModelComparison:
-    possible = [paired_differences(a.compared, b.compared) for a, b in group]
-    comparisons = [
-        compare_differences(differences, seed=seed, shown=_shown(pair[1]))
-        if differences[0]
-        else PairedComparison(reason=_unpaired(pair, runs))
-        for pair, differences in zip(group, possible, strict=True)
+def _compare_groups(
+    groups: Sequence[Sequence[Cells]],
+    seed: int,
+    runs: tuple[str, str],
+    is_family: bool,
+) -> tuple[ModelComparison, ...]:
+    """Compare pairs of models, each with its cells. Holm's correction is over the
+    cells of each pair or, in a family, over the cells of all pairs.
+    """
+    possible = [
+        [paired_differences(a.compared, b.compared) for a, b in group]
+        for group in groups
     ]
-    adjusted = holm(
-        [1.0 if one.p_worst is None else one.p_worst for one in comparisons]
+    compared = [
+        [
+            compare_differences(differences, seed=seed, shown=_shown(pair[1]))
+            if differences[0]
+            else PairedComparison(reason=_unpaired(pair, runs))
+            for pair, differences in zip(group, own, strict=True)
+        ]
+        for group, own in zip(groups, possible, strict=True)
+    ]
+    if is_family:
+        family = [one for own in compared for one in own]
+        whole = iter(_adjusted(family))
+        adjusted = [[next(whole) for _ in own] for own in compared]
+        tests = plural(len(family), "comparison")
+    else:
+        adjusted, tests = [_adjusted(own) for own in compared], ""
+    found = tuple(
+        ModelComparison(
+            first_model=group[0][0].model,
+            second_model=group[0][1].model,
+            view=group[0][0].view,
+            variant=group[0][0].variant,
+            overall=_one_reason(own) or _overall(group, differences, seed),
+            cells=tuple(
+                _cell(a, b, one, p, tests or plural(len(group), "protocol"))
+                for (a, b), one, p in zip(group, own, corrected, strict=True)
+            ),
+        )
+        for group, differences, own, corrected in zip(
+            groups, possible, compared, adjusted, strict=True
+        )
     )
-    first, second = group[0]
-    return ModelComparison(
-        first_model=first.model,
-        second_model=second.model,
-        view=first.view,
-        variant=first.variant,
-        overall=_one_reason(comparisons) or _overall(group, possible, seed),
-        cells=tuple(
-            _cell(a, b, one, p, len(group))
-            for (a, b), one, p in zip(group, comparisons, adjusted, strict=True)
-        ),
-    )
+    return _corrected(found) if is_family else found
+
+
+def _adjusted(comparisons: Sequence[PairedComparison]) -> list[float]:
+    return holm([1.0 if one.p_worst is None else one.p_worst for one in comparisons])
+
+
+def _corrected(models: Sequence[ModelComparison]) -> tuple[ModelComparison, ...]:
+    """Correct the overall answers for the number of pairs of models."""
+    found = []
+    for model, p in zip(
+        models, _adjusted([one.overall for one in models]), strict=True
+    ):
+        overall = model.overall
+        if overall.answer != "undecided" and p >= ALPHA:
+            alone = _only_alone(overall.answer, plural(len(models), "comparison"))
+            overall = replace(overall, answer="undecided", reason=alone)
+        known = None if overall.p_worst is None else p
+        found.append(replace(model, overall=overall, adjusted_p=known))
+    return tuple(found)
+
+
+def _only_alone(answer: Answer, tests: str) -> str:
+    return f"Alone it would be {answer}, but not after correcting for {tests}."
 
 
 def _one_reason(comparisons: Sequence[PairedComparison]) -> PairedComparison | None:
@@ -988,15 +1083,14 @@ def _cell(
     b: CellCounts,
     paired: PairedComparison,
     adjusted: float,
-    protocols: int,
+    tests: str,
 ) -> CellComparison:
     pairs = distinct_pairs(a.subjects, b.subjects)
     first, second = _mean_rates((a.compared, b.compared), b.scale)
     answer = _nearer(paired.answer, b, first, second) if b.alike else paired.answer
     alone = ""
     if answer != "undecided" and adjusted >= ALPHA:
-        alone = f"Alone it would be {answer}, but not after correcting for {plural(protocols, 'protocol')}."
-        answer = "undecided"
+        alone, answer = _only_alone(answer, tests), "undecided"
     kept = _evidence(b, pairs) if answer == "undecided" and paired.pairs else None
     if kept is not None and kept >= GOAL:
         answer = "no loss"
@@ -1024,7 +1118,7 @@ def _are_identical(pairs: Sequence[Pair]) -> bool:
     return bool(pairs) and all(alike)
 
 
-def _unpaired(cells: tuple[CellCounts, CellCounts], runs: tuple[str, str]) -> str:
+def _unpaired(cells: Cells, runs: tuple[str, str]) -> str:
     """Return which of two runs has no subject to compare, and why."""
     found = [
         f"There is no result of {run}. {cell.nothing}"
@@ -1093,7 +1187,7 @@ def _mean(subjects: Iterable[SubjectScore], scale: Scale) -> float | None:
 
 
 def _overall(
-    group: Sequence[tuple[CellCounts, CellCounts]],
+    group: Sequence[Cells],
     differences: Sequence[Sequence[Sequence[float]]],
     seed: int,
 ) -> PairedComparison:
@@ -1159,7 +1253,7 @@ def _with_interval(
 def _changes(
     first: CountedRun,
     second: CountedRun,
-    pairs: Sequence[tuple[CellCounts, CellCounts]],
+    pairs: Sequence[Cells],
 ) -> tuple[tuple[str, str, str], ...]:
     """Return the facts in which two runs differ, which may explain the answers. Each
     has a name, the value in the first run, and the value in the second.

@@ -196,8 +196,25 @@ def test_all_protocols_together_have_a_row_and_answers_are_those_of_the_command(
         assert {name: own[name] for name in same} == {name: row[name] for name in same}
         assert own["difference"] == pytest.approx(row["difference"])
         assert own["low"] is None
-    with pytest.raises(cheesebench.OptionError, match="are for two runs"):
+    with pytest.raises(cheesebench.CheeseBenchError, match="two of its models"):
         cheesebench.verdict(again, models=("random", None))
+    # It warns of the same, too.
+    shorter = cheesebench.run(
+        "random", lab, run_id="short", progress=False, **(SMALL | {"seed": 5})
+    )
+    for second in (shorter, again):
+        told = cheesebench.compare(again, second).told
+        assert told
+        assert set(told) < set(cheesebench.verdict(again, second).told)
+    both_models = cheesebench.run(
+        ["random", "place-learner"], lab, run_id="both", progress=False, **SMALL
+    )
+    pair = ("random", "place-learner")
+    assert [row["verdict"] for row in cheesebench.compare(both_models).rows()] == [
+        row["verdict"] for row in cheesebench.verdict("both", models=pair).rows()
+    ]
+    assert main(["compare", "both"]) == 0
+    assert "Models of both" in capsys.readouterr().out
     named = [
         f(again, other, models=("random", "place-learner")).rows()[0]["verdict"]
         for f in (cheesebench.compare, cheesebench.verdict)

@@ -170,6 +170,54 @@ def test_a_run_that_stopped_because_of_its_results_is_doubtful() -> None:
     assert any("old stopped because of its results" in line for line in found.warnings)
 
 
+def test_models_of_one_run_are_compared_as_one_family() -> None:
+    low, high = [0] * 8, [20] * 8
+    models = {"low": low, "high": high, "middle": [*[0] * 4, *[20] * 4]}
+    cells = tuple(
+        cell(passed, name, model=model)
+        for model, passed in models.items()
+        for name in ("one", "two")
+    )
+    run = CountedRun(name="run", seed=0, cells=cells)
+    found = compare_runs(run)
+    pairs = [one.names for one in found.models]
+    assert pairs == [("low", "high"), ("low", "middle"), ("high", "middle")]
+    raw = [cell.paired.p_value or 0.0 for _, cell in found.cells]
+    assert [cell.adjusted_p for _, cell in found.cells] == holm(raw)
+    assert [one.adjusted_p for one in found.models] == holm(
+        [one.overall.p_value or 0.0 for one in found.models]
+    )
+    assert [one.answer for one in found.models[0].cells] == ["worse", "worse"]
+    assert found.rows()[2]["p_holm"] == found.models[0].adjusted_p
+    assert not found.left_out
+    [alone] = compare_runs(run, models=("low", "high")).models
+    assert alone.cells[0].adjusted_p == holm(raw[:2])[0]
+    for chosen in ((None, None), ("low", None)):
+        with pytest.raises(ComparisonError, match="it takes two of its models"):
+            compare_runs(replace(run, cells=cells[:2]), models=chosen)
+
+
+def test_an_overall_answer_is_corrected_for_the_pairs_of_models() -> None:
+    models = {"a": [20] * 6, "b": [0] * 6, **{name: [20] * 6 for name in "cdef"}}
+    run = CountedRun(
+        name="run",
+        seed=0,
+        cells=tuple(cell(passed, model=name) for name, passed in models.items()),
+    )
+    [first, *_] = compare_runs(run).models
+    assert first.overall.answer == "undecided"
+    assert first.overall.reason == (
+        "Alone it would be better, but not after correcting for 15 comparisons."
+    )
+    assert first.overall.reason in first.cells[0].reason
+
+
+def test_a_run_against_itself_is_warned_of() -> None:
+    run = CountedRun(name="run", seed=0, cells=(cell(EVEN, digest="d"),))
+    [said] = compare_runs(run, run).warnings
+    assert "run is compared with itself (m), so nothing can differ." in said
+
+
 def test_a_protocol_that_the_baseline_lacks_is_undecided() -> None:
     new = CountedRun(
         name="new", seed=0, cells=(cell(EVEN), cell(EVEN, protocol="second"))
