@@ -613,7 +613,7 @@ def run(
     seed: int | None = None,
     view: Names = (),
     results: str | os.PathLike[str] | None = None,
-    plugins: Iterable[object] = (),
+    plugins: Iterable[object] | AgentSpec = (),
     progress: bool | Callable[[str], None] | None = None,
     **options: Any,
 ) -> Run:
@@ -623,7 +623,7 @@ def run(
     The run writes the same log as ``pytest --model``: the same seed gives the same
     records. Ctrl-C (or the stop button of a notebook) stops it; finished trials are
     kept, and ``cheesebench.run(..., resume=ID)`` continues it. ``cheesebench.plan``
-    takes the same options.
+    takes the same options and plugins.
 
     Parameters:
         models: One name or several, as for ``--model``.
@@ -638,8 +638,8 @@ def run(
             (``run.summary.manifest["options"]["seed"]``).
         view: One view or several, instead of the design's own.
         results: Directory of the runs, ``results`` by default.
-        plugins: Agents (``AgentSpec``), and modules or objects with hooks (backends,
-            views, ...), in addition to what is installed.
+        plugins: An agent (``AgentSpec``), or a list of agents and of modules or objects
+            with hooks (backends, views, ...), in addition to what is installed.
         progress: Whether to show progress, or a function that is called with each
             progress line; by default a terminal and a notebook show progress.
         options: Any other option of a run by its name in Python: ``max_cost=5``,
@@ -691,12 +691,44 @@ def _work(
     protocols: Names | None = None,
     *,
     view: Names | None = None,
-    plugins: Iterable[object] = (),
+    plugins: Iterable[object] | AgentSpec = (),
     progress: bool | Callable[[str], None] | None = None,
     **options: Any,
 ) -> _Work:
     given = given_options(models, protocols or (), view or (), **options)
     return _Work(given, plugins, _teller(progress))
+
+
+def plugins_with(plugins: Any, run: object = None) -> PluginManager:
+    """Return the installed plugins and these, or those of a run if none are given."""
+    given = tuple(plugins)
+    if isinstance(run, Run) and not given:
+        return run._plugins
+    manager = PluginManager()
+    for number, plugin in enumerate(given):
+        _register(manager, f"plugins[{number}]", plugin)
+    return manager
+
+
+def _register(manager: PluginManager, name: str, plugin: Any) -> None:
+    """Register a plugin or an agent. Raise OptionError for an object without a
+    hook.
+    """
+    if isinstance(plugin, AgentSpec):
+        plugin = SimpleNamespace(cheesebench_agents=lambda agent=plugin: [agent])
+    known = manager.agents
+    manager.register(plugin, None if hasattr(plugin, "__name__") else name)
+    for agent, spec in manager.agents.items():
+        if agent in known and known[agent] != spec:
+            raise OptionError(
+                f"{name}: there is another agent '{agent}', for which reports would take it. Give yours a name of "
+                "its own."
+            )
+    if not manager.get_hookcallers(plugin):
+        raise OptionError(
+            f"{name}={shown(plugin)} has no hook, so it supplies nothing. Give an AgentSpec, or an object with "
+            "a function such as cheesebench_agents."
+        )
 
 
 class _StoppedError(Exception):
@@ -719,36 +751,13 @@ class _Work:
     def __init__(
         self,
         given: Given,
-        plugins: Iterable[object],
+        plugins: Iterable[object] | AgentSpec,
         tell: Callable[[str], None],
     ) -> None:
         self._given = given
-        self._plugins = PluginManager()
-        for number, plugin in enumerate(plugins):
-            self._register(f"plugins[{number}]", plugin)
+        self._plugins = plugins_with(plugins)
         self._tell = tell
         self.stopped = threading.Event()
-
-    def _register(self, name: str, plugin: Any) -> None:
-        """Register a plugin or an agent. Raise OptionError for an object without a
-        hook.
-        """
-        if isinstance(plugin, AgentSpec):
-            plugin = SimpleNamespace(cheesebench_agents=lambda agent=plugin: [agent])
-        own = None if hasattr(plugin, "__name__") else name
-        known = self._plugins.agents
-        self._plugins.register(plugin, own)
-        for agent, spec in self._plugins.agents.items():
-            if agent in known and known[agent] != spec:
-                raise OptionError(
-                    f"{name}: there is another agent '{agent}', for which reports would take it. Give yours a name of "
-                    "its own."
-                )
-        if not self._plugins.get_hookcallers(plugin):
-            raise OptionError(
-                f"{name}={shown(plugin)} has no hook, so it supplies nothing. Give an AgentSpec, or an object with "
-                "a function such as cheesebench_agents."
-            )
 
     def do(self) -> Run:
         """Run everything and return the run."""

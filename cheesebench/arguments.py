@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from cheesebench import errors, options
+from cheesebench.interfaces import AgentSpec
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,6 +52,14 @@ _OPTION = re.compile(
 )
 
 
+#: What a notebook does instead of a command in a message.
+_CALLS = {
+    r"\bpytest --resume ([\w.-]*\w)": r"cheesebench.run(..., resume='\1')",
+    "'cheesebench models' lists the models": "cheesebench.catalogue() lists models and agents, and plugins=[SPEC] adds an "
+    "agent of yours",
+}
+
+
 def name_of(key: str) -> str:
     """Return the argument for the option with this key."""
     return _RENAMED.get(key, key)
@@ -66,6 +75,8 @@ def in_python(text: str) -> str:
     """Return a message with arguments in place of options, such as ``subjects=0`` for
     ``--subjects 0``.
     """
+    for command, call in _CALLS.items():
+        text = re.sub(command, call, text)
     said = _OPTION.sub(_argument, text)
     # The argument models= stands for two options.
     return said.replace("models= and models=", "models=(FIRST, SECOND)")
@@ -85,14 +96,16 @@ def _argument(found: re.Match[str]) -> str:
     inner, is_pair, one = value.partition("=")
     if is_pair and key.endswith("_option"):
         return f"{key}={{'{inner}': {_literal(one)}}}"
-    return f"{key}={_literal(value)}"
+    is_text = key in options.BY_KEY and kind_of(options.BY_KEY[key]) is TEXT
+    return f"{key}={_literal(value, is_text)}"
 
 
-def _literal(value: str) -> str:
+def _literal(value: str, is_text: bool = False) -> str:
     """Return a value as a Python literal. A placeholder in capitals stays as it is."""
-    if value.isupper() or value == "" or re.fullmatch(r"[-+.\de]+|\[.*", value):
+    if value.isupper() or value == "" or value.startswith("["):
         return value or "..."
-    return repr(value)
+    number = re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", value)
+    return value if number and not is_text else repr(value)
 
 
 @contextmanager
@@ -205,6 +218,8 @@ def _limits(value: Any) -> tuple[float, float]:
 
 
 def _objects(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, AgentSpec):
+        return (value,)
     if isinstance(value, (str, Mapping)):
         raise TypeError
     return tuple(value)
@@ -236,7 +251,7 @@ SCORES = Kind(
     "a run, a log, a data frame with a column 'score', or a list of scores", _scores
 )
 LIMITS = Kind("two numbers, the lowest and the highest", _limits)
-OBJECTS = Kind("a list of objects with hooks, or of agents", _objects)
+OBJECTS = Kind("a list of objects with hooks, or of agents (AgentSpec)", _objects)
 CALLED = Kind("a function that is called with a line", _called)
 PROGRESS = Kind("True, False or a function that is called with a line", _progress)
 
@@ -268,9 +283,15 @@ def read(name: str, kind: Kind, value: Any) -> Any:
         return kind.read(value)
     except (TypeError, ValueError, OverflowError):
         seen = reprlib.repr(value)
-        if hasattr(value, "shape"):  # a data frame, or an array
+        remedy = ""
+        if isinstance(value, AgentSpec):
+            seen = f"AgentSpec({value.name!r}, ...)"
+            remedy = f" Give its name, '{value.name}', and plugins=[SPEC]."
+        elif hasattr(value, "shape") or hasattr(value, "rows"):  # a table
             seen = f"<{type(value).__name__}>"
-        raise errors.OptionError(f"{name}={seen}: expected {kind.wanted}.") from None
+        raise errors.OptionError(
+            f"{name}={seen}: expected {kind.wanted}.{remedy}"
+        ) from None
 
 
 def kind_of(option: options.Option) -> Kind:

@@ -33,6 +33,7 @@ from cheesebench.hookspecs import FigureReporter, RunsReporter
 from cheesebench.ini_file import usual_protocols
 from cheesebench.interfaces import (
     AUDIT_PARTS,
+    AgentSpec,
     AuditPart,
     AuditSettings,
     BaseSpecification,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from cheesebench.diagnostics import Diagnostic
     from cheesebench.experiment.settings import Given
     from cheesebench.planning import Forecast
+    from cheesebench.plugin_manager import PluginManager
     from cheesebench.statistics import RunSummary
     from cheesebench.statistics.comparison import RunComparison
 
@@ -486,6 +488,7 @@ def plan(
     icc: float | None = None,
     rate: float = 0.95,
     ask: bool = False,
+    plugins: Iterable[object] | AgentSpec = (),
     **options: Any,
 ) -> Forecast:
     """Forecast the subjects, calls, tokens and dollars of a run, and how often each
@@ -495,10 +498,11 @@ def plan(
     ``models`` may be a run, whose models, protocols and views are then used. ``icc`` is
     the intraclass correlation of a subject's trials, and ``rate`` the pass rate of the
     third player (for example, what a pilot run showed). With ``ask``, the model
-    answers the first questions now. The ``options`` are those of ``run``. To find how
-    many subjects are needed, try several values of ``subjects``.
+    answers the first questions now. ``plugins`` and the ``options`` are those of
+    ``run``. To find how many subjects are needed, try several values of ``subjects``.
     """
     _check_shares(icc=icc, rate=rate)
+    found = api.plugins_with(plugins, models)
     if isinstance(models, api.Run):
         plans = [cell.plan for cell in models.summary.cells]
         protocols = protocols or list(dict.fromkeys(one.protocol for one in plans))
@@ -510,12 +514,14 @@ def plan(
         ask=ask,
         rate=rate,
         usual=usual_protocols(),
+        plugins=found,
     )
 
 
 def forecast_of(
     given: Given,
     *,
+    plugins: PluginManager | None = None,
     icc: float | None = None,
     rate: float = 0.95,
     ask: bool = False,
@@ -525,7 +531,7 @@ def forecast_of(
     """Return the forecast of a run with these options. ``usual``: the protocols if none
     are given, and where they are named.
     """
-    plugins, values = installed_plugins(), given.resolve()
+    plugins, values = plugins or installed_plugins(), given.resolve()
     if not (values.model or values.study):
         raise OptionError(
             "Name a model: --model NAME, or --profile NAME with a profile that names one."

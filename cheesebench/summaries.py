@@ -96,7 +96,7 @@ def _check_joins(log: RunLog, plan: CellPlan, owner: dict[CellKey, RunLog]) -> N
         what = "is not finished" if is_open else "was given up"
         remedy = f"Continue it (pytest --resume {log.run_id}), or leave it out."
         raise OptionError(
-            f"{log.path} is not whole: {plan.label} ({plan.model}) {what}. "
+            f"{log.run_id} is not whole: {plan.label} ({plan.model}) {what}. "
             f"{remedy if is_open else 'Leave it out.'}"
         )
     if plan.key in owner:

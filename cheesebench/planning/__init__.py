@@ -244,7 +244,7 @@ class Forecast(tables.Tabular):
     """The forecast of a whole run. ``needs`` has an entry for each player."""
 
     units: ClassVar[Mapping[str, Callable[[float], str]]] = {
-        **dict.fromkeys(("passes", "fails", "disagree"), amounts.percent),
+        **dict.fromkeys(("rate", "passes", "fails", "disagree"), amounts.percent),
         **dict.fromkeys(("cost", "cost_95"), amounts.dollars),
     }
     optional = frozenset(("calls", "calls_95", "tokens", "tokens_95"))
@@ -254,6 +254,8 @@ class Forecast(tables.Tabular):
     """For each model and view: the probability that all cells PASS if the model is
     exactly as good as the animals.
     """
+    rate: float = COMPETENT
+    """Pass rate of the last player."""
     price_of: date | None = None
     """Date of the oldest price that the dollars are computed with."""
 
@@ -270,6 +272,9 @@ class Forecast(tables.Tabular):
         """Return a row for each cell and player and, with several cells, a row of each
         player for the whole run (``all``).
 
+        ``rate`` is the player's pass rate (NA if it is measured otherwise), and
+        ``planned`` the number of subjects that the run may have.
+
         A row has the shares of runs that PASS (``passes``) and that FAIL (``fails``),
         how often two runs of the same player get different verdicts (``disagree``), and
         the ``subjects``, ``calls``, ``tokens`` and ``cost`` (dollars) that suffice for
@@ -284,6 +289,8 @@ class Forecast(tables.Tabular):
                 "protocol": cell.plan.label,
                 "view": cell.plan.view,
                 "player": player,
+                "rate": self._rate_of(cell.plan, player),
+                "planned": cell.plan.subjects,
                 "passes": found.passes,
                 "fails": found.fails,
                 "disagree": found.disagree,
@@ -295,6 +302,17 @@ class Forecast(tables.Tabular):
             for player, found in cell.outlooks.items()
         ]
         return rows + self._whole() if len(self.cells) > 1 else rows
+
+    def _rate_of(self, plan: CellPlan | None, player: str) -> float | None:
+        """Return the pass rate of a player in a cell, or in the whole run (None)."""
+        weak, animals, _ = PLAYERS
+        if player not in (weak, animals):
+            return self.rate
+        if plan is None or plan.measured is not None:
+            return None
+        if player == weak:
+            return plan.chance
+        return None if plan.reference is None else plan.reference.value
 
     def _whole(self) -> list[dict[str, object]]:
         """Return a row of the whole run for each player. Without a claim there is one
@@ -310,6 +328,8 @@ class Forecast(tables.Tabular):
                 "protocol": "all",
                 "view": ", ".join(views),
                 "player": player,
+                "rate": self._rate_of(None, player),
+                "planned": None,
                 "passes": chances[0]
                 if player == "as the animals" and len(chances) == 1
                 else None,
@@ -406,6 +426,7 @@ def forecast(
         cells=_at_rate(found, rate),
         needs=_renamed(needs, rate),
         all_pass=_all_pass(found),
+        rate=rate,
         price_of=min(dates, default=None),
     )
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, count, product
+from itertools import combinations, count, islice, product, repeat
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from cheesebench import tables
@@ -829,28 +829,33 @@ def compare_runs(
             trials differ), the runs have nothing in common, or a run lacks a selected
             model or protocol.
     """
-    is_family, second = second is None, second or first
-    if is_family:
-        pairs, only = _own_pairs(first, models, protocols), list[tuple[str, int]]()
-    else:
-        pairs, only = match_runs(first, second, models=models, protocols=protocols)
-    groups: dict[tuple[str, str, str, str], list[Cells]] = {}
-    for a, b in pairs:
-        groups.setdefault((a.model, b.model, a.view, a.variant), []).append((a, b))
     seed = first.seed if isinstance(first.seed, int) else 0
+    if second is None:
+        pairs = _own_pairs(first, models, protocols)
+        return RunComparison(
+            first=first.name,
+            second=first.name,
+            models=_family(_by_models(pairs), seed, first.name),
+            stopped=(first.name,) if first.is_sequential else (),
+            changed=_changes(first, first, pairs),
+        )
+    pairs, only = match_runs(first, second, models=models, protocols=protocols)
     return RunComparison(
         first=first.name,
         second=second.name,
-        models=_compare_groups(
-            list(groups.values()), seed, (first.name, second.name), is_family
-        ),
-        stopped=tuple(
-            dict.fromkeys(run.name for run in (first, second) if run.is_sequential)
-        ),
+        models=_each(_by_models(pairs), seed, (first.name, second.name)),
+        stopped=tuple(run.name for run in (first, second) if run.is_sequential),
         not_run=tuple(what for what, side in only if side == 1),
         unseen=tuple(what for what, side in only if side == 0),
         changed=_changes(first, second, pairs),
     )
+
+
+def _by_models(pairs: Iterable[Cells]) -> list[list[Cells]]:
+    groups: dict[tuple[str, str, str, str], list[Cells]] = {}
+    for a, b in pairs:
+        groups.setdefault((a.model, b.model, a.view, a.variant), []).append((a, b))
+    return list(groups.values())
 
 
 def _own_pairs(
@@ -995,71 +1000,83 @@ def _check(
         )
 
 
-def _compare_groups(
-    groups: Sequence[Sequence[Cells]],
-    seed: int,
-    runs: tuple[str, str],
-    is_family: bool,
-) -> tuple[ModelComparison, ...]:
-    """Compare pairs of models, each with its cells. Holm's correction is over the
-    cells of each pair or, in a family, over the cells of all pairs.
-    """
-    possible = [
-        [paired_differences(a.compared, b.compared) for a, b in group]
-        for group in groups
-    ]
-    compared = [
-        [
-            compare_differences(differences, seed=seed, shown=_shown(pair[1]))
-            if differences[0]
-            else PairedComparison(reason=_unpaired(pair, runs))
-            for pair, differences in zip(group, own, strict=True)
-        ]
-        for group, own in zip(groups, possible, strict=True)
-    ]
-    if is_family:
-        family = [one for own in compared for one in own]
-        whole = iter(_adjusted(family))
-        adjusted = [[next(whole) for _ in own] for own in compared]
-        tests = plural(len(family), "comparison")
-    else:
-        adjusted, tests = [_adjusted(own) for own in compared], ""
-    found = tuple(
-        ModelComparison(
-            first_model=group[0][0].model,
-            second_model=group[0][1].model,
-            view=group[0][0].view,
-            variant=group[0][0].variant,
-            overall=_one_reason(own) or _overall(group, differences, seed),
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """The tests of the cells of two models."""
+
+    cells: Sequence[Cells]
+    differences: Sequence[Sequence[Sequence[float]]]
+    found: Sequence[PairedComparison]
+
+    def model(
+        self, adjusted: Sequence[float], tests: str, seed: int
+    ) -> ModelComparison:
+        """Return the comparison, given the corrected p values of its cells."""
+        first, second = self.cells[0]
+        return ModelComparison(
+            first_model=first.model,
+            second_model=second.model,
+            view=first.view,
+            variant=first.variant,
+            overall=_one_reason(self.found)
+            or _overall(self.cells, self.differences, seed),
             cells=tuple(
-                _cell(a, b, one, p, tests or plural(len(group), "protocol"))
-                for (a, b), one, p in zip(group, own, corrected, strict=True)
+                _cell(a, b, one, p, tests)
+                for (a, b), one, p in zip(self.cells, self.found, adjusted, strict=True)
             ),
         )
-        for group, differences, own, corrected in zip(
-            groups, possible, compared, adjusted, strict=True
-        )
+
+
+def _tested(cells: Sequence[Cells], seed: int, runs: tuple[str, str]) -> _Tested:
+    differences = [paired_differences(a.compared, b.compared) for a, b in cells]
+    found = [
+        compare_differences(own, seed=seed, shown=_shown(pair[1]))
+        if own[0]
+        else PairedComparison(reason=_unpaired(pair, runs))
+        for pair, own in zip(cells, differences, strict=True)
+    ]
+    return _Tested(cells, differences, found)
+
+
+def _each(
+    groups: Sequence[Sequence[Cells]], seed: int, runs: tuple[str, str]
+) -> tuple[ModelComparison, ...]:
+    """Compare pairs of models. Holm's correction is over the cells of each pair."""
+    tested = [_tested(cells, seed, runs) for cells in groups]
+    return tuple(
+        one.model(_adjusted(one.found), plural(len(one.found), "protocol"), seed)
+        for one in tested
     )
-    return _corrected(found) if is_family else found
+
+
+def _family(
+    groups: Sequence[Sequence[Cells]], seed: int, name: str
+) -> tuple[ModelComparison, ...]:
+    """Compare pairs of models of one run. Holm's correction is over the cells of all
+    pairs; the overall answers are corrected for the number of pairs.
+    """
+    tested = [_tested(cells, seed, (name, name)) for cells in groups]
+    every = [found for one in tested for found in one.found]
+    tests, adjusted = plural(len(every), "comparison"), iter(_adjusted(every))
+    models = [
+        one.model(list(islice(adjusted, len(one.found))), tests, seed) for one in tested
+    ]
+    whole = _adjusted([one.overall for one in models])
+    return tuple(map(_with_corrected, models, whole, repeat(len(models))))
+
+
+def _with_corrected(model: ModelComparison, p: float, pairs: int) -> ModelComparison:
+    """Return the comparison with an overall answer that is corrected for the pairs."""
+    overall = model.overall
+    if overall.answer != "undecided" and p >= ALPHA:
+        alone = _only_alone(overall.answer, plural(pairs, "comparison"))
+        overall = replace(overall, answer="undecided", reason=alone)
+    known = None if overall.p_worst is None else p
+    return replace(model, overall=overall, adjusted_p=known)
 
 
 def _adjusted(comparisons: Sequence[PairedComparison]) -> list[float]:
     return holm([1.0 if one.p_worst is None else one.p_worst for one in comparisons])
-
-
-def _corrected(models: Sequence[ModelComparison]) -> tuple[ModelComparison, ...]:
-    """Correct the overall answers for the number of pairs of models."""
-    found = []
-    for model, p in zip(
-        models, _adjusted([one.overall for one in models]), strict=True
-    ):
-        overall = model.overall
-        if overall.answer != "undecided" and p >= ALPHA:
-            alone = _only_alone(overall.answer, plural(len(models), "comparison"))
-            overall = replace(overall, answer="undecided", reason=alone)
-        known = None if overall.p_worst is None else p
-        found.append(replace(model, overall=overall, adjusted_p=known))
-    return tuple(found)
 
 
 def _only_alone(answer: Answer, tests: str) -> str:

@@ -250,6 +250,38 @@ def test_all_protocols_together_have_a_row_and_answers_are_those_of_the_command(
     assert list(again.trials()["trial"][:4]) == [1, 2, 3, 4]
 
 
+class _Still:
+    def __init__(self, context: cheesebench.AgentContext) -> None: ...
+
+    def begin_trial(self, observation: str) -> None: ...
+
+    def act(self, observation: str) -> list[int]:
+        return [cheesebench.STAY]
+
+    def observe(
+        self, action: int, reward: float, observation: str, ended: bool
+    ) -> None: ...
+
+
+def test_an_agent_of_the_notebook_is_planned(lab: Path) -> None:
+    own = cheesebench.AgentSpec("still", _Still, memory="none")
+    found = cheesebench.plan("still", lab, plugins=[own], rate=0.95, **SMALL)
+    assert {row["model"] for row in found.rows()} == {"still"}
+    assert {row["planned"] for row in found.rows()} == {SMALL["subjects"]}
+    run = cheesebench.run(
+        "still", lab, plugins=own, progress=False, **(SMALL | {"subjects": 1})
+    )
+    assert cheesebench.plan(run, **SMALL).rows() == found.rows()
+    with pytest.raises(cheesebench.UnknownNameError, match=r"plugins=\[SPEC\] adds"):
+        cheesebench.plan(cheesebench.open_run(run.id))
+    wrong: Any = own
+    with pytest.raises(cheesebench.OptionError, match=r"'still', and plugins=\[SPEC\]"):
+        cheesebench.run(wrong, lab)
+    claims = cheesebench.plan("random", "t_maze", subjects=20, rate=0.6).rows()
+    rates = {row["player"]: row["rate"] for row in claims}
+    assert (rates["random"], rates["60 % right"]) == (0.0001, 0.6)
+
+
 PRICED = """\
 models:
   priced: {backend: openai, id: x, price: {prompt: 1, completion: 2, on: 2026-10-01}}
@@ -376,6 +408,8 @@ def test_a_command_names_its_options(
         ("run pytest --model NAME --resume x", "run pytest --model NAME --resume x"),
         ("'cheesebench report RUN --verify'", "'cheesebench report RUN --verify'"),
         ("pip install --upgrade x", "pip install --upgrade x"),
+        ("--resume 20261130-003046-4066", "resume='20261130-003046-4066'"),
+        ("(pytest --resume one.2).", "(cheesebench.run(..., resume='one.2'))."),
         ("--cheese-seed 3; -- and --no-such 4", "seed=3; -- and --no-such 4"),
     ],
 )
