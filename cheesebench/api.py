@@ -279,8 +279,10 @@ class PlayedTrial:
 
     def _title(self) -> str:
         one, plan = self.record, self.plan
+        # In a maze an ``error`` is a wrong choice, and nothing has broken down.
+        ended = "wrong choice" if one.outcome == "error" else one.outcome
         return printable(
-            f"{plan.model} on {plan.label}: subject {one.subject}, trial {one.trial}, {one.outcome} "
+            f"{plan.model} on {plan.label}: subject {one.subject}, trial {one.trial}, {ended} "
             f"after {one.steps} steps"
         )
 
@@ -371,7 +373,8 @@ class Run:
 
         * ``model``, ``protocol``, ``view``, ``variant``, ``subject`` (from 0),
           ``trial`` (from 1), ``block``, ``session`` (from 1).
-        * ``outcome``: how the trial ended. ``judged``: whether it enters the verdict.
+        * ``outcome``: how the trial ended (``error`` is a wrong choice; a breakdown is
+          in ``missing``). ``judged``: whether it enters the verdict.
           ``success``: NA if the trial does not enter the verdict. For learning curves,
           ``recorded_success`` has the success of all trials.
         * ``missing``: empty for a trial that was run, otherwise why its result is
@@ -479,9 +482,11 @@ class Run:
             record = next((one for one in life if one.trial == trial - 1), None)
             if record is None:
                 whole = subject in log.completed_subjects(plan)
+                why = _why_stopped(log, plan, subject, trial) or _why_none(
+                    plan, subject, trial, len(life), whole, self.id
+                )
                 raise OptionError(
-                    f"There is no trial {trial} of subject {subject} in {plan.label}: "
-                    f"{_why_none(plan, subject, trial, len(life), whole, self.id)}."
+                    f"There is no trial {trial} of subject {subject} in {plan.label}: {why}."
                 )
         return PlayedTrial(self._path, self._plugins, plan, record)
 
@@ -510,16 +515,26 @@ class Run:
         return printable(f"<Run {self.id}: {said}>")
 
     def _repr_markdown_(self) -> str:
-        """Show the matrix in a notebook."""
-        return self._plugins.reporter("matrix").render(self.summary)
+        """Show the matrix in a notebook, and the next step if trials were lost."""
+        shown = self._plugins.reporter("matrix").render(self.summary)
+        lost = any(map(_lost, self.summary.cells))
+        return f"{shown}\n{self._next_step()}\n" if lost else shown
 
     def _broken(self) -> list[str]:
-        """Return the cells that are an ERROR, with the reason and its cause."""
+        """Return the cells that are an ERROR, or in which trials failed for technical
+        reasons, with the reason, its cause and the next step.
+        """
+        failed = (
+            one for one in self.summary.cells if _lost(one) or one.verdict == "ERROR"
+        )
         return [
             f"{one.plan.label} ({one.plan.model}): {arguments.in_python(one.reason)}"
-            for one in self.summary.cells
-            if one.verdict == "ERROR"
+            f"{f' {self._next_step()}' if _lost(one) else ''}"
+            for one in failed
         ]
+
+    def _next_step(self) -> str:
+        return f"run.journal() has the traceback; cheesebench.run(..., resume='{self.id}') goes on there."
 
     def _gates(self) -> list[str]:
         return [f"{one.model} in {one.view} {one.gate}" for one in self.summary.models]
@@ -528,6 +543,11 @@ class Run:
     def _log(self) -> Iterator[RunLog]:
         with RunLog.open_read_only(self._path) as log:
             yield log
+
+
+def _lost(cell: CellResult) -> bool:
+    """Return whether trials failed for technical reasons, with a known cause."""
+    return bool(cell.causes and cell.outcomes.get("infrastructure"))
 
 
 @arguments.checked()
@@ -542,6 +562,22 @@ def open_run(
     path = locate(Path(results or str(BY_KEY["results"].default)), os.fspath(run))
     RunLog.open_read_only(path).close()  # raises for a file that is no log
     return Run(path)
+
+
+def _why_stopped(log: RunLog, plan: CellPlan, subject: int, trial: int) -> str:
+    """Return why a trial was stopped, or "" if it was not begun, or never stopped."""
+    begun = f"stopped in trial {trial}: "
+    causes = [
+        one.text.removeprefix(begun).rstrip(".")
+        for one in log.journal(plan, "error")
+        if one.subject == subject and one.text.startswith(begun)
+    ]
+    if not causes:
+        return ""
+    return (
+        f"it was begun, and stopped by {causes[-1]}. Its steps are not kept; run.journal() has the traceback, and the trial "
+        "before is the last of this subject"
+    )
 
 
 def _why_none(

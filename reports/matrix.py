@@ -441,8 +441,8 @@ def _of_animals(cell: CellResult) -> Field:
 
 
 HOW = (
-    "Verdict, pass rate with its 95 % interval, number of subjects (n), and ability (a). The rows below the models are "
-    "there for comparison."
+    "Verdict (✔ PASS, ✘ FAIL, ? INCONCLUSIVE, ! ERROR), pass rate with its 95 % interval, number of subjects (n), and "
+    "ability (a). The rows below the models are there for comparison."
 )
 #: Note above a board. It does not mention numbers of subjects, which are in each
 #: model's own table.
@@ -495,7 +495,18 @@ def _in_doubt(cells: Sequence[CellResult]) -> Iterator[str]:
         for cell in cells
         if cell.verdict is Verdict.ERROR
     ]
-    for title, lines in (("Not measured:", broken), (DOUBTFUL, _doubtful(cells))):
+    lost = [
+        f"- {words.marked(cell.verdict)} {_told(cell, cell.reason)}"
+        for cell in cells
+        if cell.verdict is not Verdict.ERROR
+        if cell.causes and cell.outcomes["infrastructure"]
+    ]
+    lists = {
+        "Not measured:": broken,
+        "Trials failed:": lost,
+        DOUBTFUL: _doubtful(cells),
+    }
+    for title, lines in lists.items():
         if lines:
             yield f"{title}\n\n" + "\n".join(lines)
 

@@ -43,7 +43,7 @@ COLUMNS = (
 )
 _JOINED = "FROM calls LEFT JOIN texts ON texts.digest = calls.system"
 INSERT = f"INSERT INTO calls VALUES ({', '.join('?' * 24)})"
-_DELETE_REFUSED = f"DELETE FROM calls WHERE {log_file.LIFE} AND trial = ? AND call = ? AND fault != ''"
+_DELETE__REFUSED = f"DELETE FROM calls WHERE {log_file.LIFE} AND trial = ? AND call = ? AND fault != ''"
 _TOTALS = (
     "count(*), sum(attempts), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
     "sum(reasoning_tokens), sum(cost), sum(seconds), sum(written_tokens), sum(malformed)"
@@ -269,7 +269,7 @@ class CallLog:
                 )
             # A reply is never replaced, because records depend on it. Only refused
             # calls may be made and written again.
-            connection.executemany(_DELETE_REFUSED, [row[:7] for row in rows])
+            connection.executemany(_DELETE__REFUSED, [row[:7] for row in rows])
             connection.executemany(INSERT, rows)
         # Update the cache only now: after a failed transaction, the log does not
         # contain the texts, and calls would refer to nothing.
@@ -453,6 +453,8 @@ class JournalEntry:
     subject: int | None = None
 
 
+#: In the journal entry of a resume that was refused.
+_REFUSED = "The run cannot be continued:"
 #: Matches a journal entry that says in which trial (from 1) a subject was stopped.
 _STOPPED = re.compile(r"stopped in trial ([0-9]{1,9}):")
 #: Limits on the stops after which trials were run again. ``MOST_REDRAWN``: number of
@@ -880,10 +882,12 @@ class RunLog(recorder.LogWriter):
     def causes(self, plan: CellPlan | None = None) -> dict[CellKey, tuple[str, ...]]:
         """Return the reasons why trials of each cell could not be run since the cell
         was last started. The most frequent reason comes first. A reason that stopped
-        several trials is listed once.
+        several trials is listed once. If the last start was refused, the reasons of the
+        start before it still hold.
         """
         #: The notes of each cell, by cause. The cause is the note without the trial.
         found: dict[CellKey, dict[str, list[str]]] = {}
+        earlier: dict[CellKey, dict[str, list[str]]] = {}
         where, values = _selection(plan, None)
         where = (
             f"{where} AND" if where else " WHERE"
@@ -894,9 +898,10 @@ class RunLog(recorder.LogWriter):
         ):
             cell = cast("CellKey", tuple(map(str, key)))
             if kind == "started":
-                found.pop(cell, None)
+                earlier[cell] = found.pop(cell, {})
             else:
-                notes = found.setdefault(cell, {})
+                kept = earlier.get(cell, {}) if _REFUSED in text else {}
+                notes = found.setdefault(cell, dict(kept))
                 cause = _STOPPED.sub("", text, count=1).lstrip()
                 notes.setdefault(cause, []).append(text)
         return {

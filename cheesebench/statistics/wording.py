@@ -526,19 +526,28 @@ NEVER_ACTED = "No reply named an action"
 
 
 def with_causes(cell: CellResult) -> str:
-    """Return the reason for a cell's verdict. If the cell could not be measured, or its
-    budget was spent, the reason names the cause.
+    """Return the reason for a cell's verdict. If the cell could not be measured, its
+    budget was spent or it broke down, the reason names the cause.
     """
     spent = next((cause for cause in cell.causes if "--max-" in cause), "")
     if spent and cell.verdict is Verdict.INCONCLUSIVE:
         return f"{cell.reason} Stopped by the budget: {spent}."
-    if cell.verdict is not Verdict.ERROR or not cell.causes:
+    if not cell.causes or cell.reason.startswith(NEVER_ACTED):
         return cell.reason
-    if cell.reason.startswith(NEVER_ACTED):
-        return cell.reason
+    return f"{cell.reason}{_caused(cell)}"
+
+
+def _caused(cell: CellResult) -> str:
+    """Return what stopped trials of a cell that has causes, if it matters."""
     more = len(cell.causes) - 1
     others = f" ({plural(more, 'other cause')})" if more else ""
-    return f"{cell.reason} Cause: {cell.causes[0].rstrip('.')}{others}."
+    named = f"{cell.causes[0].rstrip('.')}{others}."
+    if cell.verdict is Verdict.ERROR:
+        return f" Cause: {named}"
+    broken = broken_down(cell.outcomes)
+    if not broken:
+        return ""
+    return f" {plural(broken, 'trial')} failed for technical reasons: {named} Fix the cause and resume the run."
 
 
 def shares(found: ClassShares) -> str:

@@ -307,12 +307,30 @@ def test_an_agent_that_breaks_down_is_lost_and_goes_on_once_it_is_mended(
             assert f"Cause: stopped in trial {trial}: " in shown
             assert "t_maze" in shown.partition("Cause")[0].splitlines()[-1]
 
+    [told_of] = set(broken.verdicts()["reason"])
+    assert cell.causes[0].rstrip(".") in told_of
+    for shown in (repr(broken), broken._repr_markdown_(), "".join(told)):
+        assert "run.journal() has the traceback; " in shown
+        assert "cheesebench.run(..., resume='one') goes on" in shown
+        assert str(fault) in shown or isinstance(fault, list)
+    with pytest.raises(OptionError, match="it was begun, and stopped by"):
+        broken.trial(trial=trial)
+
+    # What acts otherwise than it did is refused, and the cause stays.
+    if trial > 1:
+        monkeypatch.setattr(Breaks, "faults", {1: [cheesebench.STAY]})
+        with pytest.raises(RunLogError, match="change it so that the trials that were"):
+            cheesebench.run("breaks", resume="one", **options)
+        again = cheesebench.open_run("one", tmp_path).summary.cells[0]
+        assert again.causes[0] == cell.causes[0]
+
     monkeypatch.setattr(Breaks, "faults", {})
     mended = cheesebench.run("breaks", resume="one", **options)
     whole = cheesebench.run("breaks", run_id="two", **options)
     [cell] = mended.summary.cells
     assert (cell.missing, cell.verdict) == (0, "FAIL")
-    assert "6 trials were run anew after a stop, over 1 resume." in cell.remarks
+    resumed = "1 resume" if trial == 1 else "2 resumes"
+    assert f"6 trials were run anew after a stop, over {resumed}." in cell.remarks
     assert mended.trials().equals(whole.trials())
 
 
