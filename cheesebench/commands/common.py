@@ -42,7 +42,7 @@ def find_protocol(catalogue: Catalogue, name: str) -> Path:
     """Return the file of a protocol. ``name`` is a path, or the name of a file in this
     directory or of an installed protocol.
 
-    Raise OptionError for a directory or a path that does not exist, and
+    Raise OptionError for a directory and for a path that does not exist, and
     UnknownNameError for an unknown name.
     """
     path = Path(name)
@@ -375,7 +375,9 @@ def choose_cell(
 
 
 def _choose(kind: str, wanted: str | None, values: Sequence[str]) -> str:
-    """Return the wanted value or, if none is wanted, the only value."""
+    """Return the wanted value or, if none is wanted, the only value. Raise OptionError
+    if there are several, and UnknownNameError if the wanted value does not exist.
+    """
     if wanted is None and kind == "variant" and "" in values:
         return ""  # The cell without a variant is meant.
     if wanted is None and len(values) > 1:

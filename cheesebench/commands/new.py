@@ -188,8 +188,8 @@ def _next(specification: BaseSpecification, file: str) -> Iterator[str]:
 
 
 def _played(specification: Specification) -> str:
-    """Return options for ``trace``: those of the protocol's first test, in which some
-    of its rules fire, or a few steps if it has no tests.
+    """Return options with which ``trace`` plays the protocol's first test, in which
+    some of its rules fire, or a few steps if there are no tests.
     """
     plugins, tests = installed_plugins(), specification.document.tests
     view = next(iter(plugins.views.values()))

@@ -98,7 +98,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _format(options: argparse.Namespace) -> str:
-    """Return the name of the requested format."""
+    """Return the name of the requested format. Raise OptionError if an option
+    contradicts ``--html``.
+    """
     if options.html is not None:
         if options.format not in (None, "html") or (options.html and options.output):
             raise OptionError(

@@ -133,7 +133,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None:
-    """Serve until Ctrl-C."""
     import uvicorn
 
     door = http_guard.RequestGuard(

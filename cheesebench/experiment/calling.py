@@ -282,8 +282,8 @@ class Budget:
 
     @asynccontextmanager
     async def room(self, expected: CallTotals) -> AsyncIterator[None]:
-        """Wait until the budget has room for one more call besides the calls in flight,
-        and reserve it.
+        """Wait until the budget has room for one more call in addition to the calls in
+        flight, and reserve this room.
 
         A call is admitted while the spending plus the expected cost of the calls in
         flight is below the limits. So a limit is exceeded by at most one call if the
@@ -643,8 +643,8 @@ class ModelChannel:
 
     @property
     def trouble(self) -> str:
-        """A remark for the message on a spent budget, which says that the server did
-        not answer. It is empty if the server answers.
+        """A remark for the message on a spent budget: that the server did not answer.
+        It is empty if the server answers.
         """
         return (
             ""
@@ -879,9 +879,10 @@ class Caller:
         return kind(f"{where} is not in the replayed run")
 
     def _find(self, trial: int, call: int, request_digest: str) -> CallRecord | None:
-        """Return the recorded call, or None if the call has not been made. A recorded
-        refusal is returned only if it is to be asked again; otherwise
-        SubjectStoppedError is raised.
+        """Return the recorded call, or None if the call has not been made.
+
+        Raise RunLogError if the recorded request differs, and SubjectStoppedError for
+        a recorded refusal, unless refused calls are to be made again.
         """
         known = (
             self.source.calls.find(self.plan, self.subject, trial, call)

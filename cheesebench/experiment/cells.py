@@ -79,7 +79,7 @@ def language_model(
     """Return a model with its agent.
 
     ``settings`` are the agent's settings that the user gives (a string is converted to
-    the type of the default). ``served`` are request parameters besides the entry's.
+    the type of the default). ``served`` adds to the entry's request parameters.
     ``base_url`` is the address of the model's server; if it is None, the backend's
     option ``base_url`` is used. Raise OptionError for settings that the agent, the
     model or its backend does not have.

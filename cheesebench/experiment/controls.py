@@ -334,7 +334,9 @@ class UnrewardedSubject:
         return isinstance(self._life, Situated) and self._life.placed
 
     def foreseen(self, action: int) -> str | None:
-        """Return the picture after this action, as if its only effect were movement."""
+        """Return the picture after this action, as if its only effect were movement, or
+        None if the environment cannot tell.
+        """
         return foresight(self._life, action)
 
     @property

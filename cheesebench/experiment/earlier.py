@@ -64,7 +64,7 @@ def read_earlier(
 
 def _replayed(models: Sequence[str]) -> str | None:
     """Return the run that ``--model replay:RUN`` names, or None if there is no such
-    model.
+    model. Raise OptionError if there are other models, too, or RUN is empty.
     """
     runs = [name.partition(":")[2] for name in models if name.startswith("replay:")]
     if not runs:

@@ -115,7 +115,8 @@ class Workplaces:
         self, plan: CellPlan, specification: BaseSpecification
     ) -> ExecutorSpec:
         """Return the session's executor. If only this process can load the cell's
-        plugins, return the executor in this process.
+        plugins, return the executor in this process, or raise PluginError if the
+        session's executor uses other machines.
         """
         spec = self._plugins.executor(self.executor)
         if spec.in_process or is_process_safe(self._plugins, plan, specification):

@@ -142,7 +142,7 @@ class CheckedConnection:
 
     async def facts(self) -> ServerFacts:
         """Return what the server reports about itself. The facts are empty if the
-        backend does not ask the server.
+        backend does not ask the server. Raise PluginError for any other result.
         """
         ask = getattr(self._connection, "facts", None)
         if ask is None:
@@ -575,7 +575,7 @@ def _unreachable(name: str, fault: ChatFaultError) -> UnreachableModelError:
 
 async def _probe(prober: _Prober, questions: Sequence[Question]) -> int | None:
     """Ask one model its questions. Return the context length in tokens that its server
-    reports, or None.
+    reports, or None. Raise UnreachableModelError if a question is not answered.
     """
     if not prober.model.backend.probe:
         return None
@@ -626,7 +626,9 @@ class _Prober:
         return fault
 
     async def _attempt(self, question: Question, attempt: int) -> ChatFaultError | None:
-        """Make one call. Return its fault, or None if there was a reply."""
+        """Make one call. Return its fault, or None if there was a reply. Raise
+        OptionError if the reply lacks token counts, and a limit needs them.
+        """
         began = time.monotonic()
         patience = max(0.1, self._end - began)
         request = replace(question.request, timeout=patience)
@@ -772,8 +774,8 @@ class LanguageModels:
         return model.base_url is not None and calling.is_private(model.base_url)
 
     def state(self) -> str:
-        """Return a phrase with the calls in flight, their limit and the tokens used,
-        for the progress line.
+        """Return a phrase for the progress line: the calls in flight, their limit and
+        the tokens used. It is empty until a model is connected.
         """
         if not self._limiters:
             return ""
@@ -828,7 +830,6 @@ class LanguageModels:
         await asyncio.sleep(LANDING)
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._progress_file.stop()
         for channel in self._channels.values():
             if channel.connection is not None:

@@ -181,7 +181,6 @@ class CellSchedule:
         self._states[subject] = SubjectState.STOPPED
 
     def set_trials(self, subject: int, trials: int) -> None:
-        """Set the number of finished trials of a subject."""
         self.done += trials - self._trials.get(subject, 0)
         self._trials[subject] = trials
 

@@ -659,7 +659,7 @@ def _check_names(given: Given, values: OptionValues) -> None:
 
 def _seed(given: Given, values: OptionValues) -> tuple[int, bool]:
     """Return the seed of the run, and whether it was drawn (now, or when the run was
-    started).
+    started). Raise OptionError for a shard without a given seed.
     """
     if values.seed is not None:
         return values.seed, bool(given.recorded.get(SEED_DRAWN))
@@ -811,7 +811,8 @@ _PROMPT_BYTES = 64 * 1024
 
 def _prompt(name: str | None) -> str | None:
     """Return the name of a prompt unchanged or, if it looks like a file (``my.txt``,
-    ``./mine``), the file's text.
+    ``./mine``), the file's text. Raise OptionError if the file cannot be used. None,
+    which means no given prompt, is returned unchanged, too.
     """
     if name is None:
         return None
@@ -834,7 +835,9 @@ def _prompt(name: str | None) -> str | None:
 
 
 def _pairs(given: Given, key: str, texts: Sequence[str] | None) -> dict[str, str]:
-    """Return an option of the form ``NAME=VALUE`` as a mapping."""
+    """Return the values ``NAME=VALUE`` of an option as a mapping. Raise OptionError for
+    another form.
+    """
     mapping = {}
     for text in texts or ():
         name, sign, value = text.partition("=")

@@ -160,7 +160,7 @@ class LesionedAgent(Generic[A]):
 
     def _copied(self, agent: A, seed: int | None = None) -> A:
         """Return a copy of an agent. If a seed is given, the copy's random generators
-        restart from it.
+        restart from it. Raise OptionError for an agent that cannot be copied.
         """
         parts: dict[int, Any] = {}
         try:
@@ -399,8 +399,6 @@ async def converse(
 
 
 class _Conversation:
-    """The conversation of one subject with its model."""
-
     def __init__(
         self,
         agent: LesionedAgent[ModelAgent],

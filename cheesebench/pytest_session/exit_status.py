@@ -265,18 +265,20 @@ def _with_larger_budgets(found: Findings) -> str:
 
 
 def _after_comparing(found: Findings, compared: RunComparison) -> str:
-    """Return the remedy for a session that fails only because of its comparison."""
+    """Return the remedy for a session that fails only because of its comparison, or ""
+    if the comparison does not fail it.
+    """
     if not found.fails_comparison:
         return ""
     if compared.worse:
         bless = f"`cheesebench bless {found.run_id} {compared.second}`"
         if found.in_ci:
             return (
-                "The page in the job's artifact shows what was lost. If the loss is meant, unpack the artifact in your clone, "
+                "The page in the job's artifact shows what was lost. If the loss is intended, unpack the artifact in your clone, "
                 f"make this run the baseline, and commit that: {bless}."
             )
         return (
-            f"To watch what was lost: `cheesebench report {found.run_id} --html`. If the loss is meant, this run is the new "
+            f"To watch what was lost: `cheesebench report {found.run_id} --html`. If the loss is intended, this run is the new "
             f"baseline: {bless}."
         )
     if any(model.missing for model in compared.models):
@@ -295,7 +297,7 @@ def how_to_act(
     where = ", in a clone in which the job's artifact is unpacked" if in_ci else ""
     push = "push a commit" if in_ci else "start a new run (in CI: push a commit)"
     cache = ", unless its cache is deleted" if in_ci else ""
-    again = f"Neither `--resume` nor a job that is run again would ask anew{cache}."
+    again = f"Neither `--resume` nor a job that is run again would ask the model again{cache}."
     if changed and baseline:
         return f"Take the settings of {baseline} again, and {push}. {again}"
     if baseline:

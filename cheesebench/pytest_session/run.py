@@ -130,9 +130,9 @@ class Comparing:
                 else f"bless a run of {max(least, cells.COHORT)} subjects"
             )
             raise ComparisonError(
-                f"{theirs.protocol} would be undecided even if nothing has changed, which fails this run: {are}, and "
-                f"it takes {least} to exclude a loss if nothing differs at all, {cells.COHORT} for a usual model. To "
-                f"compare, {remedy}."
+                f"{theirs.protocol} would be undecided even if nothing has changed, and an undecided comparison fails "
+                f"this run: {are}, and it takes {least} to exclude a loss if nothing differs at all, {cells.COHORT} for "
+                f"a usual model. To compare, {remedy}."
             )
 
     def blamed(self, found: RunComparison) -> list[tuple[str, str, str]]:

@@ -146,8 +146,8 @@ class Running:
         return None
 
     def _await_halt(self, item: CellItem) -> bool | None:
-        """Wait for a worker's cell. If failures in other workers end the run, end this
-        worker without a report.
+        """Wait for a worker's cell, and return None. If failures in other workers end
+        the run, end this worker without a report, and return True.
         """
         while not self._run.is_halted:
             if self._run.is_over(item.plan):

@@ -14,7 +14,7 @@ from cheesebench.testing.fake_server import Call, FakeServer
 
 MUTE, NAMED = "I would rather not.", "ACTIONS: FORWARD, FORWARD"
 #: The end of what is said of a cell that is over.
-FINAL = "Neither --resume nor a job that is run again would ask anew"
+FINAL = "Neither --resume nor a job that is run again would ask the model again"
 
 
 class Says:
