@@ -81,7 +81,7 @@ class ArenaSubject:
         self._trial_number = -1
         self._session_number = 0
         self._start_at = read_place(specification.start.at)
-        # The values of variables and columns, for expressions.
+        # The values of variables, counters and columns, for expressions.
         self.values: dict[str, Any] = {}
         self.it: str | None = None
         self.last: str | None = None
@@ -497,7 +497,7 @@ class ArenaSubject:
 
     @property
     def heading(self) -> int:
-        """Degrees clockwise from north."""
+        """Heading of the subject, in degrees clockwise from north."""
         return degrees(self._geometry, self._pose)
 
     @property

@@ -47,7 +47,7 @@ class Geometry:
 
     def __init__(self, arena: Arena, events: Sequence[Event]) -> None:
         self.arena = arena
-        #: The bit of each event that can fire a rule.
+        #: The bit of each event that rules or expressions react to.
         self.bit: Mapping[Event, int] = {
             event: 1 << number for number, event in enumerate(events)
         }
