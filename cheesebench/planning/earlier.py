@@ -46,8 +46,8 @@ class Manner:
     times as many.
     """
     seconds: float = 0.0
-    """Wall-clock seconds per call, with as many parallel calls as in that run, or 0 if
-    unknown.
+    """Wall-clock seconds per call, with as many parallel calls as when it was measured,
+    or 0 if unknown.
     """
     asked: bool = False
     """Whether the answers are to first questions (``plan --ask``), and not from an

@@ -1,5 +1,5 @@
-"""Simulates cells for ``cheesebench plan`` and for audits of references. They are
-judged by the same code as real cells.
+"""Simulates cells for ``cheesebench plan`` and for audits of references. The simulated
+cells are judged by the same code as real cells.
 
 A simulated subject keeps its rank: in each session, its rate is the same quantile of a
 beta distribution around the session's mean. The means follow the animals' learning

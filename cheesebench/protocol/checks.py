@@ -318,7 +318,7 @@ def _estimand(spec: Specification, root: Node, diagnostics: Diagnostics) -> None
     estimand = spec.document.estimand
     last = None if isinstance(estimand, str) else estimand.last
     if last is not None and last > spec.planned_trials:
-        sentence = f"A subject has {spec.planned_trials} trials, so 'last: {last}' means all of them."
+        sentence = f"'last: {last}' means all trials of a subject, because there are only {spec.planned_trials}."
         diagnostics.warning(
             317,
             root.find(("estimand", "last")).position,
@@ -424,7 +424,7 @@ def _forgiven(spec: Specification, diagnostics: Diagnostics) -> None:
             diagnostics.warning(
                 331,
                 rule.position,
-                f"Of {turns} places that look alike, '{rule.text}' lets a subject try {left - 1} wrong ones.",
+                f"'{rule.text}' lets a subject try wrong places ({left - 1} of {turns} that look alike).",
                 "Allow fewer errors, or add places to the maze and its turns.",
             )
 

@@ -304,7 +304,7 @@ class _Resolver:
         elif given.rows:
             self._error(f"No animal has {in_words(sessions)}.", remedy)
         else:
-            sentence = f"The curve has {len(given.curve)} sessions, but the value would cover {in_words(sessions)}."
+            sentence = f"The value would cover {in_words(sessions)}, but the curve ends after session {len(given.curve)}."
             self._error(sentence, remedy)
 
     def _error(self, sentence: str, remedy: str, key: str | None = None) -> None:
@@ -386,7 +386,7 @@ class _Resolver:
     def _check_curve_sd(self) -> None:
         written = self.written
         if written.curve_sd and len(written.curve_sd) != len(written.curve):
-            sentence = f"'curve' has {len(written.curve)} sessions, but 'curve_sd' has {len(written.curve_sd)}."
+            sentence = f"The lengths of 'curve' ({len(written.curve)}) and 'curve_sd' ({len(written.curve_sd)}) differ."
             self._error(
                 sentence, "Give one standard deviation for each session.", "curve_sd"
             )
@@ -645,12 +645,12 @@ class _Resolver:
         the judged trials need. Animals with rows may have more sessions.
         """
         if self.spec.sessions_vary:
-            return  # The number of sessions varies in animals, as it does in models.
+            return  # Animals may differ in their number of sessions, as subjects do.
         sessions, last = len(self.spec.sessions), max(self.judged, default=0)
         if given.rows:
             self._check_sessions_of_animals(given.rows)
         elif given.curve and not last <= len(given.curve) <= sessions:
-            sentence = f"The animals' curve has {len(given.curve)} sessions, but the schedule has {sessions}."
+            sentence = f"The numbers of sessions of the animals' curve ({len(given.curve)}) and the schedule ({sessions}) differ."
             remedy = (
                 "Give one value for each session of the schedule, through all blocks."
             )
@@ -677,7 +677,7 @@ class _Resolver:
             ]
             more = f" and {len(said) - 8} more" if len(said) > 8 else ""
             sentence = (
-                f"{len(lacks)} of {len(lived)} animals lack sessions that count, and are judged by their other sessions: "
+                f"Some animals ({len(lacks)} of {len(lived)}) lack sessions that count, and are judged by their other sessions: "
                 f"{', '.join(said[:8])}{more}."
             )
             remedy = "Leave out animals that dropped out, or list in 'over' the sessions that all animals have."

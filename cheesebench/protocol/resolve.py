@@ -1448,8 +1448,8 @@ class _Builder(Lookup):
         if ends is not None and ends.count >= repeat.at_most:
             self._limits_nothing(
                 self.root.find((*place, "repeat", "until")).position,
-                "'until' ends nothing early: it needs "
-                f"{ends.count} repetitions, and there are at most {repeat.at_most}.",
+                "'until' ends nothing early: the number of repetitions that it needs "
+                f"({ends.count}) is not below 'at_most' ({repeat.at_most}).",
                 "Raise 'at_most', or lower 'count'.",
             )
         most = each * repeat.at_most

@@ -175,14 +175,14 @@ class UntilSpec:
     condition: ex.Expression | None = None
 
     def met(self, noted: Iterable[str | None]) -> bool:
-        """Return whether at least ``count`` of the trials in ``noted`` count. ``noted``
-        has no more than the last ``of`` trials.
+        """Return whether at least ``count`` trials in ``noted`` match the criterion.
+        ``noted`` has at most the last ``of`` trials.
         """
         return sum(one in self.outcomes for one in noted) >= self.count
 
     def still_counts(self, noted: Sequence[str | None]) -> tuple[bool, ...]:
-        """Return which of the last trials count, from the latest back to the earliest
-        that can still matter.
+        """Return which of the last trials match the criterion, from the latest back to
+        the earliest that can still matter.
 
         If a trial is one miss too many, it and all earlier trials leave the window of
         ``of`` trials before the criterion can be met.
@@ -392,8 +392,8 @@ class Specification(BaseSpecification):
 
     @property
     def bar(self) -> float | None:
-        """The pass rate, or mean of the measure, above which enough subjects pass, or
-        None if there is no reference.
+        """The pass rate, or mean of the measure, beyond which enough subjects give a
+        PASS, or None if there is no reference.
         """
         judged = self.judged
         if judged is None:

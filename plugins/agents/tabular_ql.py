@@ -174,10 +174,11 @@ EPSILON, EPSILON_DECAY, EPSILON_FLOOR = 0.3, 0.98, 0.05
 
 class TabularQL:
     """An agent that explores with probability epsilon. Otherwise it follows the
-    shortest known path to reward; if it knows none, it chooses greedily by Q.
+    shortest known path to reward. If it knows none, it chooses greedily by Q.
 
-    A step that was rewarded before but not this time is no aim until the next trial.
-    The bait may have been eaten, and may be replaced for the next trial.
+    A step that was rewarded before but not this time is no aim until the next trial, or
+    until it is rewarded again. The bait may have been eaten, and may be replaced for
+    the next trial.
     """
 
     def __init__(self, context: AgentContext) -> None:

@@ -1,5 +1,5 @@
 """Runs subjects in threads of this process, for agents that other processes cannot
-load, such as those of a conftest.py.
+load, such as agents of a conftest.py.
 """
 
 from __future__ import annotations

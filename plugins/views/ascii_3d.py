@@ -198,8 +198,8 @@ class Ascii3D:
     Walls are shaded by distance. Objects with a glyph of their own (solids, closed
     doors, landmarks) are drawn with this glyph. The lower half shows the glyphs of the
     floor. Unusual floor, solids and doors have at least one character, even if
-    perspective would leave them none; nearer tiles cover the tiles behind. Landmarks
-    are tall: the strip shows them even over walls.
+    perspective would leave them none, unless nearer tiles cover it. Landmarks are tall:
+    the strip shows them even over walls.
     """
 
     name = "ascii_3d"

@@ -51,7 +51,7 @@ class Sight:
         self.width, self.height = width, height
         self._opaque, self._tall = opaque, tall
         #: For each offset (row by row from the north-west), a number with a bit for
-        #: each square, which says whether the square sees the one at this offset.
+        #: each square: whether that square sees the square at this offset.
         self._seers: list[int] = [0] * ((2 * width - 1) * (2 * height - 1))
         self._look()
 

@@ -127,7 +127,7 @@ class Topdown2D:
     with the text of the state.
 
     Walls are dark. Floor is light, with lines between squares. Solids and floor with a
-    glyph have a colour that depends on the glyph; it is pale if the glyph covers a
+    glyph have a colour that depends on the glyph. Floor is pale if its glyph covers a
     fifth of the floor or more. Closed doors are brown, and landmarks are yellow. All of
     these show their glyphs, so nothing depends on colour alone. The agent is a red
     drop.

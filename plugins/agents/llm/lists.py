@@ -141,8 +141,8 @@ class Line(NamedTuple):
     """The list in a line.
 
     If ``choice``, the line leaves a choice or denies an action, and so lists nothing.
-    If ``cut``, an item that is not an action ended the list; ``unknown`` counts this
-    item, unless it is a sentence.
+    If ``cut``, an item that is not an action ended the list. ``unknown`` is 1 for such
+    an item, unless it is a sentence, and otherwise 0.
     """
 
     items: tuple[Item, ...] = ()
@@ -175,7 +175,7 @@ class _Reader:
     """Reads a line from separator to separator.
 
     If ``whole``, the line must be nothing but a list. If ``announced``, words such as
-    "I will" may stand before an item; if ``must``, they are required before the first
+    "I will" may stand before an item. If ``must``, they are required before the first
     item. After an explanation without brackets, only names in capital letters are items
     if the first item is in capital letters.
     """

@@ -125,7 +125,8 @@ def _memory(*, remembers: bool, notes: bool) -> str:
 
 def _piece_names(variant: str, *, tools: bool, once: bool) -> list[str]:
     """Return the names of the pieces of a shipped prompt. With ``tools``, pieces about
-    tool calls replace others. With ``once``, they are about a single action.
+    tool calls replace others. With ``tools`` and ``once``, the prompt asks for calls
+    with a single action.
     """
     data = _data()
     names: list[str] = data["variants"][variant]
@@ -217,8 +218,8 @@ def tell(
     """Return the part of a message that tells what happened: every step, its reward,
     and the observation after it.
 
-    If ``closed``, the last observation is left out, because it opens the next stretch;
-    the last one of a trial stays. An observation equal to the previous one is not
+    If ``closed``, the last observation is left out, because it opens the next stretch,
+    unless it ends a trial. An observation equal to the previous one is not
     repeated, and equal steps without any change are written as one. With ``changes``,
     observations between the first and the last one are written as the lines that differ
     from the previous one. All trials end with the same words, which do not say how the
@@ -375,7 +376,7 @@ def conversation(
 
     The first ``staying`` pairs remain in later prompts. If ``learnings`` is None,
     learnings are not requested. ``refused`` is the number of replies to this prompt
-    that had no action; if there are any, the prompt says so.
+    that had no action. If there are any, the prompt says so.
     """
     text = messages()
     memory = (

@@ -28,7 +28,7 @@ _OPENS_OWN = re.compile(
     re.IGNORECASE,
 )
 #: Matches a token that ends a turn, or opens another one. Harmony and Solar end a
-#: *message* with ``<|end|>``; the turn goes on if the next message is also from the
+#: *message* with ``<|end|>``, and the turn goes on if the next message is also from the
 #: assistant.
 _ENDS = re.compile(
     rf"<{_BAR}(?:im_end|eot_id|eom_id|eot|eos|eom|return|call|endofprompt"
