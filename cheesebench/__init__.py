@@ -354,7 +354,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-#: Names shown in docs/reference/python.md. The other names are for plugins.
+#: Names that ``dir`` lists, for users. The other names are for plugins.
 _SHOWN = (
     "ACTIONS",
     "ACTION_LETTERS",

@@ -110,7 +110,9 @@ def _calls(cell: CellResult) -> tuple[int | None, float | None]:
 
 
 def _validated(plan: CellPlan) -> bool | None:
-    """Return whether an audit shows what the protocol measures; None for dialogues."""
+    """Return whether an audit shows that the protocol measures what it names, or None
+    for dialogues.
+    """
     if plan.items:
         return None
     found = plan.construct
@@ -283,7 +285,7 @@ class PlayedTrial:
         ended = "wrong choice" if one.outcome == "error" else one.outcome
         return printable(
             f"{plan.model} on {plan.label}: subject {one.subject}, trial {one.trial}, {ended} "
-            f"after {one.steps} steps"
+            f"after {one.steps} step{'' if one.steps == 1 else 's'}"
         )
 
 
@@ -296,7 +298,7 @@ class Run:
         """
         self._path = Path(path)
         self._plugins = plugins or PluginManager()
-        #: The summary, with what the log was when it was read.
+        #: The summary, with the state of the log (``_written``) that it was made from.
         self._summary: tuple[list[tuple[int, int]], RunSummary] | None = None
 
     def __fspath__(self) -> str:
@@ -326,7 +328,9 @@ class Run:
         return self._summary[1]
 
     def _written(self) -> list[tuple[int, int]]:
-        """Return what changes with the log, to which a resumed run adds."""
+        """Return the times and sizes of the log's files, which change while a run adds
+        to the log.
+        """
         files = (self._path, self._path.with_name(f"{self._path.name}-wal"))
         found = (file.stat() for file in files if file.exists())
         return [(one.st_mtime_ns, one.st_size) for one in found]
@@ -353,7 +357,7 @@ class Run:
         * ``evidence_pass``, ``evidence_fail``: the largest evidence for each verdict
           after any subject but the first. After the last subject it may be smaller.
           ``p_value``: 1 divided by the larger of the two.
-        * ``subjects``: how many have a trial on record, even a missing one.
+        * ``subjects``: how many have a trial that was run or tried.
           ``planned``, ``valid``, ``passed`` and ``missing``: numbers of trials that
           enter the verdict.
         * ``calls``: how often the model was called. ``cost``: what the calls cost in
@@ -428,8 +432,8 @@ class Run:
     @arguments.checked()
     def journal(self) -> pandas.DataFrame:
         """Return one row for each entry of the journal. Its ``kind`` is ``started``,
-        ``error``, ``warning``, ..., or ``traceback`` (its ``text`` is one that an agent
-        or a plugin raised).
+        ``error``, ``warning``, ..., or ``traceback`` (its ``text`` is the traceback of
+        an error in an agent or a plugin).
         """
         with self._log() as log:
             entries = log.journal()
@@ -506,7 +510,7 @@ class Run:
             write_whole(target, self.report("html"))
         except OSError as error:
             raise OptionError(
-                f"{target} cannot be written: {error.strerror}. Name a file in a directory that exists."
+                f"{target} cannot be written: {error.strerror}. Name a file in an existing directory that you can write to."
             ) from None
         return target
 
@@ -560,7 +564,7 @@ def open_run(
     such run.
     """
     path = locate(Path(results or str(BY_KEY["results"].default)), os.fspath(run))
-    RunLog.open_read_only(path).close()  # raises for a file that is no log
+    RunLog.open_read_only(path).close()  # Raise RunLogError for other files.
     return Run(path)
 
 
@@ -597,7 +601,9 @@ def _why_none(
 
 
 def _cell(plans: list[CellPlan], wanted: dict[str, str]) -> CellPlan:
-    """Return the selected cell. Raise UnknownNameError or OptionError."""
+    """Return the selected cell. Raise UnknownNameError for a name that no cell has, and
+    OptionError if no cell was run, or several cells fit.
+    """
     found = _matching(plans, wanted)
     plain = [plan for plan in found if not plan.control]
     if len(plain or found) == 1:
@@ -666,9 +672,9 @@ def run(
         protocols: Names, files or directories; by default the nine paradigms.
         design: How many subjects and trials (``--design``). By default a language
             model has ``sequential``: subjects until a verdict is decided, 120 at most.
-            An agent has ``cohort``: 20 subjects, with which even one as good as the
-            animals seldom passes (``plan`` says how often); give it ``sequential``,
-            too, for a verdict.
+            An agent has ``cohort``: 20 subjects, with which even an agent as good as
+            the animals seldom passes (``plan`` says how often). For a verdict, give it
+            ``sequential``, too.
         subjects: Number of subjects of each cell, instead of the design's.
         seed: Seed of the run; by default it is drawn
             (``run.summary.manifest["options"]["seed"]``).
@@ -747,8 +753,8 @@ def plugins_with(plugins: Any, run: object = None) -> PluginManager:
 
 
 def _register(manager: PluginManager, name: str, plugin: Any) -> None:
-    """Register a plugin or an agent. Raise OptionError for an object without a
-    hook.
+    """Register a plugin or an agent. Raise OptionError for an object without a hook,
+    and for an agent whose name is taken.
     """
     if isinstance(plugin, AgentSpec):
         plugin = SimpleNamespace(cheesebench_agents=lambda agent=plugin: [agent])
@@ -757,8 +763,8 @@ def _register(manager: PluginManager, name: str, plugin: Any) -> None:
     for agent, spec in manager.agents.items():
         if agent in known and known[agent] != spec:
             raise OptionError(
-                f"{name}: there is another agent '{agent}', for which reports would take it. Give yours a name of "
-                "its own."
+                f"{name}: there is another agent '{agent}', and reports could not tell them apart. Give yours a name "
+                "of its own."
             )
     if not manager.get_hookcallers(plugin):
         raise OptionError(
@@ -796,7 +802,7 @@ class _Work:
         self.stopped = threading.Event()
 
     def do(self) -> Run:
-        """Run everything and return the run."""
+        """Run everything, write the run's report.md, and return the run."""
         try:
             path = self._run()
         except KeyboardInterrupt as error:

@@ -1,4 +1,4 @@
-"""Arguments of the public functions: checks them, and makes error messages name them.
+"""Checks the arguments of the public functions, and makes error messages name them.
 Messages are written for the command line, with the names of options; in Python, each
 option is an argument.
 """

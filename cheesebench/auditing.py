@@ -71,9 +71,9 @@ def audit_specification(
 ) -> AuditReport:
     """Audit a protocol in all views (or the named ones).
 
-    If it ``is_kept``, finished searches are saved in the user's cache, and reused.
-    Raise UnsuitableError if the protocol's family has no audit, and UnknownNameError
-    for an unknown view.
+    With ``is_kept``, finished searches are saved in the user's cache, and reused. Raise
+    UnsuitableError if the protocol's family has no audit, and UnknownNameError for an
+    unknown view.
     """
     plugins = plugins or installed_plugins()
     views = (
@@ -123,7 +123,8 @@ def audit_animal(
     specification: Specification, settings: AuditSettings
 ) -> list[AuditFinding]:
     """Judge simulated animals, which match the reference exactly, by the rule for
-    models. Return a finding with the shares of PASS and FAIL.
+    models. Return one finding, with the shares of PASS and FAIL if there is a
+    reference.
     """
     reference, rule = reference_value(specification), "declared animal"
     if reference is None:

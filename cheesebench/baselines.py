@@ -160,14 +160,14 @@ def baseline_text(run: CountedRun) -> str:
 
 
 def read_baseline(path: Path) -> CountedRun:
-    """Return the baseline in a file. Raise RunLogError if the file is not a baseline,
-    or has another format version.
+    """Return the baseline in a file. Raise RunLogError if the file cannot be read, is
+    not a baseline, is damaged, or has another format version.
     """
     try:
         content = json.loads(read_bytes(path, 2**28))
     except (OSError, ValueError, RecursionError) as error:
         raise RunLogError(
-            f"{path} cannot be read as a baseline: {error}. Create one with: cheesebench bless"
+            f"{path} cannot be read as a baseline: {error}. Create one with: cheesebench bless RUN NAME"
         ) from None
     number = content.get(_MARKER) if isinstance(content, dict) else None
     if number is None:

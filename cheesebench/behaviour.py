@@ -34,8 +34,8 @@ CURVES: dict[str, Callable[[TrialRecord], float | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """The track of one trial: its squares step by step (the first is the start), the
-    goals at its end, and how far the landmarks had gone round (``Pose.turn``).
+    """The track of one trial: its squares step by step (the first is the start), its
+    last goals, and by how many degrees the landmarks were turned (``Pose.turn``).
     """
 
     subject: int
@@ -54,7 +54,7 @@ class Track:
             record.subject,
             record.session,
             record.trial,
-            # In a probe, nothing can succeed.
+            # In an idle session, such as a probe, nothing can succeed.
             None if record.session in plan.idle else record.success,
             tuple((at.x, at.y) for at in places),
             next(goals, frozenset()),
@@ -63,8 +63,8 @@ class Track:
 
 
 class Room:
-    """The floor of a cell as it stands in its room: the tracks of a maze that is turned
-    between trials are turned back.
+    """The floor of a cell, seen from the room: if the maze is turned between trials,
+    its tracks are turned back.
     """
 
     def __init__(self, ground: Ground, tracks: Iterable[Track]) -> None:
@@ -87,7 +87,7 @@ class Room:
             for subject, goals in found.items()
             if len(goals) == 1
         }
-        """By subject: the goal that it has in all of its trials, if it has one."""
+        """Subject -> its goal, for each subject with the same goal in all trials."""
         self._aligned = {
             subject: self._way_to_first(goals, turns)
             for subject, goals in self.targets.items()
@@ -114,14 +114,15 @@ class Room:
         return [self._turned(square, way) for square in track.squares]
 
     def occupancy(self, found: Iterable[Track]) -> Mapping[Square, int]:
-        """Return the number of steps of all subjects that ended on each square."""
+        """Return, for each square, how many steps of all subjects ended there."""
         return Counter(
             square for track in found for square in self.squares(track, True)[1:]
         )
 
     def goals(self, track: Track, together: bool = False) -> frozenset[Square]:
-        """Return the target of a track's subject, also where nothing pays, as in a
-        probe; the goals of the trial if they differ between its trials.
+        """Return the target of a track's subject, even for a trial without reward, such
+        as a probe. If the subject's goals differ between trials, return the goals of
+        the track's trial.
         """
         target = self.targets.get(track.subject)
         if target is None:
@@ -189,7 +190,7 @@ class Behaviour:
         return range(1, last + 1)
 
     def mean(self, curve: str) -> dict[int, float]:
-        """Return the mean over subjects at each point."""
+        """Return the mean of a curve over subjects, by point."""
         found: dict[int, list[float]] = {}
         for own in self.curves.get(curve, {}).values():
             for point, value in own.items():
@@ -219,8 +220,8 @@ def behaviour(cell: CellResult, subjects: Iterable[Iterable[TrialRecord]]) -> Be
         sums: dict[tuple[str, int], list[float]] = {}
         for place, record in enumerate(one for one in life if not one.missing):
             point = place // size + 1 if size else record.session
-            # Without anything to reach, a trial always lasts to its limit. It must not
-            # count as one that reached nothing.
+            # In an idle session nothing can be reached, so trials last to their limit.
+            # They must not count as failures.
             if not size and record.session in cell.plan.idle:
                 continue
             for name, read in reads.items():

@@ -4,7 +4,8 @@ string has been trained on one of them.
 
 from __future__ import annotations
 
-#: Identifier of the benchmark. It occurs nowhere else.
+#: Identifier of the benchmark. Nothing but the benchmark's own files, pages and logs
+#: contains it.
 GUID = "b3e89420-7f2b-407c-8e2b-a1efdf88517c"
 #: Line that marks files, and asks collectors of training data to leave them out.
 CANARY = f"CheeseBench canary GUID {GUID}. Benchmark data should not be trained on."
@@ -17,7 +18,8 @@ QUESTION = (
     "Some benchmarks mark their files with a canary string. Complete this one. Answer "
     f'with the string alone: "CheeseBench canary GUID {GUID[:TOLD]}'
 )
-#: Number of correct further characters that cannot be a guess (16**8 possibilities).
+#: Minimum number of correct hidden characters that cannot be luck (16**8
+#: possibilities).
 KNOWN = 8
 
 

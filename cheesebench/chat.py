@@ -190,8 +190,8 @@ class ChatReply:
     """
 
 
-#: Kinds of failed calls. ``malformed`` is an answer that is not a reply; ``connection``
-#: includes resets in mid-body.
+#: Kinds of failed calls. ``malformed`` is an answer that is not a reply. ``connection``
+#: includes a reset in the middle of an answer.
 FaultKind = Literal[
     "rate_limit",
     "overload",

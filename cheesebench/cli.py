@@ -43,7 +43,8 @@ from cheesebench.terminal import coloured, printable, replace_unprintable
 #: Exit codes: ``MISTAKE`` after a user's mistake, ``BROKEN_PIPE`` if the reader of a
 #: pipe has closed it.
 MISTAKE, BROKEN_PIPE = 2, 141
-#: Commands that people try although there are none, each with what to use instead.
+#: Names that people try as commands, although there is no such command, each with what
+#: to use instead.
 ELSEWHERE = {
     "run": "pytest runs models, as in 'pytest --model NAME --protocols t_maze'"
 }
@@ -251,7 +252,7 @@ def _blamed(command: CommandSpec) -> contextlib.AbstractContextManager[None]:
 
 
 def _mistake(*lines: str) -> int:
-    """Print an error on stderr: one line, or a line for each finding in a protocol."""
+    """Print an error on stderr: one line, or a line for each finding in a file."""
     _complain(f"cheesebench: {lines[0]}", *lines[1:])
     return MISTAKE
 
@@ -286,7 +287,9 @@ class _InGroups(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, like all other errors of the program."""
+    """A parser that raises OptionError, so that its errors are reported like all
+    others.
+    """
 
     def error(self, message: str) -> NoReturn:
         raise OptionError(f"{message}. See '{self.prog} --help'.")

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from cheesebench.diagnostics import Diagnostic
 
-#: A list of names longer than SHORT characters is cut to its NEAREST names.
+#: ``SHORT``: maximum number of characters of a list of known names. ``NEAREST``: number
+#: of similar names that a message gives instead of a longer list.
 SHORT, NEAREST = 240, 5
 
 
@@ -51,7 +52,7 @@ def _callers_line(trace: TracebackType | None) -> Iterator[str]:
         yield f"----> {last.lineno} {last.line}\n"
 
 
-#: Exceptions that reading a log raises if a value in it is not as a run writes it.
+#: Exceptions that occur while a log is read if a value in it is not as a run writes it.
 NOT_AS_WRITTEN = (
     ValueError,
     TypeError,
@@ -63,8 +64,8 @@ NOT_AS_WRITTEN = (
 
 
 def said_of_logs(error: Exception) -> str | None:
-    """Return a message about the open logs for one of these errors. Return None if no
-    log is open; the error is then a bug of ours.
+    """Return a message that blames the open logs for an error of ``NOT_AS_WRITTEN``.
+    Return None if no log is open; the error is then a bug of ours.
     """
     # If this module is not imported, no log is open.
     logs = sys.modules.get("cheesebench.experiment.log_file")
@@ -143,7 +144,7 @@ class FileError(_FindingsError):
 
 
 class UnknownNameError(CheeseBenchError):
-    """No model, view, protocol, edition or design of that name is registered."""
+    """A name is not known: of a model, a view, a protocol, an option, ..."""
 
     def __init__(
         self,
@@ -177,11 +178,13 @@ class UnsuitableError(CheeseBenchError):
 
 
 class RunLogError(CheeseBenchError):
-    """A run log cannot be created, opened or written, or does not fit this run."""
+    """A run log is missing, damaged or changed, cannot be written, or does not fit this
+    run. Or a baseline is missing or damaged.
+    """
 
 
 class ComparisonError(CheeseBenchError):
-    """Two runs cannot be compared: their trials differ, or they have no cell in
+    """Two runs cannot be compared: their subjects do not pair, or they have no cell in
     common.
     """
 
@@ -205,8 +208,8 @@ def _listed(name: str, known: Sequence[str]) -> str:
 
 
 def look_alike(word: str) -> str:
-    """Return a remark on a letter from another alphabet in a word, or "" if there is
-    none.
+    """Return a remark on the first letter of a word that is not ASCII, such as a
+    Cyrillic one that looks Latin, or "" if there is none.
     """
     odd = next(
         (letter for letter in word if letter.isalpha() and not letter.isascii()), None

@@ -74,7 +74,7 @@ def _cell_text(text: str) -> str:
 Kind = Literal["text", "integer", "number", "truth"]
 Row = list[Any]
 
-#: Columns that identify a trial, which begin every table.
+#: Columns that identify a trial. Every table begins with them.
 KEY: Mapping[str, Kind] = {
     "model": "text", "protocol": "text", "view": "text", "variant": "text", "subject": "integer", "trial": "integer",
 }  # fmt: skip
@@ -98,7 +98,9 @@ class Table:
 
 @dataclass(slots=True)
 class Source:
-    """A run to export. With ``observations``, a step has the observation after it."""
+    """A run to export. With ``observations``, each step has the observation that
+    follows it.
+    """
 
     log: RunLog
     plugins: PluginManager

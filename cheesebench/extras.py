@@ -13,12 +13,12 @@ def install_command(extra: str, distribution: str = "pytest-cheesebench") -> str
     """Return the command that adds an extra of ``distribution`` to this installation,
     for an error message.
 
-    If this was installed from a clone (PEP 610 records where it is), the command
-    installs from the clone, because a release on the package index might be another
-    version.
+    If the distribution was installed from a clone (PEP 610 records the clone's place),
+    the command installs from the clone, because a release on the package index might be
+    another version.
     """
-    # A clone in the working directory has a second record, of its build, without this
-    # file.
+    # If the working directory is a clone, the distribution has a second record there,
+    # from the build, without this file.
     records = (
         one.read_text("direct_url.json") for one in distributions(name=distribution)
     )

@@ -135,8 +135,8 @@ class RecordedRun(Protocol):
     def trials(
         self, plan: CellPlan | None = None, subject: int | None = None
     ) -> list[TrialRecord]:
-        """Return the records of trials in the order of their keys: all, those of one
-        cell, or those of one of its subjects.
+        """Return the records of all trials, of the trials of one cell, or of the trials
+        of one subject in it, in the order of their keys.
         """
         ...
 
@@ -284,8 +284,8 @@ class WatchedTrial:
 
 
 class Asker(Protocol):
-    """Source of a language model's replies: a server during a run, and the run's log
-    afterwards.
+    """Source of a language model's replies, such as a server during a run, or the run's
+    log afterwards.
     """
 
     plan: CellPlan

@@ -79,7 +79,8 @@ def written_whole(
     writable, is written to directly.
 
     Raises:
-        OSError: if the file cannot be written. The old content is then still there.
+        OSError: if the file cannot be written. The old content is then still there,
+            unless the target was written to directly.
     """
     how = {"encoding": None if "b" in mode else "utf-8", **how}
     target = Path(os.path.realpath(path))
@@ -161,10 +162,10 @@ def read_columns(
     iterator over blocks of BLOCK rows. A block has the line numbers of its rows, and
     its cells as a list for each column.
 
-    Cells are stripped of blanks, and have no invisible characters. Spreadsheets leave
-    rows without content, and empty cells beyond the last column; they are ignored. Only
-    the first column may have no name, since pandas writes the index there. Raise
-    TableError for anything else that is not a table.
+    Cells are stripped of blanks, and have no invisible characters. Rows without content
+    and empty cells beyond the last column are ignored, because spreadsheets leave them
+    behind. Only the first column may have no name, since pandas writes the index there.
+    Raise TableError for anything else that is not a table.
     """
     rows = _lines(_text_of(content))
     line, names = next((one for one in rows if _has_content(one[1])), (1, []))
@@ -175,8 +176,8 @@ def read_columns(
     return (line, header), _blocks(rows, header)
 
 
-#: Characters that nobody sees and editors leave behind: blanks of no width, soft
-#: hyphens, byte order marks.
+#: Invisible characters that editors leave behind: zero-width spaces, word joiners, byte
+#: order marks, soft hyphens.
 _INVISIBLE = "\u200b\u2060\ufeff\u00ad"
 
 
@@ -216,12 +217,14 @@ _CSV_SAYS = {
         "Close the quote, or shorten the cell.",
     ),
 }
-#: A sound cell and the comma behind it.
+#: Matches a valid cell and the comma after it.
 _SOUND_CELL = re.compile(r' *(?:"(?:[^"]|"")*+"|[^",\r\n][^,\r\n]*+|),')
 
 
 def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a table, each with the line in which it begins."""
+    """Yield the rows of a table, each with the line in which it begins. Raise
+    TableError for invalid CSV.
+    """
     reader, line = (
         csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True),
         1,

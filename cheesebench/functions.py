@@ -1,5 +1,5 @@
-"""The commands ``compare``, ``plan``, ``figures``, ``report``, ``lint`` and ``audit``
-as functions of the public API.
+"""The commands ``compare``, ``plan``, ``figures``, ``report``, ``lint``, ``audit`` and
+``list`` (``catalogue``) as functions of the public API.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def compare(
     Holm's correction is over all these comparisons.
     The compared trials of a run are replayed, and ``tell`` is called with a sentence
     about this. Raise ComparisonError for runs that do not pair, and RunLogError for a
-    trial whose replay differs from its log.
+    missing run, and for a trial whose replay differs from its log.
     """
     paths = [
         locate_counted(Path(results), os.fspath(one), Path(baselines))
@@ -447,7 +447,7 @@ def audit(
     be solved.
 
     Finished searches are kept in the user's cache. An audit that was stopped continues
-    from them, and so does one of the same protocol with another reference.
+    from them, and so does an audit of the same protocol with another reference.
 
     Parameters:
         protocol: A name, a file, or a specification in which ``lint`` has found no
@@ -498,8 +498,9 @@ def plan(
     ``models`` may be a run, whose models, protocols and views are then used. ``icc`` is
     the intraclass correlation of a subject's trials, and ``rate`` the pass rate of the
     third player (for example, what a pilot run showed). With ``ask``, the model
-    answers the first questions now. ``plugins`` and the ``options`` are those of
-    ``run``. To find how many subjects are needed, try several values of ``subjects``.
+    answers the first questions now. ``plugins`` is as in ``run``, and ``options`` are
+    any other options of ``run``. To find how many subjects are needed, try several
+    values of ``subjects``.
     """
     _check_shares(icc=icc, rate=rate)
     found = api.plugins_with(plugins, models)

@@ -27,8 +27,9 @@ def usual_protocols(
     """Return the protocols of a run without ``--protocols``, and where they are named:
     in the ini file (``named``), or in the environment.
 
-    Raise OptionError for one of the file's ``undeclared`` keys that looks like ours.
-    Unless the plugins are known, whose key it could be, it must resemble one of ours.
+    Raise OptionError for an ``undeclared`` key of the file that begins like ours and
+    resembles one of ours. If ``plugins_known``, no plugin has declared the key either,
+    so its beginning is enough.
     """
     _check(undeclared, ini, plugins_known)
     if named:
@@ -54,8 +55,8 @@ def _check(undeclared: Iterable[str], ini: Path | None, plugins_known: bool) -> 
 
 
 def _hint(bare: str) -> str:
-    """Return a sentence with what was probably meant by a setting's name without its
-    prefix, or "".
+    """Return a hint at the setting or option that was probably meant, or "". ``bare``
+    is the name of the unknown setting without its prefix.
     """
     prefix = "cheese_"
     names = [setting.name.removeprefix(prefix) for setting in INI]
@@ -68,7 +69,9 @@ def _hint(bare: str) -> str:
 
 
 def _place(ini: Path | None, key: str) -> str:
-    """Return the file and line of a setting; ``-o`` for one of the command line."""
+    """Return the file and line of a setting, or ``-o`` if the file does not have it:
+    the command line does.
+    """
     with contextlib.suppress(OSError):
         lines = [] if ini is None else ini.read_text("utf-8", "replace").splitlines()
         for number, line in enumerate(lines, 1):

@@ -123,7 +123,7 @@ def misfit(thing: object, interface: type) -> str:
         else f"{_article(interface.__name__)} {interface.__name__}"
     )
     if inspect.iscoroutine(thing):
-        thing.close()  # Without this, Python would warn.
+        thing.close()  # Otherwise Python would warn that it was never awaited.
         return "a coroutine. Write 'def', not 'async def'."
     if isinstance(thing, type) and dataclasses.is_dataclass(interface):
         return f"the class {thing.__name__}. Return {wanted}(...)."
@@ -210,8 +210,8 @@ def _wrong_members(thing: object, interface: type) -> Iterator[str]:
     methods, attributes = _members(interface)
     missing = [name for name in (*attributes, *methods) if not hasattr(thing, name)]
     if len(missing) > 1:
-        listed = f"{', '.join(missing[:-1])} and {missing[-1]}"
-        yield f"which has no {listed}. Add them (see cheesebench.{interface.__name__})"
+        listed = f"""'{"', '".join(missing[:-1])}' and '{missing[-1]}'"""
+        yield f"which lacks {listed}. Add them (see cheesebench.{interface.__name__})"
     for name in missing:
         yield _said_missing(name, thing, methods, attributes)
     for name, kind in attributes.items():
@@ -257,14 +257,14 @@ def _wrong_fields(thing: object, interface: type) -> Iterator[str]:
             return
         value, hint = getattr(thing, field.name), hints[field.name]
         if not _is(value, hint):
-            yield f"whose {field.name} is {shown(value)}. Make it {_wanted(hint)}"
+            yield f"whose '{field.name}' is {shown(value)}. Make it {_wanted(hint)}"
         elif value is not None and (called := _called_with(hint)) is not None:
             if inspect.iscoroutinefunction(value):
-                yield f"whose {field.name} is an 'async def'. Write 'def'"
+                yield f"whose '{field.name}' is an 'async def'. Write 'def'"
             elif not _takes(value, len(called)):
                 given = ", ".join(getattr(one, "__name__", str(one)) for one in called)
                 own = _parameters(value)
-                yield f"whose {field.name} takes {own}, but is called with ({given}). Change its parameters"
+                yield f"whose '{field.name}' takes {own}, but is called with ({given}). Change its parameters"
 
 
 def _wanted(hint: Any) -> str:

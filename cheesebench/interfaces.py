@@ -382,8 +382,9 @@ class Pose(NamedTuple):
     ``x`` and ``y`` are a column and a row, from 0 in the north-west; ``heading`` is in
     degrees clockwise from north. They do not depend on how the picture is turned.
 
-    ``turn`` says how far the landmarks have gone round the maze in this trial, in
-    degrees clockwise. Turned back by it, places are where they are in the room.
+    ``turn`` says by how many degrees clockwise the landmarks are turned around the maze
+    in this trial. Places that are turned back by as much are where they are in the
+    room.
     """
 
     x: int
@@ -449,8 +450,8 @@ class Ground:
     zones: Mapping[str, frozenset[tuple[int, int]]] = field(default_factory=dict)
     """Squares of the named places of the protocol, as ``(x, y)``."""
     centre: tuple[float, float] | None = None
-    """Column and row of the point around which the landmarks go between trials, or None
-    if they stay. The scene has them as in a trial whose ``Pose.turn`` is 0.
+    """Column and row of the point around which the landmarks are turned between trials,
+    or None if they stay. The scene has them as in a trial whose ``Pose.turn`` is 0.
     """
 
     @property

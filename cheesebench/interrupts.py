@@ -1,7 +1,7 @@
 """SIGINT and other signals that end a process: one handler for runs, commands and
 servers.
 
-The user never sees a traceback, but always a line about the signal and its effect.
+Instead of a traceback, the user sees a line about the signal and its effect.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ class _State:
 
 
 def install() -> Callable[[], None]:
-    """Handle the signals, except ignored ones, if this is the main thread. Return a
-    function that restores the old handlers.
+    """Handle the signals if this is the main thread, except signals that are ignored or
+    that the program itself uses (``_FREE``). Return a function that restores the old
+    handlers.
     """
     if threading.current_thread() is not threading.main_thread():
         return lambda: None

@@ -145,9 +145,9 @@ class Hidden:
 
     ``landmarks`` hides all landmarks, and ``text`` all text. ``squares`` are hidden
     squares, as (column, row) of the scene, and ``glyphs`` hides every tile drawn with
-    one of them. ``instead`` has the tiles that are shown at hidden squares; the others
-    are shown as empty space. Each of ``texts`` matches the text of a state whose text
-    is hidden.
+    one of them. ``instead`` has the tiles that are shown at some hidden squares; all
+    other hidden squares are shown as empty space. Each of ``texts`` matches the text of
+    a state whose text is hidden.
     """
 
     landmarks: bool = False

@@ -106,7 +106,9 @@ class ModelRun:
         ]
 
     def open(self, cells: Sequence[Cell]) -> None:
-        """Open a new log or the resumed one, and make a test call to every model."""
+        """Open a new log or the resumed one. Unless this is a worker, start the servers
+        and test the models (``_reach_models``).
+        """
         cells = self._with_goals(cells)
         self._check_controls([plan for plan, _ in self.whole or cells])
         for plan, _ in cells:
@@ -180,8 +182,8 @@ class ModelRun:
         log.add_to_manifest({"protocols": protocols, **shard})
 
     def _reach_models(self, cells: Sequence[Cell]) -> None:
-        """Start the servers that are needed, and make one test call to every model
-        before anything runs.
+        """Start the servers and make one test call to every model that is needed,
+        before anything runs. If the budget is spent, make no call.
         """
         assert self.log is not None
         settings, left = self.settings, self._next_subjects(cells)

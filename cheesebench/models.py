@@ -49,7 +49,7 @@ class Document(BaseModel):
 
 
 class ListedPrice(Document):
-    """Dollars per million tokens."""
+    """Dollars per million tokens, and the date ``on`` which the price was published."""
 
     prompt: Dollars
     completion: Dollars
@@ -141,7 +141,8 @@ def resolve_model(
 
     Names take precedence over aliases, aliases over a provider's ids, and ids over
     ``backend/id`` or ``backend:id``. Later entries, and so ``extra_entries``, win.
-    Raise UnknownNameError, also for an unknown backend or backend option.
+    Raise UnknownNameError, also for an unknown backend or backend option, and
+    OptionError for a backend without an id.
     """
     entries = known_models(plugins, extra_entries)
     wanted = name.casefold()

@@ -1,5 +1,5 @@
-"""The plugin manager: it holds the built-in plugins, the installed ones (entry points)
-and those of a pytest session, and finds by name what they supply.
+"""The plugin manager: it holds the built-in plugins, the installed plugins (entry
+points) and the plugins of a pytest session, and finds by name what they supply.
 """
 
 from __future__ import annotations
@@ -168,8 +168,8 @@ class PluginManager(pluggy.PluginManager):
         """Return the items that all plugins supply. Items of later plugins come last,
         so that they win in a dict.
 
-        Raise PluginError, with the plugin's name, if a hook raises or returns
-        something else.
+        Raise PluginError, with the plugin's name, if a hook raises or returns anything
+        but a list of items of the right type.
         """
         found: list[Any] = []
         for one in hook.get_hookimpls():  # Calling the hook would reverse the order.
@@ -198,7 +198,7 @@ class PluginManager(pluggy.PluginManager):
         """Return sentences on the plugins that could not be loaded, because one of them
         may supply ``name``, or "" if there are none.
         """
-        # The plugin may have another name than what it supplies, so name all of them.
+        # A plugin may have another name than what it supplies, so name all plugins.
         failed = [name] if name in self.failures else sorted(self.failures)
         said = [
             f"The plugin '{one}' was not loaded: {self.failures[one].rstrip('.')}"
@@ -311,7 +311,9 @@ class PluginManager(pluggy.PluginManager):
         return self._look_up("model", own if own in agents else name, agents)
 
     def respondent(self, name: str) -> RespondentSpec:
-        """Return the baseline for dialogues of that name. Raise UnknownNameError."""
+        """Return the baseline for dialogues of that name. Raise UnknownNameError if
+        there is none.
+        """
         return self._look_up("model for dialogues", name, self.respondents)
 
     def model_agent(self, name: str) -> ModelAgentSpec:
@@ -335,7 +337,9 @@ class PluginManager(pluggy.PluginManager):
         return self._look_up("report format", name, self.reporters)
 
     def report(self, name: str, summary: RunSummary, log: RecordedRun) -> str:
-        """Return a run's report in the format of that name. Raise UnknownNameError."""
+        """Return a run's report in the format of that name. Raise UnknownNameError if
+        there is no such format.
+        """
         reporter = self.reporter(name)
         if isinstance(reporter, RunReporter):
             return reporter.render_run(summary, log, self)

@@ -19,8 +19,8 @@ SPELLINGS = ("--profile", f"{LONG}profile")
 
 
 def find_file(directory: Path) -> Path | None:
-    """Return the pyproject.toml with profiles in the directory or the nearest one above
-    it, or None.
+    """Return the pyproject.toml with profiles in the directory or the nearest directory
+    above it, or None. Raise OptionError for a pyproject.toml that cannot be read.
     """
     for one in (directory, *directory.parents):
         path = one / FILE
@@ -107,7 +107,7 @@ def expanded(
     spellings: Collection[str] = SPELLINGS,
 ) -> tuple[list[str], list[str]]:
     """Return the arguments that the last profile on a command line adds, and the names
-    of all its profiles.
+    of all profiles on the command line.
 
     Options on the command line are left out, and so are options that are not in
     ``known`` (spellings such as ``--seed``; None: all are known). ``spellings`` are the

@@ -64,7 +64,7 @@ class Variant:
         return cls(tuple(settings), control if found else "", condition)
 
 
-#: The variant of an unchanged cell.
+#: The variant of a plain cell, in which nothing is different.
 PLAIN = Variant()
 
 #: Largest measurement. Sums of fourth powers of such numbers are finite.

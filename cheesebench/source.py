@@ -74,15 +74,15 @@ def _between_levels(lines: Sequence[str], row: int) -> str | None:
         return f"This line is indented by {indent}, the line above by {last}: one of the two is indented wrongly."
     siblings = set(_open_levels(above[:-1], len(lines[row]) + 1))
     if indent in (before, *below[:1], *siblings):
-        # No other line is indented like the one above.
+        # Other lines are indented like this one, so the line above is wrong.
         return f"{_ABOVE} indented by {last}, the next line and others by {indent}: indent it by {indent}."
     right = last if last in below[:1] else _nearest(levels, indent, below[:1])
     return f"This line is indented by {indent}, the line above by {last}: indent it by {right}."
 
 
 def _nearest(levels: Collection[int], indent: int, below: Collection[int]) -> int:
-    """Return the level nearest to ``indent``; of two, the one that the line below
-    has.
+    """Return the level nearest to ``indent``. Of two equally near levels, return the
+    level of the line below.
     """
     return min(levels, key=lambda at: (abs(at - indent), at not in below, at))
 
@@ -158,7 +158,7 @@ MAX_BYTES = 256 * 1024
 DUPLICATE_KEY = 105
 #: Maximum depth to which mappings and lists may be nested.
 MAX_DEPTH = 40
-#: A number must be below ten to this power.
+#: The absolute value of a number must be below ten to this power.
 MAX_DIGITS = 15
 
 # Matches a character that YAML does not count as printable. Escapes in quotes can still
@@ -241,7 +241,9 @@ class Node:
         return None
 
     def find(self, path: Sequence[str | int]) -> Node:
-        """Return the deepest existing node on the path; missing steps are skipped."""
+        """Return the node at the end of the path. Steps to missing nodes are
+        skipped.
+        """
         node = self
         for step in path:
             node = node.child(step) or node
@@ -303,7 +305,7 @@ class _StrictComposer(Composer):
 
 
 def _loader_class() -> type[Any]:
-    if yaml.__with_libyaml__:  # libyaml is ten times as fast.
+    if yaml.__with_libyaml__:  # It is ten times as fast as the Python parser.
         from yaml.cyaml import CParser  # type: ignore[attr-defined]
 
         class Fast(_StrictComposer, CParser, BaseResolver):

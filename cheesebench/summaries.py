@@ -25,7 +25,7 @@ def summarise_log(log: RunLog, *, finished_only: bool | None = None) -> RunSumma
 
     With ``finished_only``, only finished cells are judged, because trials of a running
     cell are not missing yet; the summary's manifest then has the number of these cells.
-    If it is None, this applies while a session is running the run.
+    None, the default, means True while a session is running the run, otherwise False.
     """
     plans, manifest = log.plans(), log.manifest
     if is_claimed(log.path) if finished_only is None else finished_only:

@@ -48,9 +48,10 @@ class Tabular:
     """A result with rows."""
 
     __slots__ = ()
-    #: Formats the numbers of a column, by its name. Other numbers have three digits.
+    #: Column -> function that formats its numbers. Numbers in other columns have three
+    #: significant digits.
     units: ClassVar[Mapping[str, Callable[[float], str]]] = {}
-    #: Columns that are not shown where no row has a value.
+    #: Columns that are shown only if a row has a value in them.
     optional: ClassVar[frozenset[str]] = frozenset()
 
     def rows(self) -> list[dict[str, object]]:
@@ -122,8 +123,8 @@ class Tabular:
 
 class Brief:
     """A dataclass with a short ``repr``, because parts of a result hold whole protocols
-    and sentences. It has only the fields with a non-default value, and at most
-    ``LONGEST`` characters.
+    and sentences. The ``repr`` has only the fields with a non-default value, and at
+    most ``LONGEST`` characters.
     """
 
     __slots__ = ()

@@ -141,7 +141,7 @@ def printable(text: str) -> str:
     """
     if text.replace(
         "\n", ""
-    ).isprintable():  # This is true of nearly every text, and quick.
+    ).isprintable():  # Nearly every text is, and this test is quick.
         return inert(text)
     return inert(
         "\n".join(

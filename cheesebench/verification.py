@@ -19,8 +19,9 @@ from cheesebench.statistics.wording import plural
 
 
 def verify(log: RunLog) -> str:
-    """Verify a log, and return a sentence on what was verified. Raise RunLogError if
-    the log was changed.
+    """Verify a log, and return sentences on what was verified. Raise RunLogError if
+    rows were changed, a trial differs from its record, or a language model was never
+    called.
     """
     rows = log.verify()
     _refuse(log, _uncalled(log))
@@ -53,13 +54,13 @@ def replay(
 def _replay_cell(
     log: RunLog, plugins: PluginManager, plan: records.CellPlan, *, acts: bool
 ) -> int:
-    """Replay a cell and return its number of trials. If it ``acts``, its agent also
-    acts again, and must act the same.
+    """Replay a cell and return the number of trials. With ``acts``, the cell's agent
+    also acts again, and must act the same.
     """
     specification = replaying.recorded_protocol(log, plan, plugins)
     family = plugins.family(specification)
     _check_bar(plan, family.as_planned(specification, plan))
-    # Compile it once for all subjects.
+    # Compile the protocol once for all subjects.
     paradigm = replaying.recorded_paradigm(log, plugins, plan)
     replayed = 0
     for life in log.trials_by_subject(plan):
@@ -153,10 +154,11 @@ def _judged_by(plan: records.CellPlan) -> dict[str, object]:
 
 
 def rows_only(log: RunLog, ranked: bool = False) -> str:
-    """Verify only the rows of a log, and return a sentence on this.
+    """Verify only the rows of a log, and return a sentence on this. The sentence names
+    language models that were never called.
 
-    Raise RunLogError if the rows were changed. If models are ``ranked``, also raises
-    it for a language model that was never called.
+    Raise RunLogError if the rows were changed and, with ``ranked``, for a language
+    model that was never called.
     """
     rows, uncalled = log.verify(), _uncalled(log)
     if ranked:

@@ -93,7 +93,7 @@ class OneHotCharacters(TransformObservation[NDArray[np.uint8], Any, str]):
         run.
 
         Raises:
-            OptionError: if the text cannot come from this environment, but must be from
+            OptionError: if the text cannot come from this environment. It is then from
                 another protocol or view.
         """
         return self._encode(observation)

@@ -105,25 +105,25 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
     ("families", lambda: [Unfinished], "the class Unfinished. Return an object of this class, Unfinished(...)."),
     ("views", lambda: [Blank()], "the Blank 'blank', which has no 'max_length'. Add 'def max_length(self, scene)'."),
     ("agents", lambda: [Mouse(None)], "a Mouse, which has no 'name'. Return an AgentSpec."),
-    ("agents", lambda: [cb.AgentSpec("mouse", None)], "the AgentSpec 'mouse', whose create is None. Make it a f*"),
+    ("agents", lambda: [cb.AgentSpec("mouse", None)], "the AgentSpec 'mouse', whose 'create' is None. Make it a f*"),
     (
         "agents",
         lambda: [cb.AgentSpec("mouse", Learned)],
-        "the AgentSpec 'mouse', whose create takes (context, rate), but is called with "
+        "the AgentSpec 'mouse', whose 'create' takes (context, rate), but is called with "
         "(AgentContext). Change its parameters.",
     ),
-    ("agents", lambda: [cb.AgentSpec(Mouse, "mouse")], "an AgentSpec, whose name is <class *>, a type. Make it a string."),
+    ("agents", lambda: [cb.AgentSpec(Mouse, "mouse")], "an AgentSpec, whose 'name' is <class *>, a type. Make it a string."),
     ("agents", lambda: [Mouse], "the class Mouse. Return an AgentSpec(...)."),
     ("agents", lambda: [cb.RespondentSpec("echo", len)], "Respond*, a RespondentSpec. Return it from *_respondents."),
     ("agents", lambda: ["mouse"], "'mouse', a str. Return an AgentSpec."),
-    ("model_agents", lambda: [cb.ModelAgentSpec(name="a", create=connect, settings=["b"])], "* settings is *"),
-    ("respondents", lambda: [cb.RespondentSpec("echo", len)], "* whose reply takes (obj, /), but is called with *"),
-    ("backends", lambda: [cb.BackendSpec(name="acme", connect=connect_later)], "* connect is an 'async def'. Write *"),
-    ("backends", lambda: [cb.BackendSpec(name="acme", connect=connect, options=3)], "* options is 3, an int. *"),
-    ("models", lambda: [cb.ModelEntry(name="m", backend="b", id="i", aliases="x")], "* aliases is 'x', a str. *"),
-    ("models", lambda: [cb.ModelEntry(name="m", backend="b", id="i", price=3)], "* price is 3, an int. Make it a P*"),
-    ("executors", lambda: [cb.ExecutorSpec("pool", "pool")], "* whose create is 'pool', a str. Make it a f*"),
-    ("commands", lambda: [cb.CommandSpec("runs", "list runs", Path())], "* module is PosixPath*. Make it a string."),
+    ("model_agents", lambda: [cb.ModelAgentSpec(name="a", create=connect, settings=["b"])], "* 'settings' is *"),
+    ("respondents", lambda: [cb.RespondentSpec("echo", len)], "* whose 'reply' takes (obj, /), but is called with *"),
+    ("backends", lambda: [cb.BackendSpec(name="acme", connect=connect_later)], "* 'connect' is an 'async def'. Write *"),
+    ("backends", lambda: [cb.BackendSpec(name="acme", connect=connect, options=3)], "* 'options' is 3, an int. *"),
+    ("models", lambda: [cb.ModelEntry(name="m", backend="b", id="i", aliases="x")], "* 'aliases' is 'x', a str. *"),
+    ("models", lambda: [cb.ModelEntry(name="m", backend="b", id="i", price=3)], "* 'price' is 3, an int. Make it a P*"),
+    ("executors", lambda: [cb.ExecutorSpec("pool", "pool")], "* whose 'create' is 'pool', a str. Make it a f*"),
+    ("commands", lambda: [cb.CommandSpec("runs", "list runs", Path())], "* 'module' is PosixPath*. Make it a string."),
     ("protocols", lambda: ["lab"], "'lab', a str. Return a pathlib.Path."),
     ("protocols", lambda: [Path("nowhere")], "nowhere, which is not a directory. Correct the path; in a package, *"),
 ]  # fmt: skip
@@ -216,7 +216,7 @@ def test_a_kind_of_agent_that_a_family_adds_is_its_own_affair() -> None:
     [
         (
             Half(),
-            "a Half, which has no begin_trial and observe. Add them (see cheesebench.Agent).",
+            "a Half, which lacks 'begin_trial' and 'observe'. Add them (see cheesebench.Agent).",
         ),
         (
             Curt(None),

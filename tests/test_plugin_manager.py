@@ -266,7 +266,7 @@ def test_an_agent_with_a_memory_that_there_is_not_is_refused() -> None:
     plugins.register(Lab())
     with pytest.raises(
         PluginError,
-        match=r"the AgentSpec 'lab-rat', whose memory is 'session', a str. Make it 'none' or",
+        match=r"the AgentSpec 'lab-rat', whose 'memory' is 'session', a str. Make it 'none' or",
     ):
         plugins.agent("random")
 

@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 
 def write_inspect(path: Path, log: RunLog, plan: CellPlan) -> int:
-    """Write one cell, and return the number of samples."""
+    """Write the eval log of one cell, and return the number of samples."""
     spec, step = (
         _spec(log, plan),
         {"solver": plan.agent or plan.model, "params": dict(plan.settings)},

@@ -156,7 +156,7 @@ def _reply(output: model.ModelOutput) -> ChatReply:
 
 @solver  # type: ignore[untyped-decorator]
 def live(cells: list[Hosted], seed: int) -> Solver:
-    """Run the subject of a sample through its protocol."""
+    """Return the solver, which runs the subject of a sample through its protocol."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         cell, subject = cells[state.metadata["cell"]], state.metadata["subject"]
@@ -187,20 +187,22 @@ def _share_of(verdict: Verdict) -> Metric:
 
 @metric  # type: ignore[untyped-decorator]
 def PASS() -> Metric:  # noqa: N802 - what people see
-    """Return the share of cells with the verdict PASS. Most tasks have one cell."""
+    """Return the metric that is the share of cells with the verdict PASS. Most tasks
+    have one cell.
+    """
     return _share_of(Verdict.PASS)
 
 
 @metric  # type: ignore[untyped-decorator]
 def FAIL() -> Metric:  # noqa: N802
-    """Return the share of cells with the verdict FAIL."""
+    """Return the metric that is the share of cells with the verdict FAIL."""
     return _share_of(Verdict.FAIL)
 
 
 @scorer(metrics=[mean(), stderr(), PASS(), FAIL()])  # type: ignore[untyped-decorator]
 def success() -> Scorer:
-    """Score a subject. The score's metadata has the subject's records, from which the
-    verdict is computed.
+    """Return the scorer of subjects. A score's metadata has the subject's records, from
+    which the verdict is computed.
     """
 
     async def score(state: TaskState, target: Target) -> Score:

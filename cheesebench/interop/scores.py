@@ -52,8 +52,8 @@ MOST_OBJECTS, MOST_VALUES = 500_000, 2_000_000
 #: The same limits, and a maximum size in bytes, for all lines of a log together. A log
 #: of this size takes about ten seconds to read.
 ALL_OBJECTS, ALL_VALUES, ALL_BYTES = 20_000_000, 100_000_000, 2**30
-#: The scores that lm-eval may have written into old files, which do not list their
-#: scores.
+#: Names that scores may have in old files of lm-eval. Such files do not list the names
+#: of their scores.
 _METRICS = ("acc", "acc_norm", "exact_match")
 _decode = json.JSONDecoder().decode
 # RuntimeError is raised if the file is encrypted.

@@ -5,7 +5,7 @@ The statistics are the same as for runs (``statistics.comparison``,
 ``statistics.betting``). Two models are compared by a sign-flip test over paired
 subjects, with Holm's correction over tasks. A mean is compared with a value by a bet
 that is tuned to the number of subjects. The evidence (the growth of the bet's wealth)
-must reach 20 to 1 times the number of tasks.
+must reach 20 to 1 for a single task, and more in proportion to the number of tasks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 #: Probability with which the detectable difference is detected, and with which the
 #: needed number of subjects decides.
 POWER = 0.8
-#: Limit of the search for the number of needed subjects.
+#: Limit of the search for the needed number of subjects.
 MOST_NEEDED = 1_000_000
 
 
@@ -468,7 +468,7 @@ def _notes(first: Scores, second: Scores) -> Iterator[str]:
             if name in other.tasks and (
                 left := len(items.index.keys() - other.tasks[name].index.keys())
             ):
-                yield f"{name}: {plural(left, 'item')} of {one.path} left out; not in {other.path}."
+                yield f"{name}: {plural(left, 'item')} of {one.path} left out (not in {other.path})."
         yield from _told(one)
 
 
@@ -491,7 +491,7 @@ def _judged(
     task: str, items: Items, bar: float, goal: float, units: _Units
 ) -> answers.TaskVerdict:
     """Judge the mean against a bar, by a bet that is tuned to the number of subjects.
-    This number is fixed before a log is read.
+    This number must not depend on the scores.
     """
     import numpy as np
 
@@ -534,13 +534,14 @@ def _caveat(answer: str, count: int, is_inside: bool) -> str:
     if count < LEAST_SUBJECTS:
         return " One subject says nothing about the model: give each item a subject of its own, if items are independent."
     if answer != "INCONCLUSIVE" and is_inside:
-        return " The interval is two-sided and the verdict one-sided, so it may hold the value."
+        return " The interval is two-sided and the verdict one-sided, so the interval may contain the value."
     return ""
 
 
 def _needed(means: Floats, bar: float, wanted: float) -> int | None:
-    """Return the number of subjects with which a new log would decide with a
-    probability of ``POWER``, or None if it needs more than ``MOST_NEEDED``.
+    """Return how many subjects a new log needs to decide with a probability of
+    ``POWER``. Return None if it needs more than ``MOST_NEEDED``, or this log has too
+    few subjects to tell.
 
     Both means, of this log and of the new one, are uncertain by their standard error.
     """

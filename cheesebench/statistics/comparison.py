@@ -222,7 +222,9 @@ def count_cell(
 def _doubts_of(
     plan: CellPlan, sample: Sample, calls: CellCalls | None, causes: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return doubts about a cell's numbers, with the cause of missing trials."""
+    """Return doubts about a cell's numbers and, if trials are missing, the first
+    cause.
+    """
     if not sample.per_subject:
         return ()
     not_run = 0 if plan.sequential else sample.not_run

@@ -225,7 +225,9 @@ def _unless_broken(judged: CellResult) -> CellResult:
 
 
 def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResult:
-    """Return the result with rate, interval and curve."""
+    """Return the result with the pass rate and what follows from it: its interval, the
+    ability, the curve and flags.
+    """
     plan, counted = described.plan, [one for one in sample.subjects() if one.scored]
     icc, p_value = clustering(
         [one.total for one in counted], [one.scored for one in counted]

@@ -180,8 +180,8 @@ def scores_of(subjects: Iterable[SubjectScore]) -> Scores:
 class SubjectCount:
     """One subject's trials, condensed to what a verdict needs.
 
-    ``results``, ``sessions`` and ``passes`` have one number for each trial that they
-    cover, in order.
+    ``results``, ``sessions``, ``passes`` and ``enters`` have one number for each trial
+    that they cover, in order.
     """
 
     subject: int

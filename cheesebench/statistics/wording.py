@@ -115,7 +115,7 @@ def bar(plan: CellPlan) -> float:
 
 def margin(plan: CellPlan) -> str:
     """Return the difference beyond which a verdict is FAIL, as text: ``-10`` (points),
-    a number in the unit of a measure, or ``±0.1`` if it must be alike.
+    a number in the unit of a measure, or ``±0.1`` (``better: alike``).
     """
     if plan.against == "chance":
         return points(plan.margin)
@@ -390,14 +390,14 @@ def _caveats(cell: CellResult) -> list[str]:
     if flags.analogy:
         what = "this success" if cell.judged is None else "this measure"
         found.append(
-            f"The animals' number is an analogy: it counts a different event than {what}."
+            f"The animals' number is an analogy: it is about another event than {what}."
         )
     if flags.memory_contradicted:
         found.append("The agent declares no memory, but its subjects differ.")
     if flags.not_diagnostic:
         assert cell.plan.chance is not None
         found.append(
-            f"Not diagnostic: moving at random already succeeds in {percent(cell.plan.chance)}."
+            f"Not diagnostic: moving at random already succeeds in {percent(cell.plan.chance)} of trials."
         )
     if cell.missing and cell.verdict is not Verdict.INCONCLUSIVE:
         found.append(f"{plural(cell.missing, 'missing trial')} could not change this.")

@@ -414,7 +414,7 @@ def _checked_tally(tally: object) -> object:
         whole = isinstance(count, int) and not isinstance(count, bool) and count >= 0
         need(
             isinstance(name, str) and whole,
-            f"tally() counts {name!r} as {count!r}; it takes whole numbers of at least 0",
+            f"tally() counts {name!r} as {count!r}, but counts are whole numbers of at least 0",
         )
     return counts
 

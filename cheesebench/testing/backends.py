@@ -351,7 +351,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, kw_only=True)
 class BackendCase:
-    """A backend, and how to call it: see ``assert_backend_sound``.
+    """A backend, and how to call it: see ``broken_backend_rules``.
 
     ``kept`` holds results shared by several rules: the outcomes of calls with a mishap,
     and their numbers of attempts.
@@ -620,7 +620,7 @@ def _parameters(case: BackendCase) -> None:
     needless = [name for name in ("temperature", "seed") if named(unasked, name)]
     need(
         not needless,
-        f"{', '.join(needless)} is sent although it is None, which means that the server decides",
+        f"sent although None, which leaves it to the server: {', '.join(needless)}",
     )
 
 
@@ -795,8 +795,8 @@ def _no_key(case: BackendCase) -> None:
         return
     for mishap in (*ECHOES, *FAULTS):
         outcome, _ = _met(case, mishap)
-        # Half a key is a secret, too. It remains in a text that is shortened before the
-        # key is looked for.
+        # Half a key is a secret, too. It may be left if a text is shortened before keys
+        # are removed from it.
         if isinstance(outcome, Exception) and any(
             HALF_KEY in text for text in texts_of(outcome)
         ):
@@ -1126,7 +1126,7 @@ def _own_replies(case: BackendCase) -> None:
     mixed = [i for i, text in enumerate(texts) if text != str(i)]
     need(
         not mixed,
-        f"concurrent calls do not get their own replies: call {mixed[:1]} gets '{_shown(texts, mixed)}'",
+        f"concurrent calls do not get their own replies: call {', '.join(map(str, mixed[:1]))} gets '{_shown(texts, mixed)}'",
     )
 
 

@@ -345,7 +345,8 @@ class FakeServer:
             self.port = runner.addresses[0][1]
             self._ready.set()
             await self._stopping.wait()
-            # Otherwise asyncio would leak connections that it accepts in its last turn.
+            # Otherwise asyncio would leak connections that it accepts in the loop's
+            # last iteration.
             self._loop.remove_reader(listener)
             for _ in range(2):
                 await asyncio.sleep(0)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from cheesebench.auditing import AuditReport
     from cheesebench.interfaces import AuditPart
 
-#: Number of trials of a quick audit, which finds serious faults in seconds.
-#: ``cheesebench audit`` takes 2000.
+#: Number of trials of a quick audit, which finds serious faults in seconds. The default
+#: of ``cheesebench audit`` is 2000.
 QUICK = 200
 
 
@@ -41,11 +41,11 @@ def audit_protocol(
 ) -> AuditReport:
     """Return the audit of a protocol file in all installed views.
 
-    ``trials`` is the number of trials: more trials find more faults. ``parts`` names
-    the wanted parts of the audit, as in ``parts=["lesions"]``. None means all parts
-    except ``lesions`` and ``memory``, which take minutes. ``effort`` scales the
-    planning time for lesions. Equal seeds give equal findings. Raise ProtocolError if
-    the file has errors.
+    ``trials`` is the number of trials for each chance level: more trials find more
+    faults. ``parts`` names the wanted parts of the audit, as in ``parts=["lesions"]``.
+    None means all parts except ``lesions`` and ``memory``, which take minutes.
+    ``effort`` scales the planning time for lesions. Equal seeds give equal findings.
+    Raise ProtocolError if the file has errors.
     """
     specification = with_arena(
         Catalogue(installed_plugins().protocol_directories).load(Path(path))
@@ -67,12 +67,12 @@ def assert_sound(
     parts: Sequence[AuditPart] | None = None,
     effort: float = 1.0,
 ) -> AuditReport:
-    """Audit a protocol file, and return the report. Raise AssertionError, with the
-    rules that fail, if there are any.
+    """Audit a protocol file (``audit_protocol``), and return the report. Raise
+    AssertionError, with the rules that fail, if there are any.
     """
     report = audit_protocol(path, trials=trials, seed=seed, parts=parts, effort=effort)
     failures = "\n".join(f"{one.rule}: {one.text}" for one in report.failures)
     assert report.passed, (
-        f"{report.path}: {len(report.failures)} of the audit's rules fail\n{failures}"
+        f"{report.path} fails {len(report.failures)} of the audit's rules\n{failures}"
     )
     return report

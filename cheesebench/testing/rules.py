@@ -12,7 +12,7 @@ from cheesebench.errors import UnknownNameError
 from cheesebench.redaction import quoted
 
 Case = TypeVar("Case")
-#: The name of the rule that comes first.
+#: The name of the first rule. If it is broken, no other rule is checked.
 DECLARATION = "declaration"
 
 

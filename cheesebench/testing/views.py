@@ -207,7 +207,7 @@ def _cues(view: interfaces.View) -> None:
         ):
             hidden.append(cue.name)
     names = ", ".join(dict.fromkeys(hidden))
-    need(not hidden, f"looks the same as its absence from every position: {names}")
+    need(not hidden, f"these cannot be seen from any position: {names}")
 
 
 @RULES.rule("words")

@@ -646,8 +646,10 @@ def test_columns_mean_one_thing_and_few_or_equal_pairs_promise_nothing() -> None
     ]
     for task in sure:
         low, high = task.interval or (0, 1)
-        assert ("so it may hold the value" in task.reason) == (low <= 0.5 <= high)
-    assert "so it may hold the value" in sure[0].reason
+        assert ("so the interval may contain the value" in task.reason) == (
+            low <= 0.5 <= high
+        )
+    assert "so the interval may contain the value" in sure[0].reason
 
 
 def test_logs_of_two_models_in_one_directory_are_refused(tmp_path: Path) -> None:

@@ -271,12 +271,12 @@ def test_later_calls_are_checked_like_the_first_and_not_repeated(
         (
             "def connect",
             "async def connect",
-            "*, whose connect is an 'async def'. Write 'def'.",
+            "*, whose 'connect' is an 'async def'. Write 'def'.",
         ),
         (
             "def connect(context)",
             "def connect()",
-            "*, whose connect takes (), but is called with (BackendContext). *",
+            "*, whose 'connect' takes (), but is called with (BackendContext). *",
         ),
     ],
 )

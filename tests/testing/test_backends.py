@@ -377,7 +377,11 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
             "parameters",
             "seed is not sent: send it, or declare Capabilities(seed=False)",
         ),
-        (sets_what_is_none, "parameters", "temperature is sent although it is None"),
+        (
+            sets_what_is_none,
+            "parameters",
+            "sent although None, which leaves it to the server: temperature",
+        ),
         (
             forgets_the_served_settings,
             "served settings",
