@@ -139,8 +139,8 @@ def differ(one: Rate, passed: float, trials: float, z: float = Z_MANY) -> bool:
 
 X = TypeVar("X")
 Y = TypeVar("Y")
-#: Minimum and maximum number of subjects of one seed. Up to the maximum, there are
-#: enough subjects for every row of a draw that is counterbalanced over subjects.
+#: Minimum and maximum number of subjects of one seed. The number is a multiple of what
+#: draws that are balanced over subjects need, unless that exceeds the maximum.
 FEWEST_SUBJECTS, MOST_SUBJECTS = 8, 48
 
 
