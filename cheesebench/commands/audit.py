@@ -154,7 +154,7 @@ def _what_is_open(report: AuditReport) -> str:
 
 
 def _as_text(report: AuditReport) -> str:
-    heading = f"{report.protocol} ({shown_path(report.path)}), {report.trials} trials, seed {report.seed}"
+    heading = f"{report.protocol} ({shown_path(report.path)}), {counted(report.trials, 'trial')}, seed {report.seed}"
     return f"{one_line(heading)}\n\n{findings_table(report)}"
 
 

@@ -16,6 +16,7 @@ from cheesebench.commands.common import (
     PROTOCOL,
     add_life,
     add_trial,
+    counted,
     describe,
     load_protocol,
     one_line,
@@ -92,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
         number += observation is not None
     if actions:
         print(
-            f"The schedule ends after {number} trials; {len(actions)} actions are left."
+            f"The schedule ends after {counted(number, 'trial')}. Not played: {counted(len(actions), 'action')}."
         )
     return 0
 

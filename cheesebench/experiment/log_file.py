@@ -184,8 +184,8 @@ def checked_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def read_plan(text: str) -> CellPlan:
-    """Return the plan that a JSON object describes. Raise ValueError, with the reason,
-    if it does not describe a plan.
+    """Return the plan that a JSON object describes. Raise an error of
+    ``NOT_AS_WRITTEN`` if the text does not describe a plan.
     """
     values = json.loads(text)
     variant = Variant.parse(values.pop("variant"))

@@ -129,8 +129,8 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """Start of the present session (UNIX time), time of the last write to the log, and
-    whether it is the run's first session.
+    """Start of the present (or last) session (UNIX time), time of the journal's last
+    entry, and whether the session is the run's first one.
     """
 
     began: float
