@@ -557,7 +557,9 @@ def _line(
 
 
 def _reference_lines(axes: Axes, groups: Sequence[drawing.Group]) -> None:
-    """Draw the animals' mean over the protocols of the first group."""
+    """Draw the animals' mean over the protocols of the first group, and label the axis
+    of rates.
+    """
     value = words.rodent_mean(groups[0].cells)
     if value is not None:
         axes.axhline(

@@ -675,7 +675,9 @@ def _upright(found: Matrix) -> str:
 
 
 def _folded(title: str, lines: list[str], room: int) -> str:
-    """Return a collapsible section with as many lines as there is room for."""
+    """Return a collapsible section with as many lines as there is room for, or ""
+    without lines.
+    """
     kept: list[str] = []
     for line in lines:
         room -= len(line) + 1

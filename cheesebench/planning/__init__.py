@@ -355,7 +355,7 @@ def _pair(name: str, needed: tuple[float, float] | None) -> dict[str, object]:
 
 
 def _spent(found: Outlook) -> dict[str, object]:
-    """Return the calls and tokens of a cell."""
+    """Return the columns on a cell's calls and tokens."""
     half, most = found.subjects
     calls, tokens = found.each.calls, found.each.prompt + found.each.completion
     return {

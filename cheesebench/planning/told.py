@@ -111,7 +111,7 @@ def _manner(model: str, manner: Manner) -> str:
     return (
         text
         if manner.acts
-        else f"{text} A run like this is the column 'random', and ends as an ERROR."
+        else f"{text} A run with such replies costs as much as 'random', and ends as an ERROR."
     )
 
 

@@ -662,8 +662,8 @@ def _check_first_row(text: str, place: Position, diagnostics: Diagnostics) -> No
 
 
 def naming_position(node: Node, name: str) -> Position:
-    """Return the position at which the legend or the groups of an arena name a place.
-    ``node`` is the arena's node.
+    """Return the position at which the legend or the groups of an arena name a place,
+    or the arena's position if neither does. ``node`` is the arena's node.
     """
     groups, legend = node.find(["groups"]), node.find(["legend"])
     if name in groups.keys:

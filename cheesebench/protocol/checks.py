@@ -184,7 +184,7 @@ class _Search:
             yield (state, cell, heading)
             return
         if (id(effects), go) in self.placed:
-            return  # These situations were already reached in fewer steps.
+            return  # These situations were already reached, in no more steps.
         self.placed.add((id(effects), go))
         everywhere = range(len(self.arena.cells))
         for target in everywhere if place is None or put else self._cells(place):

@@ -709,7 +709,9 @@ class DrawBuilder(Lookup):
         return True
 
     def _check_rows(self, name: str, draw: doc.Draw, rows: Rows) -> None:
-        """Report too many rows, or too few to pick from."""
+        """Report (206) rows that are too many, too few to pick from, or cannot be
+        ordered as the draw asks.
+        """
         place = ("draw", name)
         if draw.permute is not None:
             self._check_permutations(draw, draw.permute, place)

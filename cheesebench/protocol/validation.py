@@ -445,7 +445,7 @@ def _is_passed_without(specification: Specification, report: Mapping[str, Any]) 
 
 
 def _tried(report: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
-    """Return the verdict and the bound of each rule of an audit that has a bound. The
+    """Return the verdict and the bound of each rule that has a bound in an audit. The
     report may contain anything, even hostile input.
     """
     tried: dict[str, tuple[str, float]] = {}

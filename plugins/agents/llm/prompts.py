@@ -167,7 +167,7 @@ def messages() -> Mapping[str, Template]:
 
 
 def descriptions() -> dict[str, str]:
-    """Return the system prompt's description of each action."""
+    """Return the system prompt's description of each action, up to the first comma."""
     lines = [line.partition(": ") for line in _data()["pieces"]["actions"].split("\n")]
     return {
         name: re.split("[,$]", words)[0] for name, _, words in lines if name in ACTIONS
