@@ -540,8 +540,8 @@ def check_study(
     for name in names:
         if study.axes and name not in models:
             raise OptionError(
-                f"The study '{study.name}' varies {', '.join(study.axes)}, but '{name}' asks no model and has no "
-                "such settings."
+                f"The study '{study.name}' varies {', '.join(study.axes)}, but '{name}' is not a language model, so "
+                "it has no such settings."
             )
         for changes in study.variants():
             if name in models:

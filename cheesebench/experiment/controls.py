@@ -442,7 +442,7 @@ def _master(run: RunLog, plan: CellPlan) -> CellPlan:
     if not cells:
         known = ", ".join(dict.fromkeys(cell.protocol for cell in run.plans()))
         raise RunLogError(
-            f"{run.path} has no plain cell of {plan.protocol} to yoke to (only {known})."
+            f"{run.path} has no plain cell of {plan.protocol} to yoke to (only {known}). Yoke to a run of this protocol."
         )
     best = max(
         cells, key=lambda cell: (cell.model == plan.model, cell.view == plan.view)

@@ -407,7 +407,7 @@ def _end(path: Path) -> bytes:
 
 def _strange(path: Path, what: str) -> RunLogError:
     return RunLogError(
-        f"{quoted(str(path), 300)} {what}. No run leaves that: remove it, or use another copy."
+        f"{quoted(str(path), 300)} {what}. A run never leaves such a file: remove it, or use another copy."
     )
 
 

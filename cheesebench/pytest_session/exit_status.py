@@ -259,7 +259,7 @@ def _with_larger_budgets(found: Findings) -> str:
     if found.in_ci:
         return (
             f"Write `{found.budgets}` into the job, and run it again: that continues the run (`--resume {found.run_id}`). "
-            "Run again unchanged, it ends the same."
+            "Without this change, it would end in the same way."
         )
     return f"Continue the run with a larger budget: `{found.budgets} --resume {found.run_id}`."
 

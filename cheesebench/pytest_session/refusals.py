@@ -113,8 +113,8 @@ def announce(config: pytest.Config, directory: Path) -> None:
     """
     began = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     page = (
-        f"**CheeseBench has no result yet:** the session that began {began} is still running, or was ended without a word "
-        f"(killed, out of memory).\n\nIf it has ended, continue the run with `--resume {directory.name}`; a job that is "
+        f"**CheeseBench has no result yet:** the session that began {began} is still running, or was killed (for "
+        f"example, for lack of memory).\n\nIf it has ended, continue the run with `--resume {directory.name}`; a job that is "
         "run again does that by itself.\n"
     )
     with contextlib.suppress(OSError):

@@ -112,7 +112,7 @@ class Comparing:
                 dict.fromkeys(getattr(one, what) for one in self._baseline.cells)
             )
             raise ComparisonError(
-                f"{self._baseline.name} does not have {', '.join(unseen)}, so whether that is worse would be undecided, "
+                f"{self._baseline.name} does not have {', '.join(unseen)}, so the comparison would be undecided, "
                 f"which fails this run. Run what it has ({option} {known}), or bless a run that has the rest."
             )
 

@@ -62,7 +62,7 @@ def test_a_study_is_one_run_with_a_cell_for_each_setting(
         ),
         (
             ["--study", "ablation-history", "--model", "walker"],
-            "*varies history, but 'walker' asks no model*",
+            "*varies history, but 'walker' is not a language model*",
         ),
         (
             ["--study", "image", "--model", "llama-3.1-8b"],
