@@ -569,7 +569,7 @@ def open_run(
 
 
 def _why_stopped(log: RunLog, plan: CellPlan, subject: int, trial: int) -> str:
-    """Return why a trial was stopped, or "" if it was not begun, or never stopped."""
+    """Return why an error stopped a trial, or "" if none did."""
     begun = f"stopped in trial {trial}: "
     causes = [
         one.text.removeprefix(begun).rstrip(".")

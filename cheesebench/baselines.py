@@ -94,11 +94,12 @@ def compare_files(
     protocols: Sequence[str] = (),
     tell: Callable[[str], None] = lambda line: None,
 ) -> RunComparison:
-    """Compare the runs or baselines in two files, or the models of one.
+    """Compare the runs or baselines in two files or, without ``second``, the models in
+    one file.
 
     The compared trials of a run are replayed, and ``tell`` is called with a message
     about this. Raise ComparisonError for runs that do not pair, and RunLogError for a
-    log that was changed.
+    log that was changed, or a trial that differs from its record.
     """
     one = read_counted(first)
     other = None if second is None else one if second == first else read_counted(second)

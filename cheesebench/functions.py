@@ -77,8 +77,9 @@ def compare(
 
     ``first`` and ``second`` are runs (``Run``), or the id, directory or file of a run
     or a baseline. ``models`` names the model to compare in each (None: its only one).
-    With one run, every two of its models are compared (or the two ``models``), and
-    Holm's correction is over all these comparisons.
+    Without ``second``, every two models of the run are compared (or only the two
+    ``models``), and Holm's correction is over all these comparisons.
+
     The compared trials of a run are replayed, and ``tell`` is called with a sentence
     about this. Raise ComparisonError for runs that do not pair, and RunLogError for a
     missing run, and for a trial whose replay differs from its log.

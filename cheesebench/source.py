@@ -154,7 +154,7 @@ def _odd_quote(lines: Sequence[str], row: int) -> int | None:
 
 #: Maximum size of a protocol file, in bytes.
 MAX_BYTES = 256 * 1024
-#: Code of the error for a duplicate key.
+#: Code of the error for a duplicate key, and for a key that is not a plain word.
 DUPLICATE_KEY = 105
 #: Maximum depth to which mappings and lists may be nested.
 MAX_DEPTH = 40

@@ -163,7 +163,8 @@ def _column(pandas: Any, values: list[Any]) -> Any:
 
 def _side(value: object) -> str:
     """Return an HTML attribute that aligns text to the left, and gives a long text more
-    width. Notebooks align everything to the right, and make a wrapped text narrow.
+    width, or "" for other values. Notebooks align everything to the right, and make a
+    wrapped text narrow.
     """
     if not isinstance(value, str | Path):
         return ""

@@ -77,7 +77,8 @@ class AsgiGuard:
             if self._held[client] >= self.each:
                 raise RefusedError(
                     429,
-                    f"This client holds {self.each} sessions. End one, or start the server with --sessions-each N.",
+                    f"This client holds {self.each} session{'' if self.each == 1 else 's'}. End one, or start the server "
+                    "with --sessions-each N.",
                 )
         except RefusedError as error:
             await receive()  # This consumes websocket.connect.

@@ -26,13 +26,14 @@ def judge_runs(
     results: Path,
     models: tuple[str | None, str | None],
 ) -> tuple[list[answers.TaskVerdict], list[str]] | None:
-    """Return the verdicts on a run of CheeseBench, alone or against another run, and
-    sentences on replayed trials. Return None if neither ``first`` nor ``second`` is
-    such a run.
+    """Return the verdicts on a run of CheeseBench, on two of its ``models``, or on two
+    runs, and sentences on the comparison and on replayed trials. Return None if neither
+    ``first`` nor ``second`` is such a run.
 
     A run is given as an object, by its id in ``results``, or by its directory or file.
-    Raise RunLogError for a missing run, and OptionError if a run is to be compared
-    with something else, or if models are selected without two runs.
+    Raise RunLogError for a missing run, ComparisonError for runs that do not pair, and
+    OptionError if a run is to be compared with something else, or if models are
+    selected without a run.
     """
     given = [one for one in (first, second) if one is not None]
     logs = [_log(one, results) for one in given]

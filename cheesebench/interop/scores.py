@@ -600,7 +600,7 @@ def _check_names(line: int, header: Sequence[str]) -> None:
             if lower
             else "The first line names the columns: subject,item,score."
         )
-        raise TableError(line, 1, f"There is no column {listed(absent)}.", remedy)
+        raise TableError(line, 1, f"Columns are missing: {listed(absent)}.", remedy)
     tasks = (
         [] if "task" in header else [one for one in header if _is_meant(one, "task")]
     )

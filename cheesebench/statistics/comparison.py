@@ -823,13 +823,13 @@ def compare_runs(
     compared. ``models`` selects a model by name in either run, ``protocols`` restricts
     what is compared. Sampled sign flips (beyond 13 pairs) use the run's seed.
 
-    Without ``second``, all pairs of models of the run are compared (or ``models``), and
-    Holm's correction is over all of these comparisons.
+    Without ``second``, every two models of the run are compared (or only the two
+    ``models``), and Holm's correction is over all of these comparisons.
 
     Raises:
         ComparisonError: If subjects cannot be paired (seeds, protocols or numbers of
-            trials differ), the runs have nothing in common, or a run lacks a selected
-            model or protocol.
+            trials differ), the runs have nothing in common, a run lacks a selected
+            model or protocol, or a single run has no two models to compare.
     """
     seed = first.seed if isinstance(first.seed, int) else 0
     if second is None:
@@ -863,7 +863,9 @@ def _by_models(pairs: Iterable[Cells]) -> list[list[Cells]]:
 def _own_pairs(
     run: CountedRun, models: tuple[str | None, str | None], protocols: Sequence[str]
 ) -> list[Cells]:
-    """Return the pairs of cells of every two models of a run, or of ``models``."""
+    """Return the pairs of cells of every two models of a run, or of the two
+    ``models``.
+    """
     chosen, pairs = _choose(run, None, protocols), list[Cells]()
     for model in models:
         _choose(run, model, ())

@@ -181,8 +181,8 @@ def by_answers(cell: CellResult, sample: Sample, seed: object) -> Iterator[ByAns
 
 
 def with_causes(cell: CellResult, causes: tuple[str, ...]) -> CellResult:
-    """Return a cell with the causes of missing trials. The reason for an ERROR, or for
-    an undecided cell whose budget was spent, names a cause.
+    """Return a cell with the causes of missing trials. The reason for its verdict names
+    a cause if the cause matters (``wording.with_causes``).
     """
     cell = replace(cell, causes=causes)
     return replace(cell, reason=wording.with_causes(cell))

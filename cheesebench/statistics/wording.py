@@ -538,7 +538,9 @@ def with_causes(cell: CellResult) -> str:
 
 
 def _caused(cell: CellResult) -> str:
-    """Return what stopped trials of a cell that has causes, if it matters."""
+    """Return a sentence on the cause of an ERROR, or of trials that failed for
+    technical reasons. Return "" if there are neither.
+    """
     more = len(cell.causes) - 1
     others = f" ({plural(more, 'other cause')})" if more else ""
     named = f"{cell.causes[0].rstrip('.')}{others}."
