@@ -144,7 +144,7 @@ HOW_TO_READ = (
     "A verdict comes from the bounds of the difference (one-sided 5 % each), never from the rate alone: "
     "PASS needs a lower bound above minus the margin, and FAIL an upper bound below it.",
 )
-#: Note below verdicts on a measure.
+#: Note on verdicts about a measure.
 HOW_TO_READ_MEASURE = (
     "Where a measure is shown instead of a rate, the verdict is about its mean over subjects, and all numbers are in "
     "its unit. A margin with a plus means that less is better: PASS then needs an upper bound below it, and FAIL a "
@@ -152,17 +152,17 @@ HOW_TO_READ_MEASURE = (
 )
 #: Heading of the rate that a verdict without animals compares with.
 CHANCE = "chance"
-#: Note above pass rates by dimension.
+#: Note on pass rates by dimension.
 HOW_TO_READ_PROFILE = (
     "This is a drawing, not a finding: the means of pass rates over the protocols that name a dimension. Nothing shows that the "
     "dimensions are separate abilities; in the built-in agents all rates follow one factor."
 )
-#: Note below tables with abilities.
+#: Note on tables with abilities.
 HOW_TO_READ_ABILITY = (
     "Ability: (rate − without) / (ideal − without). 0 is the most that a subject without the ability can have, as proved "
     "by the protocol's audit; 1 is an ideal learner."
 )
-#: Note below cells without an animal reference.
+#: Notes on cells without an animal reference.
 HOW_TO_READ_CHANCE = (
     "PASS: the model does better than chance; FAIL: it is not better by as much as the margin; INCONCLUSIVE: the "
     "trials do not decide; ERROR: nothing could be measured, or trials were lost to a technical fault.",
@@ -382,7 +382,7 @@ def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
 
 #: Headings of the rows of ``by_answer``.
 BY_ANSWER = ("protocol", "answer", "value", "rate", "subjects", "gap", "p")
-#: Note above the table of ``by_answer``.
+#: Note on the table of ``by_answer``.
 HOW_TO_READ_BY_ANSWER = (
     "Subjects grouped by the right answer that each was given for life. The gap is between the largest and the "
     "smallest rate, in points; p is the share of relabelings of the subjects with a gap at least as large. If the gap "
@@ -1074,7 +1074,7 @@ def _range(limits: tuple[float, float]) -> str:
     return f"{low}–{high} %"
 
 
-#: Note above the table that compares a run with a published model.
+#: Note on the table that compares a run with a published model.
 HOW_TO_READ_CONTRASTS = (
     "Rules, settings and number of trials are the same (in a longer run, only the first trials count). No verdict depends "
     "on this table. The wording of the prompt is our own, and so are the views other than ascii_2d. The 95 % interval "
@@ -1098,7 +1098,7 @@ def contrast_rows(contrasts: Sequence[PublishedContrast]) -> list[tuple[str, ...
     ]
 
 
-#: Note below a leaderboard.
+#: Note on a leaderboard.
 HOW_TO_READ_LEADERBOARD = (
     "All intervals hold together at 95 %. A rank of 2–3 means that one model is certainly better, and at most two may be. "
     "The score is the mean over protocols of the share of passed trials, or of a measure's place on its range "

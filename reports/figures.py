@@ -79,7 +79,9 @@ def _drawings(
     plugins: PluginManager,
     sizes: Mapping[str, float],
 ) -> Mapping[str, Callable[[], lives.Drawn]]:
-    """Return what draws each figure. Trials are replayed once, and only if needed."""
+    """Return the functions that draw the figures, by name. Trials are replayed once,
+    and only if needed.
+    """
     summaries = [summary for summary, _ in runs]
     lived = cache(partial(lives.lived, groups, runs, plugins))
     return {

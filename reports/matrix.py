@@ -444,8 +444,8 @@ HOW = (
     "Verdict (✔ PASS, ✘ FAIL, ? INCONCLUSIVE, ! ERROR), pass rate with its 95 % interval, number of subjects (n), and "
     "ability (a). The rows below the models are there for comparison."
 )
-#: Note above a board. It does not mention numbers of subjects, which are in each
-#: model's own table.
+#: Note on a board. It does not mention numbers of subjects, which are in each model's
+#: own table.
 HOW_BOARD = "Verdict, pass rate, ability (a), and 95 % interval of the rate. The rows below the models are there for comparison."
 #: Heading of the source of the published rows.
 PUBLISHED = (

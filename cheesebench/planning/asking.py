@@ -74,7 +74,7 @@ def first_answers(
 class _Listener:
     """Answers a subject's requests from the log (``family.Asker``). Keeps the first
     request that has no answer there, and stops the subject. Also stops a subject whose
-    request differs from the log, or failed.
+    request differs from the log, or failed there.
     """
 
     log: RunLog

@@ -621,7 +621,7 @@ class _Resolver:
         remedy = f"Remove {written} to compute the value from the curve, or set the trials that count in 'estimand'."
         place = self._place("over" if over and over != own else "value")
         if over and over != own:
-            sentence = f"The animals' value covers {in_words(over)}, the pass rate {in_words(own)}{self._absent(over)}."
+            sentence = f"The animals' value covers {in_words(over)}, but the pass rate {in_words(own)}{self._absent(over)}."
             self.diagnostics.warning(325, place, sentence, remedy)
         elif differs:
             assert computed is not None

@@ -1,4 +1,4 @@
-"""The built-in agents: the baselines, which need no server, and the agent for language
+"""The built-in agents: the baselines, which need no server, and the agents for language
 models.
 """
 

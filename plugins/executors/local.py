@@ -45,8 +45,8 @@ class WorkerProcess:
         self._process: Process | None = None
 
     async def do(self, job: Job, report: Callable[[Report], None]) -> None:
-        """Do the job in the process. Raise WorkerDiedError if the process exits before
-        the job ends.
+        """Do the job in the process. Raise WorkerDiedError if the process cannot be
+        started, or exits before the job ends.
         """
         if self._process is None:
             self._process = await pipes.start(

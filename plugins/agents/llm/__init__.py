@@ -93,10 +93,8 @@ class Window(NamedTuple):
 
 def read_history(text: str) -> int | str:
     """Return the setting ``history`` as it is recorded: a number of pairs, ``5``, or a
-    range, ``"3-7"``.
-
-    Raises:
-        ValueError: If it is neither.
+    range, ``"3-7"``. Raise ValueError if it is neither, or the range ends before it
+    begins.
     """
     found = re.fullmatch(r"\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?", text, re.ASCII)
     if found is None:

@@ -450,7 +450,7 @@ def _learnings_in(sections: Sequence[_Section], chosen: int) -> str:
 
 def _own_words(learnings: str) -> str:
     """Return the learnings up to the first line that is copied from the environment, or
-    from the prompt's form.
+    "" if they repeat the prompt's form.
     """
     told = (line for line in _world().finditer(learnings) if line["told"])
     end = next(told, None)
