@@ -14,8 +14,7 @@ from cheesebench.errors import OptionError
 from cheesebench.protocol import SUFFIX, with_arena
 from cheesebench.protocol.twins import twin
 
-#: Minimum length of a secret in characters. A shorter secret could be found by trying
-#: all possible ones.
+#: Minimum length of a secret in characters. Trying all shorter secrets is possible.
 LEAST_SECRET = 12
 
 

@@ -202,7 +202,7 @@ def _check_same(recorded: TrialRecord, lived: TrialRecord, same_events: bool) ->
     )
 
 
-#: ``WRITE_AFTER_SECONDS``: longest time that a report waits to be written.
+#: ``WRITE_AFTER_SECONDS``: maximum number of seconds that a report waits to be written.
 #: ``WRITE_AT_REPORTS``: as soon as this many reports wait, they are written.
 WRITE_AFTER_SECONDS, WRITE_AT_REPORTS = 0.02, 500
 

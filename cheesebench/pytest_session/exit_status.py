@@ -87,7 +87,7 @@ class Findings:
     """Whether this is a CI job, whose run is in an artifact."""
 
     def count(self, verdict: Verdict) -> int:
-        """Return the number of cells with a verdict, without controls."""
+        """Return the number of cells with this verdict, without controls."""
         return sum(
             one.verdict is verdict and not one.plan.control for one in self.cells
         )

@@ -51,7 +51,7 @@ class Reporting:
         self._summary: RunSummary | None = None
         #: Unfinished cells that a resumed run can continue.
         self._unfinished: Sequence[CellPlan] = ()
-        #: Options that raise the budgets, and a line that explains them; both are empty
+        #: Options that raise the budgets, and a text that explains them. Both are empty
         #: if no budget was spent.
         self._larger: tuple[dict[str, str], str] = ({}, "")
         #: Why the session has its exit status, and one remedy.

@@ -400,7 +400,7 @@ KEPT = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRate:
-    """The result of one model on one protocol in one run: a point of its trend."""
+    """The result of one model on one protocol in one run: a point of their trend."""
 
     plan: CellPlan
     verdict: Verdict
