@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 REWARD_SHUFFLED = "reward-shuffled"
 YOKED = "yoked"
-#: The control that keeps everything earlier out of the prompts of language models.
+#: The control under which a language model's prompts hold nothing from before the
+#: present part of the trial.
 NO_MEMORY = "no-memory"
 FORGETS = {"history": 0, "learnings": 0}
 #: Maps a subject's number to the subject of another run that it is yoked to.

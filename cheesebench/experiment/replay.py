@@ -65,8 +65,8 @@ def replay(life: SubjectEnvironment, records: Sequence[TrialRecord]) -> list[Fra
     """Replay ``records`` (a subject's trials from its first one) and return the film of
     the last of them.
 
-    Trials depend on earlier trials, so all of them are replayed, and each must be
-    exactly as recorded. Raise RunLogError for the first one that is not.
+    Trials depend on earlier trials, so all of them are replayed. Raise RunLogError for
+    the first one that differs from its record.
     """
     last: list[Frame] = []
     for frames in films(life, records):
