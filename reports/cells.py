@@ -60,8 +60,8 @@ _UNPRINTABLE = frozenset(("Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"))
 
 
 def clean(text: object, longest: int = LONGEST) -> str:
-    """Return one printable line. Line breaks become blanks, and control and direction
-    characters become �.
+    """Return one printable line, cut after ``longest`` characters. Line breaks become
+    blanks, and control and direction characters become �.
     """
     line = " ".join(str(text).split())
     if len(line) > longest:
@@ -287,8 +287,8 @@ def declared_in(cells: Iterable[CellResult]) -> str:
 
 
 def _passes_by_origin(own: Sequence[CellResult]) -> str:
-    """Return a sentence that counts the PASSes against animals that did the task apart
-    from the PASSes against other numbers, or "" if all numbers are of one sort.
+    """Return a sentence with two counts: the PASSes against animals that did the task,
+    and the PASSes against other numbers. Return "" if all numbers are of one sort.
     """
     sorts: dict[bool, list[CellResult]] = {True: [], False: []}
     for cell in own:

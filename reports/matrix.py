@@ -300,8 +300,8 @@ def _standing(
 
 
 def _averaged(summary: RunSummary, names: tuple[str, ...]) -> list[str]:
-    """Return a note on which protocols are in the means, because means are only
-    compared over the same protocols.
+    """Return a note on which protocols are in the mean abilities, because means are
+    only compared over the same protocols. The list is empty without mean abilities.
     """
     found = [one.ability for one in summary.models if one.ability is not None]
     if not found:

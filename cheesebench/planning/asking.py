@@ -1,6 +1,6 @@
 """Asks each model the first questions of a run in advance (``cheesebench plan --ask``),
-and measures its answers: their length, whether they act, their speed, and the server's
-context.
+and measures the length and speed of its answers, and whether they name actions. It also
+finds the next requests of a run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Reads the cost of a model from its own earlier runs with the same settings."""
+"""Reads the cost of a model, and the manner of its replies, from its own earlier runs
+with the same settings.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The task that Ray runs on a node. Its code is sent by value, and does not need
-CheeseBench to report that a node's installation is missing or differs.
+"""The task that Ray runs on a node. Its code is sent by value, so that it can report
+that CheeseBench is missing on the node.
 """
 
 from __future__ import annotations
