@@ -69,8 +69,8 @@ def _hint(bare: str) -> str:
 
 
 def _place(ini: Path | None, key: str) -> str:
-    """Return the file and line of a setting, or ``-o`` if the file does not have it:
-    the command line does.
+    """Return the file and line of a setting, or ``-o`` for a setting that comes from
+    the command line.
     """
     with contextlib.suppress(OSError):
         lines = [] if ini is None else ini.read_text("utf-8", "replace").splitlines()

@@ -544,7 +544,7 @@ class Frame(tables.Brief):
 
 @dataclass(frozen=True, slots=True)
 class ReplayedCall:
-    """A call, with ``step``, the number of steps executed before it.
+    """A replayed call. ``step`` is the number of steps executed before it.
 
     ``learnings`` is what the agent kept from the reply, as text ("" if the agent does
     not show this).

@@ -1014,7 +1014,7 @@ def _many(case: BackendCase) -> None:
     reached, _ = case.play(Answer(fault="hang"), scene)
     need(
         reached == MANY,
-        f"of {MANY} calls at once {reached} are in flight; CheeseBench sets the limit, not a backend",
+        f"of {MANY} concurrent calls, {reached} are in flight; CheeseBench sets the limit, not a backend",
     )
 
 
@@ -1028,7 +1028,7 @@ def _many_alone(case: BackendCase) -> None:
 
     outcomes = case.play_alone(scene)
     lost = sum(not isinstance(one, ChatReply) for one in outcomes)
-    need(not lost, f"of {MANY} calls at once {lost} cause a fault")
+    need(not lost, f"of {MANY} concurrent calls, {lost} cause a fault")
 
 
 def _played(case: BackendCase, scene: Callable[[Connection], Any]) -> list[Outcome]:

@@ -365,7 +365,7 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
         (
             one_after_the_other,
             "concurrent calls",
-            "of 32 calls at once 1 are in flight",
+            "of 32 concurrent calls, 1 are in flight",
         ),
         (
             goes_on_when_cancelled,
