@@ -438,8 +438,6 @@ class Program:
         #: The heading of a placed subject, or None if the heading is random or given by
         #: a variable.
         self.face = _fixed_heading(specification.start)
-        #: Whether any expression depends on the path.
-        self.reads_trace = any(map(ex.reads_trace, self.all_expressions()))
         #: Whether an expression relates the subject's position or path to a place.
         self.reads_path = any(map(ex.reads_place, self.all_expressions()))
         #: Each ``recent()`` in an expression -> its index in a life's past.

@@ -281,7 +281,8 @@ def check(context: BackendContext) -> str:
     weights.
     """
     command = server_command(context.options, context.entry.id)
-    return f"vLLM is installed ({command[0]}); it fetches the weights"
+    program = next(word for word in command if word not in _SAFE)
+    return f"vLLM is installed ({program}); it fetches the weights"
 
 
 VLLM = BackendSpec(

@@ -122,18 +122,21 @@ def check(context: BackendContext) -> str:
         remedy = (
             f"Delete it: {path}." if cached else f"Install it again: {wanted.remedy}."
         )
-        _check(path, wanted, remedy)
-        return f"{path}, SHA-256 checked" if wanted.sha256 else f"{path}"
+        return _checked(path, wanted, remedy)
     if parts := _parts(wanted):
         return f"in installed packages (parts: {len(parts)}), joined on first use"
     if wanted.hub and _has_hub():
         if path := _on_disk(wanted.hub):
-            _check(path, wanted, f"Delete it: {path}.")
-            return f"{path}, SHA-256 checked"
+            return _checked(path, wanted, f"Delete it: {path}.")
         raise PluginError(
             f"not here; {_megabytes(wanted.size)}the first run fetches it from the hub ({wanted.hub.repository})"
         )
     raise PluginError(f"not here; {wanted.remedy}")
+
+
+def _checked(path: Path, wanted: Weights, remedy: str) -> str:
+    _check(path, wanted, remedy)
+    return f"{path}, SHA-256 checked" if wanted.sha256 else f"{path}"
 
 
 def cache() -> Path:

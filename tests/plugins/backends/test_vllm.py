@@ -34,6 +34,7 @@ from cheesebench.plugins.backends.vllm import (
     VLLM,
     VLLM_OFFLINE,
     Dealer,
+    check,
     flags,
     serve,
     server_command,
@@ -286,6 +287,17 @@ def test_how_the_server_is_started(
     program.write_text("#!/bin/sh\n", encoding="ascii")
     program.chmod(0o755)
     assert server_command({}, "org/tiny") == [*SAFE, str(program), "serve", "org/tiny"]
+
+
+@pytest.mark.parametrize(
+    ("options", "program"),
+    [({"python": "/opt/python"}, "/opt/python"), ({"command": "docker run"}, "docker")],
+)
+def test_the_check_names_the_program_that_starts_the_server(
+    options: dict[str, Any], program: str, tmp_path: Path
+) -> None:
+    said = check(context(tmp_path, **options))
+    assert said == f"vLLM is installed ({program}); it fetches the weights"
 
 
 @pytest.mark.parametrize(

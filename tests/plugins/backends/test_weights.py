@@ -351,6 +351,8 @@ def test_any_file_of_a_hub_can_be_named_with_its_revision(
 ) -> None:
     said = play(tmp_path, hub, f"hf:{REPOSITORY}/{NAME}@v1.2")
     assert Path(said["weights"]).read_bytes() == CONTENT
+    # No hash was given, so none was checked.
+    assert said["check"] == said["weights"]
     assert f"/{REPOSITORY}/resolve/v1.2/{NAME}" in {path for _, path, _ in hub.asked}
     missing = play(tmp_path, hub, f"hf:{REPOSITORY}/other.gguf")
     assert "could not be fetched from the hub" in missing["weights"]
