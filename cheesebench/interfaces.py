@@ -98,8 +98,8 @@ class View(Protocol):
 
 @runtime_checkable
 class PictureView(View, Protocol):
-    """A view whose ``render`` returns a ``chat.Picture``, for agents that accept
-    pictures only.
+    """A view whose ``render`` returns a ``chat.Picture``. Only agents that accept
+    pictures can use it.
 
     Test for it with ``isinstance(view, PictureView)``. The text of its pictures is the
     state's text; ``max_length`` and ``characters`` refer to that text.

@@ -198,7 +198,7 @@ def verdict(
         return _own(read(first))
     if not low < value < high:
         raise OptionError(
-            f"--value {value:g}: no mean can lie on the other side of it. Give a number between {low:g} and {high:g}, "
+            f"--value {value:g} is not between the lowest and the highest score. Give a number between {low:g} and {high:g}, "
             "or --range for scores on another scale."
         )
     own, bar = read(first), (value - low) / (high - low)
