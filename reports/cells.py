@@ -794,6 +794,13 @@ NOT_VALIDATED = "not validated"
 VALIDITY = SAID
 #: Meaning of each remark. It is printed once, below a table that has the remark.
 MEANINGS = {
+    VALIDITY[
+        "validated"
+    ]: "the audit proved that each lesion that the protocol names abolishes the score, whatever the subject does; that "
+    "animals use the same ability, or that a drug or a lesion of their brain would abolish it, is not claimed",
+    VALIDITY[
+        "searched"
+    ]: "the audit found no lesioned subject that does better than the protocol allows, and has not proved that there is none",
     NOT_VALIDATED: "the protocol does not name the lesions that would show what it measures, so a score may be possible without "
     "it",
     VALIDITY[

@@ -37,6 +37,8 @@ from cheesebench.source import Node
 MAX_SITUATIONS = 200_000
 #: The effects of an entry of ``finish``: none.
 NOTHING = EffectsSpec()
+#: Triggers that need a place. A state with one of them offers a choice of places.
+_OF_PLACES = {"enter", "inside", "press"}
 #: A situation of the search: a state, a cell and a heading.
 _Situation = tuple[str, int, int]
 
@@ -964,13 +966,15 @@ class _Checks:
 
     def visible_goals(self) -> None:
         """Warn (311) of a rewarded place that looks like no unrewarded place, in trials
-        that count.
+        that count. A sample that is shown before the choice is no goal.
         """
         judged = self._judged()
         for state in (
             state for name, state in self.spec.states.items() if name in judged
         ):
-            paying = list(self._paying(state))
+            paying = [
+                one for one in self._paying(state) if self._is_last(one[0], state)
+            ]
             looks = self._looks(state) if paying else []
             for rule, goal in paying:
                 if self._stands_out(rule, looks):
@@ -1009,9 +1013,30 @@ class _Checks:
         place.
         """
         for rule in (*state.rules, *self.spec.watch):
-            is_at_place = rule.trigger in ("enter", "inside")
+            is_at_place = rule.trigger in _OF_PLACES - {"press"}
             if is_at_place and rule.target and _may_pay(rule.effects.reward):
                 yield rule, rule.target.name
+
+    def _is_last(self, rule: RuleSpec, state: StateSpec) -> bool:
+        """Return whether the trial may end after this rule, or come back to its state,
+        before another state offers places to choose from.
+        """
+        if rule.go is None or self.spec.finish:
+            return True
+        ahead, seen = [rule.go], {rule.go}
+        while ahead:
+            name = ahead.pop()
+            rules = self.spec.states[name].rules
+            if name == state.name:
+                return True
+            if any(one.trigger in _OF_PLACES for one in rules):
+                continue
+            new = {one.go for one in rules if one.go} - seen
+            if not new or any(one.end for one in rules):
+                return True
+            ahead += new
+            seen |= new
+        return False
 
     def _stands_out(self, rule: RuleSpec, looks: list[set[tuple[str, str]]]) -> bool:
         target = rule.target

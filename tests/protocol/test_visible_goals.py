@@ -29,8 +29,21 @@ VISIBLE["one of two signs, whose meaning nothing hides"] = (
         "{enter: white, if: good == 1, reward: 1, end: found}, {enter: side, end: lost}"
     ).replace("run: {", "run: {show: {black: x, white: o}, ")
 )
+#: A sample is shown. A choice of places follows, or only a pause.
+SAMPLE = SIDES + "draw: {d: {sample: side, into: [x]}}\ntrial:\n  limit: 30\n"
+SAMPLE += "  start: sample\n  states:\n"
+SAMPLE += "    sample: {show: {x: P}, rules: [{enter: x, reward: 1, go: wait}]}\n"
+PAUSE = "    wait: {freeze: true, rules: [{after: 2, NEXT}]}\n"
+CHOICE = "    choice: {rules: [{enter: x, reward: 1, end: found}]}\n"
+VISIBLE["shown, and then a pause that ends the trial"] = SAMPLE + PAUSE.replace(
+    "NEXT", "end: found"
+)
+VISIBLE["shown, and come back to"] = SAMPLE.replace(
+    "[{enter", "[{enter: x, if: steps > 20, end: found}, {enter"
+) + PAUSE.replace("NEXT", "go: sample")
 HIDDEN = {
     "bare goal": "",
+    "a sample, before a choice": SAMPLE + PAUSE.replace("NEXT", "go: choice") + CHOICE,
     "drawn like the start": 'arena: {map: "S..Z", legend: {S: {zone: box, glyph: P}, Z: {zone: goal, glyph: P}}}',
     "one of two drawn alike": 'arena: {map: "A.S.B", legend: {S: box, A: {zone: a, glyph: P}, B: {zone: b, glyph: P}}}'
     + "\ndraw: {d: {of: {x: [a, b]}}}\n"
