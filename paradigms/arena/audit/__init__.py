@@ -55,15 +55,9 @@ def audit(
         if part != "animal" and part in (settings.parts or USUAL)
     ]
     if stated.success is None:
-        text = "there is no 'success', so the rules on pass rates are left out"
-        if (about := paradigm.specification.judged) is not None:
-            text = (
-                "there is no 'success': here a trial passes where its"
-                f" {about.measure} is {runs.asked_in_words(about)}, as the verdict asks"
-            )
-        else:
+        if paradigm.specification.success is None:
             wanted = [part for part in wanted if part not in JUDGING]
-        yield AuditFinding("success", "note", text, {})
+        yield _without_success(paradigm)
     _announce(wanted, paradigm, settings)
     with runs.Runner(paradigm, settings.processes) as runner:
         parts: dict[AuditPart, Callable[[], Iterable[AuditFinding]]] = {
@@ -110,6 +104,17 @@ def _judging(paradigm: ArenaParadigm) -> ArenaParadigm:
     ]
     success = reduce(lambda left, right: ex.Binary("and", left, right), limits)
     return ArenaParadigm(replace(specification, success=success))
+
+
+def _without_success(paradigm: ArenaParadigm) -> AuditFinding:
+    about = paradigm.specification.judged
+    text = "there is no 'success', so the rules on pass rates are left out"
+    if about is not None:
+        text = (
+            "there is no 'success': here a trial passes where its"
+            f" {about.measure} is {runs.asked_in_words(about)}, as the verdict asks"
+        )
+    return AuditFinding("success", "note", text, {})
 
 
 def _announce(
