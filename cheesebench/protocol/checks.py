@@ -1023,20 +1023,27 @@ class _Checks:
         """
         if rule.go is None or self.spec.finish:
             return True
-        ahead, seen = [rule.go], {rule.go}
+        reached = self._before_a_choice(rule.go, state.name)
+        rules = [self.spec.states[name].rules for name in reached]
+        return state.name in reached or any(
+            not own or any(one.end for one in own) for own in rules
+        )
+
+    def _before_a_choice(self, first: str, stop: str) -> set[str]:
+        """Return the states from ``first`` on up to ``stop``, without states that offer
+        places to choose from.
+        """
+        reached, ahead = set[str](), [first]
         while ahead:
             name = ahead.pop()
             rules = self.spec.states[name].rules
-            if name == state.name:
-                return True
-            if any(one.trigger in _OF_PLACES for one in rules):
+            if name in reached or (
+                name != stop and any(one.trigger in _OF_PLACES for one in rules)
+            ):
                 continue
-            new = {one.go for one in rules if one.go} - seen
-            if not new or any(one.end for one in rules):
-                return True
-            ahead += new
-            seen |= new
-        return False
+            reached.add(name)
+            ahead += [one.go for one in rules if one.go and name != stop]
+        return reached
 
     def _stands_out(self, rule: RuleSpec, looks: list[set[tuple[str, str]]]) -> bool:
         target = rule.target
