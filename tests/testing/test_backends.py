@@ -472,7 +472,7 @@ def spec_of(complete: Complete, **fields: Any) -> BackendSpec:
 def test_a_wrong_backend_is_failed_by_the_name_of_the_rule(
     complete: Complete, rule: str, said: str
 ) -> None:
-    [found] = told(spec_of(complete), rule, patience=6.0)
+    [found] = told(spec_of(complete), rule, patience=20.0)
     assert found.rule == rule
     assert said in found.text
     assert broken(GOOD, rule) == []
@@ -535,7 +535,7 @@ def test_a_loop_that_stands_still_is_told_as_that_and_not_as_calls_that_do_not_e
 
 
 def test_the_cause_comes_first_and_what_follows_from_it_is_left_out() -> None:
-    assert broken(spec_of(never_gives_up), patience=6.0) == ["no retries"]
+    assert broken(spec_of(never_gives_up), patience=20.0) == ["no retries"]
     assert broken(spec_of(retries)) == ["no retries"]
 
 
