@@ -15,6 +15,8 @@ from cheesebench.options import BY_KEY, INI
 
 #: The setting that names the protocols.
 _PROTOCOLS = "cheese_protocols"
+#: The prefix and the names of our environment variables.
+_OURS, _VARIABLES = "CHEESEBENCH_", ("PROTOCOLS", "MODELS")
 
 
 def usual_protocols(
@@ -40,6 +42,27 @@ def usual_protocols(
         return found, f"{_place(ini, _PROTOCOLS)}: {_PROTOCOLS}"
     given = os.environ.get("CHEESEBENCH_PROTOCOLS", "").split(os.pathsep)
     return [name for name in given if name], "CHEESEBENCH_PROTOCOLS"
+
+
+def misspelt_variables() -> list[str]:
+    """Return a sentence for each environment variable that looks like one of ours. It
+    is no mistake: a script may have variables of its own.
+    """
+    found = [
+        (
+            name,
+            did_you_mean(name.removeprefix(_OURS), _VARIABLES).replace(
+                " '", f" '{_OURS}"
+            ),
+        )
+        for name in sorted(os.environ)
+        if name.startswith(_OURS) and name.removeprefix(_OURS) not in _VARIABLES
+    ]
+    return [
+        f"There is no environment variable '{name}'.{near}"
+        for name, near in found
+        if near
+    ]
 
 
 def _check(undeclared: Iterable[str], ini: Path | None, plugins_known: bool) -> None:

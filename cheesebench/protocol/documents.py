@@ -1134,14 +1134,13 @@ class Twins(DocumentModel):
 
     @model_validator(mode="after")
     def _in_one_set(self) -> Twins:
-        for kind, members in (
-            ("character", "".join(self.glyphs)),
-            ("line", [t for group in self.texts for t in group]),
-        ):
+        for kind, sets in (("character", self.glyphs), ("line", self.texts)):
+            members = [one for own in sets for one in own]
             if twice := next((one for one in members if members.count(one) > 1), None):
+                in_one = any([*own].count(twice) > 1 for own in sets)
+                places = "twice in a set" if in_one else "in two sets"
                 raise contradiction(
-                    f"The {kind} '{twice}' is in two sets of {{where}}.",
-                    "Keep it in one.",
+                    f"The {kind} '{twice}' is {places} of {{where}}.", "Keep it once."
                 )
         return self
 

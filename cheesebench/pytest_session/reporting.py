@@ -15,6 +15,7 @@ from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.log_file import LATEST
 from cheesebench.experiment.observers import Observers
 from cheesebench.files import write_whole
+from cheesebench.ini_file import misspelt_variables
 from cheesebench.options import BY_KEY
 from cheesebench.pytest_session import ci, exit_status, refusals, resuming
 from cheesebench.pytest_session.run import PytestRun, shown
@@ -73,6 +74,7 @@ class Reporting:
             f"seed {settings.seed_text}"
             + (f"; shard {settings.shard}" if settings.shard else "")
         ]
+        lines += [f"cheesebench: warning: {text}" for text in misspelt_variables()]
         if self._run.config.option.verbose > 0:
             lines += [f"cheesebench: {line}" for line in settings.origins_text]
         plugins = self._run.plugins

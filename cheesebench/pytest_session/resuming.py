@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,8 @@ from cheesebench.statistics import CellResult
 @dataclass(frozen=True, slots=True)
 class _Budget:
     """A limit on calls: the key of its option, and the amounts spent and still needed
-    (None if unknown).
+    (None if unknown). ``is_least`` says that no trial has ended yet, so that the rest
+    needs more than the calls so far say.
     """
 
     key: str
@@ -32,6 +34,7 @@ class _Budget:
     limit: float
     spent: float
     needed: float | None
+    is_least: bool
 
     @property
     def text(self) -> str:
@@ -39,7 +42,8 @@ class _Budget:
         if self.needed is None:
             return spent
         needed = self.shown(float(_rounded_up(self.needed)))
-        return f"{spent}, at most about {needed} more needed"
+        bound = "at least" if self.is_least else "at most"
+        return f"{spent}, {bound} about {needed} more needed"
 
     @property
     def larger(self) -> str | None:
@@ -62,48 +66,66 @@ def larger_budgets(
     spent. Minutes count per session, so the next session gets the same number again.
     """
     assert run.log is not None
-    needed = _still_needed(run.log, unfinished)
-    budgets = list(_budgets(run, run.log.calls.totals(), needed))
+    needed, is_least = _still_needed(run.log, unfinished)
+    budgets = list(_budgets(run, run.log.calls.totals(), needed, is_least=is_least))
     found = {one.key: one.larger for one in budgets if one.larger is not None}
     if not found:
         return {}, ""
-    why = (
-        ". The cost of the rest cannot be estimated yet, so the budget is doubled; cheesebench plan says what a run takes."
-        if needed is None
-        else "."
-    )
+    why = "." if not is_least else f"{_WHY[needed is None]}; {_PLAN}"
     text = "; ".join(one.text for one in budgets) + why
     return found, textwrap.fill(text, 80, break_on_hyphens=False) + "\n"
 
 
+#: Why a budget may not suffice, by whether the rest cannot be estimated.
+_WHY = {
+    True: ". The cost of the rest cannot be estimated yet, so the budget is doubled",
+    False: ", because no trial has ended yet",
+}
+_PLAN = "cheesebench plan says what a run takes."
+
+
 def _budgets(
-    run: PytestRun, spent: CallTotals, needed: CallTotals | None
+    run: PytestRun, spent: CallTotals, needed: CallTotals | None, *, is_least: bool
 ) -> Iterator[_Budget]:
     limits = run.settings.calls.limits
     if limits.cost is not None:
         more = None if needed is None else needed.cost
-        yield _Budget("max_cost", dollars, limits.cost, spent.cost, more)
+        yield _Budget("max_cost", dollars, limits.cost, spent.cost, more, is_least)
     if limits.tokens is not None:
         more = None if needed is None else needed.prompt + needed.completion
         so_far = spent.prompt + spent.completion
         yield _Budget(
-            "max_tokens", "{:,.0f} tokens".format, limits.tokens, so_far, more
+            "max_tokens",
+            "{:,.0f} tokens".format,
+            limits.tokens,
+            so_far,
+            more,
+            is_least,
         )
 
 
-def _still_needed(log: RunLog, unfinished: Sequence[CellResult]) -> CallTotals | None:
+def _still_needed(
+    log: RunLog, unfinished: Sequence[CellResult]
+) -> tuple[CallTotals | None, bool]:
     """Return the tokens and dollars that the ``unfinished`` cells still take at most,
-    or None if no trial was run in any of them.
+    or None if no call was made in any of them; and whether no trial has ended in any of
+    them, so that they take at least that.
     """
     counts = log.trial_counts()
     done = {key: sum(run for run, _ in own.values()) for key, own in counts.items()}
-    known = {
-        cell.plan.key: _dearest_trial(log, cell.plan)
-        for cell in unfinished
-        if done.get(cell.plan.key)
-    }
-    if not known and unfinished:
-        return None
+    ended = [cell for cell in unfinished if done.get(cell.plan.key)]
+    begun = ended or [one for one in unfinished if log.select(_BY_TRIAL, one.plan.key)]
+    if unfinished and not begun:
+        return None, True
+    known = {cell.plan.key: _dearest_trial(log, cell.plan) for cell in begun}
+    return _rest(unfinished, done, known), bool(unfinished) and not ended
+
+
+def _rest(
+    unfinished: Sequence[CellResult],
+    done: Mapping[Any, int],
+    known: Mapping[Any, CallTotals],
+) -> CallTotals:
     # A cell in which no trial has ended yet costs what the dearest of the others does.
     dearest = max(known.values(), key=_tokens, default=CallTotals())
     total = CallTotals()

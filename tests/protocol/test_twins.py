@@ -333,6 +333,7 @@ def test_a_map_that_a_generator_makes_is_not_turned() -> None:
         ('{glyphs: ["1"]}', "two or more different characters"),
         ('{glyphs: ["12", "23"]}', "The character '2' is in two sets"),
         ("{texts: [[tone, hum], [hum, buzz]]}", "The line 'hum' is in two sets"),
+        ("{texts: [[tone, hum, hum]]}", "The line 'hum' is twice in a set"),
         ("{texts: [[tone]]}", "2"),
     ],
 )

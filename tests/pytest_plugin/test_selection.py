@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cheesebench.options import VARIABLES
 from tests.pytest_plugin.conftest import corridor
 
 BROKEN = "version: 1\nparadigm: broken\nstrat: {}\n"
@@ -281,6 +282,22 @@ def test_the_ini_file_or_the_environment_may_name_the_protocols(
     assert project.runpytest(
         "--model", "walker", "--protocols=lab/east.protocol.yaml"
     ).parseoutcomes() == {"passed": 1}
+
+
+def test_a_misspelt_environment_variable_is_told_at_the_start(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = {one.name for one in VARIABLES if one.name.startswith("CHEESEBENCH_")}
+    assert ours == {"CHEESEBENCH_PROTOCOLS", "CHEESEBENCH_MODELS"}
+    monkeypatch.setenv("CHEESEBENCH_PROTOCOL", "west")
+    monkeypatch.setenv("CHEESEBENCH_ROOM_OF_MINE", "4")
+    result = project.runpytest("--model", "walker", "lab", "-k", "east")
+    said = " ".join(result.stdout.str().split())
+    assert (
+        "cheesebench: warning: There is no environment variable 'CHEESEBENCH_PROTOCOL'."
+        " Did you mean 'CHEESEBENCH_PROTOCOLS'?" in said
+    )
+    assert "ROOM_OF_MINE" not in said, "a script may have variables of its own"
 
 
 def test_a_mistake_in_the_ini_file_is_refused_with_its_place(
