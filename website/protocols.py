@@ -144,6 +144,12 @@ def _section(one: BaseSpecification) -> str:
     )
 
 
+def _species(one: Specification) -> str:
+    """Return the animals of the references, or those that the task is known from."""
+    own = dict.fromkeys(reference.species for reference in one.references)
+    return ". ".join(filter(None, own)) or one.document.species or ""
+
+
 def _facts(one: Specification) -> list[tuple[str, str]]:
     document, reference, without = one.document, one.reference, _without(one)
     blocks = [
@@ -168,7 +174,7 @@ def _facts(one: Specification) -> list[tuple[str, str]]:
     )
     return [
         ("dimension", escape(document.dimension)),
-        ("species", escape(document.species or "")),
+        ("species", escape(_species(one))),
         ("cited", _cited(document.cite)),
         (
             "arena",

@@ -174,6 +174,15 @@ def markdown(specifications: Iterable[Specification]) -> str:
     )
 
 
+def _species(reference: ReferenceSpec) -> str:
+    """Return the species of the animals in a few words. A species of a paper that no
+    number is from is in brackets.
+    """
+    named, *more = re.split("[,;]", reference.species or "not stated")
+    unmeasured = any(one.strip() == "none measured" for one in more)
+    return f"none measured ({named})" if unmeasured else named
+
+
 def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
     if reference.interval is not None:
         spread = f"{reference.interval[0]:g} to {reference.interval[1]:g}"
@@ -182,7 +191,7 @@ def _row(specification: Specification, reference: ReferenceSpec) -> list[str]:
     margin = (
         specification.document.margin if reference.better is None else reference.margin
     )
-    species = _linked(re.split("[,;]", reference.species or "not stated")[0])
+    species = _linked(_species(reference))
     return [
         f"`{specification.name}`",
         _escape(reference.measure),
@@ -279,7 +288,12 @@ def _frame(specification: Specification) -> Facts:
     document, judged = specification.document, specification.judged
     facts = [
         ("dimension", document.dimension),
-        ("species", document.species or "not stated"),
+        # The animals of a reference need not be those that the task is known from.
+        *(
+            []
+            if specification.references
+            else [("species", document.species or "not stated")]
+        ),
         (
             "cited",
             ", ".join(f"{kind} {value}" for kind, value in document.cite.items())

@@ -134,3 +134,13 @@ def test_the_classics_are_on_the_page(run: Run) -> None:
         for one in classics
         if f"{one.name}: {with_arena(one).title}" not in titles
     ] == []
+
+
+def test_species_are_those_of_the_animals(run: Run) -> None:
+    """The task may be known from other animals than the number is from."""
+    y_maze = run("reference", "y_maze").out
+    assert "C57BL/6" not in y_maze
+    assert "littermates of Ts65Dn" in y_maze
+    table = run("reference", "star_maze", "--format", "markdown").out
+    assert "| none measured (C57BL/6 mouse in the paper) |" in table
+    assert "species             mouse" in run("reference", "go_no_go").out
