@@ -64,18 +64,18 @@ JOURNAL: Mapping[str, Kind] = {
     "time": "text", "kind": "text", "text": "text", "model": "text", "protocol": "text", "view": "text",
     "variant": "text", "subject": "integer",
 }  # fmt: skip
-#: Columns of the verdicts, with the kind of their values.
+#: Columns of the verdicts, with the kind of their values. A notebook shows the first
+#: ten and the last ten.
 VERDICTS: Mapping[str, Kind] = {
-    "model": "text", "protocol": "text", "view": "text", "variant": "text", "design": "text", "verdict": "text",
-    "rate": "number", "low": "number", "high": "number", "reference": "number", "reference_low": "number",
-    "reference_high": "number", "chance": "number", "margin": "number", "difference": "number",
-    "difference_low": "number", "difference_high": "number", "p_value": "number", "evidence_pass": "number",
-    "evidence_fail": "number", "subjects": "integer",
-    "planned": "integer", "valid": "integer", "passed": "integer", "missing": "integer", "calls": "integer",
-    "cost": "number", "validated": "truth",
-    "remarks": "text", "reason": "text", "measure": "text", "mean": "number", "mean_low": "number",
+    "model": "text", "protocol": "text", "view": "text", "verdict": "text", "rate": "number", "low": "number",
+    "high": "number", "reference": "number", "difference": "number", "margin": "number",
+    "variant": "text", "design": "text", "reference_low": "number", "reference_high": "number", "chance": "number",
+    "evidence_pass": "number", "evidence_fail": "number", "planned": "integer", "passed": "integer",
+    "calls": "integer", "validated": "truth", "measure": "text", "mean": "number", "mean_low": "number",
     "mean_high": "number", "ability": "number", "ability_low": "number", "ability_high": "number",
     "ability_rodent": "number", "ability_bar": "number",
+    "bound_low": "number", "bound_high": "number", "p_value": "number", "subjects": "integer", "valid": "integer",
+    "missing": "integer", "cost": "number", "remarks": "text", "reason": "text",
 }  # fmt: skip
 
 
@@ -89,15 +89,16 @@ def _verdict(cell: CellResult) -> list[Any]:
     plan, reference, game = cell.plan, cell.plan.reference, cell.game
     low, high = cell.interval or (None, None)
     limits = animals_interval(reference) or (None, None)
+    calls, cost = _calls(cell)
     return [
-        plan.model, plan.protocol, plan.view, str(plan.variant), plan.design, cell.verdict.value,
-        cell.rate, low, high, None if reference is None else reference.value, *limits, plan.chance, plan.margin,
-        cell.difference, cell.difference_low, cell.difference_high, game and game.p_value, game and game.passing,
-        game and game.failing, cell.subjects,
-        cell.planned, cell.valid, cell.passed, cell.missing, *_calls(cell), _validated(plan),
-        arguments.in_python("; ".join((*cell.warnings, *cell.remarks))),
-        arguments.in_python(cell.reason), *_measure(cell),
-        *_ability(cell),
+        plan.model, plan.protocol, plan.view, cell.verdict.value, cell.rate, low, high,
+        None if reference is None else reference.value, cell.difference, plan.margin,
+        str(plan.variant), plan.design, *limits, plan.chance,
+        game and game.passing, game and game.failing, cell.planned, cell.passed,
+        calls, _validated(plan), *_measure(cell), *_ability(cell),
+        cell.difference_low, cell.difference_high, game and game.p_value, cell.subjects, cell.valid,
+        cell.missing, cost, arguments.in_python("; ".join((*cell.warnings, *cell.remarks))),
+        arguments.in_python(cell.reason),
     ]  # fmt: skip
 
 
@@ -339,6 +340,8 @@ class Run:
     def verdicts(self) -> pandas.DataFrame:
         """Return one row for each cell. Raise OptionError if pandas is not installed.
 
+        ``run`` alone shows a short table, the matrix.
+
         Rates, bounds and margins are proportions from 0 to 1; for a verdict on a
         measure they are in its unit. Values that are unknown or do not apply are NA.
 
@@ -352,8 +355,9 @@ class Run:
         * ``reference``, ``reference_low``, ``reference_high``: the animals' rate with
           its 95 % interval. ``chance``: the rate of random moves. ``margin``: how far
           below the animals a model may be.
-        * ``difference``: the rate minus the animals' rate. ``difference_low`` and
-          ``difference_high`` are one-sided 95 % bounds, so together a 90 % interval.
+        * ``difference``: the rate minus the animals' rate. ``bound_low`` and
+          ``bound_high`` are its one-sided 95 % bounds, so together a 90 % interval. The
+          verdict is about them: PASS if the lower one is above minus the ``margin``.
         * ``evidence_pass``, ``evidence_fail``: the largest evidence for each verdict
           after any subject but the first. After the last subject it may be smaller.
           ``p_value``: 1 divided by the larger of the two.

@@ -84,7 +84,8 @@ def _log(given: str | PathLike[str] | Iterable[Any], results: Path) -> Path | No
     if not isinstance(given, str | PathLike):
         return None
     path, name = Path(given), log_file.FILE_NAME
-    if path.exists():
+    is_run = str(given) in log_file.find_runs(results)
+    if path.exists() and not (is_run and path.is_dir()):
         found = path / name if path.is_dir() else path
         return found if found.name == name and found.is_file() else None
     try:

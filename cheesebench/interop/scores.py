@@ -538,6 +538,11 @@ def _is_meant(column: str, name: str) -> bool:
     )
 
 
+#: What a data frame can have instead of a column, and of one value in it.
+_HINTS = {"score": " Say which column has the scores: --score NAME."}
+_OR_TWO = {"model": ("Or name two: --first-model and --second-model.",)}
+
+
 def _is_apart(column: str) -> bool:
     return column in _APART or _is_meant(column, "model")
 
@@ -567,7 +572,8 @@ def _columns(frame: Any, score: str, cluster: str | None) -> dict[str, Any]:
         _check_column(columns, name, is_needed=True)
         values = dict.fromkeys(_without_na(frame[name]))
         if len(values) > 1:
-            raise OptionError(" ".join(_several(name, values)))
+            said = (*_several(name, values), *_OR_TWO.get(name, ()))
+            raise OptionError(" ".join(said))
     names["model"] = "model"
     return {held: frame[name] for held, name in names.items() if name in columns}
 
@@ -579,7 +585,8 @@ def _check_column(columns: Sequence[str], name: str, *, is_needed: bool) -> None
         )
     meant = [one for one in columns if _is_meant(one, name)]
     if name not in columns and (is_needed or meant):
-        hint = f" Rename '{meant[0]}'." if meant else ""
+        other = _HINTS.get(name, "")
+        hint = f" Rename '{meant[0]}'." if meant else other
         raise OptionError(
             f"The data frame has no column '{name}' (only {listed(columns)}).{hint}"
         )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cheesebench import arguments, tables
 from cheesebench.amounts import number, per_hundred, points
-from cheesebench.errors import NOT_AS_WRITTEN, OptionError
+from cheesebench.errors import NOT_AS_WRITTEN, OptionError, UnknownNameError
 from cheesebench.interop import answers
 from cheesebench.interop.hosted import judge_lives
 from cheesebench.interop.own_runs import judge_runs
@@ -74,7 +74,8 @@ class ScoreVerdict(tables.Tabular):
           NA for two models. ``reference``: what it is compared with: the value, the
           animals, or the other model.
         * ``difference``: the rate minus the reference; ``difference_low`` to
-          ``difference_high``: its 95 % interval, for two models.
+          ``difference_high``: its 95 % interval, NA against animals (``Run.verdicts``
+          has the bounds that decide there).
         * ``p_value``: for two models, the p value of the task alone; otherwise 1 /
           evidence. ``p_holm``: the p value after Holm's correction over tasks, which
           decides between two models.
@@ -112,6 +113,8 @@ def _row(one: answers.TaskVerdict) -> dict[str, object]:
     (low, high), (least, most) = interval, (None, None)
     if one.of_difference:
         (low, high), (least, most) = (None, None), interval
+    elif one.protocol is None and one.interval and one.against is not None:
+        least, most = one.interval[0] - one.against, one.interval[1] - one.against
     known = one.rate is not None and one.against is not None
     return {
         "task": one.task,
@@ -159,8 +162,8 @@ def verdict(
             task), a directory of such logs, or a run of CheeseBench (a ``Run``, an id,
             a directory or a file). Also a data frame with these columns (without item,
             each row is an item; without subject, each item is a subject), or a list of
-            scores, one for each subject. A data frame must be about one model: several
-            values in a column ``model`` are refused.
+            scores, one for each subject. Several values in a column ``model`` of a data
+            frame are refused without ``models``.
         second: Another of these, with the same items. Rows without subject and item are
             paired by position; two objects of pandas must then have the same index.
         value: The number to compare the mean score with, instead of ``second``.
@@ -168,7 +171,8 @@ def verdict(
         cluster: Field of the items' metadata, or column of a data frame. Items with the
             same value in it are one subject.
         limits: The lowest and the highest score that an item can have.
-        models: The models of two runs to compare, where these have several.
+        models: The models to compare, where runs, or a data frame with a column
+            ``model``, have several.
         results: The directory in which runs are found by their ids.
 
     Raise CheeseBenchError for scores or runs that cannot be read or paired. The message
@@ -182,6 +186,7 @@ def verdict(
             f"The lowest score, {low:g}, is not below the highest, {high:g}. Change --range."
         )
 
+    first, second, models = _of_models(first, second, models)
     own_runs = judge_runs(first, second, value, Path(results), models)
     if own_runs is not None:
         tasks, notes = own_runs
@@ -212,6 +217,33 @@ def verdict(
         ),
         notes=tuple(_told(own)),
     )
+
+
+def _of_models(
+    first: Any, second: Any, models: tuple[str | None, str | None]
+) -> tuple[Any, Any, tuple[str | None, str | None]]:
+    """Return data frames with only the rows of these models, which may be two of one
+    frame. Anything else is returned as it is.
+    """
+    if not any(models) or "model" not in getattr(first, "columns", ()):
+        return first, second, models
+    frames = [first] if second is None and models[1] is None else [first, second]
+    rows = [
+        _rows_of_model(first if frame is None else frame, model)
+        for frame, model in zip(frames, models, strict=False)
+    ]
+    return rows[0], rows[1] if len(rows) > 1 else None, (None, None)
+
+
+def _rows_of_model(frame: Any, model: str | None) -> Any:
+    if model is None:
+        return frame
+    names: Any = (
+        frame["model"].astype(str) if "model" in getattr(frame, "columns", ()) else ()
+    )
+    if model not in [*names]:
+        raise UnknownNameError("model in the data frame called", model, {*names})
+    return frame[(names == model).to_numpy()]
 
 
 def _own(scores: Scores) -> ScoreVerdict:

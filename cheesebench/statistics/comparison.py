@@ -669,7 +669,18 @@ class RunComparison(tables.Tabular):
         }
 
     def rows(self) -> list[dict[str, object]]:
-        """Return a row for each compared protocol, and one for all of them."""
+        """Return a row for each compared protocol, and one for all of them (``all``).
+
+        * ``model`` and ``other_model``, ``view``, ``variant``, ``protocol``: what is
+          compared. ``verdict``: the answer about ``model``, with its ``reason``.
+        * ``rate``: that of ``model``; ``reference``: that of ``other_model``; both over
+          the ``subjects`` that both have.
+        * ``difference``: the rate minus the reference; ``difference_low`` to
+          ``difference_high``: its 95 % interval.
+        * ``p_value``: of this row alone. ``p_holm`` decides: the largest p value that
+          missing trials could have given, after Holm's correction (over the protocols
+          or, for the models of one run, over all rows of a kind).
+        """
         return [row for model in self.models for row in model.rows()]
 
     def __str__(self) -> str:

@@ -533,8 +533,32 @@ def test_scores_in_memory_are_those_of_a_file_in_the_units_of_the_limits(
         cheesebench.OptionError, match=r"these scores:7: .* Give limits="
     ):
         cheesebench.verdict([0.5] * 7 + [5], value=0.5)
-    with pytest.raises(cheesebench.OptionError, match="no column 'score'"):
+    with pytest.raises(
+        cheesebench.OptionError, match=r"no column 'score' .*score=NAME"
+    ):
         cheesebench.verdict(frame[["item"]], value=0.5)
+
+
+def test_two_models_of_one_data_frame_are_named() -> None:
+    pandas = pytest.importorskip("pandas")
+    one = pandas.DataFrame({"item": range(20), "accuracy": np.linspace(0.6, 1, 20)})
+    other = one.assign(accuracy=0.2)
+    both = pandas.concat([one.assign(model="A"), other.assign(model="B")])
+    found = cheesebench.verdict(both, models=("A", "B"), score="accuracy")
+    apart = cheesebench.verdict(one, other, score="accuracy").tasks[0]
+    assert (found.tasks[0].answer, found.tasks[0].reason) == ("better", apart.reason)
+    assert (found.tasks[0].model, found.tasks[0].other_model) == ("A", "B")
+    assert cheesebench.verdict(
+        both, both, models=("A", "B"), score="accuracy"
+    ).tasks == (found.tasks)
+    [alone] = cheesebench.verdict(
+        both, models=("A", None), value=0.5, score="accuracy"
+    ).tasks
+    assert (alone.answer, alone.subjects) == ("PASS", 20)
+    with pytest.raises(cheesebench.UnknownNameError, match="Known: A, B"):
+        cheesebench.verdict(both, models=("A", "C"), score="accuracy")
+    with pytest.raises(cheesebench.OptionError, match=r"models=\(FIRST, SECOND\)"):
+        cheesebench.verdict(both, value=0.5, score="accuracy")
 
 
 def test_a_cluster_of_a_data_frame_is_a_subject_or_is_told() -> None:
