@@ -287,8 +287,11 @@ def read(name: str, kind: Kind, value: Any) -> Any:
         if isinstance(value, AgentSpec):
             seen = f"AgentSpec({value.name!r}, ...)"
             remedy = f" Give its name, '{value.name}', and plugins=[SPEC]."
-        elif hasattr(value, "shape") or hasattr(value, "rows"):  # a table
+        elif hasattr(value, "shape"):  # a data frame, or an array
             seen = f"<{type(value).__name__}>"
+        elif hasattr(value, "rows"):
+            seen = f"<{type(value).__name__}>"
+            remedy = " This is a table: to draw it, use its frame()."
         raise errors.OptionError(
             f"{name}={seen}: expected {kind.wanted}.{remedy}"
         ) from None

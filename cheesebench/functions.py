@@ -101,6 +101,17 @@ def _unheard(line: str) -> None:
     """Ignore the line."""
 
 
+#: What the data of a figure are, for the figures that few runs have.
+_NEEDS = {
+    "best_of_views": "a run with several views",
+    "profile": "protocols of several domains",
+    "measures": "a verdict about a measure",
+    "strategies": "a protocol with a measure of strategy",
+    "conditions": "a protocol with several conditions",
+    "controls": "a run with a control",
+    "scaling": "models whose number of parameters is known",
+    "settings": "a study",
+}
 #: The page with all figures and their captions.
 PAGE = "figures.md"
 
@@ -109,6 +120,9 @@ class Figures(dict[str, bytes]):
     """Contents of files by name. A notebook shows each figure once, with its caption;
     an SVG takes precedence. ``figures["forest"]`` has the files of one figure.
     """
+
+    #: The figures that were asked for, but have no data.
+    absent: tuple[str, ...] = ()
 
     def __missing__(self, name: str) -> Figures:
         found = {one: self[one] for one in self if one.rpartition(".")[0] == name}
@@ -134,7 +148,15 @@ class Figures(dict[str, bytes]):
         return [folder / name for name in self]
 
     def __repr__(self) -> str:
-        return f"<Figures: {', '.join(self) or 'nothing'}>"
+        said = f"<Figures: {', '.join(self) or 'nothing'}>"
+        return " ".join(filter(None, (said, self._no_data())))
+
+    def _no_data(self) -> str:
+        said = ", ".join(
+            f"{name} (needs {_NEEDS.get(name, 'a cell that was measured')})"
+            for name in self.absent
+        )
+        return f"No data for {said}." if said else ""
 
     def _repr_html_(self) -> str:
         kinds = {"svg": "image/svg+xml", "png": "image/png"}
@@ -150,7 +172,10 @@ class Figures(dict[str, bytes]):
                     f"<figure><figcaption>{caption}</figcaption>"
                     f'<img alt="{alt}" src="{source}" style="max-width: 100%"></figure>'
                 )
-        return "".join(shown.values())
+        no_data = self._no_data() or ("" if shown else "No figure has data.")
+        return "".join(shown.values()) + (
+            f"<p>{escape(no_data)}</p>" if no_data else ""
+        )
 
     def _captions(self) -> dict[str, str]:
         """Return the captions of the figures, by file name without suffix."""
@@ -242,7 +267,8 @@ def figures(
                 (tell or _unheard)(rows_only(log))
             read = [(summarise_log(log), log) for log in logs]
             check_same_protocols([summary for summary, _ in read])
-            return Figures(
+            names = api.names_of(only)
+            found = Figures(
                 reporter.render_figures(
                     read,
                     plugins,
@@ -250,9 +276,12 @@ def figures(
                     formats=tuple(dict.fromkeys(formats)),
                     width=width,
                     dpi=dpi,
-                    only=api.names_of(only),
+                    only=names,
                 )
             )
+            drawn = {name.rpartition(".")[0] for name in found}
+            found.absent = tuple(name for name in names if name not in drawn)
+            return found
     except ModuleNotFoundError as error:
         if error.name != "matplotlib":
             raise

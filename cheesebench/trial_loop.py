@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from operator import index
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 from cheesebench.chat import Interruptible
 from cheesebench.errors import PluginError
@@ -127,8 +127,12 @@ class TrialLoop:
         Raise AgentFaultError for an empty or invalid plan, an invalid action, and
         anything that the agent raises.
         """
+        given: Any = plan
         try:
-            chosen = iter(plan)
+            # A text is one wrong action, not a list of letters.
+            chosen: Iterator[int] = iter(
+                cast("Any", [given]) if isinstance(given, str) else given
+            )
         except TypeError:
             raise AgentFaultError(
                 f"The agent '{self._agent}' returned {plan!r}, not a list of actions such as [0]."

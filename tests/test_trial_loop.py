@@ -175,6 +175,7 @@ def test_observe_is_told_every_step_and_its_fault_is_the_agents() -> None:
         ([], "returned no action"),
         ([7], "returned the action 7"),
         (["F"], "returned the action 'F'"),
+        ("FORWARD", "returned the action 'FORWARD'"),
     ],
 )
 def test_a_plan_that_is_none_is_the_agents_fault(plan: Any, said: str) -> None:

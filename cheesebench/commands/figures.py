@@ -75,5 +75,7 @@ def run(options: argparse.Namespace) -> int:
     )
     files.save(options.output)
     print(f"{one_line(str(Path(options.output)))}: {', '.join(files)}")
+    if files.absent:
+        said.append(repr(files).partition("> ")[2])
     print("\n".join(said), file=sys.stderr)
     return 0

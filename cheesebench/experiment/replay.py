@@ -8,7 +8,8 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
 
 from cheesebench.chat import Learner
 from cheesebench.errors import NOT_AS_WRITTEN, RunLogError
@@ -32,6 +33,7 @@ from cheesebench.trial_loop import Interrupts, TrialLoop
 
 if TYPE_CHECKING:
     from cheesebench.chat import ChatReply, ChatRequest, Message, ModelAgent
+    from cheesebench.diagnostics import Diagnostic
     from cheesebench.experiment.log import RunLog
     from cheesebench.family import Plugins, RecordedRun
     from cheesebench.interfaces import (
@@ -94,9 +96,8 @@ def recorded_protocol(
     RunLogError if this version makes a different protocol of that text.
     """
     recorded = log.manifest["protocols"].get(plan.protocol, {})
-    catalogue = Catalogue(families=None if plugins is None else plugins.families)
-    specification, found = catalogue.inspect_text(
-        recorded.get("text", ""), f"{plan.protocol}.protocol.yaml"
+    specification, found = _read(
+        recorded.get("text", ""), f"{plan.protocol}.protocol.yaml", cast("Any", plugins)
     )
     if specification is None or specification.sha256 != plan.sha256:
         reason = found[0].sentence if found else "its meaning has changed"
@@ -104,6 +105,17 @@ def recorded_protocol(
             f"The protocol '{plan.protocol}' cannot be read as in the run ({reason}). {_REMEDY}"
         )
     return specification
+
+
+@lru_cache(maxsize=32)
+def _read(
+    text: str, file: str, plugins: Plugins | None
+) -> tuple[BaseSpecification | None, list[Diagnostic]]:
+    """Read a protocol. It is kept, because reading takes longer than the replay of a
+    subject, and each subject is replayed by itself.
+    """
+    catalogue = Catalogue(families=None if plugins is None else plugins.families)
+    return catalogue.inspect_text(text, file)
 
 
 def recorded_paradigm(log: RecordedRun, plugins: Plugins, plan: CellPlan) -> Paradigm:

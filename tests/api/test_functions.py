@@ -87,6 +87,13 @@ def test_a_run_is_planned_compared_and_drawn(
     drawn = cheesebench.figures(runs, formats="svg", only="paradigms")
     assert list(drawn) == ["paradigms.svg", "figures.md"]
     assert drawn["paradigms.svg"] == files["paradigms.svg"]
+    none = cheesebench.figures(runs, formats="svg", only=["strategies", "paradigms"])
+    assert list(none) == list(drawn)
+    for told in (repr(none), none._repr_html_()):
+        assert "No data for strategies (needs a protocol with " in told
+    table: Any = found
+    with pytest.raises(cheesebench.OptionError, match="use its frame"):
+        cheesebench.figures(table)
     with pytest.raises(cheesebench.UnknownNameError, match="Did you mean 'forest'"):
         cheesebench.figures("one", only="forst")
     alone: Any = files["paradigms"]
