@@ -358,6 +358,7 @@ def __getattr__(name: str) -> Any:
 _SHOWN = (
     "ACTIONS",
     "ACTION_LETTERS",
+    "Agent",
     "AgentContext",
     "AgentSpec",
     "AuditReport",

@@ -57,6 +57,7 @@ _CALLS = {
     r"\bpytest --resume ([\w.-]*\w)": r"cheesebench.run(..., resume='\1')",
     "'cheesebench models' lists the models": "cheesebench.catalogue() lists models and agents, and plugins=[SPEC] adds an "
     "agent of yours",
+    "'cheesebench models'": "cheesebench.catalogue('models')",
 }
 
 
