@@ -213,6 +213,9 @@ def test_all_protocols_together_have_a_row_and_answers_are_those_of_the_command(
         told = cheesebench.compare(again, second).told
         assert told
         assert set(told) < set(cheesebench.verdict(again, second).told)
+    # A folder of that name in the working directory is no run.
+    Path("short").mkdir()
+    assert cheesebench.verdict("again", "short").told
     both_models = cheesebench.run(
         ["random", "place-learner"], lab, run_id="both", progress=False, **SMALL
     )

@@ -660,7 +660,11 @@ def test_columns_mean_one_thing_and_few_or_equal_pairs_promise_nothing() -> None
         [task] = cheesebench.verdict(alike, alike).tasks
         assert "At least 6 pairs that differ" in task.reason
         assert task.detectable is None
-    [inside] = cheesebench.verdict([0.5] * 12 + [1] * 8, value=0.6).tasks
+    against = cheesebench.verdict([0.5] * 12 + [1] * 8, value=0.6)
+    [row] = against.rows()
+    for end in ("low", "high"):  # a value has no uncertainty of its own
+        assert row[f"difference_{end}"] == pytest.approx(float(str(row[end])) - 0.6)
+    [inside] = against.tasks
     assert inside.answer == "INCONCLUSIVE"
     sure = [
         task
