@@ -357,7 +357,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
         "taken is a run of CheeseBench, and scores.csv is a log of another program",
     ),
     "nothing to compare": (lambda: cheesebench.verdict("scores.csv"), "a second log, or value=."),
-    "a bad value": (lambda: cheesebench.verdict("scores.csv", value=7), "value=7: no mean"),
+    "a bad value": (lambda: cheesebench.verdict("scores.csv", value=7), "value=7 is not between"),
     "bad limits": (lambda: cheesebench.verdict("scores.csv", limits=(1, 0)), "Change limits=."),
     "no score": (lambda: cheesebench.verdict("scores.csv", value=0.5, limits=(0, 0.6)), "limits="),
     "a bad format": (lambda: cheesebench.figures("taken", formats=["gif"]), "formats='gif'"),
