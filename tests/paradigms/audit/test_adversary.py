@@ -32,6 +32,15 @@ from cheesebench.paradigms.arena.audit.beliefs import (
     World,
     cloud_of,
 )
+from tests.paradigms.audit.test_keys import SUMMED
+from tests.paradigms.audit.test_lesions import EGG, LEAK, LEARNT
+from tests.paradigms.audit.test_world import (
+    COUNTED,
+    LEFT_OVER,
+    REVERSED,
+    WAITS,
+    WHENEVER,
+)
 
 Plant = Callable[..., ArenaParadigm]
 NewNode = Callable[..., Node]
@@ -363,3 +372,221 @@ def test_beyond_its_effort_a_life_is_not_planned_ahead(plant: Plant) -> None:
         return world.work - before
 
     assert planned(1.0) > 10 * planned(-1.0)
+
+
+#: Which side is right tells nothing, and neither does how many turns it takes.
+LOCKED = (
+    *UNEVEN,
+    (
+        "side: {of: {side: [left, right]}}",
+        "side: {of: {side: [left, right, right]}}\n"
+        "  lock: {of: {lock: [0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 5, 6, 8, 9, 10]}}",
+    ),
+    (
+        "{enter: side, reward",
+        "{act: ROTATE_LEFT, count: turned}\n"
+        "        - {enter: side, if: turned == lock or turned == lock + 1, reward",
+    ),
+)
+#: Blocks that end early, so that the number of a trial tells what came before it.
+EARLY = (*REVERSED, *WHENEVER, ("UNTIL", "until: {outcome: correct, count: 3, of: 3}"))
+#: Small tasks, each with one thing that matters to what a subject believes.
+SMALL: dict[str, tuple[tuple[str, str], ...]] = {
+    "plain": (),
+    "uneven": UNEVEN,
+    "told": TOLD,
+    "locked": LOCKED,
+    "learnt": LEARNT,
+    "alternating": ALTERNATING,
+    "leak": LEAK,
+    "egg": (*EGG, ("WHEN", "last == timeout")),
+    "summed": SUMMED,
+    "counted": COUNTED,
+    "left over": LEFT_OVER,
+    "waits": WAITS,
+    "early": EARLY,
+}
+#: Six trials of two subjects each (``+`` a success), the share of subjects that were
+#: followed, and the effort: the work on beliefs, and all of it. First with an effort of
+#: 0.05, then with 0.0005, for which less is planned ahead.
+LIVES = {
+    ("plain", "intact"): ["++++++ ++++++ 1 275 1659", "++++++ ++++++ 1 275 1659"],
+    ("plain", "amnesia=choice"): [
+        "-++++- ++--+- 1 12592 15796",
+        "-++++- ++--+- 1 708 2312",
+    ],
+    ("plain", "amnesia=trial"): [
+        "++++++ ++++++ 1 275 1659",
+        "++++++ ++++++ 1 275 1659",
+    ],
+    ("plain", "blind+anhedonia"): [
+        "-++++- ++--+- 1 29100 32680",
+        "-++++- ++--+- 1 2920 4644",
+    ],
+    ("uneven", "intact"): ["----++ +----+ 1 2718 7526", "----++ +----+ 1 102 902"],
+    ("uneven", "amnesia=choice"): [
+        "----++ +----+ 1 2718 7526",
+        "----++ +----+ 1 102 902",
+    ],
+    ("uneven", "amnesia=trial"): [
+        "----++ +----+ 1 2718 7526",
+        "----++ +----+ 1 102 902",
+    ],
+    ("uneven", "blind+anhedonia"): [
+        "----++ +----+ 1 2718 7526",
+        "----++ +----+ 1 102 902",
+    ],
+    ("told", "intact"): ["++++++ ++++++ 1 164 1076", "----++ +----+ 1 102 902"],
+    ("told", "amnesia=choice"): ["++++++ ++++++ 1 164 1076", "----++ +----+ 1 102 902"],
+    ("told", "amnesia=trial"): ["++++++ ++++++ 1 164 1076", "----++ +----+ 1 102 902"],
+    ("told", "blind+anhedonia"): [
+        "----++ +----+ 1 2718 7526",
+        "----++ +----+ 1 102 902",
+    ],
+    ("locked", "intact"): ["-----+ +----+ 1 1600 14348", "-----+ +----+ 1 1056 12364"],
+    ("locked", "amnesia=choice"): [
+        "-----+ +----+ 1 1600 14348",
+        "-----+ +----+ 1 1056 12364",
+    ],
+    ("locked", "amnesia=trial"): [
+        "-----+ +----+ 1 1600 14348",
+        "-----+ +----+ 1 1056 12364",
+    ],
+    ("locked", "blind+anhedonia"): [
+        "-----+ +----+ 1 1600 14348",
+        "-----+ +----+ 1 1056 12364",
+    ],
+    ("learnt", "intact"): ["-+++++ ++++++ 1 2207 5423", "-+++++ ++++++ 1 215 1663"],
+    ("learnt", "amnesia=choice"): [
+        "-+++++ ++++++ 1 2495 5879",
+        "-+++++ ++++++ 1 503 2119",
+    ],
+    ("learnt", "amnesia=trial"): [
+        "-+++-+ +--+-- 1 12136 15424",
+        "-+++-+ +--+-- 1 424 2080",
+    ],
+    ("learnt", "blind+anhedonia"): [
+        "-+++-+ +-++-- 1 29200 32844",
+        "-+++-+ +-++-- 1 2924 4648",
+    ],
+    ("alternating", "intact"): ["++++++ ++++++ 1 171 1811", "++++++ ++++++ 1 171 1811"],
+    ("alternating", "amnesia=choice"): [
+        "++++++ ++++++ 1 315 2339",
+        "++++++ ++++++ 1 315 2339",
+    ],
+    ("alternating", "amnesia=trial"): [
+        "++++++ ++++++ 1 507 3291",
+        "+---+- +----+ 1 9609 14161",
+    ],
+    ("alternating", "blind+anhedonia"): [
+        "+-++-- +--+-+ 1 27468 32020",
+        "+-++-- +--+-+ 1 2776 5536",
+    ],
+    ("leak", "intact"): ["++++++ ++++++ 1 275 2047", "++++++ ++++++ 1 275 2047"],
+    ("leak", "amnesia=choice"): [
+        "++++++ ++++++ 1 515 2559",
+        "++++++ ++++++ 0.5 490 2534",
+    ],
+    ("leak", "amnesia=trial"): ["++++++ ++++++ 1 275 2047", "++++++ ++++++ 1 275 2047"],
+    ("leak", "blind+anhedonia"): [
+        "-++++- ++--+- 1 28652 32804",
+        "-++++- ++--+- 1 2920 5216",
+    ],
+    ("egg", "intact"): ["-+++++ ++++++ 1 2207 5487", "-+++++ ++++++ 1 215 1727"],
+    ("egg", "amnesia=choice"): [
+        "-+++++ ++++++ 1 2495 5943",
+        "-+++++ ++++++ 1 503 2183",
+    ],
+    ("egg", "amnesia=trial"): [
+        "-+++-+ +--+-- 1 16598 20110",
+        "-+++-+ +--++- 1 6136 10220",
+    ],
+    ("egg", "blind+anhedonia"): [
+        "-+++-+ +-++-- 1 29200 32972",
+        "-+++-+ +-++-- 1 2924 4776",
+    ],
+    ("summed", "intact"): ["++++++ ++++++ 1 273 1797", "++++++ ++++++ 1 273 1797"],
+    ("summed", "amnesia=choice"): [
+        "+-++-+ ++--+- 1 12592 16052",
+        "+-++-+ ++--+- 1 708 2568",
+    ],
+    ("summed", "amnesia=trial"): [
+        "++++++ ++++++ 1 273 1797",
+        "++++++ ++++++ 1 273 1797",
+    ],
+    ("summed", "blind+anhedonia"): [
+        "+-++-+ ++--+- 1 29100 32936",
+        "+-++-+ ++--+- 1 2920 4900",
+    ],
+    ("counted", "intact"): ["++++++ ++++++ 1 282 3434", "++++++ ++++++ 1 282 3434"],
+    ("counted", "amnesia=choice"): [
+        "-+---+ --++-+ 1 10604 16872",
+        "++---+ ++++-+ 0 862 6766",
+    ],
+    ("counted", "amnesia=trial"): [
+        "++++++ ++++++ 1 282 3434",
+        "++++++ ++++++ 1 282 3434",
+    ],
+    ("counted", "blind+anhedonia"): [
+        "-+---+ --++-+ 1 27304 32824",
+        "-+---+ --++-+ 1 2784 4976",
+    ],
+    ("left over", "intact"): ["++++++ ++++++ 1 275 1659", "++++++ ++++++ 1 275 1659"],
+    ("left over", "amnesia=choice"): [
+        "-++++- ++--+- 1 12592 15796",
+        "-++++- ++--+- 1 708 2312",
+    ],
+    ("left over", "amnesia=trial"): [
+        "++++++ ++++++ 1 275 1659",
+        "++++++ ++++++ 1 275 1659",
+    ],
+    ("left over", "blind+anhedonia"): [
+        "-++++- ++--+- 1 28252 32612",
+        "-++++- ++--+- 1 2920 5244",
+    ],
+    ("waits", "intact"): ["++++++ ++++++ 1 275 2043", "++++++ ++++++ 1 275 2043"],
+    ("waits", "amnesia=choice"): [
+        "-++++- ++--+- 1 12592 16180",
+        "-++++- ++--+- 1 708 2696",
+    ],
+    ("waits", "amnesia=trial"): [
+        "++++++ ++++++ 1 275 2043",
+        "++++++ ++++++ 1 275 2043",
+    ],
+    ("waits", "blind+anhedonia"): [
+        "-++++- ++--+- 1 29100 33064",
+        "-++++- ++--+- 1 2920 5028",
+    ],
+    ("early", "intact"): ["++++++ ++++++ 1 2122 4958", "++++++ ++++++ 1 126 946"],
+    ("early", "amnesia=choice"): [
+        "++++++ ++++++ 1 2143 4979",
+        "++++++ ++++++ 1 147 967",
+    ],
+    ("early", "amnesia=trial"): [
+        "++++++ ++++++ 1 2231 5075",
+        "++++++ ++++++ 1 235 1063",
+    ],
+    ("early", "blind+anhedonia"): [
+        "++++++ ++++++ 1 2162 5006",
+        "++++++ ++++++ 1 166 994",
+    ],
+}
+
+
+def film(adversary: Adversary) -> str:
+    both = [adversary.live(seed, seed, 6) for seed in range(2)]
+    signs = ("".join("-+"[one.success] for one in life) for life in both)
+    work, spent = adversary.world.work, adversary.world.spent
+    return f"{' '.join(signs)} {adversary.followed:.3g} {work} {spent:.0f}"
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_lives_and_their_effort_are_written_down(plant: Plant, name: str) -> None:
+    """A change of the search that is meant changes these lines."""
+    paradigm = plant(*SMALL[name])
+    for (task, lesion), lines in LIVES.items():
+        if task == name:
+            efforts = (0.05, 0.0005)
+            known = Lesion.parse(lesion)
+            found = [film(Adversary(paradigm, known, effort)) for effort in efforts]
+            assert found == lines, lesion
