@@ -1,0 +1,209 @@
+"""Whole audits of a small task and of faulty ones: each finding as it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cheesebench.interfaces import AuditSettings
+from cheesebench.paradigms.arena import ArenaParadigm
+from cheesebench.paradigms.arena.audit import audit
+from cheesebench.plugin_manager import installed_plugins
+from tests.paradigms.audit.test_lesions import CONSTRUCT, EGG
+
+Plant = Callable[..., ArenaParadigm]
+Changes = tuple[tuple[str, str], ...]
+#: Nothing is right here: the side hardly changes, failing pays, two cues are dark, and
+#: the time is short.
+FAULTY: Changes = (
+    ("#LL.B.RR#", "#LL+B.RR#"),
+    ("legend: {", 'legend: {+: {door: gate, glyph: "."}, '),
+    ("  groups:", '  landmarks: {W: "1", E: "."}\n  groups:'),
+    (
+        "side: {of: {side: [left, right]}}",
+        "side: {of: {side: [left, left, right]}}\n"
+        "  turn: {per: subject, order: cycle, of: {turn: [1, 2, 3]}}",
+    ),
+    ("limit: 40", "limit: 9"),
+    ("{enter: arm, end: error}", "{enter: arm, reward: 2, end: error}"),
+    ("    choice:\n", '    choice:\n      close: [gate]\n      show: {side: "."}\n'),
+    ("chance: 0.5", "chance: 0.2"),
+    ("success:", "chance: {value: 0.9, trials: 2000, how: made up}\nsuccess:"),
+)
+#: Dawdling pays, by a step, and luck decides.
+TEMPTING: Changes = (
+    ("    choice:\n", "    choice:\n      each: {reward: 0.1}\n"),
+    ("{enter: side, reward", "{enter: side, p: 0.8, reward"),
+    ("== correct", "== correct and steps < 20"),
+)
+#: Only the second block is judged, and the first one is long.
+LATE: Changes = (
+    (
+        "schedule: {main: {sessions: 2, trials: 10}}",
+        "schedule: {main: {sessions: 2, trials: 10}, late: {sessions: 2, trials: 3}}\n"
+        "estimand: {block: late}",
+    ),
+    ("  side: {of:", "  side: {order: shuffle, copies: 2, of:"),
+)
+TASKS: dict[str, Changes] = {
+    "sound": (CONSTRUCT,),
+    "faulty": FAULTY,
+    "tempting": TEMPTING,
+    "late": LATE,
+    "egg": (*EGG, ("WHEN", "last == timeout")),
+}
+FOUND: dict[str, list[str]] = {
+    "sound": [
+        "chance: uniform: note: .27 [.17, .38] of 64 trials",
+        "chance: as stated: note: no chance is stated; write chance: {value: 0.2656, trials: 64, how: ...}",
+        "chance: event-random: note: .59 [.42, .74] of 32 trials",
+        "blind ceiling: note: best of 109 policies: replay, else bump 45 .53 [.38, .68]; ceiling .50 (the chance "
+        "of 'side' in `checks`); not judged: after 64 trials the rate may still be above the limit; 36 more are "
+        "needed (--trials 100 or more)",
+        "blind, below the rodent: ok: replay, else bump 45 .53 [.38, .68]; the rodent .90 less the margin is .80",
+        "step limit: note: 20 steps: uniform .16; 40 steps: uniform .28; 80 steps: uniform .31",
+        "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
+        "decidable: ok: a subject that knows the rules but not the draws succeeds in 1.00, in the last third of a "
+        "life in 1.00 [.82, 1.00]",
+        "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
+        "reward over a life: ok: a subject that passes earns 1 a trial; among policies that fail, event-random "
+        "earns most, 0.594",
+        "same event: note: no reference says in 'counts' what was counted in the animals",
+        "draw: side: ok: 2 values per trial; commonest left .55; longest run 8; best guess, what usually comes "
+        "next, .55",
+        "leak: side at choice, ascii_2d: ok: guessed right in .53 [.41, .66] from the number of '↓'; chance .50",
+        "states: ok: all 2 states were entered",
+        "shown, ascii_2d: note: 'side' at 'cue': guessed right in 1.00 from the whole picture",
+        "cues, ascii_2d: ok: all 2 cues are visible",
+        "construct: note: working memory",
+        "lesion: intact: note: found 1.00 [.98, 1.00] in 160 trials; in the last third of a life 1.00; by session "
+        "1.00 1.00",
+        "lesion: amnesia=choice: ok: found .50 [.38, .62] in 60 trials, proven at most .50; at most .60 may "
+        "remain; by session .60 .40",
+        "lesion: anhedonia: ok: found 1.00 [.98, 1.00] in 160 trials; at least .95 must remain; by session 1.00 "
+        "1.00",
+        "lesion: blind: note: found .50 [.38, .62] in 60 trials; by session .60 .40",
+        "lesion: pose-only: note: found .51 [.40, .62] in 80 trials; by session .53 .50",
+        "lesion: amnesia=trial: note: found 1.00 [.95, 1.00] in 80 trials; by session 1.00 1.00",
+        "lesion: memoryless: note: found .00 [.00, .046] in 80 trials, proven at most .50; by session .00 .00",
+    ],
+    "faulty": [
+        "chance: uniform: note: .031 [.0086, .11] of 64 trials",
+        "chance: as stated: FAIL: stated .90 of 2000 trials, measured .031 [.0086, .11]",
+        "chance: event-random: note: .44 [.23, .67] of 32 trials",
+        "blind ceiling: note: best of 109 policies: win-stay string, else bump 45 .12 [.053, .27]; ceiling .25 "
+        "(the default ceiling); not judged: after 64 trials the rate may still be above the limit; 36 more are "
+        "needed (--trials 100 or more)",
+        "blind, below the rodent: ok: win-stay string, else bump 45 .12 [.053, .27]; the rodent .90 less the "
+        "margin is .80",
+        "step limit: note: 4 steps: uniform .00; 9 steps: uniform .031; 18 steps: uniform .062",
+        "solvable: FAIL: .38 of 16 trials solved, .31 within half of the limit (waiting for the protocol's clocks "
+        "not counted); not solved: seed 5000000, subject 0, trial 2",
+        "reward and success: FAIL: uniform earns 2 in a failed trial; the best success earns 1",
+        "same event: note: no reference says in 'counts' what was counted in the animals",
+        "draw: side: ok: 2 values per trial; commonest left .69; longest run 8; best guess, the most frequent so "
+        "far, .62",
+        "draw: turn: note: 3 values per subject; commonest 1 1.00, UNBALANCED (fair: .33)",
+        "leak: side at choice, ascii_2d: FAIL: guessed right in .66 [.54, .76] from the whole picture; chance .20",
+        "states: ok: all 2 states were entered",
+        "shown, ascii_2d: note: 'side' at 'cue': guessed right in 1.00 from the whole picture",
+        "cues, ascii_2d: FAIL: the picture is the same without these cues: gate closed at 'choice', '.' on right "
+        "at 'choice', '.' on left at 'choice'. A subject hides the cue of the place where it stands: put the cue "
+        "on a solid, or beside it",
+        "construct: note: not validated: the protocol names no `construct`",
+    ],
+    "tempting": [
+        "chance: uniform: note: .11 [.045, .24] of 64 trials",
+        "chance: as stated: note: no chance is stated; write chance: {value: 0.1094, trials: 64, how: ...}",
+        "chance: event-random: note: .50 [.34, .66] of 32 trials",
+        "blind ceiling: note: best of 109 policies: cycle FFFLF .39 [.25, .55]; ceiling .50 (the chance of 'side' "
+        "in `checks`); not judged: after 64 trials the rate may still be above the limit; 36 more are needed "
+        "(--trials 100 or more)",
+        "blind, below the rodent: ok: cycle FFFLF .39 [.25, .55]; the rodent .90 less the margin is .80",
+        "step limit: note: 20 steps: uniform .094; 40 steps: uniform .16; 80 steps: uniform .062",
+        "solvable: FAIL: .81 of 16 trials solved, .81 within half of the limit; not solved: seed 5000000, subject "
+        "4, trial 1",
+        "reward and success: FAIL: seed 9000000, subject 2, trial 1: failing earns 4.5 (wait, stand before left, "
+        "stand before right, stand before left, stand before right, stand before left ...; found by a search for "
+        "reward), succeeding 2.1",
+        "same event: note: no reference says in 'counts' what was counted in the animals",
+        "draw: side: ok: 2 values per trial; commonest left .55; longest run 8; best guess, what usually comes "
+        "next, .55",
+        "leak: side at choice, ascii_2d: ok: guessed right in .53 [.41, .66] from the number of '↓'; chance .50",
+        "states: ok: all 2 states were entered",
+        "shown, ascii_2d: note: 'side' at 'cue': guessed right in 1.00 from the whole picture",
+        "cues, ascii_2d: ok: all 2 cues are visible",
+        "construct: note: not validated: the protocol names no `construct`",
+    ],
+    "late": [
+        "chance: uniform: note: .26 [.17, .37] of 96 trials",
+        "chance: as stated: note: no chance is stated; write chance: {value: 0.2604, trials: 96, how: ...}",
+        "chance: event-random: note: .44 [.28, .61] of 32 trials",
+        "blind ceiling: note: best of 109 policies: cycle FLLLSFFLLFRLFFFFSFFLRF .52 [.39, .65]; ceiling .50 (the "
+        "chance of 'side' in `checks`); not judged: after 96 trials the rate may still be above the limit; 4 more "
+        "are needed (--trials 100 or more)",
+        "blind, below the rodent: ok: cycle FLLLSFFLLFRLFFFFSFFLRF .52 [.39, .65]; the rodent .90 less the margin "
+        "is .80",
+        "step limit: note: 20 steps: uniform .12; 40 steps: uniform .25; 80 steps: uniform .53",
+        "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
+        "decidable: ok: a subject that knows the rules but not the draws succeeds in 1.00, in the last third of a "
+        "life in 1.00 [.51, 1.00]",
+        "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
+        "reward over a life: ok: a subject that passes earns 1 a trial; among policies that fail, bump 45 "
+        "randomly, jitter 0.2 earns most, 0.534",
+        "same event: note: no reference says in 'counts' what was counted in the animals",
+        "draw: side: ok: 2 values per trial; commonest right .50; longest run 3; best guess, the least frequent so"
+        " far, .71",
+        "leak: side at choice, ascii_2d: ok: guessed right in .55 [.45, .63] from the number of '↗'; chance .50",
+        "states: ok: all 2 states were entered",
+        "shown, ascii_2d: note: 'side' at 'cue': guessed right in 1.00 from the whole picture",
+        "cues, ascii_2d: ok: all 2 cues are visible",
+        "construct: note: not validated: the protocol names no `construct`",
+    ],
+    "egg": [
+        "chance: uniform: note: .31 [.21, .43] of 64 trials",
+        "chance: as stated: note: no chance is stated; write chance: {value: 0.3125, trials: 64, how: ...}",
+        "chance: event-random: note: .56 [.39, .72] of 32 trials",
+        "blind ceiling: note: best of 109 policies: replay, else bump 135 .47 [.28, .67]; ceiling .50 (the chance "
+        "of 'side' in `checks`); not judged: after 64 trials the rate may still be above the limit; 36 more are "
+        "needed (--trials 100 or more)",
+        "blind, below the rodent: ok: replay, else bump 135 .47 [.28, .67]; the rodent .90 less the margin is .80",
+        "step limit: note: 20 steps: uniform .12; 40 steps: uniform .31; 80 steps: uniform .44",
+        "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
+        "decidable: ok: a subject that knows the rules but not the draws succeeds in .98, in the last third of a "
+        "life in 1.00 [.82, 1.00]",
+        "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
+        "reward over a life: ok: a subject that passes earns 0.983 a trial; among policies that fail, event-random"
+        " earns most, 0.562",
+        "same event: note: no reference says in 'counts' what was counted in the animals",
+        "draw: side: ok: 2 values per subject; commonest right .50",
+        "leak: side at choice, ascii_2d: ok: guessed right in .40 [.27, .56] from the whole picture; chance .50",
+        "states: ok: all 3 states were entered",
+        "shown, ascii_2d: note: no draw can be guessed anywhere",
+        "cues, ascii_2d: ok: all 2 cues are visible",
+        "goal visible: note: a rewarded place looks like no other square, so the map shows the goal",
+        "construct: note: working memory",
+        "lesion: intact: note: found .98 [.95, .99] in 160 trials; in the last third of a life 1.00; by session "
+        ".96 1.00",
+        "lesion: anhedonia: FAIL: found .95 [.90, .97] in 160 trials, after 1 x 'told'; at most .60 may remain; by"
+        " session .90 1.00",
+        "lesion: blind: note: found .52 [.39, .64] in 60 trials; by session .53 .50",
+        "lesion: pose-only: note: found .98 [.94, 1.00] in 120 trials; by session .97 1.00",
+        "lesion: amnesia=trial: note: found .47 [.29, .66] in 60 trials; by session .50 .43",
+        "lesion: memoryless: note: found .00 [.00, .046] in 80 trials; by session .00 .00",
+    ],
+}
+
+
+def film(paradigm: ArenaParadigm) -> list[str]:
+    view = installed_plugins().view("ascii_2d")
+    settings = AuditSettings(trials=60, effort=0.001)
+    findings = audit(paradigm, [view], settings)
+    return [f"{one.rule}: {one.verdict}: {one.text}" for one in findings]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_findings_of_an_audit_are_written_down(plant: Plant, name: str) -> None:
+    """A change of the audit that is meant changes these lines."""
+    assert film(plant(*TASKS[name])) == FOUND[name]
