@@ -1,0 +1,18 @@
+"""Whole texts in ``tests/stored_texts``, so that a diff shows what a change does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+STORED = Path(__file__).parent / "stored_texts"
+
+
+def check_stored(name: str, text: str) -> None:
+    """Compare a text with the stored one. If none is stored, store it and fail."""
+    path = STORED / name
+    if not path.exists():
+        path.write_text(text, encoding="utf-8")
+        pytest.fail(f"{path} was missing, and has been written: read and commit it")
+    assert text == path.read_text(encoding="utf-8")
