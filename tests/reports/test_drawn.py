@@ -54,7 +54,7 @@ def facts(artist: Artist) -> str:
     if said["label"].startswith("'_"):  # It depends on the version of matplotlib.
         del said["label"]
     if isinstance(artist, Collection):
-        said["paths"] = told([p.vertices.ravel() for p in artist.get_paths()])
+        said["paths"] = told([np.ravel(p.vertices) for p in artist.get_paths()])
     return f"    {'; '.join(f'{fact} {text}' for fact, text in said.items())}"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cheesebench.files import strict_json
 from cheesebench.reports import comparison as reports
 from cheesebench.statistics import summarise_run, to_plain
@@ -12,10 +14,16 @@ from tests.reports.test_rich_run import LATENCY, rich_run
 from tests.statistics.test_comparison import EVEN, cell
 from tests.stored import check_stored
 
-MEASURED = {"measured": LATENCY, "margin": 5.0, "animals": 30.0}
+MEASURED: dict[str, Any] = {"measured": LATENCY, "margin": 5.0, "animals": 30.0}
 #: Of the settings of a model, three are named, and how many more there are.
-ASKED = {"agent": "llm", "settings": {"a": 1, "b": 2, "c": 3, "d": 4, "same": 0}}
-NOW = {"agent": "llm", "settings": {"a": 2, "b": 3, "c": 4, "d": 5, "same": 0}}
+ASKED: dict[str, Any] = {
+    "agent": "llm",
+    "settings": {"a": 1, "b": 2, "c": 3, "d": 4, "same": 0},
+}
+NOW: dict[str, Any] = {
+    "agent": "llm",
+    "settings": {"a": 2, "b": 3, "c": 4, "d": 5, "same": 0},
+}
 
 
 def old_and_new() -> RunComparison:
