@@ -1,0 +1,38 @@
+"""What protocols mean when they are read: every field of the specification."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from pprint import pformat
+
+from cheesebench.protocol import load_protocol, with_arena
+from cheesebench.protocol.specification import Specification
+from tests.stored import check_stored
+
+HERE = Path(__file__).parent
+ZOO = HERE.parent / "paradigms" / "zoo"
+#: Protocols of the zoo in which each part of the language occurs.
+NAMES = ("beacons", "dealt", "holes", "names", "pool", "scopes", "watch")
+
+
+def film(specification: Specification) -> str:
+    """Return the fields; not the text, nor the document and the path that it has."""
+    parts = []
+    for one in dataclasses.fields(specification):
+        if one.name not in ("text", "document", "path"):
+            value = getattr(specification, one.name)
+            parts.append(f"{one.name}: {pformat(value, width=120, compact=True)}")
+    return "\n".join(parts) + "\n"
+
+
+def test_everything_of_the_language(tmp_path: Path) -> None:
+    path = tmp_path / "everything.protocol.yaml"
+    path.write_text((HERE / "everything.yaml").read_text("utf-8"), "utf-8")
+    check_stored("everything.txt", film(with_arena(load_protocol(path))))
+
+
+def test_protocols_of_the_zoo() -> None:
+    files = [ZOO / f"{name}.protocol.yaml" for name in NAMES]
+    films = [film(with_arena(load_protocol(file))) for file in files]
+    check_stored("zoo.txt", "\n".join(films))
