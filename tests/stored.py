@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import unified_diff
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -15,4 +17,8 @@ def check_stored(name: str, text: str) -> None:
     if not path.exists():
         path.write_text(text, encoding="utf-8")
         pytest.fail(f"{path} was missing, and has been written: read and commit it")
-    assert text == path.read_text(encoding="utf-8")
+    stored = path.read_text(encoding="utf-8")
+    if text != stored:
+        lines = unified_diff(stored.splitlines(), text.splitlines(), lineterm="", n=0)
+        changed = "\n".join(islice(lines, 2, 40))
+        pytest.fail(f"{path} (delete it and run again if this is meant):\n{changed}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from pprint import pformat
+from typing import Any
 
 from cheesebench.protocol import load_protocol, with_arena
 from cheesebench.protocol.specification import Specification
@@ -16,14 +18,29 @@ ZOO = HERE.parent / "paradigms" / "zoo"
 NAMES = ("beacons", "dealt", "holes", "names", "pool", "scopes", "watch")
 
 
+def plain(value: Any) -> Any:
+    """Return a value without classes and sets, whose order is another each time."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = (
+            (one.name, getattr(value, one.name)) for one in dataclasses.fields(value)
+        )
+        return type(value).__name__, {name: plain(own) for name, own in fields}
+    if isinstance(value, Mapping):
+        return {key: plain(own) for key, own in value.items()}
+    if isinstance(value, frozenset | set):
+        return ["set", *sorted(map(plain, value), key=repr)]
+    return [*map(plain, value)] if isinstance(value, list | tuple) else value
+
+
 def film(specification: Specification) -> str:
     """Return the fields; not the text, nor the document and the path that it has."""
     parts = []
     for one in dataclasses.fields(specification):
         if one.name not in ("text", "document", "path"):
-            value = getattr(specification, one.name)
+            value = plain(getattr(specification, one.name))
             parts.append(f"{one.name}: {pformat(value, width=120, compact=True)}")
-    return "\n".join(parts) + "\n"
+    own = str(Path(specification.path).parent)
+    return "\n".join(parts).replace(own, ".") + "\n"
 
 
 def test_everything_of_the_language(tmp_path: Path) -> None:

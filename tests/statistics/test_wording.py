@@ -33,7 +33,7 @@ from cheesebench.statistics.wording import (
     with_calls,
 )
 from tests.reports.conftest import plan_of, trials_of
-from tests.reports.test_rich_run import rich_run
+from tests.reports.test_rich_run import told_run
 from tests.stored import check_stored
 
 
@@ -202,6 +202,6 @@ def test_two_shares_are_compared_by_newcombe() -> None:
 def test_what_is_said_of_the_cells_of_a_rich_run() -> None:
     lines = [
         f"{' '.join(one.plan.key)}: {one.verdict.value}: {one.reason} {one.n_text}"
-        for one in rich_run().cells
+        for one in told_run().cells
     ]
     check_stored("reasons.txt", "\n".join(lines) + "\n")
