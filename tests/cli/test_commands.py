@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +19,8 @@ from cheesebench.cli import all_commands, build_parser
 from cheesebench.commands import COMMANDS
 from cheesebench.commands.common import LONGEST_CELL, table, terminal_width
 from cheesebench.options import BY_KEY
+from tests.cli.conftest import RUN
+from tests.stored import check_stored, without_prose
 
 Run = Callable[..., Any]
 
@@ -248,3 +251,82 @@ def test_a_cell_of_a_hostile_log_is_cut(cell: str) -> None:
     assert max(map(len, text.splitlines())) <= terminal_width()
     assert "..." in text
     assert text.splitlines()[-1] == "y_maze  stop"
+
+
+#: Commands one after the other, in a directory with one run and one protocol.
+SESSION = """
+runs --results results
+runs --results results --json
+report RUN --results results --format matrix
+report RUN --results results --format nothing
+report NOBODY --results results
+show RUN --results results
+verdict RUN --results results
+verdict RUN --results results --json
+bless RUN first --results results --baselines blessed
+compare RUN first --results results --baselines blessed
+compare RUN first --results results --baselines blessed --json
+compare RUN second --results results --baselines blessed
+merge RUN --results results
+export RUN --results results --csv --output tables
+lint little.protocol.yaml
+lint broken.protocol.yaml
+lint little.protocol.yaml --json
+test little.protocol.yaml
+test little.protocol.yaml -q
+trace little.protocol.yaml --actions SSFFFF
+trace little.protocol.yaml --actions SSFX
+trace little.protocol.yaml --actions SSRLFFFFFFF --trial 2 --seed 3
+render little.protocol.yaml
+render little.protocol.yaml --state run
+render little.protocol.yaml --state nowhere
+render little.protocol.yaml --expand
+play little.protocol.yaml --actions SSFFFF
+new maze mine
+new nothing mine
+diff little.protocol.yaml mine.protocol.yaml
+diff little.protocol.yaml little.protocol.yaml
+twin mine.protocol.yaml --seed secret
+reference little.protocol.yaml
+reference little.protocol.yaml --format markdown
+plan --model random --protocols little.protocol.yaml --subjects 3
+plan --model random --protocols little.protocol.yaml --subjects 0
+study
+models --json nothing-like-this
+audit little.protocol.yaml --trials 20 --part solvable --part draws --part cues
+audit little.protocol.yaml --trials 20 --part solvable --json
+gallery little.protocol.yaml
+figures RUN --results results --only nothing
+film RUN --results results --subject 0 --trial 1
+"""
+#: A protocol with three mistakes.
+BROKEN = (
+    ("goal, reward: 1", "gaol, reward: 1"),
+    ("limit: 9", "limit: -9"),
+    ("face: E", "face: Q"),
+)
+#: What each version, day, machine and process has of its own.
+OWN = (
+    (r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:[\d.]+)?(\+00:00|Z)?)?", "DATE"),
+    (r'"(revision|cheesebench|python|platform|numpy|scipy)": "[^"]*"', r'"\1": ""'),
+    (r"\b\d+(\.\d+)? (s|seconds|minutes)\b", "SOME TIME"),
+)
+
+
+def test_a_session_at_the_command_line(
+    run: Run, results: Path, maze: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What each command prints: lines, exit codes and the errors of mistakes."""
+    monkeypatch.setenv("COLUMNS", "100")
+    broken = maze
+    for old, new in BROKEN:
+        broken = broken.replace(old, new)
+    (results.parent / "broken.protocol.yaml").write_text(broken, encoding="utf-8")
+    shown = []
+    for line in SESSION.split("\n")[1:-1]:
+        found = run(*line.replace("RUN", RUN).split())
+        shown.append(f"$ cheesebench {line}\n{found.out}{found.err}[{found.code}]\n")
+    said = "\n".join(shown).replace(str(results.parent), ".")
+    for own, instead in OWN:
+        said = re.sub(own, instead, said)
+    check_stored("session.txt", without_prose(said))
