@@ -17,6 +17,7 @@ from cheesebench.pytest_session.ci import append_step_summary, cut
 from cheesebench.pytest_session.exit_status import REFUSED
 from cheesebench.statistics.comparison import LOSS, excludes_loss
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
+from tests.stored import check_stored, without_prose
 
 RUN = ("--model", "walker", "--protocols=lab", "--subjects=12", "-k", "east")
 
@@ -619,3 +620,62 @@ def test_the_limit_is_shared_by_all_that_is_written(
     assert 2**20 - 400 < path.stat().st_size <= 2**20
     monkeypatch.delenv("GITHUB_STEP_SUMMARY")
     append_step_summary("nothing happens")
+
+
+#: Runs one after the other, in a project with three little protocols.
+RUNS = """
+--model walker --protocols=lab --subjects=12 --cheese-run-id=first
+--model walker --protocols=lab/east.protocol.yaml --subjects=12 --cheese-run-id=east -v
+--model statue --protocols=lab --subjects=12 -k east --cheese-run-id=none -v
+--model breaker --protocols=lab --subjects=3 -k east --cheese-run-id=broken
+--model walker --model statue --protocols=lab --subjects=6 -k few --cheese-run-id=two
+--model statue --protocols=lab --subjects=12 -k east --cheese-compare=first --compare-fail=worse
+--model walker --protocols=lab --subjects=12 -k east --cheese-compare=first --junitxml=junit.xml
+--model statue --protocols=lab --subjects=12 -k east --junitxml=failed.xml --cheese-exit-zero
+--cheese-resume=first
+--cheese-resume=nothing
+--model walkr --protocols=lab
+--model walker --protocols=lob
+--model walker --protocols=lab --subjects=no
+--model walker --protocols=lab --design=cohrt
+--model walker --protocols=lab -k nothing
+--model walker --protocols=lab --collect-only -q
+--model walker --protocols=lab --subjects=2 -k east --shard=1/2 --seed=5 --cheese-run-id=half
+"""
+#: What each run, day, version and machine has of its own.
+OWN_NAMES = (
+    (r"\d{8}-\d{6}-\w{4}", "RUN-ID"),
+    (r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:[\d.]+)?(\+00:00|Z)?)?", "DATE"),
+    (r"\d+\.\d+ ?s\b", "TIME"),
+    (r'time="[\d.]+"', 'time=""'),
+    (r'hostname="[^"]*"', 'hostname=""'),
+    (r"(Python|pytest-|pluggy-|platform) ?[\w.-]+,?", r"\1"),
+    (
+        r"^(plugins|platform|cachedir|rootdir|configfile|asyncio|Using|hypothesis).*\n",
+        "",
+    ),
+    (r"=+$|^=+", "="),
+    (r'^<property name="(versions?|platform|cheesebench[.]versions?)[^>]*>\n', ""),
+    (r"^\| (python|platform|cheesebench|gymnasium|numpy|scipy) .*\n", ""),
+)
+
+
+def test_runs_and_what_pipelines_read_are_compared_with_what_is_stored(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path / "summary.md"))
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = []
+    for line in RUNS.split("\n")[1:-1]:
+        found = project.runpytest_inprocess(*line.split(), "-p", "no:cacheprovider")
+        lines = "\n".join([*found.outlines, *found.errlines])
+        shown.append(f"$ pytest {line}\n{lines}\n[{int(found.ret)}]\n")
+    for name in ("junit.xml", "failed.xml", "summary.md"):
+        text = (project.path / name).read_text(encoding="utf-8")
+        apart = text.replace("><", ">\n<")
+        shown.append(f"== {name}\n{apart}\n")
+    said = "\n".join(shown).replace(str(project.path), ".")
+    for own, instead in OWN_NAMES:
+        said = re.sub(own, instead, said, flags=re.MULTILINE)
+    check_stored("pytest.txt", without_prose(said))
