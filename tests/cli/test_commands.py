@@ -284,11 +284,9 @@ render little.protocol.yaml --expand
 play little.protocol.yaml --actions SSFFFF
 new maze mine
 new nothing mine
-diff little.protocol.yaml mine.protocol.yaml
 diff little.protocol.yaml little.protocol.yaml
 twin mine.protocol.yaml --seed secret
 reference little.protocol.yaml
-reference little.protocol.yaml --format markdown
 plan --model random --protocols little.protocol.yaml --subjects 3
 plan --model random --protocols little.protocol.yaml --subjects 0
 study
