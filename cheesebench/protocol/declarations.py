@@ -33,6 +33,7 @@ def declare_names(
         arena,
         states=tuple(document.trial.states),
         outcomes=tuple(outcomes(document)),
+        measures=tuple(document.measures),
         blocks=tuple(document.schedule),
         has_success=document.success is not None,
     )

@@ -45,6 +45,7 @@ class Names:
     outcomes: tuple[str, ...] = ()
     blocks: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
     has_success: bool = False
     used: set[str] = field(default_factory=set)
     #: ``born`` has the symbols that only a ``set`` declares, ``asked`` the constant
@@ -127,6 +128,11 @@ class Names:
             return None
 
 
+#: Remedies for names that are often tried.
+_REMEDIES = {
+    "tau": "Use 'after: n' for steps in this state, 'steps' for steps of the trial.",
+    "reward": "The reward cannot be read: compare the outcome, 'last == NAME'.",
+}
 _ALL_FUNCTIONS = (*ex.FUNCTIONS, *ex.ARITHMETIC, *ex.SEQUENCES, *ex.HISTORY)
 
 
@@ -242,10 +248,10 @@ class _Typer:
 
     def _closest(self, name: str, wanted: frozenset[ex.Domain]) -> str:
         names = self.names
-        if name == "tau":
-            return "Use 'after: n' for steps in this state, 'steps' for steps of the trial."
-        if name == "reward":
-            return "The reward cannot be read: compare the outcome, 'last == NAME'."
+        if remedy := _REMEDIES.get(name):
+            return remedy
+        if name in names.measures:
+            return "No expression can read a measure: write out what it is made of."
         if wanted and not wanted & {"any", "place", "symbol"}:
             fitting = {
                 "outcome": names.outcomes,

@@ -223,6 +223,11 @@ MISTAKES = {
         "success: reward > 0",
         "The name 'reward' is unknown. The reward cannot be read: compare the outcome",
     ),
+    "success: of a measure": (
+        "success: last == correct",
+        "success: fast < 9",
+        "The name 'fast' is unknown. No expression can read a measure: write out",
+    ),
     "show: a colour": (
         'lamp: "*"',
         "lamp: blue",
