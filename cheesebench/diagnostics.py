@@ -175,7 +175,7 @@ _ERRORS = {
     102: "The file is not UTF-8, or holds a character that is not text.",
     103: "The file or text is too large.",
     104: "The file is not valid YAML.",
-    105: "A key appears twice in a mapping.",
+    105: "A key of a mapping appears twice, or is not a plain word.",
     106: "A YAML tag; tags are not allowed.",
     107: "A YAML anchor or alias; repeat the value instead.",
     108: "Values are nested too deep.",

@@ -216,7 +216,7 @@ def look_alike(word: str) -> str:
     )
     if odd is None:
         return ""
-    return f"The '{odd}' in it is {unicodedata.name(odd, f'U+{ord(odd):04X}')}: type the word with Latin letters."
+    return f"The '{odd}' in it is {unicodedata.name(odd, f'U+{ord(odd):04X}')}: type the word with letters from a to z."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -320,7 +320,7 @@ def _frame(specification: Specification) -> Facts:
 def _estimand(estimand: str) -> str:
     kind, _, argument = estimand.partition(":")
     return {
-        "last": f"the last {argument} trials",
+        "last": "the last trial" if argument == "1" else f"the last {argument} trials",
         "block": f"the block {argument.replace(',', ', ')}",
     }.get(kind, "all trials")
 

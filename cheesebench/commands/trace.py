@@ -222,7 +222,7 @@ def changes(before: str, now: str) -> str:
     return (
         "; ".join(changes)
         if len(changes) <= MOST_CHANGES
-        else f"{len(changes)} squares"
+        else f"{len(changes)} squares or lines"
     )
 
 

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     Numbers = NDArray[np.intp]
 
 #: ``COLUMNS``: number of columns. It is odd, so that the middle one looks straight

@@ -106,6 +106,20 @@ def test_a_protocol_without_reference_says_so(run: Run, here: Path, maze: str) -
     assert "no verdict is possible" in run("reference", "little").out
 
 
+@pytest.mark.parametrize(
+    ("count", "said"), [(1, "the last trial"), (2, "the last 2 trials")]
+)
+def test_the_judged_trials_are_counted(
+    count: int, said: str, run: Run, here: Path, maze: str
+) -> None:
+    text = f"{maze}estimand: {{last: {count}}}\n"
+    (here / "little.protocol.yaml").write_text(text, encoding="utf-8")
+    lines = run("reference", "little").out.splitlines()
+    assert [line.split(None, 3)[3] for line in lines if "pass rate over" in line] == [
+        said
+    ]
+
+
 def test_unknown_names_are_told(run: Run) -> None:
     result = run("reference", "litle")
     assert result.code == 2

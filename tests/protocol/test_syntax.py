@@ -224,4 +224,7 @@ def test_a_letter_of_another_alphabet_is_named(
     _, found = Catalogue().inspect_text(WHOLE.replace(old, new), "mine.protocol.yaml")
     first = next(finding for finding in found if finding.severity == "error")
     assert f"{first.position.line}:{first.position.column}" == place
-    assert f"is {CYRILLIC} {letter}: type the word with Latin letters." in first.remedy
+    assert (
+        f"is {CYRILLIC} {letter}: type the word with letters from a to z."
+        in first.remedy
+    )
