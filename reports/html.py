@@ -613,7 +613,9 @@ def _page(
         scripts=scripts,
         style=style,
         run=words.clean(summary.manifest.get("run_id") or "a run"),
-        compared=_compared(compared) if isinstance(compared, RunComparison) else None,
+        compared=_compared(compared, names, first_failed)
+        if isinstance(compared, RunComparison)
+        else None,
         in_progress=words.in_progress(summary),
         facts=run_facts(summary),
         models=models,
@@ -679,7 +681,38 @@ _GATES = {
 }
 
 
-def _compared(found: RunComparison) -> dict[str, Any]:
+def _lost(
+    found: RunComparison,
+    number: int,
+    names: Mapping[CellKey, str],
+    first_failed: Mapping[CellKey, tuple[int, int] | None],
+) -> list[dict[str, Any]]:
+    """Return links to the first failed trial on the page of each protocol that is worse
+    than in the baseline, or undecided.
+    """
+    model = found.models[number]
+    asked = {
+        (model.first_model, one.protocol, model.view, model.variant): one
+        for one in model.cells
+        if one.answer in ("worse", "undecided")
+    }
+    return [
+        {
+            "title": asked[key].title or asked[key].protocol,
+            "link": names[key],
+            "subject": failed[0],
+            "trial": failed[1],
+        }
+        for key, failed in first_failed.items()
+        if failed is not None and key in asked
+    ]
+
+
+def _compared(
+    found: RunComparison,
+    names: Mapping[CellKey, str],
+    first_failed: Mapping[CellKey, tuple[int, int] | None],
+) -> dict[str, Any]:
     """Return the values of the first section of the page, for a run with a baseline."""
     return {
         "title": comparison.title(found, words.clean),
@@ -701,13 +734,14 @@ def _compared(found: RunComparison) -> dict[str, Any]:
                     "kept",
                 ),
                 "rows": comparison.rows(found, model),
+                "lost": _lost(found, number, names, first_failed),
                 "reasons": [
                     f"{', '.join(names)}: {reason}"
                     for reason, names in comparison.reasons(model).items()
                 ]
                 + [comparison.lost(model)] * bool(model.missing),
             }
-            for model in found.models
+            for number, model in enumerate(found.models)
         ],
         "warnings": found.warnings,
         "how_to_read": comparison.how_to_read(found),

@@ -76,11 +76,14 @@ def test_a_worse_run_fails_only_on_demand(
         "--cheese-compare=main",
         "--cheese-exit-zero",
     )
-    result = project.runpytest_inprocess(*worse, *options)
+    result = project.runpytest_inprocess(*worse, *options, "--cheese-html=page.html")
     assert result.ret == code
     result.stdout.fnmatch_lines(
         ["statue against walker in *", "*is worse than main: -87.5 points*"]
     )
+    # The first screen of the page leads to what was lost.
+    page = (project.path / "page.html").read_text(encoding="utf-8")
+    assert re.search(r'Watch a failure: <a class="watch" href="#east/0/1/0">', page)
 
 
 def test_every_reader_of_the_pipeline_is_told_of_a_regression(
