@@ -155,7 +155,7 @@ _STATUS: Mapping[int, FaultKind] = {
 
 #: Matches the error of a server that could not read the model's tool call.
 _UNREAD = re.compile(
-    r"tool_use_failed|failed to call a function|failed to parse input at pos"
+    r"\"tool_use_failed\"|failed to call a function|failed to parse input at pos"
     r"|(?:error|failed) (?:while |to )?pars(?:e|ing) (?:the )?(?:tool|function)[ _]calls?"
     # Not if these words follow: then the error is about an earlier call in the request.
     r"(?![^'\"{]{0,40}\b(?:messages?|request|history)\b)",
@@ -168,11 +168,12 @@ _WRITTEN = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 #: Matches the error (sent with status 400) of a model that used up the request's token
-#: limit before it answered, as OpenAI's reasoning models may. An account's limits have
-#: other names.
+#: limit before it answered, as OpenAI's reasoning models may. A message that also names
+#: an account or a period is about another limit.
 _EXHAUSTED = re.compile(
-    r"\bmax_(completion_|output_|new_)?tokens\b.{0,60}limit (was|is|has been) reached",
-    re.IGNORECASE,
+    r"^(?!.*\b(organi[sz]ation|account|project|workspace|user|team|tier|plan|billing|cycle|second|minute|hour|rate)s?\b)"
+    r".*\bmax_(completion_|output_|new_)?tokens\b.{0,60}limit (was|is|has been) reached",
+    re.IGNORECASE | re.DOTALL,
 )
 
 

@@ -97,7 +97,8 @@ def reply_in(
     """
     if not isinstance(answer, dict):
         raise _malformed("The answer is not a JSON object", body)
-    if answer.get("error"):  # Gateways report errors with status 200.
+    # Gateways report errors with status 200.
+    if answer.get("error") or answer.get("errors"):
         raise fault_of_error(200, answer)
     choice = _choice(answer.get("choices"))
     message = choice.get("message")
@@ -106,11 +107,14 @@ def reply_in(
     if choice.get("error"):
         raise fault_of_error(200, choice)
     finish = _finish(choice.get("finish_reason"))
+    # OpenRouter keeps the word of the server behind it beside its own.
+    _finish(choice.get("native_finish_reason"))
     call = None if form is None else _arguments(message)
     said = _said(message, call, body)
-    usage, doubt = count_tokens(answer.get("usage"))
+    spent = _spent(answer)
+    usage, doubt = count_tokens(spent)
     if not (said.text or said.thoughts or call is not None):
-        _check_empty(choice, answer.get("usage"), finish, body)
+        _check_empty(choice, spent, finish, body)
     return ChatReply(
         text=replace_surrogates(said.text),
         reasoning=replace_surrogates(said.thoughts),
@@ -119,6 +123,17 @@ def reply_in(
         model=_name(_words(answer.get("model"))[:_LONGEST_NAME]),
         doubt=doubt,
     )
+
+
+def _spent(answer: Mapping[str, Any]) -> Any:
+    """Return the object with the token counts of an answer."""
+    beside = answer.get("x_groq")
+    places = (
+        answer.get("usage"),
+        answer.get("usageMetadata"),
+        beside.get("usage") if isinstance(beside, Mapping) else None,
+    )
+    return next(filter(None, places), None)
 
 
 def _malformed(said: str, body: bytes | bytearray) -> ChatFaultError:
@@ -269,12 +284,24 @@ def _check_empty(
     # The model made a malformed call, which the server does not show.
     if finish == "unread":
         return
+    if _is_filtered(choice.get("content_filter_results")):
+        raise ChatFaultError(
+            "content_filter", "The server's content filter has removed the reply."
+        )
     if _wrote_nothing(usage) and not cut_off:
         raise _malformed("The reply is empty (0 tokens)", body)
     reason = choice.get("finish_reason")
     if finish is None or _word(reason) in _CALLS:
         said = f"The reply is empty, and ended because of '{quoted(str(reason), 60)}'"
         raise _malformed(said, body)
+
+
+def _is_filtered(results: Any) -> bool:
+    """Return whether Azure's filter says of any category that it has removed text."""
+    found = results.values() if isinstance(results, Mapping) else ()
+    return any(
+        isinstance(one, Mapping) and one.get("filtered") is True for one in found
+    )
 
 
 @lru_cache(maxsize=64)
@@ -339,10 +366,11 @@ _MOST_TOKENS = 10**7
 #: Where servers report each count: a name, or ``object.name``, in lower-case letters
 #: only. If a server reports a count in several places, the largest one is used.
 _COUNTS: Mapping[str, tuple[str, ...]] = {
-    "prompt": ("prompttokens", "inputtokens", "prompttokencount", "inputtokencount", "promptevalcount"),
+    "prompt": ("prompttokens", "inputtokens", "prompttokencount", "inputtokencount", "promptevalcount",
+        "input", "billedunits.inputtokens"),
     "completion": (
         "completiontokens", "outputtokens", "candidatestokencount", "outputtokencount", "evalcount",
-        "generatedtokens"),
+        "generatedtokens", "output", "billedunits.outputtokens"),
     "total": ("totaltokens", "totaltokencount"),
     "reasoning": (
         "completiontokensdetails.reasoningtokens", "outputtokensdetails.reasoningtokens", "reasoningtokens",

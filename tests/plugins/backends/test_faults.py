@@ -315,6 +315,9 @@ def test_a_message_beside_the_code_is_read() -> None:
         ("The output token limit is reached for this project today", False),
         ("The max_output_tokens limit has been reached for the month", False),
         ("Daily max_tokens limit was reached for this key.", False),
+        ("The max_output_tokens limit was reached for your organization.", False),
+        ("max_tokens: your limit has been reached for this billing cycle", False),
+        ("The sum of max_tokens in this hour: limit is reached", False),
     ],
 )
 def test_only_the_limit_of_the_request_cuts_a_reply_off(

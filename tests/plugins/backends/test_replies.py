@@ -153,6 +153,21 @@ def test_what_others_ended_is_a_fault(said: str, kind: str, content: Any) -> Non
     assert caught.value.kind == kind
 
 
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"native_finish_reason": "SAFETY"},
+        {"content_filter_results": {"hate": {"filtered": True, "severity": "high"}}},
+    ],
+)
+def test_a_filter_that_is_told_beside_the_finish_is_a_fault(beside: Any) -> None:
+    choice = {"message": {"content": ""}, "finish_reason": "stop", **beside}
+    body = json.dumps({"choices": [choice], "usage": {"completion_tokens": 3}})
+    with pytest.raises(ChatFaultError) as caught:
+        read_reply(body.encode())
+    assert caught.value.kind == "content_filter"
+
+
 def test_the_choice_that_was_asked_for_or_none() -> None:
     def answer(*indices: Any) -> bytes:
         choices = [
@@ -271,6 +286,11 @@ def test_what_the_model_never_wrote_is_malformed_and_not_behaviour(
             {"prompt_tokens": 500, "completion_tokens": 5, "reasoning_tokens": 20},
             Usage(prompt=500, completion=25, reasoning=20),
         ),
+        ({"input": 9, "output": 4}, Usage(prompt=9, completion=4)),
+        (
+            {"billed_units": {"input_tokens": 9, "output_tokens": 4}},
+            Usage(prompt=9, completion=4),
+        ),
         # Kimi, and servers that count input and output
         (
             {"prompt_tokens": 9, "completion_tokens": 4, "cached_tokens": 8},
@@ -307,6 +327,17 @@ def test_usage(usage: Any, read: Usage) -> None:
     assert count_tokens(usage) == (read, "")
 
 
+def test_counts_beside_the_usage_are_read_where_there_is_no_usage() -> None:
+    google = {"promptTokenCount": 9, "candidatesTokenCount": 4, "totalTokenCount": 33}
+    for beside in (
+        {"usageMetadata": google},
+        {"x_groq": {"usage": {"prompt_tokens": 9, "completion_tokens": 24}}},
+    ):
+        assert reply({"content": "F"}, **beside).usage == Usage(prompt=9, completion=24)
+        own = {"prompt_tokens": 7, "completion_tokens": 1}
+        assert reply({"content": "F"}, usage=own, **beside).usage.completion == 1
+
+
 def test_counts_that_contradict_one_another_are_told() -> None:
     usage = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 50}
     read, doubt = count_tokens(usage)
@@ -326,6 +357,8 @@ def test_an_error_with_status_200_is_a_fault() -> None:
             b'{"choices": [{"error": {"code": 502, "message": "went away"}, "message": {}}]}'
         )
     assert error.value.kind == "server"
+    with pytest.raises(ChatFaultError, match="upstream died"):
+        reply({"content": ""}, errors=[{"message": "upstream died"}])
 
 
 def test_the_server_s_name_of_the_model_is_shortened() -> None:
