@@ -15,7 +15,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -167,7 +167,8 @@ def read_columns(
     behind. Only the first column may have no name, since pandas writes the index there.
     Raise TableError for anything else that is not a table.
     """
-    rows = _lines(_text_of(content))
+    _check_text(content)
+    rows = _lines(content)
     line, names = next((one for one in rows if _has_content(one[1])), (1, []))
     header = [cell.strip() for cell in names]
     while header and not header[-1]:
@@ -178,33 +179,27 @@ def read_columns(
 
 #: Invisible characters that editors leave behind: zero-width spaces, word joiners, byte
 #: order marks, soft hyphens.
-_INVISIBLE = "\u200b\u2060\ufeff\u00ad"
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u2060\ufeff\u00ad"))
 
 
-def _text_of(content: bytes) -> str:
-    """Return the text of a table. Raise TableError, with the place, for bytes that are
-    not text.
-    """
+def _check_text(content: bytes) -> None:
+    """Raise TableError, with the place, for bytes that are not text."""
     try:
-        text = content.decode("utf-8-sig")
-        end = text.find("\0")
+        content.decode()
+        end = content.find(b"\0")
     except UnicodeDecodeError as error:
-        text, end = content[: error.start].decode(), error.start
-        byte = content[end]
-    else:
-        byte = 0
+        end = error.start
     if end >= 0:
-        lines = re.split("\r\n?|\n", text[:end])
-        said = f"The file is not text in UTF-8 (byte 0x{byte:02x})."
+        lines = re.split(b"\r\n?|\n", content[:end])
+        said = f"The file is not text in UTF-8 (byte 0x{content[end]:02x})."
         raise TableError(
-            len(lines), lines[-1].count(",") + 1, said, "Save it as text in UTF-8."
+            len(lines), lines[-1].count(b",") + 1, said, "Save it as text in UTF-8."
         )
-    if not text.isascii():
-        for sign in _INVISIBLE:
-            text = text.replace(sign, "")
-    return text
 
 
+#: Maximum number of characters of a row. In memory, its cells take up to thirty times
+#: as many bytes.
+LONGEST_ROW = 2**21
 #: Messages of ``csv`` in plain words, each with its remedy.
 _CSV_SAYS = {
     "unexpected end of data": ("a quote is never closed", "Close or remove it."),
@@ -221,30 +216,44 @@ _CSV_SAYS = {
 _SOUND_CELL = re.compile(r' *(?:"(?:[^"]|"")*+"|[^",\r\n][^,\r\n]*+|),')
 
 
-def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
+def _texts(content: bytes) -> Iterable[str]:
+    """Return the lines of a file without invisible characters."""
+    texts = io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline="")
+    return texts if content.isascii() else (one.translate(_INVISIBLE) for one in texts)
+
+
+def _lines(content: bytes) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a table, each with the line in which it begins. Raise
-    TableError for invalid CSV.
+    TableError for invalid CSV, and for a row that would fill the memory.
     """
-    reader, line = (
-        csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True),
-        1,
-    )
+    line, size = 1, 0
+
+    def bounded() -> Iterator[str]:
+        nonlocal size
+        for text in _texts(content):
+            size += len(text)
+            if size > LONGEST_ROW:
+                said = f"The row has more than {LONGEST_ROW:,} characters."
+                raise TableError(line, 1, said, "Give each row a line of its own.")
+            yield text
+
+    reader = csv.reader(bounded(), skipinitialspace=True, strict=True)
     try:
         for cells in reader:
             yield line, cells
-            line = reader.line_num + 1
+            line, size = reader.line_num + 1, 0
     except csv.Error as error:
         said, remedy = _CSV_SAYS.get(str(error), (str(error), ""))
-        column, start = _broken_cell(text, line)
+        column, start = _broken_cell(content, line)
         said = f"This is not valid CSV: {said}, in {start!r}."
         raise TableError(line, column, said, remedy) from None
 
 
-def _broken_cell(text: str, line: int) -> tuple[int, str]:
+def _broken_cell(content: bytes, line: int) -> tuple[int, str]:
     """Return the number of the first cell from this line on that is not valid CSV, and
     how it begins.
     """
-    rest = "".join(islice(io.StringIO(text, newline=""), line - 1, None))
+    rest = "".join(islice(_texts(content), line - 1, None))
     column, start, most = 1, 0, csv.field_size_limit()
     while (cell := _SOUND_CELL.match(rest, start)) and cell.end() - start <= most:
         column, start = column + 1, cell.end()

@@ -445,8 +445,11 @@ def _check_one(
 
 def _with_index(given: Any, score: str) -> Any:
     """Return a data frame or a series of pandas with its index as columns, if a level
-    of the index is named subject, item or task. Anything else stays as it is.
+    of the index is named subject, item or task. Return a table of pyarrow as a data
+    frame. Anything else stays as it is.
     """
+    if hasattr(given, "column_names"):  # a table of pyarrow
+        given = given.to_pandas()
     levels = [*getattr(getattr(given, "index", None), "names", ())]
     if not any(level in ("subject", "item", "task") for level in levels):
         return given
@@ -513,6 +516,11 @@ def _names(column: Any, place: str, held: str) -> list[str]:
     values = [
         one.strip() if isinstance(one, str) else one for one in _without_na(column)
     ]
+    # pandas turns whole numbers into floats where one of them is missing.
+    values = [
+        int(one) if isinstance(one, float) and one.is_integer() else one
+        for one in values
+    ]
     for number, value in enumerate(values):
         if value is None or value != value or value == "":
             raise OptionError(
@@ -530,11 +538,15 @@ _ENDING = "(?:s|[ _-]?(?:id|no|nr|num|number|name|idx|index|key))?"
 
 
 def _is_meant(column: str, name: str) -> bool:
-    """Return whether a column was probably meant to have this name."""
+    """Return whether a column was probably meant to have this name. It may have letters
+    of another alphabet that look alike.
+    """
     column = column.lower().strip()
+    latin = "".join(re.escape(one) if one.isascii() else "." for one in column)
     return bool(
         re.fullmatch(_STEMS.get(name, re.escape(name)) + _ENDING, column)
         or difflib.get_close_matches(name, [column], cutoff=0.8)
+        or (not column.isascii() and latin.strip(".") and re.fullmatch(latin, name))
     )
 
 
@@ -586,7 +598,7 @@ def _check_column(columns: Sequence[str], name: str, *, is_needed: bool) -> None
     meant = [one for one in columns if _is_meant(one, name)]
     if name not in columns and (is_needed or meant):
         other = _HINTS.get(name, "")
-        hint = f" Rename '{meant[0]}'." if meant else other
+        hint = f" Rename {meant[0]!a}." if meant else other
         raise OptionError(
             f"The data frame has no column '{name}' (only {listed(columns)}).{hint}"
         )
@@ -601,13 +613,8 @@ def _without_na(column: Any) -> list[Any]:
 def _check_names(line: int, header: Sequence[str]) -> None:
     absent = [name for name in ("subject", "item", "score") if name not in header]
     if absent:
-        lower = {*absent} <= {name.lower() for name in header}
-        remedy = (
-            "Write the names in lower case."
-            if lower
-            else "The first line names the columns: subject,item,score."
-        )
-        raise TableError(line, 1, f"Columns are missing: {listed(absent)}.", remedy)
+        said = f"Columns are missing: {listed(absent)}."
+        raise TableError(line, 1, said, _how_to_name(absent, header))
     tasks = (
         [] if "task" in header else [one for one in header if _is_meant(one, "task")]
     )
@@ -618,6 +625,16 @@ def _check_names(line: int, header: Sequence[str]) -> None:
             f"The column '{tasks[0]}' is not read.",
             "Rename it to 'task', or drop it.",
         )
+
+
+def _how_to_name(absent: Sequence[str], header: Sequence[str]) -> str:
+    """Return the remedy for absent columns."""
+    odd = [one for one in header if not one.isascii() and _is_meant(one, absent[0])]
+    if odd:
+        return f"Type the name {odd[0]!a} in Latin letters."
+    if {*absent} <= {name.lower() for name in header}:
+        return "Write the names in lower case."
+    return "The first line names the columns: subject,item,score."
 
 
 def _regular(path: Path) -> IO[bytes]:
@@ -710,8 +727,10 @@ def _of_lines(
 def _note_model(found: Scores, task: str, model: object) -> None:
     """Keep the name of a task's model, if the log has it."""
     known = found.models.setdefault(task, [])
-    if isinstance(model, str) and model not in known and len(known) < MOST_NAMES:
-        known.append(quoted(model, LONGEST_NAME))
+    if not isinstance(model, str) or model in known or len(known) == MOST_NAMES:
+        return
+    if (shown := quoted(model, LONGEST_NAME)) not in known:
+        known.append(shown)
 
 
 def _note_models(found: Scores, tasks: Sequence[str], models: Iterable[str]) -> None:

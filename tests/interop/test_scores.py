@@ -598,6 +598,8 @@ def test_frames_that_would_be_judged_wrongly_are_refused(tmp_path: Path) -> None
         ("row 0 has no task", frame.assign(task=None), None),
         ("no column 'subject' (only item, score, subj). Rename 'subj'", nested, None),
         ("no column 'item'", frame.rename(columns={"item": "item_id"}), None),
+        # Letters of another alphabet that look alike
+        (r"Rename '\u0456tem'", frame.rename(columns={"item": "\u0456tem"}), None),
         ("has 'item', and the second scores has 'subject'.", items, subjects),
         ("has neither 'subject' nor 'item'", frame, [0.5] * 20),
         ("There is no score", frame.iloc[:0], None),
@@ -605,6 +607,48 @@ def test_frames_that_would_be_judged_wrongly_are_refused(tmp_path: Path) -> None
     for said, first, second in refused:
         with pytest.raises(cheesebench.OptionError, match=re.escape(said)):
             cheesebench.verdict(first, second, value=0.4 if second is None else None)
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("subject,item,\u0455core", r"missing: score. Type the name '\u0455core' in"),
+        ("t\u0430sk,subject,item,score", "The column 't\u0430sk' is not read."),
+    ],
+)
+def test_names_of_columns_in_letters_that_look_alike_are_told(
+    header: str, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"{header}\n" + ",".join("abc1"[: header.count(",") + 1]))
+    with pytest.raises(cheesebench.OptionError, match=re.escape(said)):
+        cheesebench.verdict(path, value=0.5)
+
+
+def test_a_row_and_signs_beyond_ascii_fill_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    for row in (",a" * 2**20 + ",", '"\n",' * 2**20):
+        path.write_text(f"subject,item,score\na,b,1\n{row}\n", encoding="utf-8")
+        with pytest.raises(cheesebench.OptionError, match=r"csv:3:1: The row has more"):
+            cheesebench.verdict(path, value=0.5)
+
+
+def test_whole_numbers_that_pandas_made_floats_and_tables_of_arrow_are_read() -> None:
+    pandas, arrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({"item": range(20), "score": [0, 1] * 10})
+    floats = frame.assign(item=frame["item"].astype(float))
+    assert cheesebench.verdict(frame, floats).tasks[0].subjects == 20
+    table = arrow.Table.from_pandas(frame)
+    assert cheesebench.verdict(table, value=0.5) == cheesebench.verdict(
+        frame, value=0.5
+    )
+
+
+def test_a_model_with_odd_signs_in_its_name_is_one_model(tmp_path: Path) -> None:
+    path = tmp_path / "a_samples.jsonl"
+    row = {"evaluation_name": "t", "model_id": "\x1b[31m", "evaluation": {"score": 1}}
+    path.write_text("\n".join(json.dumps({**row, "sample_id": n}) for n in range(2)))
+    assert cheesebench.verdict(path, value=0.5).tasks[0].model == r"\x1b[31m"
 
 
 def test_frames_are_judged_by_model_index_and_repeats() -> None:
