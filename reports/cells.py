@@ -752,12 +752,14 @@ def passed_by(cell: CellResult) -> str:
     construct, reference = cell.plan.construct, cell.plan.reference
     if construct is None or reference is None or cell.verdict != Verdict.PASS:
         return ""
-    shown = number if cell.plan.measured is not None else percent
+    measured = cell.plan.measured
+    shown = percent if measured is None else number
+    of_measure = "" if measured is None else f"a mean {measured.name} of "
     if construct.failed is not None:
         lesion, rate = construct.failed
         return (
             f"This PASS does not show {construct.name}: in the audit, a subject with the lesion {lesion} reaches "
-            f"{shown(rate)}."
+            f"{of_measure}{shown(rate)}."
         )
     if construct.passed_by is None:
         return ""
@@ -765,7 +767,7 @@ def passed_by(cell: CellResult) -> str:
     needed, _ = thresholds(reference, cell.plan.margin)
     return (
         f"A PASS does not exclude a subject with {remembers}: the best one found "
-        f"reaches {shown(rate)}, and PASS begins at {shown(needed)}."
+        f"reaches {of_measure}{shown(rate)}, and PASS begins at {shown(needed)}."
     )
 
 

@@ -18,6 +18,7 @@ from cheesebench.records import (
     CellPlan,
     Construct,
     LesionClaim,
+    Measured,
     ReferenceValue,
     TrialRecord,
     Variant,
@@ -107,6 +108,25 @@ def test_a_pass_says_what_it_does_not_exclude(
     assert said in report(1.0)
     assert said not in report(0.0)
     assert "animals 6 + 4" in report(0.0)
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "html"])
+def test_what_a_lesioned_subject_reaches_has_its_unit(
+    make_plan: MakePlan, make_trials: MakeTrials, name: str
+) -> None:
+    construct = dataclasses.replace(CONSTRUCT, status="failed", failed=("blind", 0.91))
+    measured = Measured(name="alternation", better="higher", range=(0.0, 1.0))
+    animals = ReferenceValue(value=0.66, sd=0.05, n_animals=20, measured=measured)
+    plan = make_plan("pool", construct=construct, reference=animals, margin=0.2)
+    trials = [
+        dataclasses.replace(one, measures={"alternation": 0.8})
+        for one in make_trials(plan, 1.0)
+    ]
+    run = summarise_run({"options": {}}, [plan], trials)
+    report = html.unescape(
+        " ".join(PluginManager().reporters[name].render(run).split())
+    )
+    assert "the lesion blind reaches a mean alternation of 0.91" in report
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html"])
