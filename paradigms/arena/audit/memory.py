@@ -43,6 +43,10 @@ def audit_memory(
     bar = paradigm.specification.bar
     share = settings.effort * min(1.0, settings.trials / FULL)
     world = automata.Experience(paradigm, settings.seed + 15 * APART, KEPT)
+    if not world.kind_of:
+        text = "no subject has a decision to make in any trial, so there is no memory"
+        yield AuditFinding("memory", "note", text, {})
+        return
     found: list[Found] = []
     every = classes(world)
     for number, memory in enumerate(every):

@@ -415,3 +415,21 @@ def test_a_second_decision_is_seen_where_few_aims_lead_to_it() -> None:
         *["life"] * 2,
     ]
     assert Memory("nothing", within=True) in found
+
+
+def test_who_never_has_a_decision_needs_no_memory() -> None:
+    """Every trial is spent where the subject can only wait."""
+    frozen = CHAMBER.replace("    choice:\n", "    choice:\n      freeze: true\n")
+    frozen = (
+        frozen[: frozen.index("      rules:")]
+        + (
+            "      rules: [{after: 3, if: turn == 0, end: fed}, {after: 3, end: unfed}]\n"
+        )
+        + frozen[frozen.index("schedule:") :]
+    )
+    frozen = frozen.replace(
+        '      set: {active: "member(lever, (place + turn) % 2 + 1)"}\n', ""
+    )
+    [finding] = audit_memory(paradigm(frozen), AuditSettings(effort=0.001))
+    assert finding.verdict == "note"
+    assert finding.text.startswith("no subject has a decision to make")
