@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from cheesebench.protocol import Specification
-from cheesebench.protocol.validation import construct_status
+from cheesebench.protocol.validation import (
+    FORBIDDEN,
+    construct_status,
+    simple_subjects,
+)
 from website.installed import CATALOGUE
 from website.lesions import (
     CLASSICS,
@@ -86,3 +90,31 @@ def test_a_classic_that_lacks_a_construct_or_a_reference_says_why_and_no_other_d
         if "not validated" in line or "no reference" in line
     }
     assert lacking == WHY.keys()
+
+
+def test_a_protocol_that_is_passed_without_a_place_or_an_act_allows_it() -> None:
+    passed = {
+        name: own.kind
+        for name, one in validated().items()
+        for own in simple_subjects(one)
+        if own.kind in FORBIDDEN and one.bar is not None and own.low > one.bar
+    }
+    assert passed
+    for name, kind in passed.items():
+        construct = validated()[name].construct
+        assert construct is not None
+        assert kind in construct.allows, name
+
+
+def test_the_table_of_classics_has_the_best_rate_by_the_last_outcome() -> None:
+    rows = [
+        [cell.strip() for cell in line.split("|")] for line in classics().splitlines()
+    ]
+    for name, _, _, _, found in (row[1:6] for row in rows[2:]):
+        one = validated().get(name.strip("`"))
+        rates = [
+            own.rate
+            for own in (simple_subjects(one) if one else ())
+            if own.kind in FORBIDDEN
+        ]
+        assert found.partition(" ")[0] == (f"{max(rates):.2f}" if rates else "")

@@ -20,6 +20,7 @@ from cheesebench.auditing import audit_specification
 from cheesebench.interfaces import AuditPart, AuditSettings
 from cheesebench.protocol import Specification, arenas
 from cheesebench.protocol.validation import (
+    FORBIDDEN,
     MEMORY,
     RULE,
     SAID,
@@ -204,17 +205,41 @@ def classics() -> str:
         judged = "no reference" if one.judged is None else ""
         leaves = most_left(one) if one.construct else None
         other = "" if leaves is None else _unnamed(*leaves)
-        rows.append([code(one.name), status, judged, other, WHY.get(one.name, "")])
+        rows.append(
+            [
+                code(one.name),
+                status,
+                judged,
+                other,
+                _by_outcome(one),
+                WHY.get(one.name, ""),
+            ]
+        )
     return table(
         [
             "protocol",
             "construct",
             "reference",
             "most left by an unnamed lesion",
+            "memory only for what the last trial paid",
             "why not",
         ],
         rows,
     )
+
+
+def _by_outcome(specification: Specification) -> str:
+    """Return the rate of the best subject found that remembers neither a place nor its
+    actions, the lower end of its interval, and the bar. Return "" if the search was not
+    made.
+    """
+    found = [one for one in simple_subjects(specification) if one.kind in FORBIDDEN]
+    if not found:
+        return ""
+    best = max(found, key=lambda one: one.rate)
+    bar = specification.bar
+    needed = "" if bar is None else f"; PASS from {bar:.3f}"
+    return f"{best.rate:.2f} (at least {best.low:.2f}){needed}"
 
 
 def _unnamed(lesion: str, rate: float, is_bound: bool) -> str:
