@@ -43,19 +43,19 @@ SAID = (
 
 
 class Server:
-    """A model server in this process."""
+    """A model server in this process, whose reply depends on the prompt alone."""
 
     def __init__(self, context: BackendContext) -> None:
-        self._calls = 0
+        pass
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        self._calls += 1
+        number = sum(map(ord, "".join(message.text for message in request.messages)))
         return ChatReply(
-            text=SAID[self._calls % len(SAID)],
-            reasoning="East." if self._calls % 2 else "",
-            finish="length" if self._calls % 4 == 3 else "stop",
-            usage=Usage(prompt=100 + self._calls, completion=20, cached=60),
-            model="server-1" if self._calls < 9 else "server-2",
+            text=SAID[number % len(SAID)],
+            reasoning="East." if number % 2 else "",
+            finish="length" if number % 4 == 3 else "stop",
+            usage=Usage(prompt=100 + number % 97, completion=20, cached=60),
+            model="server-1" if number % 8 else "server-2",
         )
 
     async def close(self) -> None:
