@@ -13,6 +13,7 @@ import pytest
 
 from cheesebench.experiment.log_file import MOST_TRIALS
 from cheesebench.testing.fake_server import FakeServer
+from tests.stored import check_stored, without_prose
 
 Run = Callable[..., Any]
 
@@ -370,3 +371,32 @@ def test_a_verdict_about_a_measure_is_planned_with_random_lives(run: Run) -> Non
         if line.startswith("novel_object")
     )
     assert 5 < int(row[2]) < 95, "FAIL, but not for certain"
+
+
+PLANS = """
+--model random --protocols little.protocol.yaml --subjects 4
+--model random --protocols little.protocol.yaml --design sequential --seed 3
+--model random --protocols little.protocol.yaml --subjects 4 --json
+--model gpt-4.1 --protocols little.protocol.yaml --subjects 5 --design cohort
+--model gpt-4.1 --protocols little.protocol.yaml --subjects 5 --max-cost 0.01
+--model gpt-4.1 --model random --protocols little.protocol.yaml --subjects 5 --familywise
+--model gpt-4.1 --protocols little.protocol.yaml --subjects 30 --icc 0.6 --max-tokens 1000
+--model gpt-4.1 --protocols n7tree --subjects 2
+--model gpt-4.1 --protocols little.protocol.yaml --subjects 5 --control cue-off
+--model gpt-4.1 --protocols little.protocol.yaml --view ascii_3d --subjects 3 --history 4
+--study ablation-history --model gpt-4.1 --protocols little.protocol.yaml --subjects 2
+--model random --protocols little.protocol.yaml --icc 2
+--model random --protocols little.protocol.yaml --seed -1
+"""
+
+
+def test_plans_are_compared_with_what_is_stored(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    shown = []
+    for line in PLANS.split("\n")[1:-1]:
+        found = run("plan", *line.split())
+        shown.append(f"$ plan {line}\n{found.out}{found.err}[{found.code}]\n")
+    check_stored("plans.txt", without_prose("\n".join(shown)))
