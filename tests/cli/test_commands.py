@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+import cheesebench
+from cheesebench.canary import HIDDEN
 from cheesebench.cli import all_commands, build_parser
 from cheesebench.commands import COMMANDS
 from cheesebench.commands.common import LONGEST_CELL, table, terminal_width
@@ -296,6 +298,28 @@ audit little.protocol.yaml --trials 20 --part solvable --json
 gallery little.protocol.yaml
 figures RUN --results results --only nothing
 film RUN --results results --subject 0 --trial 1
+canary
+canary --model scripted:canary.yaml
+canary --model scripted:replies.yaml --json
+canary --model random
+show asked --results results
+show asked --results results --call 2
+show asked --results results --call 99
+show asked --results results --unparsed
+show asked --results results --subject 0 --trial 2
+show asked --results results --subject 5
+report asked RUN --results results --format matrix
+compare asked RUN --results results
+runs --results results --model scripted:replies.yaml
+verdict asked RUN --results results --first-model scripted:replies.yaml --second-model random
+export asked --results results --csv --table calls --output called
+bless asked second --results results --baselines blessed --incomplete
+"""
+#: What a scripted model says in turn.
+REPLIES = """
+seed: 1
+replies:
+  - say: ["ACTIONS: F, F, F, F", "LEARNINGS: east\\nACTIONS: L, R, F", "What now?"]
 """
 #: A protocol with three mistakes.
 BROKEN = (
@@ -307,6 +331,7 @@ BROKEN = (
 OWN = (
     (r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:[\d.]+)?(\+00:00|Z)?)?", "DATE"),
     (r'"(revision|cheesebench|python|platform|numpy|scipy)": "[^"]*"', r'"\1": ""'),
+    (r"\b\d\.\d\d (?= +(stop|length))", "TIME "),
     (r"\b\d+(\.\d+)? (s|seconds|minutes)\b", "SOME TIME"),
 )
 
@@ -320,6 +345,13 @@ def test_a_session_at_the_command_line(
     for old, new in BROKEN:
         broken = broken.replace(old, new)
     (results.parent / "broken.protocol.yaml").write_text(broken, encoding="utf-8")
+    (results.parent / "replies.yaml").write_text(REPLIES, encoding="utf-8")
+    known = f"seed: 1\nreplies:\n  - say: ['{HIDDEN}']\n"
+    (results.parent / "canary.yaml").write_text(known, encoding="utf-8")
+    asked = ["scripted:replies.yaml", ["little.protocol.yaml"]]
+    cheesebench.run(
+        *asked, design="cohort", subjects=2, seed=0, run_id="asked", progress=False
+    )
     shown = []
     for line in SESSION.split("\n")[1:-1]:
         found = run(*line.replace("RUN", RUN).split())
