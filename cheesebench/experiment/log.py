@@ -516,6 +516,7 @@ class RunLog(recorder.LogWriter):
         log = cls.write_new(
             results, manifest, [plan for plan, _ in cells], signed=signed
         )
+        log._resumable = True
         log.note("created", f"{len(cells)} cells")
         return log
 
@@ -584,6 +585,7 @@ class RunLog(recorder.LogWriter):
         log = cls._open(path, log_file.connect)
         with log_file.errors_explained(log.path):
             log_file.watch(log._connection, log._count)
+        log._resumable = True
         return log
 
     @classmethod
@@ -929,7 +931,7 @@ class RunLog(recorder.LogWriter):
         """Raise RunLogError if the file is damaged. This takes a few seconds per
         gigabyte.
         """
-        with self._lock, log_file.errors_explained(self.path):
+        with self._lock, self._errors_explained():
             log_file.check_pages(self._connection, self.path)
 
     def verify(self) -> int:
@@ -948,17 +950,17 @@ class RunLog(recorder.LogWriter):
         return rows
 
     def select(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._lock, log_file.errors_explained(self.path):
+        with self._lock, self._errors_explained():
             return self._connection.execute(query, values).fetchall()
 
     def stream(self, query: str, values: Sequence[Any] = ()) -> Iterator[Any]:
         """Yield the rows of a query. Memory stays small even for a large result,
         because only a few rows are loaded at a time.
         """
-        with self._lock, log_file.errors_explained(self.path):
+        with self._lock, self._errors_explained():
             cursor = self._connection.execute(query, values)
         while True:
-            with self._lock, log_file.errors_explained(self.path):
+            with self._lock, self._errors_explained():
                 found = cursor.fetchmany(AT_ONCE)
             if not found:
                 return
@@ -969,7 +971,7 @@ class RunLog(recorder.LogWriter):
         """Let the ``with`` block read one consistent state, whatever another process
         writes in the meantime.
         """
-        with self._lock, log_file.errors_explained(self.path):
+        with self._lock, self._errors_explained():
             self._connection.execute("BEGIN")
             try:
                 yield

@@ -24,7 +24,6 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from cheesebench import interrupts
-from cheesebench.amounts import duration
 from cheesebench.errors import (
     NOT_AS_WRITTEN,
     CheeseBenchError,
@@ -446,14 +445,14 @@ INSERT_JOURNAL = "INSERT INTO journal (time, kind, text, model, protocol, view, 
 
 
 @contextmanager
-def errors_explained(path: Path) -> Iterator[None]:
+def errors_explained(path: Path, *, resumable: bool = False) -> Iterator[None]:
     """Convert errors of SQLite and of the operating system to a RunLogError about
-    ``path``, with a remedy.
+    ``path``, with a remedy: to try again or, if ``resumable``, to resume the run.
     """
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise RunLogError(_explanation(error, path)) from error
+        raise RunLogError(_explanation(error, path, resumable=resumable)) from error
 
 
 @contextmanager
@@ -490,33 +489,35 @@ def damaged(path: Path, seen: str) -> RunLogError:
 #: Pairs of words and an explanation. An error gets the explanation of the first pair
 #: with a word that its text contains.
 _EXPLANATIONS = (
-    (("is full",), "{path}: the disk is full. Make room, {resume}."),
+    (("is full", "No space"), "{path}: the disk is full. Make room, {again}."),
     (
         ("disk I/O",),
-        "{path}: the disk cannot be written to ({text}). Make room or repair it, {resume}.",
+        "{path}: the disk cannot be read or written ({text}). Make room or repair it, {again}.",
     ),
     (
-        ("readonly", "read-only", "unable to open"),
-        "{path}: the run log cannot be written ({text}). Make the directory writable, {resume}.",
+        ("readonly", "ead-only", "unable to open", "Permission denied"),
+        "{path}: it cannot be opened or written ({text}). Correct the permissions of the file and its directory, {again}.",
     ),
     (
         ("locked",),
-        "{path}: another process has held the run log for {waited}. End it, {resume}.",
+        "{path}: another process has locked it for too long. End that process, {again}.",
     ),
     (
         ("too big",),
-        "{path}: a row in it is larger than {most} MB. Give another run, or start a new one.",
+        "{path}: a row in it is larger than {most} MB. Name another run, or start a new one.",
     ),
     (
         ("malformed", "no such", "decode", "not a database"),
-        "{path} is not a run log, or it is damaged ({text}). Give another run, or start a new one.",
+        "{path} is not a run log, or it is damaged ({text}). Name another run, or start a new one.",
     ),
-    (("",), "{path}: {text}. Check the file and its disk, {resume}."),
+    (("",), "{path}: {text}. Check the file and its disk, {again}."),
 )
 
 
-def _explanation(error: Exception, path: Path) -> str:
+def _explanation(error: Exception, path: Path, *, resumable: bool) -> str:
     text = str(error)
+    name = path.parent.name
+    going_on = f"then continue with --resume {name}; every finished trial is kept"
     meant = next(
         meaning
         for words, meaning in _EXPLANATIONS
@@ -525,8 +526,7 @@ def _explanation(error: Exception, path: Path) -> str:
     return meant.format(
         path=path,
         text=text,
-        resume=f"then continue with --resume {path.parent.name}; every finished trial is kept",
-        waited=duration(BUSY_TIMEOUT),
+        again=going_on if resumable else "then try again",
         most=LONGEST_ROW // 2**20,
     )
 

@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -33,6 +33,8 @@ class LogWriter:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
         self._connection = connection
+        #: Whether this log is of a run that ``--resume`` continues.
+        self._resumable = False
         self._lock = threading.RLock()
         #: Change of the digest in the current transaction.
         self._change = 0
@@ -40,12 +42,15 @@ class LogWriter:
     def _count(self, change: int) -> None:
         self._change += change
 
+    def _errors_explained(self) -> AbstractContextManager[None]:
+        return log_file.errors_explained(self.path, resumable=self._resumable)
+
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Run the ``with`` block as one transaction, while other processes wait. A
         nested transaction is part of the outer one.
         """
-        with self._lock, log_file.errors_explained(self.path):
+        with self._lock, self._errors_explained():
             nested = self._connection.in_transaction
             if nested:
                 yield self._connection

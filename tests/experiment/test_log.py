@@ -293,6 +293,25 @@ def test_a_directory_that_cannot_be_written(unprivileged: Path) -> None:
         RunLog.create(unprivileged, "r1", [], options={})
 
 
+def test_only_a_run_that_is_written_is_to_be_resumed(
+    stranger: ModuleType, unprivileged: Path
+) -> None:
+    log = RunLog.create(
+        unprivileged, "r1", stranger.cells(["walker"]).items(), options={}
+    )
+    log.close()
+    log.path.chmod(0o000)
+    with pytest.raises(RunLogError, match=r"Correct the permissions") as read:
+        RunLog.open_read_only(log.path)
+    assert "--resume" not in str(read.value)
+    log.path.chmod(0o400)
+    with (
+        RunLog.open(log.path) as log,
+        pytest.raises(RunLogError, match=r"permissions .* continue with --resume r1"),
+    ):
+        log.note("error", "cannot be written")
+
+
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_a_run_in_a_read_only_directory_can_be_read(
     stranger: ModuleType, unprivileged: Path, interrupted: bool
@@ -320,7 +339,9 @@ def test_a_run_in_a_read_only_directory_can_be_read(
             assert bool(file) != interrupted, (
                 "a log of gigabytes must not be copied into memory"
             )
-            with pytest.raises(RunLogError, match="--resume r1"):
+            with pytest.raises(
+                RunLogError, match="Correct the permissions .*try again"
+            ):
                 reader.note("error", "cannot be written")
     finally:
         log.directory.chmod(0o755)
@@ -549,7 +570,7 @@ def test_a_row_without_end_is_not_read(
     changed(filled, f"UPDATE {text} = printf('%.*c', {2**20 + 1}, 'x') WHERE {where}")
     with (
         RunLog.open_read_only(filled.path) as log,
-        pytest.raises(RunLogError, match=r"larger than 1 MB\. Give another"),
+        pytest.raises(RunLogError, match=r"larger than 1 MB\. Name another"),
     ):
         read(log)
 
