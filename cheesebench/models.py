@@ -200,7 +200,7 @@ def _no_backend(
     plugins: PluginManager, name: str, backend: str, entries: Mapping[str, ModelEntry]
 ) -> UnknownNameError:
     ids = [known for entry in entries.values() for known in (entry.id, entry.name)]
-    remedy = f"Put one of them before the id, as in openai/{name}, or see 'cheesebench models'. "
+    remedy = f"If '{name}' is the whole id, put a backend before it, as in openai/{name}. Or see 'cheesebench models'. "
     remedy += plugins.remedy_for(backend)
     return UnknownNameError(
         "backend", backend, plugins.backends, whole=name, also=ids, remedy=remedy

@@ -94,10 +94,10 @@ def _check_joins(log: RunLog, plan: CellPlan, owner: dict[CellKey, RunLog]) -> N
     if not unfinished.is_finished(log, plan, judge_set):
         is_open = unfinished.left_to_run(log, plan, judge_set)
         what = "is not finished" if is_open else "was given up"
-        remedy = f"Continue it (pytest --resume {log.run_id}), or leave it out."
+        remedy = f"Continue the run with --resume {log.run_id}, or leave it out."
         raise OptionError(
-            f"{log.run_id} is not whole: {plan.label} ({plan.model}) {what}. "
-            f"{remedy if is_open else 'Leave it out.'}"
+            f"{log.run_id} is incomplete: {plan.label} ({plan.model}) {what}. "
+            f"{remedy if is_open else 'Leave the run out.'}"
         )
     if plan.key in owner:
         raise OptionError(

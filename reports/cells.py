@@ -959,13 +959,10 @@ def connected(cells: Iterable[CellResult]) -> str:
         return ""
     if unparsed < calls:
         return f"Connected: {plural(answered or calls, 'call')} answered, {unparsed} unparsed."
-    more = f" {answered - calls} more belong to trials that did not end." * (
-        answered > calls
-    )
-    return (
-        f"NO REPLY NAMED AN ACTION: {plural(calls, 'call')} answered, "
-        f"all of them unreadable.{more}"
-    )
+    notes = sum(cell.agent_counts.get("notes", 0) for cell in cells)
+    left = answered - calls - notes
+    more = f" Not counted: {left} in trials that did not finish." * (left > 0)
+    return f"NO REPLY NAMED AN ACTION: {plural(calls, 'call')} answered, and no reply was readable.{more}"
 
 
 def _asked(cells: Iterable[CellResult]) -> tuple[int, int]:

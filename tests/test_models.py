@@ -102,7 +102,7 @@ def test_a_name_comes_before_an_alias_and_mine_before_what_ships() -> None:
         ("org/mine-7", "There is no backend 'org'. Did you mean 'org/mine-7B'?"),
         (
             "somebody/something",
-            "Put one of them before the id, as in openai/somebody/something",
+            "If 'somebody/something' is the whole id, put a backend before it, as in openai/somebody/something.",
         ),
         (
             "opnai/x",

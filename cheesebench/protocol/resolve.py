@@ -136,7 +136,7 @@ class TrialBuilder(Lookup):
                     227,
                     node.inside(lone.offset),
                     sentence,
-                    "Double it, or name a variable, as in '{cue}'.",
+                    "Double it to print it, or put a pair of braces around a variable's name.",
                 )
                 return ()
             for blank in blanks:

@@ -607,7 +607,7 @@ def _answers(spec: RespondentSpec) -> None:
         reply: object = spec.reply(puzzle, "Where to?", 1)
         need(
             isinstance(reply, str) and reply,
-            f"answers {reply!r}, but a string is expected",
+            f"answers {reply!r}, but a non-empty string is expected",
         )
 
 

@@ -565,7 +565,7 @@ class VocabularyChecks:
                 240,
                 position,
                 f"The braces in '{key}' are not placeholders.",
-                "Write placeholders such as '{place}'.",
+                f"Between braces, write only a name: {listed(known)}. Double any other brace.",
             )
             return
         for slot in found:

@@ -340,7 +340,7 @@ def test_a_run_in_a_read_only_directory_can_be_read(
                 "a log of gigabytes must not be copied into memory"
             )
             with pytest.raises(
-                RunLogError, match="Correct the permissions .*try again"
+                RunLogError, match=r"Correct the permissions .*try again"
             ):
                 reader.note("error", "cannot be written")
     finally:

@@ -59,7 +59,7 @@ def test_what_was_given_up_asks_nothing_anew(
     project.runpytest_inprocess("--model=walker", "--cheese-run-id=two", few)
     capsys.readouterr()
     assert main(["report", "one", "two", "--html", "page.html"]) == 2
-    assert "(openai/tiny) was given up. Leave it out." in capsys.readouterr().err
+    assert "(openai/tiny) was given up. Leave the run out." in capsys.readouterr().err
     # It cannot be finished, so this is not the remedy.
     assert main(["bless", "one", "main"]) == 2
     told = " ".join(capsys.readouterr().err.split())

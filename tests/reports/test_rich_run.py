@@ -23,7 +23,17 @@ from cheesebench.records import (
     TrialRecord,
     Variant,
 )
-from cheesebench.reports import board, comparison, html, markdown, matrix, text
+from cheesebench.reports import (
+    board,
+    comparison,
+    html,
+    markdown,
+    matrix,
+    text,
+)
+from cheesebench.reports import (
+    cells as told_cells,
+)
 from cheesebench.statistics import RunSummary
 from cheesebench.statistics.run import summarise_subjects
 from tests.reports.conftest import MANIFEST, plan_of, trials_of
@@ -204,3 +214,17 @@ def test_a_rich_run_in_every_format(
     whole = render(rich_run())
     is_prose = name.endswith((".txt", ".md"))
     check_stored(name, without_prose(whole) if is_prose else whole)
+
+
+def test_notes_are_not_replies_of_trials_that_did_not_finish() -> None:
+    [gate] = [one for one in rich_run().cells if one.plan.protocol == "gate"]
+    counts = {"calls": 15, "notes": 3, "unparsed": 12}
+    calls = dataclasses.replace(CALLS, answered=17)
+    cell = dataclasses.replace(gate, agent_counts=counts, calls=calls)
+    said = told_cells.connected([cell])
+    assert said == (
+        "NO REPLY NAMED AN ACTION: 12 calls answered, and no reply was readable. "
+        "Not counted: 2 in trials that did not finish."
+    )
+    done = dataclasses.replace(calls, answered=15)
+    assert "Not" not in told_cells.connected([dataclasses.replace(cell, calls=done)])

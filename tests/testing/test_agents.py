@@ -338,4 +338,6 @@ def test_respondents() -> None:
         "no global randomness",
     }
     silent = dataclasses.replace(spec, reply=lambda puzzle, question, seed: "")
-    assert names(broken_respondent_rules(silent)) == {"answers in words"}
+    assert told(broken_respondent_rules(silent)) == {
+        "answers in words": "answers '', but a non-empty string is expected"
+    }

@@ -158,7 +158,18 @@ def test_keys_are_all_optimal_paths_of_the_edited_graph() -> None:
             240,
             "Did you mean 'place'?",
         ),
-        ("conditions:", "scenes: {own: {link: «'{place'}}\nconditions:", 240, "braces"),
+        (
+            "conditions:",
+            "scenes: {own: {link: «'{place'}}\nconditions:",
+            240,
+            "write only a name: place, places, thing",
+        ),
+        (
+            "conditions:",
+            "scenes: {own: {best_path: «'a } brace'}}\nconditions:",
+            240,
+            "write only a name: thing, things, count, start",
+        ),
         (
             "conditions:",
             "scenes: {own: {like: «roms}}\nconditions:",
