@@ -15,6 +15,8 @@ from cheesebench.commands.common import load_protocol
 from cheesebench.experiment.log import RunLog
 from cheesebench.interfaces import RUNNING, STAY, Located
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.summaries import summarise_log
+from tests.stored import check_stored
 
 ARROWS = "↑↗→↘↓↙←↖"
 
@@ -227,3 +229,20 @@ def test_a_maze_that_stays_is_not_turned() -> None:
     floor = installed_plugins().compile(load_protocol("radial_arm_maze")).ground()
     assert floor is not None
     assert floor.centre is None
+
+
+def test_behaviour_is_compared_with_what_is_stored(run: cheesebench.Run) -> None:
+    lines = []
+    with RunLog.open_read_only(run.directory) as log:
+        for cell in summarise_log(log).cells:
+            found = behaviour(cell, log.trials_by_subject(cell.plan))
+            lines.append(f"{cell.plan.label}: by {found.unit}, {found.points}")
+            for name, curves in found.curves.items():
+                for subject, own in curves.items():
+                    shown = {at: round(value, 4) for at, value in own.items()}
+                    lines.append(f"  {name} {subject} {shown}")
+            for name, counts in found.strategies.items():
+                lines.append(
+                    f"  {name} { {at: dict(one) for at, one in counts.items()} }"
+                )
+    check_stored("behaviour.txt", "\n".join(lines) + "\n")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
+import cheesebench
 from cheesebench import FORWARD, Agent, AgentContext
+from cheesebench.experiment.log import RunLog
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.plugins.agents import RandomAgent, TabularQL
 from cheesebench.plugins.agents.tabular_ql import Transitions
+from tests.stored import check_stored
 
 
 def context(seed: int) -> AgentContext:
@@ -154,3 +158,31 @@ def test_the_map_leads_the_shortest_way_and_follows_changes() -> None:
     assert graph.step_towards_aim(a) is None
     graph.aim([])
     assert graph.step_towards_aim(d) is None
+
+
+def test_what_each_agent_does_is_compared_with_what_is_stored(tmp_path: Path) -> None:
+    """The first and the last trials of a life in three protocols, action by action."""
+    names = [
+        "bfs-oracle", "graded-60", "hippocampal-ql", "place-learner", "random",
+        "tabular-ql", "bfs-oracle@paper", "tabular-ql@paper",
+    ]  # fmt: skip
+    protocols = ["t_maze", "operant_chamber", "dnms"]
+    done = cheesebench.run(
+        names,
+        protocols,
+        design="cohort",
+        subjects=1,
+        seed=3,
+        results=tmp_path,
+        progress=False,
+    )
+    lines = []
+    with RunLog.open_read_only(done.directory) as log:
+        for plan in log.plans():
+            lines.append(f"{plan.model} {plan.label} {plan.memory}")
+            trials = log.trials(plan)
+            lines += [
+                f"  {one.trial} {one.outcome} {one.steps} {one.reward:g} {one.actions}"
+                for one in (*trials[:4], *trials[-2:])
+            ]
+    check_stored("agents.txt", "\n".join(lines) + "\n")
