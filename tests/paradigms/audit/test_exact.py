@@ -15,6 +15,7 @@ from cheesebench.paradigms.arena.audit.exact import (
     _told_all,
     by_walks,
     from_anywhere,
+    upper_bound,
 )
 from cheesebench.paradigms.arena.audit.walks import TooManyError
 from tests.paradigms.audit.test_adversary import SMALL
@@ -191,3 +192,62 @@ def test_bounds_and_their_effort_are_written_down(
     paradigm = plant(*SMALL[name])
     found = [film(paradigm, lesion, effort) for effort in (1.0, 0.003)]
     assert found == BOUNDS[name, lesion]
+
+
+def judged(better: str, value: float, measure: str = "steps") -> tuple[str, str]:
+    return (
+        "reference: [{measure: success, value: 0.9,",
+        f"measures: {{much: {measure}}}\n"
+        f"reference: [{{measure: much, value: {value}, better: {better}, margin: 2,"
+        " range: [0, 40],",
+    )
+
+
+def selected(where: str) -> tuple[str, str]:
+    return "success: last", f"estimand: {{where: {where}}}\nsuccess: last"
+
+
+#: What is judged, the lesion, and the pass rate that may remain -> the bound, or None.
+PROVED: dict[tuple[tuple[str, str], str, float], float | None] = {
+    (judged("lower", 1), "amnesia=choice", 0.5): None,
+    (judged("higher", 30, "(last == correct) * 40"), "intact", 0.0): None,
+    (judged("higher", 30, "(last == correct) * 40"), "amnesia=choice", 0.5): 0.5,
+    (judged("alike", 20), "amnesia=choice", 0.5): None,
+    # The date alone says which trials count.
+    (selected("trial > 1"), "intact", 0.0): 1.0,
+    (selected("trial > 1"), "amnesia=choice", 0.5): 0.5,
+    (selected("session == 2 and trial < 4"), "blind+anhedonia", 0.5): 0.5,
+    # What is done, or what is drawn, says it.
+    (selected("last == correct"), "amnesia=choice", 0.5): None,
+    (selected("steps > 8"), "amnesia=choice", 0.5): None,
+    (selected("side == left"), "amnesia=choice", 0.5): None,
+    (selected("side == left"), "hide=arm", 0.5): None,
+    (selected("last != timeout"), "amnesia=choice", 0.5): None,
+    (selected("last != timeout"), "amnesia=choice", 0.4): None,
+    (selected("last != timeout"), "amnesia=choice+amnesia=trial", 0.5): 0.5,
+    # Two in a row are no more often right than one.
+    (
+        ("success: last == correct", "success: recent(correct, 2) == 2"),
+        "hide=arm",
+        0.0,
+    ): 0.5,
+    (
+        ("success: last == correct", "success: recent(correct, 2) == 1"),
+        "hide=arm",
+        0.0,
+    ): None,
+    (
+        ("success: last == correct", "success: last == correct and trial > 2"),
+        "hide=arm",
+        0.0,
+    ): 0.5,
+}
+
+
+@pytest.mark.parametrize(("change", "lesion", "at_most"), PROVED)
+def test_what_is_proved_of_measures_and_of_chosen_trials(
+    plant: Plant, change: tuple[str, str], lesion: str, at_most: float
+) -> None:
+    adversary = Adversary(plant(change), Lesion.parse(lesion), 1.0)
+    found = upper_bound(adversary, 1.0, at_most)
+    assert found == pytest.approx(PROVED[change, lesion, at_most])

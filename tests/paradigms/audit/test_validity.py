@@ -46,10 +46,21 @@ LATE: Changes = (
     ),
     ("  side: {of:", "  side: {order: shuffle, copies: 2, of:"),
 )
+#: The verdict is about a measure, of which those who fail have half.
+MEASURED: Changes = (
+    CONSTRUCT,
+    (
+        "reference: [{measure: success, value: 0.9,",
+        "measures: {much: 20 + (last == correct) * 20}\n"
+        "reference: [{measure: much, value: 38, better: higher, margin: 2,"
+        " range: [0, 40],",
+    ),
+)
 TASKS: dict[str, Changes] = {
     "sound": (CONSTRUCT,),
     "faulty": FAULTY,
     "tempting": TEMPTING,
+    "measured": MEASURED,
     "late": LATE,
     "egg": (*EGG, ("WHEN", "last == timeout")),
 }
@@ -135,6 +146,47 @@ FOUND: dict[str, list[str]] = {
         "shown, ascii_2d: note: 'side' at 'cue': guessed right in 1.00 from the whole picture",
         "cues, ascii_2d: ok: all 2 cues are visible",
         "construct: note: not validated: the protocol names no `construct`",
+    ],
+    "measured": [
+        "chance: uniform: note: .27 [.17, .38] of 64 trials; mean much 25.3 [23.9, 26.8], the verdict asks for at "
+        "least 36",
+        "chance: as stated: note: no chance is stated; write chance: {value: 0.2656, trials: 64, how: ...}",
+        "chance: event-random: note: .59 [.42, .74] of 32 trials; mean much 31.9 [30.1, 33.7], the verdict asks "
+        "for at least 36",
+        "blind ceiling: note: best of 109 policies: replay, else bump 45 .53 [.38, .68]; ceiling .50 (the chance "
+        "of 'side' in `checks`); not judged: after 64 trials the rate may still be above the limit; 36 more are "
+        "needed (--trials 100 or more)",
+        "blind, below the rodent: ok: much of replay, else bump 45 30.6 [28.3, 33], bump 45 L 28.8 [25.8, 31.7], "
+        "along the wall 45 R 28.8 [25.8, 31.7]; the verdict asks for at least 36",
+        "step limit: note: 20 steps: uniform .16; 40 steps: uniform .28; 80 steps: uniform .31",
+        "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
+        "decidable: ok: a subject that knows the rules but not the draws succeeds in 1.00, in the last third of a "
+        "life in 1.00 [.82, 1.00]",
+        "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
+        "reward over a life: ok: a subject that passes earns 1 a trial; among policies that fail, event-random "
+        "earns most, 0.594",
+        "same event: note: no reference says in 'counts' what was counted in the animals",
+        "draw: side: ok: 2 values per trial; commonest left .55; longest run 8; best guess, what usually comes "
+        "next, .55",
+        "leak: side at choice, ascii_2d: ok: guessed right in .53 [.41, .66] from the number of '↓'; chance .50",
+        "states: ok: all 2 states were entered",
+        "shown, ascii_2d: note: 'side' at 'cue': guessed right in 1.00 from the whole picture",
+        "cues, ascii_2d: ok: all 2 cues are visible",
+        "construct: note: working memory",
+        "lesion: intact: note: found 1.00 [.98, 1.00] in 160 trials; in the last third of a life 1.00; the measure"
+        " is 40 [40, 40], the verdict asks for at least 36; by session 1.00 1.00",
+        "lesion: amnesia=choice: ok: found .50 [.38, .62] in 60 trials, proven at most .50; at most .60 may "
+        "remain; the measure is 30 [28.9, 31.1], the verdict asks for at least 36; by session .60 .40",
+        "lesion: anhedonia: ok: found 1.00 [.98, 1.00] in 160 trials; at least .95 must remain; the measure is 40 "
+        "[40, 40], the verdict asks for at least 36; by session 1.00 1.00",
+        "lesion: blind: note: found .50 [.38, .62] in 60 trials; the measure is 30 [28.9, 31.1], the verdict asks "
+        "for at least 36; by session .60 .40",
+        "lesion: pose-only: note: found .51 [.40, .62] in 80 trials; the measure is 30.2 [29.3, 31.2], the verdict"
+        " asks for at least 36; by session .53 .50",
+        "lesion: amnesia=trial: note: found 1.00 [.95, 1.00] in 80 trials; the measure is 40 [40, 40], the verdict"
+        " asks for at least 36; by session 1.00 1.00",
+        "lesion: memoryless: note: found .00 [.00, .046] in 80 trials, proven at most .50; the measure is 20 [20, "
+        "20], the verdict asks for at least 36; by session .00 .00",
     ],
     "late": [
         "chance: uniform: note: .26 [.17, .37] of 96 trials",
