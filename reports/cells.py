@@ -301,8 +301,8 @@ def _passes_by_origin(own: Sequence[CellResult]) -> str:
         for cells in sorts.values()
     )
     return (
-        f" PASS: {measured} against animals of which the same event was counted, {others} against other numbers "
-        "(declared, or an analogy)."
+        f" PASS: {measured} against animals of which the same or nearly the same event was counted, {others} against "
+        "other numbers (declared, or an analogy)."
     )
 
 
