@@ -60,6 +60,7 @@ def _replay_cell(
     specification = replaying.recorded_protocol(log, plan, plugins)
     family = plugins.family(specification)
     _check_bar(plan, family.as_planned(specification, plan))
+    _check_goal(plan, bool(log.manifest["options"].get("familywise")))
     # Compile the protocol once for all subjects.
     paradigm = replaying.recorded_paradigm(log, plugins, plan)
     replayed = 0
@@ -126,6 +127,18 @@ def _check_bar(plan: records.CellPlan, true: records.CellPlan) -> None:
                 f"The run judges {plan.label} by another {name} than its protocol: "
                 f"{quoted(str(recorded[name]), 60)}, not {quoted(str(value), 60)}. Use an undamaged copy."
             )
+
+
+def _check_goal(plan: records.CellPlan, familywise: bool) -> None:
+    """Raise RunLogError if a verdict of the run needs other evidence than its options
+    say.
+    """
+    times, rest = divmod(plan.goal, records.GOAL)
+    if rest or times < 1 or (times > 1 and not familywise):
+        raise RunLogError(
+            f"The run judges {plan.label} by another evidence than its options say: {plan.goal:g} to 1, not "
+            f"{records.GOAL:g} to 1. Use an undamaged copy."
+        )
 
 
 def _judged_by(plan: records.CellPlan) -> dict[str, object]:

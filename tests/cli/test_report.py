@@ -197,6 +197,9 @@ REPLAYING = (
 READING = ("report", "export", "figures", "show", "runs", "python")
 SUCCESSES = "UPDATE trials SET success = 1 - success"
 MARGIN = "UPDATE cells SET plan = replace(plan, '\"margin\":0.', '\"margin\":0.9')"
+GOALS = [
+    f"UPDATE cells SET plan = json_set(plan, '$.goal', {goal})" for goal in (1.5, 0, 40)
+]
 
 
 @pytest.mark.parametrize(
@@ -211,6 +214,7 @@ MARGIN = "UPDATE cells SET plan = replace(plan, '\"margin\":0.', '\"margin\":0.9
             ["not one call to it"],
         ),
         *product(["report --verify", "bless"], [MARGIN], [True], ["by another margin"]),
+        *product(["report --verify", "bless"], GOALS, [True], ["by another evidence"]),
     ],
 )
 def test_every_command_tells_a_forged_log(
