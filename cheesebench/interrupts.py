@@ -150,6 +150,10 @@ def of_command() -> Iterator[None]:
     install()
     try:
         yield
+    except KeyboardInterrupt as error:  # before the command begins
+        line, code = ended(error)
+        print(line, file=sys.stderr)
+        raise SystemExit(code) from None
     finally:
         end("")
 

@@ -208,3 +208,33 @@ def test_workers_of_an_audit_end_with_it(tmp_path: Path, name: str) -> None:
         assert said.endswith(
             f"cheesebench: ended by SIG{name}. No file is half-written.\n"
         )
+
+
+#: The command's entry point, signalled as soon as the command line is called.
+BEGINS = """
+import os
+import signal
+import sys
+
+def entered(frame, event, argument):
+    if frame.f_code.co_name == "main" and frame.f_code.co_filename.endswith("cli.py"):
+        sys.setprofile(None)
+        os.kill(os.getpid(), signal.SIGALRM)
+
+sys.setprofile(entered)
+from pytest_cheesebench import main
+sys.exit(main())
+"""
+
+
+def test_a_signal_before_the_command_begins_is_one_line() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", BEGINS, "list"],
+        capture_output=True,
+        text=True,
+        preexec_fn=reset_signals,
+    )
+    assert ended.returncode == 128 + signal.SIGALRM
+    assert ended.stderr.splitlines() == [
+        "cheesebench: ended by SIGALRM. No file is half-written."
+    ]
