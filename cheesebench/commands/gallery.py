@@ -90,7 +90,7 @@ def _write_markdown(shown: Iterable[Plate], seed: int, page: Path | None) -> Non
         page.with_suffix("").mkdir(exist_ok=True)
     except (OSError, UnicodeDecodeError) as error:
         raise OptionError(
-            f"{page} cannot be written: {error}. Name another page."
+            f"{page} cannot be read or written: {error}. Name another page."
         ) from None
     for name, picture in pictures.items():
         write_bytes(picture.png, str(page.parent / name))

@@ -896,8 +896,8 @@ class Caller:
             return None
         if known.digest != request_digest:
             raise RunLogError(
-                f"The run cannot be continued: {where} differs from the recorded one. The prompt, a parameter "
-                "or the program has changed. Start a new run."
+                f"{where} differs from the recorded one, so the recorded reply does not answer it: the prompt, a "
+                "parameter or the program has changed. Start a new run."
             )
         if known.fault is None:
             return known

@@ -251,6 +251,9 @@ def _of_failures(found: Findings) -> str:
     if found.budgets:
         return _with_larger_budgets(found)
     if found.unmeasured:
+        lost = [cell for cell in found.cells if cell.verdict is Verdict.ERROR]
+        if any(cell.outcomes.get("run anew") for cell in lost):
+            return "Start a new run (in CI: push a commit), because stops made this one repeat too many trials."
         return f"Remove the cause, then continue the run with {_resume(found)}."
     return _after_comparing(found, found.compared)
 

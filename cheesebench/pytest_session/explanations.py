@@ -78,8 +78,8 @@ def _short(result: CellResult) -> str:
 
 
 def missing_trials(run: PytestRun, result: CellResult) -> str:
-    """Return the number of trials that could not be run, with the cause in the same
-    line, and the way to continue.
+    """Return the number of missing trials, with the cause in the same line, and the
+    remedy: to resume the run or, after too many stops, to start a new one.
     """
     assert run.log is not None
     marks = [
@@ -92,9 +92,14 @@ def missing_trials(run: PytestRun, result: CellResult) -> str:
     cause = "".join(f": {one}" for one in causes[-1:])
     counted = f" ({result.missing} of the {result.planned} that count)"
     those = "" if result.planned == len(marks) else counted
+    what = "could not be run"
+    remedy = f"Fix the cause, then run the rest with --resume {run.log.run_id}"
+    if result.outcomes.get("run anew"):
+        what = "are lost, because too many trials were run anew after a stop"
+        remedy = "Start a new run"
     return (
-        f"{plural(sum(marks), 'trial')} of {len(marks)}{those} could not be run{cause}.\n\nThis says nothing about the model. "
-        f"Fix the cause, then run the rest with --resume {run.log.run_id}."
+        f"{plural(sum(marks), 'trial')} of {len(marks)}{those} {what}{cause}.\n\n"
+        f"This says nothing about the model. {remedy}."
     )
 
 

@@ -513,7 +513,7 @@ def key_from_environment(
     if required or "api_key_env" in options:
         own = (
             ", or give --base-url for your own server"
-            if name == "OPENAI_API_KEY"
+            if name == "OPENAI_API_KEY" and "api_key_env" not in options
             else ", then try again"
         )
         raise OptionError(

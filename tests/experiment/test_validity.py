@@ -7,13 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.provenance import draw_seed
 from cheesebench.experiment.subjects import agent_seed, call_seed
+from cheesebench.pytest_session import explanations
 from cheesebench.records import Ceilings, CellPlan, TrialRecord
 from cheesebench.statistics import judge, summarise_run
 from cheesebench.statistics.plausibility import tail
@@ -132,6 +134,11 @@ def test_an_agent_that_ends_its_process_until_it_is_right_is_found_out(
         [life] = log.trials_by_subject(plan)
         assert [record.missing for record in life[:2]] == ["", "run anew"]
         assert "3 trials were run anew" in log.remarks(plan)[0]
+        [cell] = summarise_log(log, finished_only=False).cells
+        run: Any = SimpleNamespace(log=log, trials_by_subject=log.trials_by_subject)
+        said = explanations.missing_trials(run, cell)
+        assert "too many trials were run anew" in said
+        assert said.endswith("Start a new run.")
 
 
 def test_an_agent_that_kills_the_run_until_it_is_right_is_found_out(

@@ -95,6 +95,8 @@ def test_the_key_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_key_that_is_not_there_is_named() -> None:
     with pytest.raises(OptionError, match="variable GATE_KEY has no key"):
         ask(context("http://127.0.0.1:1/v1", api_key_env="GATE_KEY"))
+    with pytest.raises(OptionError, match=r"OPENAI_API_KEY has no key\. .* try again"):
+        ask(context("http://127.0.0.1:1/v1", api_key_env="OPENAI_API_KEY"))
     with pytest.raises(
         OptionError,
         match=r"variable OPENAI_API_KEY has no key\. Export it, or give --base-url",
