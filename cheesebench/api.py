@@ -202,8 +202,8 @@ class TrialReporter(Protocol):
 def _unparsed(
     log: RunLog, plugins: PluginManager, plan: CellPlan, subject: int
 ) -> list[bool | None]:
-    """Return, for each call of a subject, whether the agent found no action in the
-    reply, or None if that is unknown.
+    """Return, for each call of a subject, whether the agent looked for an action in the
+    reply and found none, or None if that is unknown.
     """
     records = list(log.calls.of_life(plan, subject))
     if not records:

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     without a traceback.
     """
     for stream in (sys.stdout, sys.stderr):
-        # If a terminal cannot show an arrow, print a similar character instead.
+        # Characters that a stream cannot encode must not raise an exception.
         replace_unprintable(stream)
     try:
         return _outcome(sys.argv[1:] if arguments is None else list(arguments))

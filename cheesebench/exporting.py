@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cheesebench.plugin_manager import PluginManager
     from cheesebench.records import CellPlan
 
-#: Characters that start a formula in a spreadsheet (also after blanks), from OWASP's
+#: Characters that start a formula in a spreadsheet (also after spaces), from OWASP's
 #: list. The last four are full-width forms.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 #: Separates the members of a set.

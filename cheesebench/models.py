@@ -30,7 +30,7 @@ def _is_date(value: Any) -> bool:
         return False
 
 
-#: One line of text without surrounding blanks.
+#: One line of text without surrounding whitespace.
 Word = Annotated[
     str,
     StringConstraints(

@@ -36,7 +36,7 @@ _MAY_HOLD_KEY = re.compile(
 #: not begin like a path or an address.
 _RANDOM = re.compile(r"(?![/~.]|[a-z]+://)(?=\S*[0-9])\S{12,}")
 #: Matches what may separate the characters of a key, and so hide it from a search but
-#: not from a reader: blanks, line breaks, escape codes and invisible characters.
+#: not from a reader: spaces, line breaks, escape codes and invisible characters.
 _BETWEEN = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_]|[\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )

@@ -126,7 +126,7 @@ def coloured(text: str, stream: TextIO | None = None) -> str:
 
 #: Numbers of frames kept at the beginning and at the end of a long trial.
 FIRST, LAST = 3, 5
-#: Number of blanks between adjacent frames.
+#: Number of spaces between adjacent frames.
 GAP = 3
 
 _WORDS = dict(zip(ACTION_LETTERS, ACTIONS, strict=True)) | {

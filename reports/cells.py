@@ -1020,7 +1020,7 @@ def _example(run_id: str, cell: CellResult) -> str:
 @dataclass(frozen=True, slots=True)
 class CallsTable:
     """The calls of a model's cells as a table. Its columns are the protocol,
-    CALL_HEADERS, and the agent's counters.
+    CALL_HEADERS, and the agent's counters other than calls and actions.
     """
 
     headers: tuple[str, ...]

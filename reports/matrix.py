@@ -451,10 +451,8 @@ HOW = (
 #: Note on a board. It does not mention numbers of subjects, which are in each model's
 #: own table.
 HOW_BOARD = "Verdict, pass rate, ability (a), and 95 % interval of the rate. The rows below the models are there for comparison."
-#: Heading of the source of the published rows.
-PUBLISHED = (
-    "Published numbers do not come from this run, and no verdict depends on them:"
-)
+#: Start of the source of the published rows.
+PUBLISHED = "The published numbers do not come from this run, and no verdict depends on them. Source:"
 
 
 DOUBTFUL = "Doubtful, whatever the verdict:"

@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         write_whole(path, text)
     except OSError as error:
         raise OptionError(
-            f"{path} cannot be written: {error.strerror}. Give another --baselines."
+            f"{path} cannot be written: {error.strerror}. Choose another --baselines."
         ) from None
     size = f"{rounded(len(text) / 1000, 0)} kB"
     print(

@@ -122,7 +122,7 @@ def paragraph(text: object, first: str = "", rest: str | None = None) -> str:
     paths, may exceed its width.
 
     ``first`` is the prefix of the first line, and ``rest`` the prefix of the other
-    lines (None: ``first`` and two blanks).
+    lines (None: ``first`` and two spaces).
     """
     return textwrap.fill(
         one_line(text),
@@ -175,13 +175,13 @@ def _cells(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> list[lis
     ]
 
 
-#: Matches the places where a cell may be wrapped: blanks and, in words that are too
+#: Matches the places where a cell may be wrapped: spaces and, in words that are too
 #: long, the place after a slash or a hyphen.
 _BREAK = re.compile(r"(\s+|(?<=[/-])(?=[A-Za-z]))")
 
 
 def _widths(rows: list[list[str]], width: int) -> list[int]:
-    """Return widths of columns that fit into ``width`` if possible, with two blanks
+    """Return widths of columns that fit into ``width`` if possible, with two spaces
     between columns.
 
     The widest column is narrowed first. Words are broken only if narrowing up to their

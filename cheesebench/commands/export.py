@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OptionError(
-                f"{directory} cannot be created: {error.strerror}. Give another --output."
+                f"{directory} cannot be created: {error.strerror}. Choose another --output."
             ) from None
         shared = options.form == "every-eval-ever" or options.hugging_face
         print(rows_only(log, ranked=bool(shared)), file=sys.stderr)

@@ -44,7 +44,7 @@ def write_files(directory: Path, texts: Mapping[str, str]) -> None:
     for name in texts:
         if (directory / name).exists():
             raise OptionError(
-                f"{directory / name} already exists. Give another --output."
+                f"{directory / name} already exists. Choose another --output."
             )
     for name, text in texts.items():
         path = directory / name
@@ -53,7 +53,7 @@ def write_files(directory: Path, texts: Mapping[str, str]) -> None:
             write_whole(path, text)
         except OSError as error:
             raise OptionError(
-                f"{path} cannot be written: {error.strerror}. Give another --output."
+                f"{path} cannot be written: {error.strerror}. Choose another --output."
             ) from None
 
 

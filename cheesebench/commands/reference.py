@@ -269,7 +269,7 @@ def _verdicts(specification: Specification, reference: ReferenceSpec) -> Facts:
         return _of_less(specification, reference)
     fails, passes = decided
     if fails == passes:
-        return [("verdict", f"PASS from {passes}, FAIL below it")]
+        return [("verdict", f"PASS from {passes}, FAIL below")]
     between = "in between no number of subjects decides"
     return [("verdict", f"PASS from {passes}, FAIL below {fails}, {between}")]
 

@@ -184,7 +184,7 @@ class Limits:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether a limit needs the token counts of servers."""
+        """Whether a limit needs the servers' token counts."""
         return self.cost is not None or self.tokens is not None
 
 
@@ -253,7 +253,7 @@ class Budget:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether a limit needs the token counts of servers."""
+        """Whether a limit needs the servers' token counts."""
         return self._limits.counts_tokens
 
     def share_of(self, spent: CallTotals) -> float:
@@ -1178,7 +1178,7 @@ _REMEDIES = tuple(
         ),
         (
             r"\btools?\b|tool_choice|function.?call|\bfunctions?\b.{0,20}support",
-            "Try --agent llm, which needs no tool.",
+            "Try --agent llm, which needs no tools.",
         ),
         (
             r"response_format|json_schema|guided|structured output",

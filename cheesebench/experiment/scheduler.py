@@ -194,7 +194,7 @@ class CellSchedule:
 
     def progress(self) -> tuple[int, int]:
         """Return the numbers of finished and planned trials. In a sequential cell, only
-        needed subjects count.
+        the first ``asked`` subjects count.
         """
         if not self.sequential:
             left = (self.subjects - self.complete) * self.trials

@@ -300,8 +300,8 @@ def _keys(names: Sequence[str]) -> Iterable[str]:
 
 
 class Numbers(dict[object, float]):
-    """The scores, from 0 to 1, for values in a file (NaN for a missing one). They are
-    cached, because most values repeat.
+    """The scores for the values in a file, rescaled from the limits to 0 to 1 (NaN if a
+    value means that there is none). They are cached, because most values repeat.
     """
 
     def __init__(self, limits: tuple[float, float]) -> None:

@@ -594,8 +594,8 @@ def outcomes(document: doc.ProtocolDocument) -> list[str]:
 
 
 def runtime_value(scalar: doc.Scalar) -> float | int | str | None:
-    """Return the run-time value of a value in the file. True becomes 1, false 0, and
-    ``none`` None.
+    """Return the run-time value of a value in the file. ``true`` becomes 1,
+    ``false`` becomes 0, and ``none`` becomes None.
     """
     if isinstance(scalar, bool):
         return int(scalar)

@@ -51,7 +51,9 @@ _ERROR = re.compile(r"(.*?:(\d+):\d+: error \w+): (.*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """The results of a session that determine its exit status."""
+    """The results and options of a session that determine its exit status, and what the
+    sentences about it need.
+    """
 
     run_id: str
     cells: Sequence[CellResult]

@@ -631,7 +631,7 @@ def _served(case: BackendCase) -> None:
     )
     need(
         isinstance(outcome, ChatReply),
-        f"a call with a served setting causes the fault: {outcome}",
+        f"a call with a 'served' setting causes the fault: {outcome}",
     )
     sent = holds(server.calls[0].body, 0.375)
     need(

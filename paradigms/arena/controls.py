@@ -138,7 +138,8 @@ class LabelsSwapped(CompiledArena):
         self._glyphs = _cycle(
             chance.shuffled([*_labels(specification), _fresh(specification)], "glyphs")
         )
-        # A text that contains values is kept, because no other text can replace it.
+        # Texts with placeholders are not swapped: a fixed text in their place would not
+        # show the values.
         lines = [
             line
             for state in specification.states.values()

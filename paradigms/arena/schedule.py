@@ -364,7 +364,7 @@ class Stream:
         return self.uniform(key) < p
 
     def shuffled(self, items: Sequence[T], key: str) -> list[T]:
-        """Return a uniform permutation (Fisher and Yates)."""
+        """Return a uniformly random permutation (Fisher-Yates)."""
         result = list(items)
         for last in range(len(result) - 1, 0, -1):
             other = self.below(last + 1, f"{key}|{last}")

@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--figures",
         metavar="DIR",
-        help="also draw figures of means and of kinds of failure, as SVG",
+        help="also draw the means and the kinds of failure, as SVG files in DIR",
     )
     add_json(parser)
     add_output(parser)

@@ -151,7 +151,10 @@ class Edit(documents.DocumentModel):
             lambda v: [v] if isinstance(v, dict) else v,
             json_schema_input_type=Portal | list[Portal],
         ),
-    ] = Field(default_factory=list, description="One-way steps, one or several.")
+    ] = Field(
+        default_factory=list,
+        description="One or more one-way steps, each to all neighbours of another node.",
+    )
     chances: dict[NodeId, dict[NodeId, documents.Probability]] = Field(
         default_factory=dict,
         description="Nodes that are left at random, with the probability of each next node (adding up to 1).",

@@ -14,7 +14,8 @@ from functools import partial
 from cheesebench import ACTIONS, AgentContext, AgentSpec
 from cheesebench.plugins.agents.place_learner import PlaceLearner
 
-#: Skills that have an agent, in per cent. 100 would be ``place-learner``, 0 ``random``.
+#: Skill levels for which there is an agent, in per cent. 100 would be
+#: ``place-learner``, 0 ``random``.
 SKILLS = (40, 60, 80, 90)
 
 

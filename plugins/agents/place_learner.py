@@ -525,8 +525,8 @@ class PlaceLearner:
         moment.unprompted |= not tried
         moment.felt |= reward != 0 and ended
         if moment.timed and not was_timed:
-            # It was the passing of time, not the subject's choice, that caused the
-            # outcome.
+            # The passing of time ended these moments, not a choice, so outcomes
+            # credited to looks mean nothing.
             self._worth.forget_looks(self._signature)
 
     def _event(self, place: int, reward: float, *, entered: bool) -> None:

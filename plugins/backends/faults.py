@@ -65,8 +65,8 @@ _MONEY = r"credits?\b|balance\b|funds?\b|billing"
 _GONE = (
     r"insufficient|not (enough|active)|expired|exhausted|depleted|used up|(ran|run) out"
 )
-#: Words that count before the code. Some servers use rate-limit codes even for limits
-#: that outlast every pause.
+#: Patterns that decide before the error's code does. Some servers use rate-limit codes
+#: even for limits that outlast every pause.
 _FIRST = (
     _words(
         "context_too_long",
@@ -96,8 +96,8 @@ _FIRST = (
         r"data may contain|usage (guidelines|polic)|sensitive (content|information|words)|敏感|不安全|moderation",
     ),
 )
-#: Words that count after the code. Rate limits count tokens too, so a 429 about too
-#: many tokens says nothing about the prompt.
+#: Patterns that decide only if the error's code does not. Rate limits may be in tokens,
+#: so with a 429, "too many tokens" says nothing about the prompt.
 _THEN = (
     _words(
         "context_too_long",

@@ -339,7 +339,7 @@ def endpoint(base_url: str) -> URL:
 
 
 def encode(request: ChatRequest, max_tokens_name: str = "max_tokens") -> bytes:
-    """Return the body of a request. ``extra``, the served settings of the model's
+    """Return the body of a request. ``extra``, the 'served' settings of the model's
     entry, overrides all other parameters.
     """
     sampling = sampling_parameters(request.sampling)
@@ -597,7 +597,7 @@ def own_headers(options: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-#: Matches the name of a served setting whose value is usually a secret.
+#: Matches the name of a 'served' setting whose value is usually a secret.
 _SECRET = re.compile(
     r"(?<!cache_)key|token$|secret|passw|authori[sz]ation|credential|headers?$|cookie|^user$",
     re.IGNORECASE,
@@ -605,7 +605,7 @@ _SECRET = re.compile(
 
 
 def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) -> None:
-    """Raise OptionError if a model's served settings contain a parameter that the
+    """Raise OptionError if a model's 'served' settings contain a parameter that the
     harness sets, or may contain a key, because these settings are recorded.
     """
     for name in reserved:

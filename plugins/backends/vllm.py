@@ -301,7 +301,7 @@ VLLM = BackendSpec(
 )
 
 
-#: Key of the served settings that go to the chat template instead of the sampler.
+#: Key of the 'served' settings that go to the chat template instead of the sampler.
 _TEMPLATE = "chat_template_kwargs"
 
 
@@ -469,7 +469,7 @@ class Engine:
             raise ChatFaultError(
                 "bad_request",
                 f"vLLM's engine has no sampling parameter '{quoted(min(unknown), 60)}', which is among the model's "
-                "served settings. Remove it, or try the backend 'vllm'.",
+                "'served' settings. Remove it, or try the backend 'vllm'.",
             )
         try:
             return kind(

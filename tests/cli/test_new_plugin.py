@@ -16,7 +16,7 @@ def test_it_writes_a_package_and_says_what_comes_next(here: Path, run: Run) -> N
     )
     again = run("new-plugin", "view", "my-eyes")
     assert again.code == 2
-    assert "already exists. Give another --output." in again.err
+    assert "already exists. Choose another --output." in again.err
     assert run("new-plugin", "view", "my-eyes", "--output", here / "there").code == 0
     assert (here / "there" / "pyproject.toml").is_file()
 

@@ -51,8 +51,8 @@ def without(part: str) -> Callable[[Call], str | Answer]:
     [
         ("system", "llm", "'drops: [[]system]', which puts its text before the first"),
         ("seed", "llm", "'drops: [[]seed]'."),
-        ("tools", "llm-tools", "Try --agent llm, which needs no tool."),
-        ("tool_choice", "llm-tools", "Try --agent llm, which needs no tool."),
+        ("tools", "llm-tools", "Try --agent llm, which needs no tools."),
+        ("tool_choice", "llm-tools", "Try --agent llm, which needs no tools."),
         ("temperature", "llm", "Try --temperature none"),
     ],
 )

@@ -152,7 +152,7 @@ def test_a_run_of_several_views_is_compared_with_the_best_of_as_many(
     assert f" {percent(max(rates.values()))} " in best
     assert "*a giant (best of three text views; 10 of each)*" in shown
     assert (
-        "Published numbers do not come from this run, and no verdict depends on them: their rules. A."
+        "The published numbers do not come from this run, and no verdict depends on them. Source: their rules. A."
         in shown
     )
 

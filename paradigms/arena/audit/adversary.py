@@ -58,8 +58,9 @@ CERTAIN = 0.999
 
 @dataclass(slots=True)
 class Worth:
-    """The value of a continuation: the weight of hypotheses in which it succeeds, and
-    the weight in which lasting knowledge is gained.
+    """The value of a continuation: the weight of the hypotheses in which it succeeds,
+    and of the hypotheses in which the likeliest guess at the lasting values is right
+    after it (see ``certainty``).
     """
 
     success: float = 0.0

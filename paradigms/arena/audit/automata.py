@@ -161,8 +161,8 @@ class Experience:
         # An action that is rare in random lives may matter, so the sampled lives cannot
         # show independence if the program reads behaviour.
         self.is_independent = not relevance.behaviour and self._is_independent()
-        #: (Life, number of the trial, and everything that the rest of the trial depends
-        #: on) -> the moment.
+        #: (Life, number of the trial, and everything that the life's future depends on)
+        #: -> the moment.
         self._met: dict[object, aims.Moment] = {}
         reads_path = relevance.trace or relevance.timed_places
         #: Whether all paths to a moment may share one record, because nothing reads the

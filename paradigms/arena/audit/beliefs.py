@@ -1,9 +1,10 @@
 """Beliefs: weighted hypotheses about a life. All of them take each step in parallel,
 and the percepts split them into groups.
 
-Within a trial, a hypothesis is a node (all that the rest of the trial depends on) and a
-history (draws and schedule, which the trial does not change). Between trials, it is a
-number that stands for all that later trials depend on.
+Within a trial, a hypothesis is a node (all that the rest of the trial, and what it
+passes on to later trials, depend on) and a history (draws and schedule, which the trial
+does not change). Between trials, it is a number that stands for all that later trials
+depend on.
 """
 
 from __future__ import annotations
@@ -296,9 +297,9 @@ Perceive = Callable[[str, float, bool, bool], int]
 
 
 class Node:
-    """All hypotheses that agree in everything that affects the rest of the trial. One
-    of them is at ``pose``, ``ahead`` steps after ``origin``, and no event has happened
-    since. Many nodes share one ``origin``, because a life takes much memory.
+    """All hypotheses that agree in everything that affects the rest of the trial, and
+    what the trial passes on. One of them is at ``pose``, ``ahead`` steps after
+    ``origin``, and no event has happened since. Many nodes share one ``origin``, because a life takes much memory.
     """
 
     __slots__ = (
@@ -490,7 +491,7 @@ class Nodes:
 
     def moved(self, node: Node, pose: int, ahead: int) -> Node:
         """Return the node at another pose, ``ahead`` steps after its origin, with no
-        event since.
+        event since. Nodes that differ only in ``lasting`` become one.
         """
         origin = node.origin
         key = node.circumstances, pose, *origin.clocks(ahead)

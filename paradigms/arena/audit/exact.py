@@ -241,8 +241,10 @@ def _worth(
     """Return the score of a measure, from 0 to 1, and the score that the verdict
     requires. Names in ``fixed`` depend on the date only.
 
-    A trial without a value gets the best score, because a subject may choose to have no
-    value. If the date alone decides which trials have a value, the others get 0.
+    Where a trial has no value, neither has the expression, and ``Hypothesis.worth``
+    gives it the best score, because a subject may choose to have no value. But in a
+    measure ``part / condition`` whose condition depends on the date only, a trial
+    without a value scores 0.
     """
     value, counts = measure, cast(ex.Expression, ex.Number(1))
     match measure:

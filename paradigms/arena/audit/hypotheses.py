@@ -409,8 +409,8 @@ class Hypothesis(ArenaSubject):
 
     @property
     def matters(self) -> Hashable:
-        """Everything that the rest of the trial depends on, except the pose, the clocks
-        and the limit.
+        """Everything that the rest of the trial, and what it passes on to later trials,
+        depend on, except the pose, the clocks and the step limit.
         """
         return (
             self.state,

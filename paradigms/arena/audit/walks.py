@@ -183,7 +183,8 @@ class Walks:
             for node, weight in cloud.items():
                 if steps < due[node]:
                     placed = self._nodes.moved(node, entry & ~3, node.ahead + steps)
-                    # Nodes that differ only in what later trials read are merged.
+                    # ``moved`` drops ``lasting``, so nodes that differ only in it
+                    # become one. Add up their weights.
                     there[placed] = there.get(placed, 0.0) + weight
             parts = self._nodes.step(there, entry & 3, 0)
             [(percept, rest), *others] = sorted(parts.items(), reverse=True)
