@@ -299,7 +299,8 @@ Perceive = Callable[[str, float, bool, bool], int]
 class Node:
     """All hypotheses that agree in everything that affects the rest of the trial, and
     what the trial passes on. One of them is at ``pose``, ``ahead`` steps after
-    ``origin``, and no event has happened since. Many nodes share one ``origin``, because a life takes much memory.
+    ``origin``, and no event has happened since. Many nodes share one ``origin``,
+    because a life takes much memory.
     """
 
     __slots__ = (
