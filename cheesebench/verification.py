@@ -136,7 +136,7 @@ def _check_goal(plan: records.CellPlan, familywise: bool) -> None:
     times, rest = divmod(plan.goal, records.GOAL)
     if rest or times < 1 or (times > 1 and not familywise):
         raise RunLogError(
-            f"The run judges {plan.label} by another evidence than its options say: {plan.goal:g} to 1, not "
+            f"The run judges {plan.label} by other evidence than its options say: {plan.goal:g} to 1, not "
             f"{records.GOAL:g} to 1. Use an undamaged copy."
         )
 

@@ -103,6 +103,9 @@ def run(options: argparse.Namespace) -> int:
     return _exit_status(found, (options.compare_fail or "").split(","))
 
 
+_WHOLE = "Compare a run without missing trials (--resume continues a run)."
+
+
 def _exit_status(found: RunComparison, fails: Sequence[str]) -> int:
     """Print the sentence that says why, and return the exit status. Without
     ``--compare-fail`` no sentence is printed.
@@ -113,7 +116,7 @@ def _exit_status(found: RunComparison, fails: Sequence[str]) -> int:
     code = FINDINGS if is_red else 0
     if {"worse", "undecided"}.intersection(fails):
         said = gate.loss(found, "") if is_red else gate.kept(found, gates=True)
-        more = gate.MORE_SUBJECTS if is_red and not found.worse else ""
+        more = gate.to_decide(found, _WHOLE) if is_red and not found.worse else ""
         parts = [*gate.other_settings(found), said]
         line = f"{gate.sentence(code, True, parts)} {more}".rstrip()
         print(common.paragraph(line), file=sys.stderr)

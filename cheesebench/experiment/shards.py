@@ -215,7 +215,7 @@ def _check_fit(parts: Sequence[Part]) -> None:
         if found := _differences(first, other):
             more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
             raise RunLogError(
-                f"These are not parts of one run: {first.name} and {other.name}: {'; '.join(found[:_MOST])}{more}. "
+                f"{first.name} and {other.name} are not parts of one run: {'; '.join(found[:_MOST])}{more}. "
                 "Merge shards of one and the same command."
             )
         if one.shard == other.shard:

@@ -155,7 +155,7 @@ def describe(kind: ex.Type) -> str:
 
 def _remedy(want: ex.Type) -> str:
     return (
-        "Write a comparison such as 'last == correct'."
+        "Write a comparison, with a sign such as == or <."
         if want.kind == "truth"
         else "Check the names."
     )

@@ -1083,7 +1083,7 @@ class EvidenceBuilder(Lookup):
                 self._cannot_hide(
                     path,
                     f"'{rest}' is not a glyph.",
-                    "A glyph is one character: glyph:o.",
+                    "Write one character after 'glyph:'.",
                 )
         elif name == LANDMARKS:
             if not arena.landmarks:
@@ -1101,7 +1101,7 @@ class EvidenceBuilder(Lookup):
             self._cannot_hide(
                 path,
                 f"'{name}' is a variable, and only what is drawn can be hidden.",
-                "Hide how it is shown, such as 'glyph:*', or 'text'.",
+                "Hide how it is shown: its character after 'glyph:', or 'text'.",
             )
             return
         landmarks = [mark.name for mark in arena.landmarks]

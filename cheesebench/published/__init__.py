@@ -260,7 +260,7 @@ def why_not(name: str, plan: CellPlan, most_steps: int) -> str:
     if limit is not None and most_steps > limit:
         return (
             f"'{name}' was run with at most {limit} steps a trial; '{plan.protocol}' has {most_steps}. "
-            "Choose protocols with no more, such as t_maze@paper (--protocols)."
+            "Choose protocols with no more steps (--protocols)."
         )
     return next(_other_settings(name, plan), "")
 

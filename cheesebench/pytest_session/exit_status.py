@@ -286,9 +286,7 @@ def _after_comparing(found: Findings, compared: RunComparison) -> str:
             f"To watch what was lost: `cheesebench report {found.run_id} --html`. If the loss is intended, this run is the new "
             f"baseline: {bless}."
         )
-    if any(model.missing for model in compared.models):
-        return f"Continue the run with {_resume(found)}."
-    return gate.MORE_SUBJECTS
+    return gate.to_decide(compared, f"Continue the run with {_resume(found)}.")
 
 
 def how_to_act(

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from cheesebench.statistics.comparison import RunComparison
 from cheesebench.statistics.wording import plural
 
-#: The remedy for a comparison that is undecided only because it has too few subjects.
-MORE_SUBJECTS = "More subjects would decide: bless a run with more --subjects, and compare with that run."
 #: Marker by which a job finds its own comment again, to change it instead of writing
 #: another one.
 MARK = "<!-- cheesebench -->"
@@ -62,6 +60,15 @@ def loss(compared: RunComparison, cause: str) -> str:
     if where:
         return f"worse than {compared.second} on {', '.join(dict.fromkeys(where))}"
     return f"undecided whether it is worse than {compared.second}{_undecided(compared, cause)}"
+
+
+def to_decide(compared: RunComparison, resume: str) -> str:
+    """Return the remedy for an undecided comparison. ``resume`` is the remedy for
+    missing trials of the first run.
+    """
+    if any(cell.missing[0] for _, cell in compared.cells):
+        return resume
+    return "More subjects would decide: bless a run with more --subjects, and compare with that run."
 
 
 def _undecided(compared: RunComparison, cause: str) -> str:

@@ -379,7 +379,7 @@ def _gate(cells: Sequence[CellResult], listed: Sequence[str]) -> tuple[Verdict, 
         return Verdict.ERROR, f"{tally}; {broken}."
     return (
         Verdict.INCONCLUSIVE,
-        f"{tally} and none failed; the rest need more data or make no claim.",
+        f"{tally} and none failed; the rest are inconclusive.",
     )
 
 

@@ -198,12 +198,15 @@ def breakdown(cell: CellResult, broken: int) -> str:
     is judged by the trials that were run.
     """
     ran = plural(cell.valid, "trial")
-    anew = cell.outcomes.get("run anew")
-    remedy = "Start a new run" if anew else "Fix the cause and resume the run"
     return (
         f"{plural(broken, 'trial')} of {cell.planned} that count failed for technical reasons, which says nothing about the "
-        f"model, and the {ran} that were run decide nothing without them. {remedy}."
+        f"model, and the {ran} that were run decide nothing without them. {_after_breakdown(cell)}."
     )
+
+
+def _after_breakdown(cell: CellResult) -> str:
+    anew = cell.outcomes.get("run anew")
+    return "Start a new run" if anew else "Fix the cause and resume the run"
 
 
 def nothing_entered(cell: CellResult) -> str:
@@ -311,14 +314,21 @@ def _betting(cell: CellResult) -> str:
     return f"{both}; {goal}. {_remedy(cell)}".rstrip()
 
 
+def _of_missing(cell: CellResult) -> str:
+    why = " (the budget was spent)" if cell.outcomes.get("budget") else ""
+    missing = plural(cell.missing, "missing trial")
+    way = "resume the run to complete them"
+    if cell.outcomes.get("run anew"):
+        way = "start a new run, because stops made this one repeat too many trials"
+    return f"{missing.capitalize()}{why} could decide it: {way}."
+
+
 def _remedy(cell: CellResult) -> str:
     game, one = cell.game, _one(cell)
     assert game is not None
     where = f"{game.subjects} of at most {plural(game.most, one)}"
     if cell.missing:
-        why = " (the budget was spent)" if cell.outcomes.get("budget") else ""
-        missing = plural(cell.missing, "missing trial")
-        return f"{missing.capitalize()}{why} could decide it: resume the run to complete them."
+        return _of_missing(cell)
     if game.stale:
         return f"Stopped at {where}: evidence had never reached 2 to 1, so more subjects would hardly decide it."
     said = _outlook(cell)
@@ -549,7 +559,7 @@ def _caused(cell: CellResult) -> str:
     broken = broken_down(cell.outcomes)
     if not broken:
         return ""
-    return f" {plural(broken, 'trial')} failed for technical reasons: {named} Fix the cause and resume the run."
+    return f" {plural(broken, 'trial')} failed for technical reasons: {named} {_after_breakdown(cell)}."
 
 
 def shares(found: ClassShares) -> str:

@@ -20,7 +20,7 @@ from cheesebench import ChatFaultError, ChatReply, FaultKind, Usage, quoted
 #: Longest pause that a server may ask for, in seconds. A longer one is shortened to it.
 MAX_RETRY_AFTER = 86400.0
 
-#: Codes and types in error bodies that count for any status, by kind of fault. The
+#: Codes and types in error bodies that decide at any status, by kind of fault. The
 #: numbers are Zhipu's.
 _SPELT_CODES: Mapping[FaultKind, str] = {
     "quota": "insufficient_quota billing_hard_limit_reached insufficient_balance billing_error"

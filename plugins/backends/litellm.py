@@ -259,7 +259,7 @@ def fault_kind(error: Exception) -> FaultKind:
 
 
 def _kind_by_words(error: Exception) -> FaultKind | None:
-    """Return the kind of fault that an error's words show, or None. Words count only
+    """Return the kind of fault that an error's words show, or None. Words decide only
     beside a status that litellm may have made up.
     """
     if getattr(error, "status_code", 500) not in (200, 400, 500):

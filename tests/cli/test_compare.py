@@ -233,6 +233,13 @@ def test_fail_worse_is_exit_code_1(run: Run, here: Path, results: Path) -> None:
         f"needs evidence of 20 to 1, and has {evidence}). More subjects would decide: bless "
         "a run with more --subjects, and compare with that run."
     )
+    baseline["name"] = "gaps"
+    baseline["cells"][0]["subjects"] = [[n, 0, 3, 1, f"{n}0"] for n in range(8)]
+    (here / "baselines" / "gaps.json").write_text(json.dumps(baseline))
+    gaps = run("compare", "gaps", "same", "--compare-fail", "undecided").err
+    assert "Compare a run without missing trials" in " ".join(gaps.split())
+    ours = run("compare", "same", "gaps", "--compare-fail", "undecided").err
+    assert "More subjects would decide" in " ".join(ours.split())
     shown = " ".join(run("compare", "low", "same").out.split())
     rule = f"'no loss of 30 points' needs evidence of 20 to 1, and has {evidence}."
     assert f"Undecided, because {rule}" in shown

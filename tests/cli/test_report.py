@@ -214,7 +214,7 @@ GOALS = [
             ["not one call to it"],
         ),
         *product(["report --verify", "bless"], [MARGIN], [True], ["by another margin"]),
-        *product(["report --verify", "bless"], GOALS, [True], ["by another evidence"]),
+        *product(["report --verify", "bless"], GOALS, [True], ["by other evidence"]),
     ],
 )
 def test_every_command_tells_a_forged_log(

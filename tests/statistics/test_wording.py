@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -31,6 +32,7 @@ from cheesebench.statistics.wording import (
     uneven,
     untested,
     with_calls,
+    with_causes,
 )
 from tests.reports.conftest import plan_of, trials_of
 from tests.reports.test_rich_run import told_run
@@ -172,6 +174,10 @@ def test_what_broke_down_is_counted_and_has_a_remedy() -> None:
     lost = cell()
     assert breakdown(lost, 1).startswith("1 trial of 200 that count failed")
     assert breakdown(lost, 1).endswith("Fix the cause and resume the run.")
+    broken = {"infrastructure": 0, "budget": 0, "run anew": 2}
+    anew = replace(lost, outcomes=broken, causes=("it was killed",))
+    assert breakdown(anew, 1).endswith("Start a new run.")
+    assert with_causes(anew).endswith("Start a new run.")
     assert not not_started(lost)
 
 

@@ -66,7 +66,7 @@ FULL = {
         _plain(words): ACTIONS.index(action) for action, words in descriptions().items()
     },
 }
-#: Names that count only in a list below the label.
+#: Names that are read only in a list below the label.
 SHORT = {
     **dict.fromkeys(("f", "fwd", "ahead", "straight", "moveonecell"), FORWARD),
     **dict.fromkeys(("l", "left"), ROTATE_LEFT),
