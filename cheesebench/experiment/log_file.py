@@ -789,7 +789,7 @@ def check_format(connection: sqlite3.Connection, path: Path) -> None:
     if number < FORMAT:
         raise RunLogError(
             f"{path} was written by an older CheeseBench (format {number}; this one reads {FORMAT}). "
-            "Read it with the version that its manifest names, or run it again."
+            "Read the log with the version that its manifest names, or start a new run."
         )
     if number > FORMAT:
         raise RunLogError(

@@ -68,7 +68,7 @@ class CellSchedule:
     complete: int = 0
     _states: dict[int, SubjectState] = field(default_factory=dict)
     _trials: dict[int, int] = field(default_factory=dict)
-    #: Number of needed subjects that are queued or running.
+    #: How many of the first ``asked`` subjects are queued or running.
     _awaited: int = 0
 
     def begin(
@@ -96,7 +96,7 @@ class CellSchedule:
 
     @property
     def awaits(self) -> bool:
-        """Whether a needed subject is queued or running."""
+        """Whether one of the first ``asked`` subjects is queued or running."""
         return self._awaited > 0
 
     @property
@@ -108,7 +108,7 @@ class CellSchedule:
         return next((one for one in sets if one > self.asked), None)
 
     def due(self) -> Sequence[int]:
-        """Return the needed subjects that have not ended."""
+        """Return the first ``asked`` subjects without the subjects that have ended."""
         return array("q", (s for s in range(self.asked) if self._is_due(s)))
 
     def _is_due(self, subject: int) -> bool:
@@ -228,8 +228,8 @@ Batch = tuple[int, int, CellSchedule, Iterator[int]]
 class Queue:
     """The queued subjects of the cells that share an executor, or a model.
 
-    At most ``limit`` needed subjects run at a time. With ``runs_ahead``, subjects of
-    the cells' next sets fill the free places.
+    At most ``limit`` of the cells' first ``asked`` subjects run at a time. With
+    ``runs_ahead``, subjects of the cells' next sets fill the free places.
     """
 
     def __init__(self, limit: int, *, runs_ahead: bool = False) -> None:

@@ -334,7 +334,7 @@ def _check_cells(part: Part) -> None:
     plans = {plan.key: log_file.plan_to_json(plan) for plan in part.log.plans()}
     if mine != plans:
         raise RunLogError(
-            f"The cells of {part.name} differ from the cells that this shard must have. Run it again."
+            f"The cells of {part.name} differ from the cells that this shard must have. Run the shard again."
         )
 
 

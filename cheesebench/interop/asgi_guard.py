@@ -102,7 +102,7 @@ class AsgiGuard:
         if headers.get("host", "").lower() not in own:
             raise RefusedError(
                 421,
-                "This server does not answer under that name. Start it with --host-name HOST:PORT.",
+                "This server does not answer under that name. Start the server with --host-name HOST:PORT.",
             )
         origin = headers.get("origin")
         site = headers.get("sec-fetch-site", "none")

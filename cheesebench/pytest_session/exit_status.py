@@ -280,11 +280,11 @@ def _after_comparing(found: Findings, compared: RunComparison) -> str:
         if found.in_ci:
             return (
                 "The page in the job's artifact shows what was lost. If the loss is intended, unpack the artifact in your clone, "
-                f"make this run the baseline, and commit that: {bless}."
+                f"make this run the baseline ({bless}), and commit it."
             )
         return (
-            f"To watch what was lost: `cheesebench report {found.run_id} --html`. If the loss is intended, this run is the new "
-            f"baseline: {bless}."
+            f"To watch what was lost: `cheesebench report {found.run_id} --html`. If the loss is intended, make this run "
+            f"the new baseline: {bless}."
         )
     return gate.to_decide(compared, f"Continue the run with {_resume(found)}.")
 
