@@ -301,17 +301,20 @@ def _compared(first: Scores, second: Scores, units: _Units) -> ScoreVerdict:
             "both. Give logs of the same task."
         )
     pairs = [_paired(name, first, second) for name in shared]
-    adjusted = holm(
-        [1.0 if one.found.p_worst is None else one.found.p_worst for one in pairs]
+    adjusted, of_seen = (
+        holm([1.0 if p is None else p for p in values])
+        for values in zip(
+            *((one.found.p_worst, one.p_seen) for one in pairs), strict=True
+        )
     )
     return ScoreVerdict(
         tasks=tuple(
             replace(
-                one.answered(p, len(shared), units),
+                one.answered(p, p_seen, len(shared), units),
                 model=first.model_of(one.task),
                 other_model=second.model_of(one.task),
             )
-            for one, p in zip(pairs, adjusted, strict=True)
+            for one, p, p_seen in zip(pairs, adjusted, of_seen, strict=True)
         ),
         notes=tuple(_notes(first, second)),
     )
@@ -399,8 +402,13 @@ class _Pairs:
     differences: Floats
     imagined: float
     found: PairedComparison
+    p_seen: float | None
+    """The largest p value without the imagined pair."""
 
-    def answered(self, p: float, tasks: int, units: _Units) -> answers.TaskVerdict:
+    def answered(
+        self, p: float, p_seen: float, tasks: int, units: _Units
+    ) -> answers.TaskVerdict:
+        """Return the answer; the p values are those after Holm's correction."""
         found, own = self.found, self.differences
         rate, against = self.rates
         answer = found.answer if p < ALPHA else "undecided"
@@ -418,6 +426,11 @@ class _Pairs:
             f"{units.said(rate)} against {units.said(against)}{units.of}, {gap}{between}; "
             f"p = {number(p)} ({plural(tasks, 'task')}, Holm), {plural(len(own), 'pair')}."
         )
+        if self.imagined:
+            reason += (
+                " One pair more is imagined, a total loss for the model that is ahead, because many small gains may hide a "
+                f"rare total failure; without it, p = {number(p_seen)}."
+            )
         seen = self._detectable(tasks)
         if answer == "undecided":
             if seen is None:
@@ -482,6 +495,7 @@ def _paired(task: str, first: Scores, second: Scores) -> _Pairs:
         plain,
         imagined,
         compare_differences(lists, seed=0, imagined=imagined),
+        compare_differences(lists, seed=0).p_worst,
     )
 
 

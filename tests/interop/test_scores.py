@@ -731,3 +731,12 @@ def test_logs_of_two_models_in_one_directory_are_refused(tmp_path: Path) -> None
         cheesebench.OptionError, match=r"scores of 2 models .*\(one, two"
     ):
         cheesebench.verdict(tmp_path, value=0.4)
+
+
+def test_an_imagined_pair_is_named_with_the_p_value_without_it() -> None:
+    first = [0.9, 0.95, 1, 0.9, 0.85, 0.95, 0.9, 0.95]
+    second = [0.5, 0.55, 0.6, 0.5, 0.4, 0.55, 0.5, 0.6]
+    said = str(cheesebench.verdict(first, second))
+    assert "p = 0.148 (1 task, Holm), 8 pairs. One pair more is imagined" in said
+    assert "without it, p = 0.00781." in said
+    assert "imagined" not in str(cheesebench.verdict([1.0] * 8, [0.0] * 8))
