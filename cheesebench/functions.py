@@ -78,7 +78,8 @@ def compare(
     ``first`` and ``second`` are runs (``Run``), or the id, directory or file of a run
     or a baseline. ``models`` names the model to compare in each (None: its only one).
     Without ``second``, every two models of the run are compared (or only the two
-    ``models``), and Holm's correction is over all these comparisons.
+    ``models``), and Holm's correction is over all these comparisons. No pair is
+    imagined for the p value, as ``verdict`` does for graded scores of your own.
 
     The compared trials of a run are replayed, and ``tell`` is called with a sentence
     about this. Raise ComparisonError for runs that do not pair, and RunLogError for a

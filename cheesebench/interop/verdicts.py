@@ -156,6 +156,11 @@ def verdict(
     Without ``second`` and ``value``, runs and the subjects of ``inspect eval
     cheesebench/...`` are judged against their animals.
 
+    Two models with graded scores (not only 0 and 1) are compared with one imagined pair
+    more, a total loss for the model that is ahead, because many small gains may hide a
+    rare total failure. The reason has the p value without it. Two runs are compared
+    without such a pair, as ``compare`` does.
+
     Parameters:
         first: An Inspect log, lm-eval's ``samples_*.jsonl``, a ``*_samples.jsonl`` of
             Every Eval Ever, a CSV file with the columns subject, item and score (and
