@@ -264,7 +264,8 @@ def _with_larger_budgets(found: Findings) -> str:
     if found.in_ci:
         return (
             f"Run the job again with `{found.budgets}`: that continues the run (`--resume {found.run_id}`). Set the budget "
-            "in a variable of the CI, because a changed job file begins a new run. With the old budget, it would end in the same way."
+            "in a variable of the CI, because a changed job file begins a new run. With the old budget, it would end in "
+            "the same way."
         )
     return f"Continue the run with a larger budget: `{found.budgets} --resume {found.run_id}`."
 
