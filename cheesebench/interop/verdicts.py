@@ -75,9 +75,12 @@ class ScoreVerdict(tables.Tabular):
           animals, or the other model.
         * ``difference``: the rate minus the reference; ``difference_low`` to
           ``difference_high``: its 95 % interval, NA against animals (``Run.verdicts``
-          has the bounds that decide there).
-        * ``p_value``: for two models, the p value of the task alone; otherwise 1 /
-          evidence. ``p_holm``: the p value after Holm's correction over tasks, which
+          has the bounds that decide there). For two models, it also holds whether the
+          missing scores are the lowest or the highest; for two runs, it is without
+          missing trials.
+        * ``p_value``: for two models, the p value of the task alone (for scores, the
+          largest that the missing ones could have given); otherwise 1 / evidence.
+          ``p_holm``: the largest p value after Holm's correction over tasks, which
           decides between two models.
         """
         return [_row(one) for one in self.tasks]
@@ -448,7 +451,7 @@ class _Pairs:
                 )
         return answers.TaskVerdict(
             task=self.task, answer=answer, reason=reason, subjects=len(own), rate=units.value(rate),
-            against=units.value(against), interval=limits, of_difference=True, p_value=found.p_value,
+            against=units.value(against), interval=limits, of_difference=True, p_value=found.p_worst,
             adjusted_p=p, detectable=None if seen is None else units.gap(seen),
         )  # fmt: skip
 
@@ -494,14 +497,28 @@ def _paired(task: str, first: Scores, second: Scores) -> _Pairs:
         possible += [a.high - b.low, a.low - b.high]
     lists = [one.tolist() for one in possible]
     imagined = max(map(imagined_pair, lists))
+    found = compare_differences(lists, seed=0, imagined=imagined)
     return _Pairs(
         task,
         (float(a.plain[measured].mean()), float(b.plain[measured].mean())),
         plain,
         imagined,
-        compare_differences(lists, seed=0, imagined=imagined),
+        replace(found, interval=_widest(lists, imagined)),
         compare_differences(lists, seed=0).p_worst,
     )
+
+
+def _widest(
+    lists: Sequence[Sequence[float]], imagined: float
+) -> tuple[float, float] | None:
+    """Return the interval that has those of all lists, or None if one has none."""
+    found = [
+        compare_differences([one], seed=0, imagined=imagined).interval for one in lists
+    ]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
 
 
 def _listed(tasks: Mapping[str, object]) -> str:

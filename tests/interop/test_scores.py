@@ -740,3 +740,13 @@ def test_an_imagined_pair_is_named_with_the_p_value_without_it() -> None:
     assert "p = 0.148 (1 task, Holm), 8 pairs. One pair more is imagined" in said
     assert "without it, p = 0.00781." in said
     assert "imagined" not in str(cheesebench.verdict([1.0] * 8, [0.0] * 8))
+
+
+def test_a_row_with_missing_scores_does_not_contradict_itself() -> None:
+    first = [1.0] * 30 + [0.0] * 10 + [math.nan] * 20
+    second = [1.0, 0.0] * 15 + [0.0] * 10 + [1.0] * 20
+    [row] = cheesebench.verdict(first, second).rows()
+    assert row["verdict"] == "undecided"
+    assert row["p_value"] == row["p_holm"]
+    assert row["p_value"] > 0.05  # type: ignore[operator]
+    assert row["difference_low"] < 0 < row["difference_high"]  # type: ignore[operator]
