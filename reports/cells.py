@@ -578,20 +578,29 @@ def how_to_read(cells: Iterable[CellResult]) -> list[str]:
     ]
 
 
+#: Where enough subjects pass and fail, beside the ranges in which they do neither.
+_ENDS = {
+    "higher": "PASS from the upper rate, FAIL below the lower; in between",
+    "lower": "Less is better: PASS up to the lower value, FAIL above the upper; in between",
+    "alike": "PASS between the two ranges, FAIL beyond both; within them",
+}
+
+
 def undecidable(cells: Iterable[CellResult]) -> list[str]:
-    """Return a note on the rates from which enough subjects pass, and below which they
-    fail, where the animals are a sample. The list is empty if they are nowhere.
+    """Return notes on the rates from which enough subjects pass, and below which they
+    fail, where the animals are a sample. The list is empty if they are nowhere. There
+    is a note for each side that is better.
     """
-    zones = dict.fromkeys(
-        f"{cell.plan.label} {zone}"
-        for cell in cells
-        if (zone := wording.undecidable(cell))
-    )
-    if not zones:
-        return []
+    zones: dict[str, dict[str, None]] = {better: {} for better in _ENDS}
+    for cell in cells:
+        measured = cell.plan.measured
+        if zone := wording.undecidable(cell):
+            better = "higher" if measured is None else measured.better
+            zones[better][f"{cell.plan.label} {zone}"] = None
     return [
-        "PASS from the upper rate, FAIL below the lower; in between no number of subjects decides, because the animals "
-        f"are a sample: {', '.join(zones)}."
+        f"{_ENDS[better]} no number of subjects decides, because the animals are a sample: {', '.join(found)}."
+        for better, found in zones.items()
+        if found
     ]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 
-from cheesebench.records import CellPlan, ReferenceValue
+from cheesebench.records import CellPlan, Measured, ReferenceValue
+from cheesebench.reports import html, text
 from cheesebench.reports.cells import interval, settings_table
 from cheesebench.reports.markdown import render
 from cheesebench.statistics import RunSummary
@@ -339,6 +341,36 @@ def test_an_invented_rodent_is_called_so(
         if zone in line
     ]
     assert line.count("pool") == 1, "the zone is that of the animals, not of a model"
+
+
+@pytest.mark.parametrize("told", ["text", "markdown", "html"])
+@pytest.mark.parametrize(
+    ("better", "ends"),
+    [
+        ("higher", "PASS from the upper rate, FAIL below the lower; in between"),
+        ("lower", "PASS up to the lower value, FAIL above the upper; in between"),
+        ("alike", "PASS between the two ranges, FAIL beyond both; within them"),
+    ],
+)
+def test_the_zone_says_on_which_side_of_it_a_model_passes(
+    better: Literal["higher", "lower", "alike"],
+    ends: str,
+    told: str,
+    make_plan: MakePlan,
+    make_run: MakeRun,
+) -> None:
+    animals = ReferenceValue(
+        value=30.0,
+        sd=4.0,
+        n_animals=16,
+        measured=Measured(name="latency", better=better, range=(0.0, 100.0)),
+    )
+    plans = [make_plan("swim", reference=animals, margin=9.0), make_plan("maze")]
+    run = make_run([(plan, 0.5) for plan in plans])
+    shown = {"text": text.render, "markdown": render, "html": html.render}[told](run)
+    found = " ".join(shown.replace("> ", "").split())
+    assert f"{ends} no number of subjects decides" in found
+    assert found.count("no number of subjects decides") == 1
 
 
 def test_items_have_no_learning_curve(make_plan: MakePlan, make_run: MakeRun) -> None:
