@@ -206,7 +206,9 @@ def verdict(
         one = read(first, name="the first scores")
         other = read(second, name="the second scores")
         _check_indexes((one, first), (other, second))
-        return _compared(one, other, units)
+        found = _compared(one, other, units)
+        notes = [] if one.keys else [*_unread_keys(first, second, score)]
+        return replace(found, notes=(*found.notes, *notes))
     if value is None:
         return _own(read(first))
     if not low < value < high:
@@ -340,6 +342,27 @@ def _check_keys(first: Scores, second: Scores) -> None:
         f"These rows cannot be paired: {first.path} has {own}, and {second.path} has {other}. Give both the same "
         "columns."
     )
+
+
+def _unread_keys(first: Any, second: Any, score: str | None) -> Iterator[str]:
+    """Yield a note on each column of two data frames that has the same values, each
+    once, in another order.
+    """
+    if any(hasattr(one, "column_names") for one in (first, second)):
+        return  # tables of pyarrow
+    columns = [[*getattr(one, "columns", ())] for one in (first, second)]
+    for name in columns[0]:
+        if name in (score, "score") or any(one.count(name) != 1 for one in columns):
+            continue
+        if _is_turned(*([*map(str, one[name])] for one in (first, second))):
+            yield (
+                f"Rows are paired by position, but '{name}' has the same values in another order. To pair by it, name it "
+                "'item'."
+            )
+
+
+def _is_turned(own: list[str], other: list[str]) -> bool:
+    return own != other and len({*own}) == len(own) and sorted(own) == sorted(other)
 
 
 def _check_indexes(*read: tuple[Scores, object]) -> None:

@@ -750,3 +750,14 @@ def test_a_row_with_missing_scores_does_not_contradict_itself() -> None:
     assert row["p_value"] == row["p_holm"]
     assert row["p_value"] > 0.05  # type: ignore[operator]
     assert row["difference_low"] < 0 < row["difference_high"]  # type: ignore[operator]
+
+
+def test_a_key_of_another_name_in_another_order_is_told() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": range(30), "score": np.linspace(0, 1, 30)})
+    turned = frame[::-1].reset_index(drop=True)
+    [note] = cheesebench.verdict(frame, turned).told
+    assert "paired by position, but 'id' has the same values" in note
+    assert cheesebench.verdict(frame, frame).told == ()
+    named = [one.rename(columns={"id": "item"}) for one in (frame, turned)]
+    assert cheesebench.verdict(*named).told == ()
