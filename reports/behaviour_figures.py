@@ -129,7 +129,7 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
         place = names.index(cell.plan.protocol)
         row = place + (count - (len(groups) - 1) / 2) * 0.8 / len(groups)
         low, middle, high = (
-            100 * words.goodness(cell.plan, end or 0.0)
+            100 * words.proportion(cell.plan, end or 0.0)
             for end in (cell.difference_low, cell.difference, cell.difference_high)
         )
         span = sorted((low, high))
@@ -149,7 +149,7 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
         )
         labelled.add(count)
         ends = (
-            100 * words.goodness(cell.plan, bar(cell.plan)),
+            100 * words.proportion(cell.plan, bar(cell.plan)),
             100 * cell.plan.margin if is_alike(cell.plan) else 0.0,
         )
         axes.fill_betweenx(
@@ -168,6 +168,7 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
         )
         said.append(
             f"{group.label} on {cell.plan.protocol} {words.difference(cell)}, {cell.verdict.value}"
+            f"{' (less is better)' * words.less_is_better(cell.plan)}"
         )
     axes.axvline(0, color=drawing.RODENT, linewidth=1)
     axes.set_yticks(
@@ -176,6 +177,8 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlabel(
         "difference from the rodent in points (or % of a measure's range), with its bounds; shaded: margin"
+        + "\n(right of 0 where less is better)"
+        * any(words.less_is_better(cell.plan) for *_, cell in judged)
     )
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
     return figure, f"Differences with margins. {'; '.join(said)}."

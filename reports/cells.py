@@ -490,18 +490,18 @@ def question(cells: Iterable[CellResult]) -> str:
     return "as good as the rodent"
 
 
-def goodness(plan: CellPlan, difference: float) -> float:
-    """Return a difference as a proportion (for a measure, of its range). It is positive
-    if the model is better.
+def proportion(plan: CellPlan, difference: float) -> float:
+    """Return a difference as a proportion (for a measure, of its range). Its sign is
+    the printed one, so a negative number is better where less is better.
     """
     if plan.measured is None:
         return difference
     low, high = plan.measured.range
-    return (
-        difference
-        / ((high - low) or 1.0)
-        * (-1 if plan.measured.better == "lower" else 1)
-    )
+    return difference / ((high - low) or 1.0)
+
+
+def less_is_better(plan: CellPlan) -> bool:
+    return plan.measured is not None and plan.measured.better == "lower"
 
 
 def difference_name(cells: Iterable[CellResult]) -> str:

@@ -379,15 +379,13 @@ class ForestRow:
     difference: float | None
     bounds: tuple[float, float] | None
     margin: tuple[float, float]
-    """Beginning and end of the margin. For a PASS, the lower bound must be right of the
-    beginning. The end is ``zero``, unless the model should be like the animals.
+    """Left and right end of the margin. One of them is ``zero``, unless the model
+    should be like the animals: the right one or, where less is better, the left one.
     """
 
 
 def forest_axis(cells: Sequence[CellResult]) -> tuple[float, float]:
-    """Return the ends of the axis of a forest plot, rounded outwards to tenths. Right
-    is always better.
-    """
+    """Return the ends of the axis of a forest plot, rounded outwards to tenths."""
     shown = [0.0]
     for cell in cells:
         ends = (
@@ -396,14 +394,29 @@ def forest_axis(cells: Sequence[CellResult]) -> tuple[float, float]:
             cell.difference_low,
             cell.difference_high,
         )
-        shown += [words.goodness(cell.plan, end) for end in ends if end is not None]
+        shown += [words.proportion(cell.plan, end) for end in ends if end is not None]
     return math.floor(10 * min(shown) - 0.2) / 10, math.ceil(10 * max(shown) + 0.2) / 10
+
+
+def margin_in_words(cells: Sequence[CellResult]) -> str:
+    """Return on which side of the margin of a forest plot a PASS lies."""
+    plans = [cell.plan for cell in cells]
+    more = (
+        (
+            " Where less is better, PASS lies left of its right edge.",
+            words.less_is_better,
+        ),
+        (" Where being alike is better, PASS lies within it.", is_alike),
+    )
+    return "margin: PASS lies right of its left edge, FAIL left of it." + "".join(
+        said for said, holds in more if any(map(holds, plans))
+    )
 
 
 def forest_row(cell: CellResult, axis: tuple[float, float]) -> ForestRow:
     def place(difference: float) -> float:
         return _x(
-            (words.goodness(cell.plan, difference) - axis[0]) / (axis[1] - axis[0])
+            (words.proportion(cell.plan, difference) - axis[0]) / (axis[1] - axis[0])
         )
 
     known = (
@@ -411,18 +424,20 @@ def forest_row(cell: CellResult, axis: tuple[float, float]) -> ForestRow:
         if cell.difference is None
         else (cell.difference_low or 0.0, cell.difference_high or 0.0)
     )
+    ends = (
+        place(bar(cell.plan)),
+        place(cell.plan.margin if is_alike(cell.plan) else 0.0),
+    )
     unit = " points" if cell.plan.measured is None else ""
     return ForestRow(
-        text=f"difference {words.difference(cell)}{unit}, margin {words.margin(cell)}{unit}",
+        text=f"difference {words.difference(cell)}{unit}, margin {words.margin(cell)}{unit}"
+        f"{', less is better' * words.less_is_better(cell.plan)}",
         zero=place(0.0),
         difference=None if cell.difference is None else place(cell.difference),
         bounds=None
         if known is None
         else (min(map(place, known)), max(map(place, known))),
-        margin=(
-            place(bar(cell.plan)),
-            place(cell.plan.margin if is_alike(cell.plan) else 0.0),
-        ),
+        margin=(min(ends), max(ends)),
     )
 
 
@@ -889,6 +904,7 @@ def _model(
         "profile": profile
         and {**profile, "chart": draw(profile), "text": radar_in_words(profile)},
         "axis": [points(end) for end in axis],
+        "margin": margin_in_words(cells),
         "rows": [
             _row(
                 cell,

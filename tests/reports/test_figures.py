@@ -21,6 +21,7 @@ from cheesebench.plugin_manager import installed_plugins
 from cheesebench.records import CellPlan, Measured, ReferenceValue
 from cheesebench.reports import behaviour_figures, figures
 from cheesebench.reports.drawing import Group
+from cheesebench.reports.html import forest_axis, forest_row, render
 from cheesebench.statistics import RunSummary
 from cheesebench.summaries import summarise_log
 from tests.reports.html.conftest import make_log, maze
@@ -289,3 +290,32 @@ def test_a_verdict_on_a_measure_has_the_curve_of_that_measure(
     assert "walker on arms, alternation: 0.6, 0.5" in said
     # The pass rate of such a protocol is nothing that is judged.
     assert figures.curves([group], {(0, "arms"): did}) is None
+
+
+def test_figures_have_the_printed_sign_where_less_is_better(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    measured = Measured(name="latency", better="lower", range=(0.0, 100.0))
+    animals = ReferenceValue(value=30.0, measured=measured)
+    plan = make_plan("swim", reference=animals, margin=5.0)
+    summary = make_run([(plan, 0.5)])
+    (cell,) = summary.cells
+    assert cell.difference is not None
+    assert cell.difference > 5, "the model is slower than the animals"
+    drawn = behaviour_figures.forest(groups_of(summary))
+    assert drawn is not None
+    figure, said = drawn
+    (axes,) = figure.axes
+    (marked,) = (one for one in axes.lines if one.get_marker() not in ("None", ""))
+    (dashed,) = (one for one in axes.lines if one.get_linestyle() == "--")
+    ends = [float(np.asarray(one.get_xdata())[0]) for one in (marked, dashed)]
+    assert ends == pytest.approx([cell.difference, 5])
+    assert "right of 0 where less is better" in axes.get_xlabel()
+    assert f"swim +{cell.difference:.3g} (" in said
+    assert "(less is better)" in said
+    axis = forest_axis([cell])
+    row = forest_row(cell, axis)
+    assert row.difference is not None
+    assert row.zero == row.margin[0] < row.margin[1] < row.difference
+    assert row.text.endswith("margin +5, less is better")
+    assert "PASS lies left of its right edge" in render(summary)
