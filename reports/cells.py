@@ -669,6 +669,7 @@ def remarks(cell: CellResult) -> list[str]:
             cell.missing
             and not any("of trials missing" in text for text in cell.warnings),
         ),
+        (_with_a_value(cell), True),
         (stopped(cell), True),
         ("stopped by its result", flags.stopped_by_result),
         ("mostly cut off", _mostly_cut_off(cell)),
@@ -678,6 +679,18 @@ def remarks(cell: CellResult) -> list[str]:
         *(text.removesuffix(".") for text in cell.warnings),
         *(text for text, holds in notes if text and holds),
     ]
+
+
+def _with_a_value(cell: CellResult) -> str:
+    """Return how many subjects the mean of a measure is about, such as ``14 of 40
+    subjects have a value``, or "" if it is about all of them.
+    """
+    judged = cell.judged
+    if judged is None or not judged.without:
+        return ""
+    verb = "has" if judged.subjects == 1 else "have"
+    everybody = plural(judged.subjects + judged.without, "subject")
+    return f"{judged.subjects} of {everybody} {verb} a value"
 
 
 def how_it_was_run(cell: CellResult) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import pytest
 
-from cheesebench.records import CellPlan, Measured, ReferenceValue
+from cheesebench.records import CellPlan, Measured, ReferenceValue, TrialRecord
 from cheesebench.reports import html, text
 from cheesebench.reports.cells import interval, settings_table
 from cheesebench.reports.markdown import render
-from cheesebench.statistics import RunSummary
+from cheesebench.statistics import RunSummary, summarise_run
 
 MakePlan = Callable[..., CellPlan]
 MakeRun = Callable[..., RunSummary]
@@ -390,3 +391,22 @@ def test_the_mean_over_one_protocol_has_the_interval_of_its_cell(
     assert f"({own})" in line
     assert own in section(render(run), "By dimension")
     assert own in str(settings_table(run)[1])
+
+
+@pytest.mark.parametrize("told", ["text", "markdown", "html"])
+def test_subjects_without_a_value_are_told_beside_a_pass(
+    told: str, make_plan: MakePlan, make_trials: Callable[..., list[TrialRecord]]
+) -> None:
+    measured = Measured(name="latency", better="lower", range=(0.0, 100.0))
+    animals = ReferenceValue(value=80.0, measured=measured)
+    plan = make_plan("swim", reference=animals, margin=10.0, subjects=40)
+    trials = [
+        replace(one, measures={"latency": None}) if one.subject >= 14 else one
+        for one in make_trials(plan, 0.5)
+    ]
+    run = summarise_run({}, [plan], trials)
+    assert [cell.verdict for cell in run.cells] == ["PASS"]
+    shown = {"text": text.render, "markdown": render, "html": html.render}[told](run)
+    assert "14 of 40 subjects have a value" in " ".join(shown.split())
+    everybody = summarise_run({}, [plan], make_trials(plan, 0.5))
+    assert "have a value" not in render(everybody)
