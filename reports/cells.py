@@ -371,13 +371,21 @@ def by_answer(cells: Iterable[CellResult]) -> list[tuple[str, ...]]:
                     cell.plan.label,
                     one.answer,
                     shown_value(level.value),
-                    percent(level.rate),
+                    wording.score(cell.plan, level.rate),
                     str(level.subjects),
-                    *((per_hundred(one.gap), p) if not at else ("", "")),
+                    *((_gap(cell.plan, one.gap), p) if not at else ("", "")),
                 )
                 for at, level in enumerate(one.rates)
             ]
     return rows
+
+
+def _gap(plan: CellPlan, gap: float) -> str:
+    """Return a gap in points or, of a measure, in its unit."""
+    if plan.measured is None:
+        return per_hundred(gap)
+    low, high = plan.measured.range
+    return number(gap * (high - low))
 
 
 #: Headings of the rows of ``by_answer``.
@@ -385,8 +393,9 @@ BY_ANSWER = ("protocol", "answer", "value", "rate", "subjects", "gap", "p")
 #: Note on the table of ``by_answer``.
 HOW_TO_READ_BY_ANSWER = (
     "Subjects grouped by the right answer that each was given for life. The gap is between the largest and the "
-    "smallest rate, in points; p is the share of relabelings of the subjects with a gap at least as large. If the gap "
-    "is 25 points or more and p is at most 0.01, the result does not hold for each answer."
+    "smallest rate, in points (of a measure: between the means, in its unit); p is the share of relabelings of the "
+    "subjects with a gap at least as large. If the gap is 25 points (a quarter of the measure's range) or more and p is "
+    "at most 0.01, the result does not hold for each answer."
 )
 
 

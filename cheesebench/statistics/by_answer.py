@@ -39,7 +39,9 @@ class AnswerRate:
 
     value: Value
     rate: float
-    """Mean of these subjects' scores over the judged trials, from 0 to 1."""
+    """Mean of these subjects' scores over the judged trials, from 0 to 1. A measure is
+    placed on its range, and 1 is the better end.
+    """
     subjects: int
 
 

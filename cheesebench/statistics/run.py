@@ -121,7 +121,7 @@ def summarise_subjects(
                 *remarks,
                 *implausible(cell, sample),
                 *drifting(sample),
-                *wording.uneven(answers),
+                *wording.uneven(plan, answers),
             ),
         )
         cells.append(with_causes(cell, (causes or {}).get(plan.key, ())))

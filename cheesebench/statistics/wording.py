@@ -10,7 +10,7 @@ from cheesebench.amounts import number, per_hundred, percent, points, rounded, s
 from cheesebench.interfaces import Value
 from cheesebench.records import CellCalls, CellPlan, ReferenceValue
 from cheesebench.statistics.by_answer import ByAnswer
-from cheesebench.statistics.question import animals_interval
+from cheesebench.statistics.question import animals_interval, scale_of
 from cheesebench.statistics.sample import Sample
 from cheesebench.statistics.summary import CellResult, ClassShares, Game, Verdict
 
@@ -72,6 +72,14 @@ def amount(plan: CellPlan, value: float) -> str:
     measure, ``4.25``.
     """
     return percent(value) if plan.measured is None else number(value)
+
+
+def score(plan: CellPlan, mean: float) -> str:
+    """Return a mean of scores as text: a pass rate or, with its name and in its unit,
+    the judged measure.
+    """
+    name = "" if plan.measured is None else f"{plan.measured.name} "
+    return f"{name}{amount(plan, scale_of(plan).value(mean))}"
 
 
 def gap(plan: CellPlan, difference: float) -> str:
@@ -414,12 +422,12 @@ def _caveats(cell: CellResult) -> list[str]:
     return found
 
 
-def uneven(answers: Iterable[ByAnswer]) -> Iterator[str]:
+def uneven(plan: CellPlan, answers: Iterable[ByAnswer]) -> Iterator[str]:
     """Yield a remark for each answer on which the result depends."""
     for one in answers:
         if one.is_uneven:
             rates = ", ".join(
-                f"{percent(level.rate)} where {one.answer} is {shown_value(level.value)}"
+                f"{score(plan, level.rate)} where {one.answer} is {shown_value(level.value)}"
                 for level in one.rates
             )
             p = number(one.p_value or 0.0)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pytest
 
 from cheesebench.records import CallTotals, CellCalls, Measured, ReferenceValue
+from cheesebench.reports.cells import by_answer as answer_table
 from cheesebench.statistics.beside import difference_limits
 from cheesebench.statistics.by_answer import by_answer
 from cheesebench.statistics.judgement import judge_sample
@@ -191,11 +192,23 @@ def test_an_answer_that_is_preferred_is_named_with_its_rates() -> None:
     often = [("left", 1.0)] * 8 + [("right", 0.25)] * 8
     found = by_answer("side", often, 0)
     assert found is not None
-    [said] = uneven([found])
+    [said] = uneven(cell().plan, [found])
     assert "100 % where side is left, 25 % where side is right" in said
     even = by_answer("side", [("left", 0.5), ("right", 0.5)] * 8, 0)
     assert even is not None
-    assert list(uneven([even])) == []
+    assert list(uneven(cell().plan, [even])) == []
+
+
+def test_an_answer_is_told_with_the_measure_where_less_is_better() -> None:
+    often = [("left", 1.0)] * 8 + [("right", 0.25)] * 8
+    found = by_answer("side", often, 0)
+    assert found is not None
+    slow = cell(reference=judged_by("lower"), margin=5.0)
+    [said] = uneven(slow.plan, [found])
+    assert "latency 0 where side is left, latency 45 where side is right" in said
+    left, right = answer_table([replace(slow, answers=(found,))])
+    assert left[:6] == ("pool", "side", "left", "latency 0", "8", "45")
+    assert right[:6] == ("pool", "side", "right", "latency 45", "8", "")
 
 
 def test_two_shares_are_compared_by_newcombe() -> None:
