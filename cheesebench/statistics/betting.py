@@ -82,6 +82,8 @@ class Scores(NamedTuple):
     """Mean score of each subject if its missing trials had passed."""
     distinct: Floats
     """The share of distinct subjects among the first n, for each n."""
+    numbers: Counts
+    """The number of each subject. A subject without a trial that counts is left out."""
 
 
 def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats:
@@ -241,13 +243,27 @@ class Games:
     stale: NDArray[np.bool_]
     """Whether a sequential run stopped because no bet had ever doubled."""
     decided: NDArray[np.int64]
-    """Number of subjects after which the run was decided or stale, or else the number
-    of all subjects.
+    """Number of scores after which the run was decided or stale, or else the number of
+    all scores.
     """
     counted: NDArray[np.int64]
     """Number of subjects that count: all up to the end of the set that decided the run
     (or made it stale), or else all of the run.
     """
+
+
+def _first_idle(played: Sequence[Floats], numbers: Counts) -> Counts:
+    """Return, for each run, the first of these numbers of scores up to which no bet had
+    ever doubled, or 0 if there is none.
+    """
+    import numpy as np
+
+    found: Counts = np.zeros(played[0].shape[1:-1], dtype=np.int64)
+    if len(numbers):
+        best = np.max([one.max(axis=0) for one in played], axis=0)
+        for number in numbers[::-1]:
+            found = np.where(best[..., :number].max(axis=-1) < DOUBLED, number, found)
+    return found
 
 
 def play(
@@ -256,6 +272,7 @@ def play(
     *,
     goal: float,
     most: int | None = None,
+    numbers: ArrayLike | None = None,
     distinct: ArrayLike = 1.0,
 ) -> Games:
     """Play both games. ``winning`` has the scores and bars of the claims for PASS, and
@@ -264,7 +281,9 @@ def play(
     If PASS makes several claims, all must hold, and its wealth is the minimum over
     them. If FAIL makes several claims, one suffices, and its wealth is the mean over
     them. ``most`` is the planned number of subjects of a sequential run, or None if the
-    number of subjects is fixed.
+    number of subjects is fixed. ``numbers`` has the number of each subject, in
+    increasing order. It is needed if subjects without a score are left out, because
+    sets count them, too.
     """
     import numpy as np
 
@@ -280,24 +299,21 @@ def play(
         np.where((one >= goal).any(axis=-1), (one >= goal).argmax(axis=-1) + 1, never)
         for one in held
     ]
-    end = np.full(first[0].shape, subjects)
-    stale = np.zeros(first[0].shape, dtype=bool)
+    own = np.arange(subjects) if numbers is None else np.asarray(numbers)
     sets = np.array([subjects] if most is None else sets_until(most))
-    if most is not None:
-        best = np.max([one.max(axis=0) for one in played], axis=0)
-        for number in (
-            one for one in sets if STALE_FROM <= one < most and one <= subjects
-        ):
-            idle = ~stale & (best[..., :number].max(axis=-1) < DOUBLED)
-            stale |= idle
-            end = np.where(idle, number, end)
+    # Number of scores up to the end of each set.
+    ends = np.searchsorted(own, sets)
+    complete = (sets < sets[-1]) & (sets <= own[-1] + 1)
+    idle = _first_idle(played, ends[complete & (ends >= STALE_FROM)])
+    stale = idle > 0
+    end = np.where(stale, idle, subjects)
     decided = np.minimum(np.minimum(*first), end)
     passed, failed = (
         (first[0] < first[1]) & (first[0] <= end),
         (first[1] < first[0]) & (first[1] <= end),
     )
-    counted = np.minimum(sets[np.searchsorted(sets, decided)], subjects)
-    inside = np.arange(1, subjects + 1) <= counted[..., None]
+    last = np.searchsorted(ends, decided)
+    inside = np.arange(1, subjects + 1) <= ends[last][..., None]
     largest = [np.where(inside, one, 0.0).max(axis=-1) for one in held]
     # A run with a fixed number of subjects does not stop early.
     stop = decided if most is not None else np.full_like(decided, subjects)
@@ -313,5 +329,5 @@ def play(
         failed,
         stale & ~passed & ~failed,
         decided,
-        counted,
+        ends[last] if numbers is None else sets[last],
     )

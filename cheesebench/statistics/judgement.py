@@ -132,6 +132,7 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
         scores.high,
         goal=plan.goal,
         most=plan.subjects if plan.sequential else None,
+        numbers=scores.numbers if plan.sequential else None,
         distinct=scores.distinct,
     )
     game = Game(
@@ -152,7 +153,8 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
     )
     if not game.over:
         return replace(game, outlook=outlook(question, scores, plan.goal))
-    counted = int(found.counted)
+    # While a set is not complete, it has fewer subjects than it will have.
+    counted = min(number, int(found.counted))
     beyond = (
         one.subject >= counted and one.entered > one.missing
         for one in sample.per_subject

@@ -167,12 +167,16 @@ def scores_of(subjects: Iterable[SubjectScore]) -> Scores:
     """
     import numpy as np
 
-    rows = [one for one in subjects if one.scored + one.missing]
+    counts = [
+        (number, one) for number, one in enumerate(subjects) if one.scored + one.missing
+    ]
+    rows = [one for _, one in counts]
     distinct = np.cumsum([one.distinct for one in rows]) / np.arange(1, len(rows) + 1)
     return Scores(
         np.array([one.rate(False) for one in rows]),
         np.array([one.rate(True) for one in rows]),
         distinct,
+        np.array([number for number, _ in counts], dtype=np.int64),
     )
 
 

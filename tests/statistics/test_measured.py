@@ -194,11 +194,14 @@ def test_a_design_without_claims_shows_the_mean(plan: Plan, life: Life) -> None:
     assert found.judged.mean == 4.0
 
 
+@pytest.mark.parametrize("nth", [1, 3])
 @pytest.mark.parametrize(("mean", "verdict"), [(50.0, "FAIL"), (14.0, "PASS")])
 def test_it_stops_after_a_set(
-    mean: float, verdict: str, plan: Plan, life: Life
+    mean: float, verdict: str, nth: int, plan: Plan, life: Life
 ) -> None:
-    """The scheduler and the report of its records stop at the same subject."""
+    """The scheduler and the report of its records stop at the same subject, also if
+    only every third subject has a value.
+    """
     random = np.random.default_rng(1)
     cell = plan(
         animals(LATENCY, 25.0, sd=4.0, n_animals=20),
@@ -207,7 +210,11 @@ def test_it_stops_after_a_set(
         margin=8.0,
         sequential=True,
     )
-    trials = measured(np.clip(random.normal(mean, 3, (60, 4)), 0, 60).tolist(), life)
+    values = np.clip(random.normal(mean, 3, (60, 4)), 0, 60)
+    trials = [
+        record if record.subject % nth == 0 else replace(record, measures={})
+        for record in measured(values.tolist(), life)
+    ]
     for number in sets_until(60):
         lived = [record for record in trials if record.subject < number]
         if judge_set(cell, trials_by_subject(lived).values()).decided:
@@ -216,6 +223,14 @@ def test_it_stops_after_a_set(
     assert found.verdict == verdict, found.reason
     assert found.game is not None
     assert found.game.subjects == number < 60
+    assert found.judged is not None
+    assert found.judged.mean == pytest.approx(values[:number:nth].mean())
+    # Subjects that had begun when the set decided do not count.
+    later = [record for record in trials if record.subject < number + 6]
+    game = judge(cell, later).game
+    assert game is not None
+    assert (game.subjects, game.beyond) == (number, 6)
+    assert judge(cell, later).judged == found.judged
 
 
 def test_the_declared_animal_of_a_measure() -> None:

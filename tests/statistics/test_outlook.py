@@ -16,7 +16,11 @@ QUESTION = Question(ReferenceValue(value=0.8), -0.1, -0.2)
 
 def seen(mean: float, subjects: int, distinct: float = 1.0) -> Outlook | None:
     own = np.full(subjects, mean)
-    return outlook(QUESTION, Scores(own, own, np.full(subjects, distinct)), GOAL)
+    return outlook(
+        QUESTION,
+        Scores(own, own, np.full(subjects, distinct), np.arange(subjects)),
+        GOAL,
+    )
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.3, 0.8, 1.0])
