@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
@@ -51,20 +52,25 @@ class Means:
     own trials, as in a verdict about a measure.
     """
 
-    __slots__ = ("_own",)
+    __slots__ = ("_before", "_own", "_subject", "_trials")
 
     def __init__(self) -> None:
-        self._own: dict[int, Moments] = {}
+        self._before, self._own = Moments(), Moments()
+        self._subject, self._trials = -1, 0
 
     def add(self, subject: int, number: float) -> None:
-        self._own.setdefault(subject, Moments()).add(number)
+        """Add the value of a trial. The trials of each subject follow each other."""
+        if subject != self._subject and self._own.n:
+            self._before.add(self._own.mean)
+            self._own = Moments()
+        self._subject = subject
+        self._trials += 1
+        self._own.add(number)
 
     def measure(self, name: str) -> summary.Measure:
-        between = Moments()
-        for own in self._own.values():
-            between.add(own.mean)
-        trials = sum(own.n for own in self._own.values())
-        return summary.Measure(name, between.mean, between.sd, trials, between.n)
+        between = copy(self._before)
+        between.add(self._own.mean)
+        return summary.Measure(name, between.mean, between.sd, self._trials, between.n)
 
 
 class Condition(NamedTuple):
