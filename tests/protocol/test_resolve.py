@@ -18,29 +18,33 @@ ZOO = HERE.parent / "paradigms" / "zoo"
 NAMES = ("beacons", "dealt", "holes", "names", "pool", "scopes", "watch")
 
 
-def plain(value: Any) -> Any:
-    """Return a value without classes and sets, whose order is another each time."""
+def plain(value: Any, folder: str) -> Any:
+    """Return a value without classes, without sets, whose order is another each time,
+    and with "." for the folder, whose length decides where lines are broken.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = (
             (one.name, getattr(value, one.name)) for one in dataclasses.fields(value)
         )
-        return type(value).__name__, {name: plain(own) for name, own in fields}
+        return type(value).__name__, {name: plain(own, folder) for name, own in fields}
     if isinstance(value, Mapping):
-        return {key: plain(own) for key, own in value.items()}
+        return {key: plain(own, folder) for key, own in value.items()}
     if isinstance(value, frozenset | set):
-        return ["set", *sorted(map(plain, value), key=repr)]
-    return [*map(plain, value)] if isinstance(value, list | tuple) else value
+        return ["set", *sorted((plain(one, folder) for one in value), key=repr)]
+    if isinstance(value, list | tuple):
+        return [plain(one, folder) for one in value]
+    return value.replace(folder, ".") if isinstance(value, str) else value
 
 
 def film(specification: Specification) -> str:
     """Return the fields; not the text, nor the document and the path that it has."""
     parts = []
+    folder = str(Path(specification.path).parent)
     for one in dataclasses.fields(specification):
         if one.name not in ("text", "document", "path"):
-            value = plain(getattr(specification, one.name))
+            value = plain(getattr(specification, one.name), folder)
             parts.append(f"{one.name}: {pformat(value, width=120, compact=True)}")
-    own = str(Path(specification.path).parent)
-    return "\n".join(parts).replace(own, ".") + "\n"
+    return "\n".join(parts) + "\n"
 
 
 def test_everything_of_the_language(tmp_path: Path) -> None:

@@ -292,7 +292,7 @@ SIX = [
     ("order: balanced", "order: balancd", 123),
     ("latency: steps", "latency: stepz", 131),
     ("value: 0.80", "value: 80", 217),
-    ("species: C57BL/6\n\n", "specis: C57BL/6\n\n", 121),
+    ("species: mouse\n\n", "specis: mouse\n\n", 121),
 ]
 
 

@@ -36,6 +36,7 @@ GRAMMAR = {
     "and",
     "before",
     "from",
+    "its",
     "new",
     "most",
     "none",
