@@ -648,7 +648,7 @@ RUNS = """
 #: What each run, day, version and machine has of its own.
 OWN_NAMES = (
     (r"\d{8}-\d{6}-\w{4}", "RUN-ID"),
-    (r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:[\d.]+)?(\+00:00|Z)?)?", "DATE"),
+    (r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:[\d.]+)?([+-]\d\d:\d\d|Z)?)?", "DATE"),
     (r"\d+\.\d+ ?s\b", "TIME"),
     (r'time="[\d.]+"', 'time=""'),
     (r'hostname="[^"]*"', 'hostname=""'),
