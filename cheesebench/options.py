@@ -386,7 +386,7 @@ OPTIONS = (
     ),
     Option(
         name="concurrency",
-        help="Maximum number of calls in flight at each server; fewer while the server refuses calls.",
+        help="Maximum number of calls in flight for each account or server; fewer at first, and after refusals and timeouts.",
         type=int,
         default=256,
         positive=True,

@@ -324,7 +324,7 @@ def settings(models: Sequence[ModelSummary]) -> Chart | None:
             {"name": words.clean(name), "rates": rates, "low": low, "high": high}
         )
     said = [
-        f"{one['name']}: {', '.join(f'{label} {rate} %' for label, rate in zip(labels, one['rates'], strict=True))}"
+        f"{one['name']}: {', '.join(f'{label} {_said(rate)}' for label, rate in zip(labels, one['rates'], strict=True))}"
         for one in sets
     ]
     return {
@@ -333,6 +333,10 @@ def settings(models: Sequence[ModelSummary]) -> Chart | None:
         "models": sets,
         "text": f"Mean pass rate by setting. {'; '.join(said)}.",
     }
+
+
+def _said(rate: float | None) -> str:
+    return "no mean" if rate is None else percent(rate / 100)
 
 
 def curve_in_words(cell: CellResult) -> str:

@@ -181,8 +181,9 @@ class CheeseBench(Environment):  # type: ignore[misc]
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **options: Any
     ) -> Prompt:
-        """Begin an episode. Without options, it is the next life or, if episodes are
-        trials, the next trial of the present life.
+        """Begin an episode. Without arguments, this is the next life. If episodes are
+        trials, it is the next trial of the present life, or the next life if no trial
+        is left. A trial that has not ended goes on instead, with the same prompt.
 
         ``split`` is ``train`` or ``test``. ``seed``, ``subject`` and ``protocol``
         choose a life.

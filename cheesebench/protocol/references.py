@@ -722,7 +722,10 @@ class _Resolver:
             if other != animal:
                 sentence = f"'{quoted(other, 40)}' and '{quoted(animal, 40)}' count as two animals."
                 self.diagnostics.warning(
-                    332, self._place("animals"), sentence, "Spell each name in one way."
+                    332,
+                    self._place("animals"),
+                    sentence,
+                    "Spell the name of an animal the same way in every row.",
                 )
 
     def _check_sessions_of_animals(self, rows: Iterable[_Counted]) -> None:

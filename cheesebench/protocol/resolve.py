@@ -663,8 +663,9 @@ class DrawBuilder(Lookup):
         self.diagnostics.error(206, position, sentence, remedy)
 
     def _rows(self, name: str, draw: doc.Draw) -> Rows:
-        """Return the table, with each row as often as its weight says. It is empty if
-        the draw deals out members of a group or set.
+        """Return the rows to draw from. A row is repeated in proportion to its weight.
+        With ``sample``, the rows are all combinations of members or, if each member is
+        dealt out only once, there are none.
         """
         if draw.sample is not None:
             self._check_sample(name, draw)

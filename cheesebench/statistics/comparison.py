@@ -1004,8 +1004,8 @@ def _check(
             )
         elif (a.trials, a.estimand) != (b.trials, b.estimand):
             differences.append(
-                f"a subject of {a.protocol} has {plural(a.trials, 'trial')} in one (design {a.design}) and "
-                f"{b.trials} in the other (design {b.design})"
+                f"a subject of {a.protocol} has {plural(a.trials, 'trial')} in {first.name} (design {a.design}, "
+                f"judged: {a.estimand}) and {b.trials} in {second.name} (design {b.design}, judged: {b.estimand})"
             )
     if differences:
         raise ComparisonError(

@@ -234,7 +234,8 @@ def _estimate(described: CellResult, sample: Sample, scores: Scores) -> CellResu
     icc, p_value = clustering(
         [one.total for one in counted], [one.scored for one in counted]
     )
-    # The trials of one subject are more alike than an agent without memory explains.
+    # Whether the trials of one subject are more alike than those of an agent without
+    # memory can be.
     clustered = icc >= CONTRADICTING_ICC and p_value < CONTRADICTING_P
     distinct = sum(one.distinct for one in counted) or 1
     low, high = _limits(sample, scores, LIMIT, PASS_RATE)

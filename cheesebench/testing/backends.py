@@ -58,8 +58,8 @@ TICK, GAP = 0.005, 0.1
 #: Number of calls that are timed. The loop counts as blocked if it stalls in at least
 #: ``CALLS - 1`` of them, because a single slow call proves nothing.
 CALLS = 6
-#: Timing ends early if each of the first ``ENOUGH`` calls stalls for more than ``LONG``
-#: seconds.
+#: Timing ends early if each of the first ``ENOUGH`` calls stalls for over ``LONG``
+#: seconds more than is usual on this machine.
 ENOUGH, LONG = 3, 0.5
 
 
@@ -482,8 +482,8 @@ class BackendCase:
                 server.stop()
             thread.join(self.patience)
             raise BreachError(
-                "blocks the event loop, or cannot be cancelled. Call the server with a library for asyncio, or in "
-                "asyncio.to_thread"
+                "blocks the event loop, or cannot be cancelled. Call the server with an asyncio HTTP client "
+                "(a call in asyncio.to_thread cannot be cancelled)"
             )
         if failures:
             raise failures[0]
@@ -993,7 +993,7 @@ def _many(case: BackendCase) -> None:
     need(
         not gap,
         f"the event loop was blocked for {duration(gap)} in `complete`, which blocks all other calls. Call the server with "
-        "a library for asyncio, or in asyncio.to_thread",
+        "an asyncio HTTP client, or in asyncio.to_thread",
     )
 
     async def scene(connection: Connection, server: FakeServer) -> int:

@@ -441,8 +441,8 @@ class ArenaSubject:
         return self.outcome if criterion is None else MET if criterion(self) else None
 
     def _remember(self) -> None:
-        """Record the end of the trial. Recent outcomes are updated first, because
-        success may depend on them.
+        """Add this trial to the histories of recent trials. Histories of an outcome are
+        updated before histories of success, because success may depend on them.
         """
         for noted in sorted(self._program.recents, key=lambda one: one.outcome is None):
             number = self._program.recents[noted]

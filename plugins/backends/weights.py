@@ -67,7 +67,10 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """A model's file: what it must be, and where it may be."""
+    """The file with a model's weights: the checksum and the size that it must have, and
+    its sources, which are installed packages or a model hub. Without a source, ``name``
+    is a path.
+    """
 
     model: str
     name: str

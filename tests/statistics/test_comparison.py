@@ -153,7 +153,7 @@ def test_runs_that_do_not_match_are_refused() -> None:
         ),
         (
             replace(one, name="b", cells=(cell(EVEN, trials=10),)),
-            "has 20 trials in one",
+            "has 20 trials in a .design cohort, judged: all. and 10 in b",
         ),
         (
             replace(one, name="b", cells=(cell(EVEN, protocol="other"),)),

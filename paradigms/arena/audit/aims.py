@@ -36,8 +36,9 @@ AT_THE_MIDDLE = 0.3
 #: What is visible at a moment: the number of closed doors, each glyph with the number
 #: of its squares, and the text.
 Kind = tuple[int, tuple[tuple[str, int], ...], tuple[str, ...]]
-#: Two tuples: what is visible with the positions of the glyphs, and the same with the
-#: subject's position.
+#: Two keys for what a subject perceives. The first one: what is visible, which doors
+#: are closed, and where each glyph is. The second one adds the names of the places in
+#: which the subject stands.
 Sight = tuple[tuple[object, ...], tuple[object, ...]]
 Seen = tuple[frozenset[str], tuple[tuple[str, str], ...], tuple[str, ...]]
 Square = tuple[int, int]
