@@ -90,6 +90,10 @@ QUICK = "-p no:hypothesispytest -p no:anyio --cheese-processes=1 --cheese-seed=0
 REPLY = "LEARNINGS: none yet.\nACTIONS: FORWARD, FORWARD, ROTATE_LEFT, FORWARD"
 
 
+#: A variable of a repository that is not set, with its default.
+DEFAULT = r"\$\{\{ vars\.\w+ \|\| '(.*)' \}\}"
+
+
 @dataclass(frozen=True)
 class Block:
     """A fence of a page with the marks before it; also a hidden set-up, as commands."""
@@ -331,10 +335,11 @@ class Reader:
         elif path.name == "replies.yaml":
             assert read_script(path).replies
         elif path.name == ".gitlab-ci.yml":
+            # The commands are those of the workflow above, which is run.
             for job in yaml.safe_load(path.read_text(encoding="utf-8")).values():
-                for line in job[
-                    "script"
-                ]:  # the same commands as in the workflow above, which is run
+                for line in job["script"]:
+                    for name, value in job["variables"].items():
+                        line = line.replace(f"${name}", value)
                     self.check(line)
         elif path.name == "indexed-job.yml":
             for container in yaml.safe_load(path.read_text(encoding="utf-8"))["spec"][
@@ -361,6 +366,9 @@ class Reader:
                         for name, text in job.get("env", {}).items()
                         if text in values
                     }
+                    for name, text in job.get("env", {}).items():
+                        if usual := re.fullmatch(DEFAULT, text):
+                            own[name] = usual[1]
                     for step in job["steps"]:
                         lines = commands(step.get("run", ""))
                         compares = any("--compare" in line for line in lines)
