@@ -735,8 +735,8 @@ class RunLog(recorder.LogWriter):
         return {(subject, trial) for subject, trial, _ in calls}
 
     def distrusts(self, plan: CellPlan, redrawn: Mapping[tuple[int, int], int]) -> bool:
-        """Return whether so many trials were run anew that the cell cannot be trusted:
-        somebody may have stopped subjects whenever they were wrong. For a subject with
+        """Return whether too many trials were run anew to trust the cell. Somebody may
+        have stopped subjects whenever they were wrong. For a subject with
         a recorded exception, one stop does not count, because the error may have been
         mended.
         """

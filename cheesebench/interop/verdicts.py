@@ -34,7 +34,7 @@ from cheesebench.statistics.betting import (
     final_wealth,
 )
 from cheesebench.statistics.comparison import ALPHA, compare_differences, holm
-from cheesebench.statistics.intervals import imagined_pair, quantile
+from cheesebench.statistics.intervals import imagined_pair, quantile, t_interval
 from cheesebench.statistics.summary import PairedComparison
 from cheesebench.statistics.wording import odds, plural
 
@@ -527,17 +527,22 @@ def _paired(task: str, first: Scores, second: Scores) -> _Pairs:
         plain,
         imagined,
         replace(found, interval=_widest(lists, imagined)),
-        compare_differences(lists, seed=0).p_worst,
+        _p_seen(found, lists, imagined),
     )
+
+
+def _p_seen(
+    found: PairedComparison, lists: Sequence[Sequence[float]], imagined: float
+) -> float | None:
+    """Return the largest p value without the imagined pair."""
+    return (compare_differences(lists, seed=0) if imagined else found).p_worst
 
 
 def _widest(
     lists: Sequence[Sequence[float]], imagined: float
 ) -> tuple[float, float] | None:
     """Return the interval that has those of all lists, or None if one has none."""
-    found = [
-        compare_differences([one], seed=0, imagined=imagined).interval for one in lists
-    ]
+    found = [t_interval(one, imagined=imagined) for one in lists]
     known = [one for one in found if one is not None]
     if len(known) < len(found):
         return None

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cheesebench.records import GOAL, CellPlan, ReferenceValue, sets_until
+from cheesebench.records import GOAL, CellPlan, ReferenceValue
 from cheesebench.statistics.betting import Games
 from cheesebench.statistics.question import Question, measured_scale, scale_of
 
@@ -202,8 +202,7 @@ def simulate(
         )
         passed[left], failed[left] = found.passed, found.failed
         if sequential:
-            sets = np.array(sets_until(most))
-            counted[left] = sets[np.searchsorted(sets, found.counted)]
+            counted[left] = found.counted
         left = left[~(found.passed | found.failed | found.stale)]
         if not len(left):
             break

@@ -258,7 +258,7 @@ class _Declaring:
         self, column: str, cells: Sequence[doc.Scalar], node: Node
     ) -> None:
         """If a column holds zones, report a name in it that is no zone. Otherwise the
-        name would have no effect, and nobody would notice.
+        name would silently have no effect.
         """
         places = self._names.places
         words = [cell for cell in cells if isinstance(cell, str) and cell != "none"]

@@ -247,8 +247,8 @@ class Games:
     all scores.
     """
     counted: NDArray[np.int64]
-    """Number of subjects that count: all up to the end of the set that decided the run
-    (or made it stale), or else all of the run.
+    """Number of subjects up to the end of the set that decided the run (or made it
+    stale), or else of its last set. If the number of subjects is fixed, all count.
     """
 
 
@@ -329,5 +329,5 @@ def play(
         failed,
         stale & ~passed & ~failed,
         decided,
-        ends[last] if numbers is None else sets[last],
+        sets[last],
     )
