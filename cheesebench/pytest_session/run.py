@@ -88,12 +88,18 @@ class Comparing:
 
     def check(self, plans: Iterable[CellPlan], seed: int) -> None:
         """Raise ComparisonError, before anything is run, if the cells cannot be
-        compared with the baseline, or if the comparison could only be undecided and
-        this would fail the run.
+        compared with the baseline, if their numbers of subjects would depend on the
+        results, or if the comparison could only be undecided and this would fail the
+        run.
         """
         cells = tuple(count_cell(plan, ()) for plan in plans)
         run = CountedRun(name=THIS_RUN, seed=seed, cells=cells)
         pairs, only = match_runs(run, self._baseline)
+        if any(mine.sequential for mine, _ in pairs):
+            raise ComparisonError(
+                f"A run of the design 'sequential' stops when its results decide, so it cannot be compared with {self.name}: "
+                "the number of subjects must be fixed beforehand. Start a run with --design cohort."
+            )
         if "undecided" not in self._fails_if:
             return
         self._check_seen([what for what, side in only if side == 0], cells)

@@ -738,7 +738,8 @@ class RunComparison(tables.Tabular):
             )
         for name in self.stopped:
             found.append(
-                f"{name} stopped because of its results, so its rates are biased; compare runs of the design 'cohort'."
+                f"{name} has the design 'sequential', which stops when its results decide, so its rates are biased; compare "
+                "runs of the design 'cohort'."
             )
         low: dict[str, list[str]] = {}
         for model, cell in self.cells:

@@ -170,6 +170,11 @@ def test_a_run_that_is_compared_has_a_fixed_number_of_subjects(
             "--cheese-exit-zero",
         )
         result = project.runpytest(*given, *compare, "--cheese-run-id=new")
+        calls = server.count
+        refused = project.runpytest(*given, *compare, "--design=sequential")
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    refused.stderr.fnmatch_lines(["*fixed beforehand. Start a run with --design coho*"])
+    assert server.count == calls, "nothing is spent"
     assert result.ret == 0, "the same replies, so no loss"
     result.stdout.fnmatch_lines(["*no loss of 30 points*"])
     with RunLog.open_read_only(project.path / "results/new") as log:

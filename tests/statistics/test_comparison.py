@@ -167,7 +167,7 @@ def test_runs_that_do_not_match_are_refused() -> None:
 def test_a_run_that_stopped_because_of_its_results_is_doubtful() -> None:
     old = CountedRun(name="old", seed=0, cells=(cell(EVEN, sequential=True),))
     found = compare_runs(CountedRun(name="new", seed=0, cells=(cell(EVEN),)), old)
-    assert any("old stopped because of its results" in line for line in found.warnings)
+    assert any("old has the design 'sequential'" in line for line in found.warnings)
 
 
 def test_models_of_one_run_are_compared_as_one_family() -> None:
