@@ -525,7 +525,7 @@ class Run:
     def _repr_markdown_(self) -> str:
         """Show the matrix in a notebook, and the next step if trials were lost."""
         shown = self._plugins.reporter("matrix").render(self.summary)
-        lost = any(map(_lost, self.summary.cells))
+        lost = any(one.has_failed_trials for one in self.summary.cells)
         return f"{shown}\n{self._next_step()}\n" if lost else shown
 
     def _broken(self) -> list[str]:
@@ -533,11 +533,13 @@ class Run:
         reasons, with the reason, its cause and the next step.
         """
         failed = (
-            one for one in self.summary.cells if _lost(one) or one.verdict == "ERROR"
+            one
+            for one in self.summary.cells
+            if one.has_failed_trials or one.verdict == "ERROR"
         )
         return [
             f"{one.plan.label} ({one.plan.model}): {arguments.in_python(one.reason)}"
-            f"{f' {self._next_step()}' if _lost(one) else ''}"
+            f"{f' {self._next_step()}' if one.has_failed_trials else ''}"
             for one in failed
         ]
 
@@ -551,11 +553,6 @@ class Run:
     def _log(self) -> Iterator[RunLog]:
         with RunLog.open_read_only(self._path) as log:
             yield log
-
-
-def _lost(cell: CellResult) -> bool:
-    """Return whether trials failed for technical reasons, with a known cause."""
-    return bool(cell.causes and cell.outcomes.get("infrastructure"))
 
 
 @arguments.checked()

@@ -500,8 +500,7 @@ def _in_doubt(cells: Sequence[CellResult]) -> Iterator[str]:
     lost = [
         f"- {words.marked(cell.verdict)} {_told(cell, cell.reason)}"
         for cell in cells
-        if cell.verdict is not Verdict.ERROR
-        if cell.causes and cell.outcomes["infrastructure"]
+        if cell.verdict is not Verdict.ERROR and cell.has_failed_trials
     ]
     lists = {
         "Not measured:": broken,

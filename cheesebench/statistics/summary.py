@@ -360,6 +360,11 @@ class CellResult(tables.Brief):
             self.verdict is Verdict.INCONCLUSIVE and few
         )
 
+    @property
+    def has_failed_trials(self) -> bool:
+        """Whether trials failed for technical reasons, with a known cause."""
+        return bool(self.causes and self.outcomes.get("infrastructure"))
+
     def ending(self, verdict: Verdict, reason: str, **values: Any) -> CellResult:
         """Return this cell with a verdict, its reason, and these other values."""
         return dataclasses.replace(self, verdict=verdict, reason=reason, **values)
