@@ -53,7 +53,7 @@ LIMIT = 40.0
 #: Minimum number of subjects for a verdict. A single subject is no evidence about a
 #: model.
 LEAST_SUBJECTS = 2
-#: Number of subjects from which a sequential cell can be stale. A stale cell stops at
+#: Number of scores from which a sequential cell can be stale. A stale cell stops at
 #: the end of a set, because no bet has ever grown by the factor ``DOUBLED``.
 STALE_FROM = 50
 #: Factor by which at least one bet must have grown at some time. Otherwise the cell is
@@ -84,6 +84,8 @@ class Scores(NamedTuple):
     """The share of distinct subjects among the first n, for each n."""
     numbers: Counts
     """The number of each subject. A subject without a trial that counts is left out."""
+    subjects: int
+    """How many subjects there are, with those that are left out."""
 
 
 def bets(scores: ArrayLike, bar: ArrayLike, distinct: ArrayLike = 1.0) -> Floats:
@@ -273,6 +275,7 @@ def play(
     goal: float,
     most: int | None = None,
     numbers: ArrayLike | None = None,
+    subjects: int | None = None,
     distinct: ArrayLike = 1.0,
 ) -> Games:
     """Play both games. ``winning`` has the scores and bars of the claims for PASS, and
@@ -282,8 +285,8 @@ def play(
     them. If FAIL makes several claims, one suffices, and its wealth is the mean over
     them. ``most`` is the planned number of subjects of a sequential run, or None if the
     number of subjects is fixed. ``numbers`` has the number of each subject, in
-    increasing order. It is needed if subjects without a score are left out, because
-    sets count them, too.
+    increasing order, and ``subjects`` is how many were run. Both are needed if subjects
+    without a score are left out, because sets count them, too.
     """
     import numpy as np
 
@@ -293,30 +296,30 @@ def play(
         np.min(each[: len(winning)], axis=0),
         np.mean(each[len(winning) :], axis=0),
     ]
-    subjects = held[0].shape[-1]
-    never = subjects + 1
+    count = held[0].shape[-1]
+    run, never = count if subjects is None else subjects, count + 1
     first = [
         np.where((one >= goal).any(axis=-1), (one >= goal).argmax(axis=-1) + 1, never)
         for one in held
     ]
-    own = np.arange(subjects) if numbers is None else np.asarray(numbers)
-    sets = np.array([subjects] if most is None else sets_until(most))
+    own = np.arange(count) if numbers is None else np.asarray(numbers)
+    sets = np.array([run] if most is None else sets_until(most))
     # Number of scores up to the end of each set.
     ends = np.searchsorted(own, sets)
-    complete = (sets < sets[-1]) & (sets <= own[-1] + 1)
+    complete = (sets < sets[-1]) & (sets <= run)
     idle = _first_idle(played, ends[complete & (ends >= STALE_FROM)])
     stale = idle > 0
-    end = np.where(stale, idle, subjects)
+    end = np.where(stale, idle, count)
     decided = np.minimum(np.minimum(*first), end)
     passed, failed = (
         (first[0] < first[1]) & (first[0] <= end),
         (first[1] < first[0]) & (first[1] <= end),
     )
     last = np.searchsorted(ends, decided)
-    inside = np.arange(1, subjects + 1) <= ends[last][..., None]
+    inside = np.arange(1, count + 1) <= ends[last][..., None]
     largest = [np.where(inside, one, 0.0).max(axis=-1) for one in held]
     # A run with a fixed number of subjects does not stop early.
-    stop = decided if most is not None else np.full_like(decided, subjects)
+    stop = decided if most is not None else np.full_like(decided, count)
     at_stop = [
         np.take_along_axis(one, stop[..., None] - 1, axis=-1)[..., 0] for one in held
     ]

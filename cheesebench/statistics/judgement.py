@@ -132,7 +132,8 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
         scores.high,
         goal=plan.goal,
         most=plan.subjects if plan.sequential else None,
-        numbers=scores.numbers if plan.sequential else None,
+        numbers=scores.numbers,
+        subjects=scores.subjects,
         distinct=scores.distinct,
     )
     game = Game(
@@ -205,7 +206,9 @@ def _without_value(described: CellResult) -> CellResult:
     """Return the cell with the reason why it has no pass rate or mean to judge."""
     outcomes = described.outcomes
     if described.valid:
-        return described.ending(Verdict.INCONCLUSIVE, wording.no_value(described.plan))
+        return _unless_broken(
+            described.ending(Verdict.INCONCLUSIVE, wording.no_value(described.plan))
+        )
     if not described.planned and described.subjects:
         reason = wording.nothing_entered(described)
         return described.ending(Verdict.INCONCLUSIVE, reason)

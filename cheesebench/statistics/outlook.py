@@ -47,7 +47,7 @@ def outlook(question: Question, scores: Scores, goal: float) -> Outlook | None:
     ``LEAST_SUBJECTS`` or at least ``MOST_NEEDED`` subjects have been seen, or none of
     them is distinct.
     """
-    numbers = [one for one in sets_until(MOST_NEEDED) if one > len(scores.low)]
+    numbers = [one for one in sets_until(MOST_NEEDED) if one > scores.subjects]
     if len(scores.low) < LEAST_SUBJECTS or not numbers or not scores.distinct[-1]:
         return None
 
@@ -63,21 +63,21 @@ def _chance(question: Question, scores: Scores, number: int, goal: float) -> flo
     the subjects seen.
 
     The future mean over all subjects is assumed to be normally distributed about the
-    mean so far, and the scores are moved to each such mean.
+    mean so far, and the scores are moved to each such mean. New subjects have a score
+    as often as those seen.
     """
     import numpy as np
 
     seen, distinct = len(scores.low), float(scores.distinct[-1])
-    growth = (number - seen) / (number * seen * distinct)
+    times = number / scores.subjects
+    growth = (times - 1) / (times * seen * distinct)
     winning, losing = question.claims(
         _moved(scores.low, growth), _moved(scores.high, growth)
     )
     ends = [
-        wealth(
-            bets(
-                own, np.broadcast_to(bar, own.shape)[..., -1:], distinct * number / seen
-            )
-        )[..., -1]
+        wealth(bets(own, np.broadcast_to(bar, own.shape)[..., -1:], distinct * times))[
+            ..., -1
+        ]
         for own, bar in (*winning, *losing)
     ]
     passes = np.min(ends[: len(winning)], axis=0) >= goal

@@ -237,13 +237,20 @@ class Question:
         goal: float,
         most: int | None = None,
         numbers: ArrayLike | None = None,
+        subjects: int | None = None,
         distinct: ArrayLike = 1.0,
     ) -> Games:
         """Play both games for subjects with these scores. ``low`` counts missing trials
         as failed, ``high`` as passed; both have the shape ``[..., subjects]``.
         """
-        games = self.claims(low, high)
-        return play(*games, goal=goal, most=most, numbers=numbers, distinct=distinct)
+        return play(
+            *self.claims(low, high),
+            goal=goal,
+            most=most,
+            numbers=numbers,
+            subjects=subjects,
+            distinct=distinct,
+        )
 
     def claims(self, low: ArrayLike, high: ArrayLike) -> tuple[Claims, Claims]:
         """Return scores and bars of the claims for PASS, which must all hold, and of

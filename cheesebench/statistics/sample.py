@@ -167,8 +167,9 @@ def scores_of(subjects: Iterable[SubjectScore]) -> Scores:
     """
     import numpy as np
 
+    every = tuple(subjects)
     counts = [
-        (number, one) for number, one in enumerate(subjects) if one.scored + one.missing
+        (number, one) for number, one in enumerate(every) if one.scored + one.missing
     ]
     rows = [one for _, one in counts]
     distinct = np.cumsum([one.distinct for one in rows]) / np.arange(1, len(rows) + 1)
@@ -177,6 +178,7 @@ def scores_of(subjects: Iterable[SubjectScore]) -> Scores:
         np.array([one.rate(True) for one in rows]),
         distinct,
         np.array([number for number, _ in counts], dtype=np.int64),
+        len(every),
     )
 
 

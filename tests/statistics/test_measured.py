@@ -233,6 +233,57 @@ def test_it_stops_after_a_set(
     assert judge(cell, later).judged == found.judged
 
 
+def test_subjects_without_a_value_are_subjects_all_the_same(
+    plan: Plan, life: Life
+) -> None:
+    """A set is complete although its last subject has no value, a forecast is a number
+    of subjects and not of values, and a verdict counts all subjects.
+    """
+    cell = plan(
+        animals(LATENCY, 24.0), subjects=120, trials=1, margin=6.0, sequential=True
+    )
+
+    def lived(number: int, values: Sequence[float], nth: int) -> list[TrialRecord]:
+        given = [[values[subject % len(values)]] for subject in range(number)]
+        return [
+            replace(one, measures={}) if one.subject % nth == nth - 1 else one
+            for one in measured(given, life)
+        ]
+
+    for number in sets_until(120):  # Subjects 9, 19, ... have no value.
+        at_the_bar = lived(number, (29.0, 30.0, 31.0), 10)
+        if judge_set(cell, trials_by_subject(at_the_bar).values()).decided:
+            break
+    stale = judge(cell, at_the_bar).game
+    assert stale is not None
+    assert (stale.stale, stale.subjects, stale.beyond) == (True, number, 0)
+    assert number == 60, "the first set with 50 values"
+
+    cohort = replace(cell, subjects=40, sequential=False, design="cohort")
+    every, half = (
+        judge(cohort, lived(40, (10.0, 10.0, 46.0, 46.0), nth)).game for nth in (41, 2)
+    )
+    assert every is not None
+    assert half is not None
+    assert every.subjects == half.subjects == 40
+    assert half.outlook is not None
+    assert half.outlook.subjects > 40, "40 subjects have not decided it"
+    passed = judge(cohort, lived(40, (1.0,), 2)).game
+    assert passed is not None
+    assert (passed.verdict, passed.subjects) == (Verdict.PASS, 40)
+
+
+def test_no_value_because_trials_were_lost_is_an_error(plan: Plan, life: Life) -> None:
+    cell = plan(animals(LATENCY, 24.0), subjects=4, trials=2, margin=6.0)
+    trials = [replace(one, measures={}) for one in measured([[1.0, 1.0]] * 4, life)]
+    assert judge(cell, trials).verdict is Verdict.INCONCLUSIVE
+    lost = [one if one.trial else replace(one, success=None) for one in trials]
+    lost[-1] = replace(lost[-1], missing="infrastructure", outcome=None)
+    found = judge(cell, lost)
+    assert found.verdict is Verdict.ERROR, found.reason
+    assert "technical reasons" in found.reason
+
+
 def test_the_declared_animal_of_a_measure() -> None:
     fine = declared_animal(
         animals(LATENCY, 25.0, sd=5.0, n_animals=20), {}, 8.0, seed=1

@@ -18,7 +18,7 @@ def seen(mean: float, subjects: int, distinct: float = 1.0) -> Outlook | None:
     own = np.full(subjects, mean)
     return outlook(
         QUESTION,
-        Scores(own, own, np.full(subjects, distinct), np.arange(subjects)),
+        Scores(own, own, np.full(subjects, distinct), np.arange(subjects), subjects),
         GOAL,
     )
 
