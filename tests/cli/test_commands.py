@@ -314,7 +314,101 @@ runs --results results --model scripted:replies.yaml
 verdict asked RUN --results results --first-model scripted:replies.yaml --second-model random
 export asked --results results --csv --table calls --output called
 bless asked second --results results --baselines blessed --incomplete
+bless asked second --results results --baselines blessed
+runs --results nowhere
+runs --results results --model nobody
+new chamber box
+new touchscreen screen
+new dialogue graph
+new maze mine
+new maze 9lives
+new maze other --output other.txt
+new maze other --parent little
+new maze other --output folder/other.protocol.yaml
+new edition long
+new edition long --parent little
+new edition default --parent little
+diff little little.long.protocol.yaml
+diff little mine.protocol.yaml
+diff little.protocol.yaml graph.protocol.yaml
+twin little.protocol.yaml --seed long-secret1
+twin little.protocol.yaml --seed long-secret
+schema --install
+schema --install --output x
+gallery little.protocol.yaml --output page.md
+gallery little.protocol.yaml --seed 3 --output page.html
+gallery nothing
+trace little.protocol.yaml --actions ,
+trace little.protocol.yaml --actions SF --view topdown_2d
+trace graph.protocol.yaml --actions F
+trace little.protocol.yaml --actions RFFSLLFSRF --subject 1 --seed 2
+trace little.protocol.yaml --actions SSFFFFSSFFFFSSFFFFSSFFFFFL
+trace little.protocol.yaml --actions F --trial 9
+play little.protocol.yaml --actions FSFRFL --trial 4
+play little.protocol.yaml --actions SSFFFFSSFFFFSSFFFFSSFFFFF
+play little.protocol.yaml --view topdown_2d --actions F
+play little.protocol.yaml --output film.png --actions F
+verdict scores.csv --value 0.5
+verdict scores.csv others.csv
+verdict scores.csv others.csv --fail --json --output verdict.json
+verdict others.csv scores.csv --fail
+verdict scores.csv
+lint noted.protocol.yaml
+lint noted.protocol.yaml -q
+lint noted.protocol.yaml mine.protocol.yaml --strict
+people
+people --protocols little --subjects 0
+people --protocols little --address 0.0.0.0
+people --protocols little --agent random
+people --protocols little --consent nowhere.txt
+people --protocols broken.protocol.yaml
+people --resume RUN --results results --seed 3
+people --resume asked --results results --run-id mine
+serve --openenv little --agent-option nothing
+view --results nowhere
 """
+
+
+def test_the_arguments_of_every_command() -> None:
+    """Names, defaults, types and choices of all arguments, without their help."""
+    lines = []
+    for name, parser in subparsers(build_parser()).items():
+        described = "described" if parser.description else "not described"
+        examples = str(parser.epilog).count("\n")
+        lines.append(f"{name}: {described}, examples: {examples}")
+        for action in parser._actions[1:]:
+            told: dict[str, object] = {
+                "takes": type(action).__name__,
+                "default": action.default,
+                "type": getattr(action.type, "__name__", ""),
+                "choices": action.choices,
+                "nargs": action.nargs,
+                "required": action.required,
+                "metavar": action.metavar,
+                "help": "" if action.help else "missing",
+            }
+            said = ", ".join(
+                f"{key} {value!r}"
+                for key, value in told.items()
+                if value not in (None, "")
+            )
+            names = "/".join(action.option_strings) or action.dest
+            lines.append(f"  {names} ({action.dest}): {said}")
+    check_stored("arguments.txt", "\n".join([*lines, ""]))
+
+
+def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of the commands, and of commands below them, by name."""
+    found: dict[str, argparse.ArgumentParser] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, one in action.choices.items():
+                found[name] = one
+                below = subparsers(one)
+                found |= {f"{name} {other}": two for other, two in below.items()}
+    return found
+
+
 #: What a scripted model says in turn.
 REPLIES = """
 seed: 1
@@ -346,6 +440,14 @@ def test_a_session_at_the_command_line(
         broken = broken.replace(old, new)
     (results.parent / "broken.protocol.yaml").write_text(broken, encoding="utf-8")
     (results.parent / "replies.yaml").write_text(REPLIES, encoding="utf-8")
+    noted = maze.replace("C: cue, ", "C: cue, D: bay, ").replace(
+        "dimension: patience\n", ""
+    )
+    (results.parent / "noted.protocol.yaml").write_text(noted, encoding="utf-8")
+    for name, least in (("scores", 1), ("others", 3)):
+        rows = [f"s{n // 4},i{n % 4},{int(n % 5 >= least)}" for n in range(80)]
+        table = "\n".join(["subject,item,score", *rows, ""])
+        (results.parent / f"{name}.csv").write_text(table, encoding="utf-8")
     known = f"seed: 1\nreplies:\n  - say: ['{HIDDEN}']\n"
     (results.parent / "canary.yaml").write_text(known, encoding="utf-8")
     asked = ["scripted:replies.yaml", ["little.protocol.yaml"]]
@@ -356,6 +458,9 @@ def test_a_session_at_the_command_line(
     for line in SESSION.split("\n")[1:-1]:
         found = run(*line.replace("RUN", RUN).split())
         shown.append(f"$ cheesebench {line}\n{found.out}{found.err}[{found.code}]\n")
+    for name in ("verdict.json", ".vscode/settings.json", "page.md"):
+        written = (results.parent / name).read_text(encoding="utf-8")
+        shown.append(f"{name}:\n{written}")
     said = "\n".join(shown).replace(str(results.parent), ".")
     for own, instead in OWN:
         said = re.sub(own, instead, said)
