@@ -142,7 +142,7 @@ def replay_counted(path: Path, cells: Container[CellKey] | None = None) -> str:
             return (
                 f"Not replayed: {name}, which CheeseBench {quoted(version, 30)} wrote."
             )
-        trials = replay(log, installed_plugins(), cells)
+        trials = replay(log, installed_plugins(), cells, agents=True)
     took = time.monotonic() - began
     return f"Replayed: {name}, {plural(trials, 'trial')} in {duration(took)}."
 

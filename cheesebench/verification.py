@@ -28,7 +28,7 @@ def verify(log: RunLog) -> str:
     trials = replay(log, installed_plugins(), agents=True)
     return (
         f"Verified: {log.path} has the {rows:,} rows that were written. Replayed: {log.path}, "
-        f"{plural(trials, 'trial')}."
+        f"{plural(trials, 'trial')}.{_asked_as(log)}"
     )
 
 
@@ -180,8 +180,33 @@ def rows_only(log: RunLog, ranked: bool = False) -> str:
     named = f"; there is not one call to {', '.join(models)}" if models else ""
     return (
         f"{log.path} has the {rows:,} rows that were written; its trials were not replayed "
-        f"(cheesebench report --verify){named}."
+        f"(cheesebench report --verify){named}.{_asked_as(log)}"
     )
+
+
+def _asked_as(log: RunLog) -> str:
+    """Return sentences that name the language models whose servers were asked for
+    another model than the one that the name stands for here.
+    """
+    plugins = installed_plugins()
+    pairs = dict.fromkeys(
+        (plan.model, plan.settings["id"])
+        for plan in log.plans()
+        if "id" in plan.settings
+    )
+    return "".join(
+        f" {name} was asked for as '{quoted(str(asked))}'."
+        for name, asked in pairs
+        if _id_of(name, plugins) not in (None, asked)
+    )
+
+
+def _id_of(name: str, plugins: PluginManager) -> str | None:
+    """Return the id for which a server is asked, or None for a name that is unknown."""
+    try:
+        return resolve_model(plugins, name).id
+    except UnknownNameError:
+        return None
 
 
 def _refuse(log: RunLog, uncalled: Sequence[records.CellPlan]) -> None:

@@ -294,11 +294,38 @@ def test_actions_of_somebody_else_are_told(
     with rewritten(here / "results/one/run.sqlite") as log:
         for change in changes:
             log.execute(change)
-    for command in (("report", "one", "--verify"), ("bless", "one", "main")):
+    for command in (
+        ("report", "one", "--verify"),
+        ("bless", "one", "main"),
+        ("compare", "one", "one"),
+        ("verdict", "one"),
+    ):
         found = run(*command)
         assert found.code == 2
         assert said in found.err
         assert found.err.count("\n") == 1
+
+
+def test_a_name_of_another_model_is_told(here: Path, run: Run) -> None:
+    (here / "script.yaml").write_text(SCRIPT, encoding="utf-8")
+    cheesebench.run(
+        "scripted:script.yaml",
+        "little.protocol.yaml",
+        results="results",
+        design="cohort",
+        subjects=2,
+        run_id="one",
+    )
+    assert "was asked for" not in run("report", "one", "--verify").err
+    with rewritten(here / "results/one/run.sqlite") as log:
+        for table in ("cells", "trials", "events", "calls"):
+            log.execute(f"UPDATE {table} SET model = 'gpt-5.4-mini'")
+        log.execute(
+            "UPDATE cells SET plan = replace(plan, '\"scripted:script.yaml\"', '\"gpt-5.4-mini\"')"
+        )
+    told = "gpt-5.4-mini was asked for as 'script.yaml'."
+    assert told in run("report", "one", "--verify").err
+    assert told in run("report", "one").err
 
 
 def test_a_life_that_is_short_by_its_schedule_is_whole(
