@@ -42,13 +42,6 @@ class VerdictError(CheeseBenchError, AssertionError):
     """
 
 
-def shows_only(option: Any) -> bool:
-    """Return whether pytest only shows the tests (``--setup-plan``, ``--setup-only``),
-    so that no model is asked.
-    """
-    return bool(option.setuponly or option.setupplan)
-
-
 class CellItem(pytest.Item):
     """The test of one cell. Its setup waits for the trials and judges them, so that a
     failure there is an error of the test. Its call reports the verdict.
@@ -84,7 +77,7 @@ class CellItem(pytest.Item):
     def setup(self) -> None:
         if self.obstacle:
             raise NotMeasuredError(self.obstacle)
-        if shows_only(self.config.option):
+        if self.run.only_shows:
             return
         with progress_line(self.config, self.nodeid, self.run.tally) as line:
             self.run.wait(self.plan, line)
@@ -189,7 +182,7 @@ class Cells:
 
     def _runs_anything(self, session: pytest.Session) -> bool:
         option = session.config.option
-        if self._run.is_controller or option.collectonly or shows_only(option):
+        if self._run.is_controller or option.collectonly or self._run.only_shows:
             return False
         return not session.testsfailed or option.continue_on_collection_errors
 

@@ -417,13 +417,20 @@ class PytestRun(ModelRun):
         self.told_how_to_go_on = False
 
     @property
-    def is_controller(self) -> bool:
-        """Whether this is the pytest-xdist controller, which collects and runs nothing
-        itself.
+    def only_shows(self) -> bool:
+        """Whether pytest only shows the tests (``--setup-plan``, ``--setup-only``), so
+        that there is no run, and no model is asked.
         """
-        return not self.is_worker and bool(
-            self.config.pluginmanager.hasplugin("dsession")
-        )
+        option = self.config.option
+        return bool(option.setuponly or option.setupplan)
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether this is the pytest-xdist controller of a run, which collects and runs
+        nothing itself.
+        """
+        distributes = self.config.pluginmanager.hasplugin("dsession")
+        return bool(distributes and not self.is_worker and not self.only_shows)
 
     @property
     def forgives(self) -> bool:

@@ -89,6 +89,8 @@ class Running:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
+        if not self._run.is_controller:
+            return
         workers = node.workerinput["workercount"]
         one_worker = (
             self._run.needs_one_worker and node.config.getoption("dist") != "each"

@@ -73,3 +73,17 @@ def test_the_last_line_after_the_debugger(project: pytest.Pytester) -> None:
     result = project.runpytest_subprocess(*given)
     assert "Traceback" not in result.stderr.str()
     assert "To continue" not in result.stdout.str() + result.stderr.str()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n1",)], ids=["alone", "xdist"])
+@pytest.mark.parametrize("shows", ["--setup-plan", "--setup-only", "--collect-only"])
+def test_what_only_shows_tests_asks_no_model(
+    project: pytest.Pytester, shows: str, workers: tuple[str, ...]
+) -> None:
+    with FakeServer("ACTIONS: FORWARD") as server:
+        given = ("--model=openai/tiny", "--cheese-base-url", server.base_url, "lab")
+        result = project.runpytest(*given, "-k", "east", shows, *workers)
+    assert result.ret == 0
+    assert server.count == 0
+    assert not list(project.path.glob("results/*")), "there is no run"
+    assert "Exit code" not in result.stdout.str()
