@@ -97,10 +97,10 @@ def headers(comparison: RunComparison) -> tuple[str, ...]:
 
 
 def text(comparison: RunComparison) -> str:
+    """Return the comparison for a terminal. A session's output ends with its decision,
+    and its report.md says how to read the answers, so neither is repeated.
+    """
     parts = [f"{title(comparison, clean)}"]
-    if comparison.decision:
-        remedy = comparison.remedy.replace("`", "")
-        parts.append(_filled(f"{comparison.decision} {remedy}"))
     for model in comparison.models:
         parts += [
             heading(model, clean),
@@ -117,7 +117,10 @@ def text(comparison: RunComparison) -> str:
         f"{note}\n" + "\n".join(f"  {line}" for line in lines)
         for note, lines in _notes(comparison, clean)
     ]
-    return "\n\n".join([*parts, _filled(how_to_read(comparison))]) + "\n"
+    read = how_to_read(comparison)
+    if comparison.decision:
+        read = f"{read.partition('. ')[0]}. How to read the answers: report.md."
+    return "\n\n".join([*parts, _filled(read)]) + "\n"
 
 
 def markdown(comparison: RunComparison) -> str:

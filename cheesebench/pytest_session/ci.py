@@ -474,21 +474,26 @@ _CLASS = "cheesebench"
 
 def add_failure(config: pytest.Config, name: str, reason: str, decision: str) -> None:
     """Add a failure to the JUnit file and to the failures in the terminal. In the JUnit
-    file, ``decision`` (why the session fails) follows the failure's own ``reason``.
+    file, ``decision`` (why the session fails, or "") follows the failure's own
+    ``reason``.
     """
-    add_case(config, name, f"{reason}\n\n{decision}")
+    add_case(config, name, f"{reason}\n\n{decision}".rstrip())
     terminal = config.pluginmanager.getplugin("terminalreporter")
     if terminal is not None:
         failed = terminal.stats.setdefault("failed", [])
         failed.append(_failed_case(name, reason, "call"))
 
 
-def add_to_errors(config: pytest.Config, decision: str) -> None:
-    """Append ``decision`` to the reason of each error in the JUnit file."""
+def add_to_error(config: pytest.Config, decision: str) -> bool:
+    """Append ``decision`` to the reason of the first error in the JUnit file. Return
+    whether there is one.
+    """
     xml = config.stash.get(xml_key, None)
     for case in () if xml is None else xml.node_reporters_ordered:
         for error in case.to_xml().iter("error"):
             error.text = f"{error.text or ''}\n\n{printable(decision)}"
+            return True
+    return False
 
 
 def _failed_case(

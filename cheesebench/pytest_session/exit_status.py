@@ -281,7 +281,7 @@ def _after_comparing(found: Findings, compared: RunComparison) -> str:
         if found.in_ci:
             return (
                 "The page in the job's artifact shows what was lost. If the loss is intended, unpack the artifact in your clone, "
-                f"make this run the baseline ({bless}), and commit it."
+                f"run {bless}, and commit baselines/{compared.second}.json."
             )
         return (
             f"To watch what was lost: `cheesebench report {found.run_id} --html`. If the loss is intended, make this run "

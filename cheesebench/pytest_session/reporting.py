@@ -62,6 +62,8 @@ class Reporting:
         #: Files of the protocols that are run.
         self._paths: dict[str, Path] = {}
         self._annotations: list[str] = []
+        #: Whether an annotation says how the session ends. GitHub shows it in the log.
+        self._shown_by_github = False
         #: The comparison with the baseline, or None if none was requested.
         self._compared: RunComparison | None = None
         #: Why the run cannot be compared, or an empty string if it can.
@@ -274,6 +276,7 @@ class Reporting:
         run, root = self._run, self._run.config.invocation_params.dir
         if run.interrupted or self._fails_comparison:
             self._annotations += ci.annotate_exit(self._said)
+            self._shown_by_github = bool(self._annotations)
         if self._compared is not None:
             self._annotations += ci.annotate_comparison(
                 self._compared, self._blamed, self._paths, root
@@ -306,7 +309,8 @@ class Reporting:
         """
         if not self._decision:
             self._decide(session, exitstatus)
-        self._lines.append(exit_status.filled(self._said))
+        if not self._shown_by_github:
+            self._lines.append(exit_status.filled(self._said))
         if self._table_has_all_failures(session):
             session.config.option.tbstyle = "no"
 
@@ -415,12 +419,15 @@ class Reporting:
         unmeasured = [
             cell for cell in self._summary.cells if cell.verdict is Verdict.ERROR
         ]
+        # Only the first bad case of the JUnit file says how the session ends.
+        said = self._said
+        if unmeasured and ci.add_to_error(run.config, said):
+            said = ""
         for title, _, reason in self._blamed:
             # A cell without a result is an error already.
             if not any(_is_about(title, cell) for cell in unmeasured):
-                ci.add_failure(run.config, title, reason, self._said)
-        if unmeasured:
-            ci.add_to_errors(run.config, self._said)
+                ci.add_failure(run.config, title, reason, said)
+                said = ""
         self._lines.append(shown(run.plugins, found, "text").rstrip())
         return shown(run.plugins, found, "markdown")
 
