@@ -9,45 +9,55 @@ from cheesebench.statistics import CellResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskVerdict:
-    """The answer on one task. Scores are proportions, or in the unit of the ``limits``
-    given to ``verdict`` or of the measure that a protocol judges. ``rate`` is the mean
-    of the subjects' means.
+    """The answer on one task. The names of columns, where they differ, are attributes,
+    too. Scores are proportions, or in the unit of the ``limits`` given to ``verdict``
+    or of the measure that a protocol judges.
+
+    * ``answer`` (column ``verdict``): for two models ``better``, ``worse``, ``no loss
+      of ...`` or ``undecided``; for a value or the animals a verdict (``PASS``, ...).
+    * ``rate``: the mean over ``subjects`` of their means. ``against`` (column
+      ``reference``): the number that it is compared with: the other model's mean, the
+      given value, or the animals' value.
+    * ``interval``: the 95 % interval, of the difference if ``of_difference`` (there are
+      two models), otherwise of the mean.
+    * ``p_value``: the p value of this task alone, the largest that missing scores or
+      trials could have given; against a value or the animals it is 1 / evidence.
+      ``adjusted_p`` (column ``p_holm``): the same for two models after Holm's
+      correction over tasks, which decides; otherwise None.
+    * ``detectable``: the difference of two models that this number of pairs would
+      detect with a power of 80 %; None if it cannot be estimated, and for runs, a value
+      or the animals.
+    * ``model``: the model of a run, or of another log that names one. ``other_model``:
+      the second model, if it is named. ``protocol``: the protocol, if the log is a
+      run's.
     """
 
     task: str
     answer: str
-    """For two models ``better``, ``worse``, ``no loss of ...`` or ``undecided``. For a
-    value or the animals a verdict (``PASS``, ...).
-    """
     reason: str
     subjects: int
     rate: float | None
     against: float | None
-    """The number that the rate is compared with: the other model's mean, the given
-    value, or the animals' value.
-    """
     interval: tuple[float, float] | None
-    """95 % interval: of the difference if there are two models, otherwise of the
-    mean.
-    """
     of_difference: bool = False
-    """Whether ``interval`` is the interval of the difference of two models."""
     p_value: float | None = None
-    """P value of this task alone. Against a value or the animals it is 1 / evidence."""
     adjusted_p: float | None = None
-    """P value for two models after Holm's correction over tasks, which decides;
-    otherwise None.
-    """
     detectable: float | None = None
-    """The difference of two models that this number of pairs would detect with a power
-    of 80 %; None if it cannot be estimated, and for runs, a value or the animals.
-    """
     model: str | None = None
-    """The model of a run, or of another log that names one."""
     other_model: str | None = None
-    """The model of the second run; None unless two runs are compared."""
     protocol: str | None = None
-    """The protocol, if the log is a run's; otherwise None."""
+
+    @property
+    def verdict(self) -> str:
+        return self.answer
+
+    @property
+    def reference(self) -> float | None:
+        return self.against
+
+    @property
+    def p_holm(self) -> float | None:
+        return self.adjusted_p
 
 
 def answer_of(cell: CellResult, task: str) -> TaskVerdict:

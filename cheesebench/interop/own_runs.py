@@ -40,7 +40,8 @@ def judge_runs(
     runs = [log for log in logs if log is not None]
     if any(models) and not runs:
         raise errors.OptionError(
-            "--first-model and --second-model are for runs. Remove them."
+            "--first-model and --second-model are for runs, and for data frames with a column 'model'. "
+            f"{_instead(given[0], models)}"
         )
     if not runs:
         return None
@@ -53,6 +54,15 @@ def judge_runs(
         return list(starmap(answers.answer_of, named)), [replay_counted(runs[0])]
     found = compare_files(*runs, models=models, tell=said.append)
     return list(_compared(found)), [*found.told, *said]
+
+
+def _instead(given: Any, models: tuple[str | None, str | None]) -> str:
+    """Return the remedy for models of scores that have no models."""
+    columns = [*map(str, getattr(given, "columns", ()))]
+    if all(one in columns for one in models):
+        one, other = models
+        return f"To compare two columns, give them: verdict(frame[{one!r}], frame[{other!r}])."
+    return "Add the column." if columns else "Remove them."
 
 
 def _check(

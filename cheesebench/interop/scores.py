@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pydantic_core import from_json
 
 from cheesebench.diagnostics import listed
-from cheesebench.errors import OptionError, UnknownNameError
+from cheesebench.errors import OptionError, UnknownNameError, did_you_mean
 from cheesebench.files import (
     MISSING_CELLS,
     TableError,
@@ -576,7 +576,11 @@ def _columns(frame: Any, score: str, cluster: str | None) -> dict[str, Any]:
     names = {"score": score, "subject": cluster or "subject"}
     names |= {name: name for name in ("task", "item")}
     columns = [*map(str, frame.columns)]
-    for name in names.values():
+    for held, name in names.items():
+        if name != held and name not in columns:
+            raise OptionError(
+                f"The data frame has no column '{name}' (only {listed(columns)}).{did_you_mean(name, columns)}"
+            )
         _check_column(columns, name, is_needed=name in (score, cluster))
     for name in columns:
         if not _is_apart(name) or name in names.values():

@@ -78,10 +78,9 @@ class ScoreVerdict(tables.Tabular):
           has the bounds that decide there). For two models, it also holds whether the
           missing scores are the lowest or the highest; for two runs, it is without
           missing trials.
-        * ``p_value``: for two models, the p value of the task alone (for scores, the
-          largest that the missing ones could have given); otherwise 1 / evidence.
-          ``p_holm``: the largest p value after Holm's correction over tasks, which
-          decides between two models.
+        * ``p_value``: for two models, the p value of the task alone, the largest that
+          missing scores or trials could have given; otherwise 1 / evidence. ``p_holm``:
+          the same after Holm's correction over tasks, which decides between two models.
         """
         return [_row(one) for one in self.tasks]
 
@@ -173,7 +172,8 @@ def verdict(
             scores, one for each subject. Several values in a column ``model`` of a data
             frame are refused without ``models``.
         second: Another of these, with the same items. Rows without subject and item are
-            paired by position; two objects of pandas must then have the same index.
+            paired by position: there must be equally many, and two objects of pandas
+            must have the same index.
         value: The number to compare the mean score with, instead of ``second``.
         score: The score to compare, where items have several.
         cluster: Field of the items' metadata, or column of a data frame. Items with the
@@ -205,7 +205,7 @@ def verdict(
     if second is not None:
         one = read(first, name="the first scores")
         other = read(second, name="the second scores")
-        _check_indexes((one, first), (other, second))
+        _check_rows((one, first), (other, second))
         found = _compared(one, other, units)
         notes = [] if one.keys else [*_unread_keys(first, second, score)]
         return replace(found, notes=(*found.notes, *notes))
@@ -346,28 +346,42 @@ def _check_keys(first: Scores, second: Scores) -> None:
 
 def _unread_keys(first: Any, second: Any, score: str | None) -> Iterator[str]:
     """Yield a note on each column of two data frames that has the same values, each
-    once, in another order.
+    once, in another order. If there is none, and no column shows that the rows are in
+    the same order, yield a note on how they are paired.
     """
     if any(hasattr(one, "column_names") for one in (first, second)):
         return  # tables of pyarrow
     columns = [[*getattr(one, "columns", ())] for one in (first, second)]
-    for name in columns[0]:
-        if name in (score, "score") or any(one.count(name) != 1 for one in columns):
-            continue
-        if _is_turned(*([*map(str, one[name])] for one in (first, second))):
-            yield (
-                f"Rows are paired by position, but '{name}' has the same values in another order. To pair by it, name it "
-                "'item'."
-            )
+    columns = [[one for one in own if one not in (score, *_READ)] for own in columns]
+    if not all(columns):
+        return
+    shared = [
+        (name, *([*map(str, one[name])] for one in (first, second)))
+        for name in columns[0]
+        if all(own.count(name) == 1 for own in columns)
+    ]
+    keys = [one for one in shared if len({*one[1]}) == len(one[1])]
+    turned = [name for name, own, other in keys if _is_turned(own, other)]
+    for name in turned:
+        yield (
+            f"Rows are paired by position, but '{name}' has the same values in another order. To pair by it, name it "
+            "'item'."
+        )
+    if not turned and not any(own == other for _, own, other in keys):
+        yield "Rows are paired by position, because there is no column 'item'."
+
+
+#: Columns of data frames that do not name rows.
+_READ = ("score", "task", "model")
 
 
 def _is_turned(own: list[str], other: list[str]) -> bool:
-    return own != other and len({*own}) == len(own) and sorted(own) == sorted(other)
+    return own != other and sorted(own) == sorted(other)
 
 
-def _check_indexes(*read: tuple[Scores, object]) -> None:
-    """Raise OptionError for two objects of pandas with different indexes if their rows
-    would be paired by position.
+def _check_rows(*read: tuple[Scores, object]) -> None:
+    """Raise OptionError for rows that would be paired by position, if their numbers
+    differ, or two objects of pandas have different indexes.
     """
     indexes = [
         given.index  # type: ignore[attr-defined]
@@ -378,6 +392,16 @@ def _check_indexes(*read: tuple[Scores, object]) -> None:
         raise OptionError(
             "These rows cannot be paired: they have no column 'item', and the indexes differ. Name the rows in a column "
             "'item', or pair them by position with .reset_index(drop=True)."
+        )
+    counts = [
+        sum(len(items.index) for items in scores.tasks.values())
+        for scores, _ in read
+        if scores.keys == ()
+    ]
+    if len({*counts}) == 2:
+        raise OptionError(
+            f"These rows cannot be paired: there are {counts[0]:,} and {counts[1]:,}, and nothing names them. Give two "
+            "data frames with a column 'item', or equally many scores (nan where one is missing)."
         )
 
 
@@ -463,6 +487,8 @@ class _Pairs:
                 f"rare total failure; without it, p = {number(p_seen)}."
             )
         seen = self._detectable(tasks)
+        if answer != "undecided" and limits and limits[0] <= 0 <= limits[1]:
+            reason += " The interval has another rule than the answer (a t interval of the mean), so it may contain 0."
         if answer == "undecided":
             if seen is None:
                 reason += f" At least {_fewest(tasks)} pairs that differ can show a difference."

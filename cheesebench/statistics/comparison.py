@@ -305,9 +305,7 @@ def compare_differences(
     limits = t_interval(differences, imagined=imagined)
     reason = _reason(agreed, answers, shown(mean), len(differences))
     if agreed != "undecided" and limits and limits[0] <= 0 <= limits[1]:
-        reason += (
-            " Even so, the mean may be the same: a few pairs could outweigh the others."
-        )
+        reason += " The interval has another rule, about the mean, so it may contain 0: a few pairs could outweigh the others."
     return PairedComparison(
         answer=agreed,
         reason=reason,
@@ -585,7 +583,7 @@ class ModelComparison(tables.Brief):
                 "difference": paired.difference,
                 "difference_low": low,
                 "difference_high": high,
-                "p_value": paired.p_value,
+                "p_value": paired.p_worst,
                 "p_holm": adjusted,
                 "reason": reason,
             }
@@ -677,9 +675,9 @@ class RunComparison(tables.Tabular):
           the ``subjects`` that both have.
         * ``difference``: the rate minus the reference; ``difference_low`` to
           ``difference_high``: its 95 % interval.
-        * ``p_value``: of this row alone. ``p_holm`` decides: the largest p value that
-          missing trials could have given, after Holm's correction (over the protocols
-          or, for the models of one run, over all rows of a kind).
+        * ``p_value``: of this row alone, the largest that missing trials could have
+          given. ``p_holm`` decides: the same after Holm's correction (over the
+          protocols or, for the models of one run, over all rows of a kind).
         """
         return [row for model in self.models for row in model.rows()]
 

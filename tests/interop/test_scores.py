@@ -685,6 +685,8 @@ def test_rows_without_names_are_paired_only_if_their_indexes_are_equal() -> None
     by_position = cheesebench.verdict(high, turned.reset_index(drop=True)).tasks[0]
     assert by_position.answer != "better"
     half = pandas.DataFrame({"score": high[:20]})
+    with pytest.raises(cheesebench.OptionError, match="there are 30 and 29, and nothi"):
+        cheesebench.verdict([*high], [*high[:10], *high[11:]])
     for one, other in ((high, turned), (high, half), (half, half[10:])):
         with pytest.raises(cheesebench.OptionError, match="the indexes differ"):
             cheesebench.verdict(one, other)
@@ -759,5 +761,38 @@ def test_a_key_of_another_name_in_another_order_is_told() -> None:
     [note] = cheesebench.verdict(frame, turned).told
     assert "paired by position, but 'id' has the same values" in note
     assert cheesebench.verdict(frame, frame).told == ()
+    other = frame.rename(columns={"id": "question"})
+    [note] = cheesebench.verdict(frame, other).told
+    assert note.startswith("Rows are paired by position, because")
     named = [one.rename(columns={"id": "item"}) for one in (frame, turned)]
     assert cheesebench.verdict(*named).told == ()
+
+
+def test_remedies_for_models_and_columns_of_data_frames() -> None:
+    pandas = pytest.importorskip("pandas")
+    wide = pandas.DataFrame({"A": [0.5] * 9, "B": [0.4] * 9})
+    one = pandas.DataFrame({"passage": [*"aabbccdde"], "score": [0.5] * 9})
+    for said, given, more in (
+        ("verdict(frame['A'], frame['B'])", wide, {"models": ("A", "B")}),
+        ("column 'model'. Add the column.", one, {"models": ("A", "B")}),
+        ("column 'model'. Remove them.", [0.5] * 9, {"models": ("A", "B")}),
+        ("Did you mean 'passage'?", one, {"cluster": "pasage", "value": 0.4}),
+        ("Did you mean 'score'?", one, {"score": "scor", "value": 0.4}),
+    ):
+        with pytest.raises(cheesebench.OptionError, match=re.escape(said)):
+            cheesebench.verdict(given, **more)
+
+
+def test_an_answer_beside_an_interval_with_0_says_why_and_has_the_columns_names() -> (
+    None
+):
+    random = np.random.default_rng(5)
+    for _ in range(200):
+        first = random.choice([0.0, 1.0], 30, p=[0.3, 0.7])
+        found = cheesebench.verdict([*first], [*random.choice([0.0, 1.0], 30)])
+        [task], [row] = found.tasks, found.rows()
+        low, high = task.interval or (0.0, 0.0)
+        told = "The interval has another rule than the answer" in task.reason
+        assert told == (task.answer != "undecided" and low <= 0 <= high)
+        named = (row["verdict"], row["reference"], row["p_holm"])
+        assert named == (task.verdict, task.reference, task.p_holm)
