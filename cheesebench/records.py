@@ -299,6 +299,8 @@ class Construct(tables.Brief):
     """The first lesion that fails its audit, and the rate (or the mean of the measure
     that is judged) that a subject reaches with it.
     """
+    also_failed: tuple[str, ...] = ()
+    """Rules of the audit, other than the rules of lesions, that fail."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

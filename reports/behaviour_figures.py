@@ -447,11 +447,13 @@ def _floor(axes: Axes, floor: Ground, spent: Mapping[tuple[int, int], int]) -> N
 
 
 def _places(axes: Axes, floor: Ground) -> None:
-    """Draw holes and cups, the outlines of zones, and landmarks."""
+    """Draw single marked squares (holes, cups), the outlines of zones, and landmarks.
+    Marked squares side by side are an area, such as an arm, and are not drawn.
+    """
     from matplotlib.collections import LineCollection
 
-    if floor.holes:
-        x, y = zip(*floor.holes, strict=True)
+    if alone := _alone(floor.holes):
+        x, y = zip(*alone, strict=True)
         axes.plot(
             x,
             y,
@@ -460,7 +462,7 @@ def _places(axes: Axes, floor: Ground) -> None:
             markeredgecolor=SOLID,
             markersize=3,
             markeredgewidth=0.7,
-            label="hole or cup",
+            label="marked square (hole, cup)",
         )
     areas = [one for one in floor.zones.values() if len(one) >= LEAST_ZONE]
     if areas:
@@ -479,6 +481,14 @@ def _places(axes: Axes, floor: Ground) -> None:
                     va="center",
                     fontsize="xx-small",
                 )
+
+
+def _alone(marked: frozenset[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [
+        (x, y)
+        for x, y in sorted(marked)
+        if not marked & {(x - 1, y), (x + 1, y), (x, y - 1), (x, y + 1)}
+    ]
 
 
 def _outline(

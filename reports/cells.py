@@ -742,11 +742,11 @@ def validity(cell: CellResult) -> str:
     if cell.verdict == "PASS" and any(one.is_uneven for one in cell.answers):
         return UNEVEN
     construct = cell.plan.construct
-    return (
-        NOT_VALIDATED
-        if construct is None or construct.doubt
-        else VALIDITY[construct.status]
-    )
+    if construct is None or construct.doubt:
+        return NOT_VALIDATED
+    if construct.status == "validated" and construct.also_failed:
+        return AUDIT_FAILED
+    return VALIDITY[construct.status]
 
 
 def validity_in_full(cell: CellResult) -> str:
@@ -768,7 +768,12 @@ def validity_in_full(cell: CellResult) -> str:
         lesion, rate = construct.leaves
         left = f"{'at most ' if construct.leaves_at_most else ''}{percent(rate)}"
         lesions += f"; among the lesions that it does not name, {lesion} leaves {left}"
-    reasons = [construct.doubt.removesuffix("."), passed_by(cell).removesuffix(".")]
+    failed = ", ".join(construct.also_failed)
+    reasons = [
+        construct.doubt.removesuffix("."),
+        f"The audit failed: {failed}" if failed else "",
+        passed_by(cell).removesuffix("."),
+    ]
     reason = "".join(f". {one}" for one in reasons if one)
     return (
         f"{validity(cell)}: {construct.name}, abolished by lesions: {lesions}{reason}"
@@ -823,6 +828,8 @@ def _mostly_cut_off(cell: CellResult) -> bool:
 
 
 NOT_VALIDATED = "not validated"
+#: Replaces *validated* if other rules of the audit failed.
+AUDIT_FAILED = "lesions validated, audit failed"
 #: Wording of a construct's status.
 VALIDITY = SAID
 #: Meaning of each remark. It is printed once, below a table that has the remark.
@@ -831,6 +838,8 @@ MEANINGS = {
         "validated"
     ]: "the audit proved that each lesion that the protocol names abolishes the score, whatever the subject does; that "
     "animals use the same ability, or that a drug or a lesion of their brain would abolish it, is not claimed",
+    AUDIT_FAILED: "the audit proved that each lesion that the protocol names abolishes the score, but other rules of it failed: "
+    "'cheesebench audit' prints them",
     VALIDITY[
         "searched"
     ]: "the audit found no lesioned subject that does better than the protocol allows, and has not proved that there is none",

@@ -669,7 +669,10 @@ def _controls(results: Sequence[ControlResult]) -> list[str]:
         headers = words.headers(result)
         blocks += [
             f"### {words.escape(words.title(result))}",
-            table(headers, words.rows(result), right=headers),
+            *(
+                [table(headers, words.rows(result), right=headers)]
+                * bool(result.points)
+            ),
             words.escape(" ".join(words.sentences(result))),
         ]
     return blocks

@@ -387,4 +387,6 @@ def _control(result: ControlResult, width: int) -> str:
         colalign=["right"] * len(_CONTROL_COLUMNS),
     )
     said = "\n".join(_filled(sentence, width) for sentence in cells.sentences(result))
-    return f"{_filled(f'Control {cells.title(result)}', width)}\n\n{table}\n\n{said}"
+    title = _filled(f"Control {cells.title(result)}", width)
+    # A verdict on a measure has no curve of pass rates.
+    return "\n\n".join([title, *([table] if result.points else []), said])

@@ -141,13 +141,16 @@ def _what_is_open(report: AuditReport) -> str:
     """Return a sentence about the rules that could not be decided, or "" if there are
     none.
     """
-    rules = [one.rule for one in report.findings if one.verdict == "undecided"]
-    if not rules:
+    found = [one for one in report.findings if one.verdict == "undecided"]
+    if not found:
         return ""
+    how = "A longer audit may decide them: --effort N (lesions), --trials N (leaks)."
+    if all("no effort can prove" in one.text for one in found):
+        how = "No longer audit decides them; each line says what would."
+    rules = ", ".join(one.rule for one in found)
     return (
         paragraph(
-            f"This audit does not validate {report.protocol}, because it did not decide {', '.join(rules)}. A longer audit "
-            "may decide them: --effort N (lesions), --trials N (leaks)."
+            f"This audit does not validate {report.protocol}, because it did not decide {rules}. {how}"
         )
         + "\n"
     )

@@ -484,6 +484,7 @@ def _construct(specification: Specification) -> Construct | None:
         leaves_at_most=left is not None and left[2],
         passed_by=validation.passed_by(specification),
         failed=validation.failed(specification),
+        also_failed=validation.also_failed(specification),
     )
 
 

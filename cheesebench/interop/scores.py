@@ -577,11 +577,8 @@ def _columns(frame: Any, score: str, cluster: str | None) -> dict[str, Any]:
     names |= {name: name for name in ("task", "item")}
     columns = [*map(str, frame.columns)]
     for held, name in names.items():
-        if name != held and name not in columns:
-            raise OptionError(
-                f"The data frame has no column '{name}' (only {listed(columns)}).{did_you_mean(name, columns)}"
-            )
-        _check_column(columns, name, is_needed=name in (score, cluster))
+        is_needed = name in (score, cluster)
+        _check_column(columns, name, is_needed=is_needed, is_given=name != held)
     for name in columns:
         if not _is_apart(name) or name in names.values():
             continue
@@ -594,15 +591,20 @@ def _columns(frame: Any, score: str, cluster: str | None) -> dict[str, Any]:
     return {held: frame[name] for held, name in names.items() if name in columns}
 
 
-def _check_column(columns: Sequence[str], name: str, *, is_needed: bool) -> None:
+def _check_column(
+    columns: Sequence[str], name: str, *, is_needed: bool, is_given: bool = False
+) -> None:
+    """Raise OptionError for a column that is repeated, absent or misspelt. ``is_given``
+    says that the name is an argument, and not fixed.
+    """
     if columns.count(name) > 1:
         raise OptionError(
             f"The data frame has {columns.count(name)} columns '{name}'. Rename or drop all but one."
         )
     meant = [one for one in columns if _is_meant(one, name)]
     if name not in columns and (is_needed or meant):
-        other = _HINTS.get(name, "")
-        hint = f" Rename {meant[0]!a}." if meant else other
+        hint = f" Rename {meant[0]!a}." if meant else _HINTS.get(name, "")
+        hint = did_you_mean(name, columns) if is_given else hint
         raise OptionError(
             f"The data frame has no column '{name}' (only {listed(columns)}).{hint}"
         )

@@ -351,31 +351,37 @@ def _unread_keys(first: Any, second: Any, score: str | None) -> Iterator[str]:
     """
     if any(hasattr(one, "column_names") for one in (first, second)):
         return  # tables of pyarrow
-    columns = [[*getattr(one, "columns", ())] for one in (first, second)]
-    columns = [[one for one in own if one not in (score, *_READ)] for own in columns]
-    if not all(columns):
-        return
-    shared = [
-        (name, *([*map(str, one[name])] for one in (first, second)))
-        for name in columns[0]
-        if all(own.count(name) == 1 for own in columns)
-    ]
-    keys = [one for one in shared if len({*one[1]}) == len(one[1])]
-    turned = [name for name, own, other in keys if _is_turned(own, other)]
+    own, other = (_unread(one, score) for one in (first, second))
+    if own and other:
+        yield from _how_paired(own, other)
+
+
+def _how_paired(
+    own: Mapping[str, Sequence[str]], other: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    keys = [name for name in own if len({*own[name]}) == len(own[name])]
+    turned = [name for name in keys if _is_turned(own[name], other.get(name, []))]
     for name in turned:
         yield (
             f"Rows are paired by position, but '{name}' has the same values in another order. To pair by it, name it "
             "'item'."
         )
-    if not turned and not any(own == other for _, own, other in keys):
+    if not turned and not any(own[name] == other.get(name) for name in keys):
         yield "Rows are paired by position, because there is no column 'item'."
+
+
+def _unread(frame: Any, score: str | None) -> dict[str, list[str]]:
+    """Return the columns that are not read, as text."""
+    columns = [*getattr(frame, "columns", ())]
+    names = [one for one in columns if one not in (score, *_READ)]
+    return {one: [*map(str, frame[one])] for one in names if columns.count(one) == 1}
 
 
 #: Columns of data frames that do not name rows.
 _READ = ("score", "task", "model")
 
 
-def _is_turned(own: list[str], other: list[str]) -> bool:
+def _is_turned(own: Sequence[str], other: Sequence[str]) -> bool:
     return own != other and sorted(own) == sorted(other)
 
 
@@ -487,22 +493,26 @@ class _Pairs:
                 f"rare total failure; without it, p = {number(p_seen)}."
             )
         seen = self._detectable(tasks)
-        if answer != "undecided" and limits and limits[0] <= 0 <= limits[1]:
-            reason += " The interval has another rule than the answer (a t interval of the mean), so it may contain 0."
         if answer == "undecided":
-            if seen is None:
-                reason += f" At least {_fewest(tasks)} pairs that differ can show a difference."
-            else:
-                reason += f" This many pairs detect a difference of {units.gap_said(seen, signed=False)} in 4 of 5 cases."
-            if found.p_value is not None and found.p_value < ALPHA:
-                reason += (
-                    " Missing scores, or the number of tasks, leave the answer open."
-                )
+            reason += self._open(seen, tasks, units)
+        elif limits and limits[0] <= 0 <= limits[1]:
+            reason += " The interval has another rule than the answer (a t interval of the mean), so it may contain 0."
         return answers.TaskVerdict(
             task=self.task, answer=answer, reason=reason, subjects=len(own), rate=units.value(rate),
             against=units.value(against), interval=limits, of_difference=True, p_value=found.p_worst,
             adjusted_p=p, detectable=None if seen is None else units.gap(seen),
         )  # fmt: skip
+
+    def _open(self, seen: float | None, tasks: int, units: _Units) -> str:
+        """Return sentences on what would decide. These pairs detect ``seen``."""
+        said = f" This many pairs detect a difference of {units.gap_said(seen or 0.0, signed=False)} in 4 of 5 cases."
+        if seen is None:
+            said = (
+                f" At least {_fewest(tasks)} pairs that differ can show a difference."
+            )
+        if self.found.p_value is not None and self.found.p_value < ALPHA:
+            said += " Missing scores, or the number of tasks, leave the answer open."
+        return said
 
     def _detectable(self, tasks: int) -> float | None:
         """Return the difference that these pairs detect. Return None if there are too

@@ -405,6 +405,18 @@ def failed(specification: Specification) -> tuple[str, float] | None:
     return None
 
 
+def also_failed(specification: Specification) -> tuple[str, ...]:
+    """Return the rules that fail in stored audits, without the rules of lesions."""
+    reports = _reports(real_path(Path(specification.path)).parent, specification)
+    rules = (
+        str(row.get("rule"))[:60]
+        for report in reports
+        for row in _rows(report, "")
+        if row.get("verdict") == "FAIL"
+    )
+    return tuple(dict.fromkeys(one for one in rules if not one.startswith(RULE)))
+
+
 def _reached(finding: Mapping[str, Any]) -> float | None:
     try:
         numbers = finding["numbers"]

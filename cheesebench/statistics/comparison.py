@@ -882,8 +882,8 @@ def _own_pairs(
     named = list(dict.fromkeys(one for one in models if one)) or run.models
     if len(named) < 2:
         raise ComparisonError(
-            f"{run.name} is compared with no other run, so it takes two of its models, and not only "
-            f"{''.join(named) or 'none'}. It has {', '.join(run.models)}."
+            f"{run.name} is compared with no other run, and of its models ({', '.join(run.models) or 'none'}) two are "
+            f"needed, not {len(named)}. Give a second run, or two models."
         )
     for one, other in combinations(named, 2):
         mine, theirs = _places(chosen, one), _places(chosen, other)

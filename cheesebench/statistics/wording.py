@@ -165,6 +165,10 @@ def standing(game: Game) -> str:
     return f"undecided at {where}: evidence {odds(game.passing)} (PASS) and {odds(game.failing)} (FAIL)"
 
 
+#: Words for the cause of missing trials, where the recorded word says too little.
+_CAUSES = {"infrastructure": "technical faults"}
+
+
 def nothing_measured(cell: CellResult) -> str:
     """Return the reason for a cell without a valid trial: an error, or a spent
     budget.
@@ -177,7 +181,9 @@ def nothing_measured(cell: CellResult) -> str:
             "Resume the run."
         )
     causes = [
-        f"{name} {cell.outcomes[name]}" for name in cell.outcomes if cell.outcomes[name]
+        f"{_CAUSES.get(name, name)} {cell.outcomes[name]}"
+        for name in cell.outcomes
+        if cell.outcomes[name]
     ]
     return (
         f"No trial that counts could be measured: {plural(cell.planned, 'trial')} missing ({', '.join(causes)}). "

@@ -14,6 +14,7 @@ from cheesebench.cli import main
 from cheesebench.protocol import Specification, load_protocol
 from cheesebench.protocol.validation import (
     MAX_BYTES,
+    also_failed,
     construct_status,
     doubts,
     life_hash,
@@ -70,6 +71,17 @@ def test_a_construct_that_was_not_tried_is_declared(tmp_path: Path) -> None:
 def test_an_audit_of_this_protocol_validates_it(tmp_path: Path) -> None:
     specification = written(tmp_path)
     assert status(tmp_path, specification, [report(specification)]) == "validated"
+
+
+def test_what_else_fails_in_the_audit_is_known(tmp_path: Path) -> None:
+    specification = written(tmp_path)
+    content = report(specification)
+    content["findings"] += [
+        {"rule": "declared animal", "verdict": "FAIL"},
+        {"rule": "hidden", "verdict": "ok"},
+    ]
+    assert status(tmp_path, specification, content) == "validated"
+    assert also_failed(specification) == ("declared animal",)
 
 
 def test_the_worst_lesion_that_was_not_named_is_known(tmp_path: Path) -> None:

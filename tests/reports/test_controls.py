@@ -46,6 +46,20 @@ def test_the_paired_curve_is_in_text_and_markdown(
     )
 
 
+def test_without_a_curve_of_pass_rates_there_is_no_empty_table(
+    make_plan: MakePlan, make_trials: MakeTrials
+) -> None:
+    run = summary(make_plan, make_trials)
+    run = dataclasses.replace(
+        run,
+        controls=tuple(dataclasses.replace(one, points=()) for one in run.controls),
+    )
+    for name in ("text", "markdown"):
+        report = PluginManager().reporters[name].render(run)
+        assert "cue-off" in report
+        assert "plain − control" not in report.split("## Controls")[-1]
+
+
 def test_a_session_in_which_nothing_succeeds_ends_no_gain(
     make_plan: MakePlan, make_trials: MakeTrials
 ) -> None:

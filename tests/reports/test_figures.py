@@ -269,6 +269,8 @@ def test_arenas_have_their_holes_and_zones() -> None:
     assert len(pool.zones["inner"]) == 21
     sides = list(behaviour_figures._outline(frozenset({(0, 0), (1, 0)})))
     assert len(sides) == 6
+    assert len(behaviour_figures._alone(barnes.holes)) == 18
+    assert behaviour_figures._alone(frozenset({(0, 0), (1, 0), (4, 4)})) == [(4, 4)]
 
 
 def test_a_verdict_on_a_measure_has_the_curve_of_that_measure(

@@ -194,6 +194,22 @@ def test_a_construct_that_its_lesions_cannot_show_is_not_validated(
     )
 
 
+@pytest.mark.parametrize("name", ["text", "markdown", "html"])
+def test_an_audit_whose_other_rules_failed_is_not_called_validated(
+    make_plan: MakePlan, make_trials: MakeTrials, name: str
+) -> None:
+    construct = dataclasses.replace(
+        CONSTRUCT, status="validated", also_failed=("declared animal",)
+    )
+    plan = make_plan("pool", construct=construct)
+    run = summarise_run({"options": {}}, [plan], make_trials(plan, 0.9))
+    report = html.unescape(
+        " ".join(PluginManager().reporters[name].render(run).split())
+    )
+    assert "lesions validated, audit failed" in report
+    assert "The audit failed: declared animal" in report or name == "text"
+
+
 def test_the_json_report_has_it_too(
     make_plan: MakePlan, make_trials: MakeTrials
 ) -> None:

@@ -299,7 +299,7 @@ def test_nothing_but_infrastructure_is_an_error(
     cell = judge(plan(subjects=2), cohort("!!!", "!!$"))
     assert (cell.verdict, cell.rate, cell.interval) == (Verdict.ERROR, None, None)
     assert cell.reason == (
-        "No trial that counts could be measured: 6 trials missing (infrastructure 5, budget 1). "
+        "No trial that counts could be measured: 6 trials missing (technical faults 5, budget 1). "
         "This says nothing about the model."
     )
 

@@ -39,7 +39,7 @@ from cheesebench.paradigms.arena.audit.relevance import NEUTRAL, holds_of, opera
 from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.names import TIMEOUT
-from cheesebench.protocol.specification import ReferenceSpec
+from cheesebench.protocol.specification import ReferenceSpec, Specification
 
 #: Limits for computing a bound, at an effort of 1. ``BELIEFS``: number of beliefs.
 #: ``STEPS``: steps of hypotheses. ``BEGUN``: effort for the beginnings of trials, in
@@ -447,8 +447,27 @@ def _selects(where: ex.Expression | None, fixed: Sequence[str] = ()) -> bool:
     )
 
 
+def is_chosen(specification: Specification) -> bool:
+    """Return whether no bound exists, because a subject may choose which trials count,
+    or have a value of the judged measure, and one trial may tell it about the next.
+    """
+    about = specification.judged
+    chosen = _selects(specification.where)
+    if about is not None and about.better is not None:
+        chosen = any(
+            isinstance(one, ex.Binary) and one.operator == "/" and _selects(one.right)
+            for one in ex.walk(specification.measures[about.measure])
+        )
+    return chosen and not _are_anew(specification)
+
+
 def _stands_alone(world: beliefs.World) -> bool:
-    draws = world.program.specification.draws
+    return _are_anew(world.program.specification)
+
+
+def _are_anew(specification: Specification) -> bool:
+    """Return whether every draw is made for its trial alone."""
+    draws = specification.draws
     alone = all(
         one.per == "trial" and one.order in ("random", "cycle") and not one.max_run
         for one in draws

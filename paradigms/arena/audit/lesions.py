@@ -463,6 +463,11 @@ BY_A_NOTE = (
     " stands, say), so no effort can prove the limit: `place` the subject in that"
     " state, or freeze the states before it"
 )
+BY_CHOICE = (
+    "; a subject may choose which of its trials count (or have a value), and one trial"
+    " may tell it about the next, so no effort can prove the limit: draw everything anew"
+    " in each trial (`per: trial`), or judge what every trial has (the first choice, say)"
+)
 NOT_VALIDATED = "not validated: the protocol names no `construct`"
 
 
@@ -512,7 +517,9 @@ def audit_lesions(
 def _why_unproved(paradigm: ArenaParadigm, lesion: Lesion) -> str:
     known = relevance.Relevance(paradigm.program, lesion)
     outlasts = bool(lesion.forgets_at) and known.outlasts(lesion.forgets_at)
-    return BY_A_NOTE if outlasts else ""
+    if outlasts:
+        return BY_A_NOTE
+    return BY_CHOICE if exact.is_chosen(paradigm.specification) else ""
 
 
 def _finding(
@@ -620,6 +627,11 @@ def audit_life_rewards(
     other = best.reward / sum(best.outcomes.values())
     text = f"a subject that passes earns {mean:.3g} a trial; among policies that fail, {best.name} earns most, {other:.3g}"
     is_odd = other > mean + error + EQUAL
+    if is_odd:
+        text += (
+            f": who learns from reward would learn to fail, so pay success more, or make what pays in {best.name} pay or "
+            "spare less"
+        )
     numbers: dict[str, object] = {
         "passing": mean,
         "failing": other,

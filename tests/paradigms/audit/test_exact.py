@@ -15,6 +15,7 @@ from cheesebench.paradigms.arena.audit.exact import (
     _told_all,
     by_walks,
     from_anywhere,
+    is_chosen,
     upper_bound,
 )
 from cheesebench.paradigms.arena.audit.walks import TooManyError
@@ -251,3 +252,16 @@ def test_what_is_proved_of_measures_and_of_chosen_trials(
     adversary = Adversary(plant(change), Lesion.parse(lesion), 1.0)
     found = upper_bound(adversary, 1.0, at_most)
     assert found == pytest.approx(PROVED[change, lesion, at_most])
+
+
+def test_where_a_subject_chooses_what_counts_the_missing_condition_is_named(
+    plant: Plant,
+) -> None:
+    share = judged("higher", 30, "time(arm) / (time(arm) + time(box))")
+    chosen = [share, selected("last != timeout")]
+    anew = ("draw:\n  side: {of", "draw:\n  side: {per: trial, of")
+    lasting = ("draw:\n  side: {of", "draw:\n  side: {per: subject, of")
+    for change in chosen:
+        assert not is_chosen(plant(change, anew).specification)
+        assert is_chosen(plant(change, lasting).specification)
+    assert not is_chosen(plant(judged("lower", 1), lasting).specification)
