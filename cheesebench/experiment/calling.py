@@ -1166,6 +1166,9 @@ class Attempts:
         return most * self._jitter.uniform(0.5, 1.0)
 
 
+#: Words with which a server says that it does not know a parameter.
+_UNKNOWN = r"(\bun(supported|known|recogni[sz]ed|expected)|\bextra\b|not (supported|permitted|allowed))"
+_LIMIT = "max_(completion_)?tokens"
 _LISTED = "List the model in a file of models (--models) with 'drops: [{}]'"
 #: Patterns in a server's reasons for refusing a request, each with a remedy.
 _REMEDIES = tuple(
@@ -1173,7 +1176,8 @@ _REMEDIES = tuple(
     for pattern, remedy in (
         (
             r"system.{0,12}(role|message|prompt|instruction)|roles? must alternate"
-            r"|(role|message)s?\b.{0,20}\bsystem\b|developer instruction",
+            r"|(role|message)s?\b.{0,20}\bsystem\b|developer instruction"
+            r"|\buser\W{1,3}((and|or)\W{1,3})?assistant\b",
             f"{_LISTED.format('system')}, which puts its text before the first user message.",
         ),
         (
@@ -1186,7 +1190,11 @@ _REMEDIES = tuple(
         ),
         (r"temperature", "Try --temperature none, which leaves it to the server."),
         (
-            r"max_(completion_)?tokens|budget_tokens|output.{0,20}tokens",
+            rf"{_UNKNOWN}.{{0,40}}{_LIMIT}|{_LIMIT}.{{0,40}}{_UNKNOWN}",
+            f"{_LISTED.format('max_tokens')}.",
+        ),
+        (
+            rf"{_LIMIT}|budget_tokens|output.{{0,20}}tokens",
             "Set the limit with --reply-tokens N.",
         ),
         (r"reasoning_effort", "Change or remove --reasoning-effort."),

@@ -566,8 +566,11 @@ _TO_REACH: Mapping[str, str] = {
 
 
 def _unreachable(name: str, fault: ChatFaultError) -> UnreachableModelError:
-    said = quoted(calling.said(fault), 1000)
+    told = calling.said(fault)
+    said = quoted(told, 1000)
     remedy = _WAIT if fault.refused else _TO_REACH.get(fault.kind, "")
+    if not told.endswith(str(fault)):
+        remedy = ""  # There is one for this very request.
     return UnreachableModelError(
         calling.advised(f"The model '{name}' does not answer: {said}", remedy)
     )

@@ -113,6 +113,8 @@ _THEN = (
         _ANY - {429, 503},
         r"(image|picture|vision|multi-?modal).{0,60}not (support|allow|enabl|accept|a )|not a multi-?modal|mmproj",
         r"(not support|cannot read|no support for).{0,30}(image|vision|multi-?modal)",
+        r"system (role|message|prompt)s? (is |are )?not supported|roles? must alternate",
+        r"only user and assistant roles are supported",
     ),
     _words(
         "authentication",

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from cheesebench.chat import Message, without_system
+from cheesebench.chat import ChatFaultError, Message, without_system
+from cheesebench.experiment.calling import said
 from cheesebench.experiment.log import RunLog
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
 from tests.pytest_plugin.test_models import walk
@@ -35,6 +36,7 @@ def without(part: str) -> Callable[[Call], str | Answer]:
         "tools": refuse(400, "registry/tiny does not support tools"),
         "tool_choice": refuse(400, "Value error, tool_choice: required is refused"),
         "temperature": refuse(400, "Unsupported value: 'temperature'"),
+        "max_tokens": refuse(400, "Unsupported parameter: 'max_tokens'"),
     }
 
     def script(call: Call) -> str | Answer:
@@ -54,6 +56,7 @@ def without(part: str) -> Callable[[Call], str | Answer]:
         ("tools", "llm-tools", "Try --agent llm, which needs no tools."),
         ("tool_choice", "llm-tools", "Try --agent llm, which needs no tools."),
         ("temperature", "llm", "Try --temperature none"),
+        ("max_tokens", "llm", "'drops: [[]max_tokens]'."),
     ],
 )
 def test_what_is_refused_is_refused_before_the_run(
@@ -68,6 +71,28 @@ def test_what_is_refused_is_refused_before_the_run(
         [f"ERROR: The model 'openai/tiny' does not answer: bad request: *{remedy}*"]
     )
     assert not list(project.path.glob("results/*"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+        "Only user and assistant roles are supported!",
+        "messages.0.role: Input should be 'user' or 'assistant'",
+        "Developer instruction is not enabled for this model",
+    ],
+)
+def test_words_about_a_system_role_have_its_remedy(words: str) -> None:
+    assert "'drops: [system]'" in said(ChatFaultError("bad_request", words))
+
+
+def test_a_breakdown_has_one_remedy(project: pytest.Pytester) -> None:
+    refusal = refuse(500, "The template has no place for the system prompt")
+    with FakeServer(lambda call: refusal) as server:
+        given = ("--model=openai/tiny", "--base-url", server.base_url, "lab")
+        result = project.runpytest(*given)
+    [line] = [line for line in result.errlines if line.startswith("ERROR")]
+    assert line.endswith("which puts its text before the first user message.")
 
 
 def test_a_model_without_a_system_role_behind_a_gateway_with_a_key_of_its_own(

@@ -68,6 +68,8 @@ ANSWERS: list[tuple[int, Any, FaultKind]] = [
         message("Incorrect API key provided: abc.", code="invalid_api_key"),
         "authentication",
     ),
+    (500, message("Jinja Exception: System role not supported"), "bad_request"),
+    (500, message("Only user and assistant roles are supported!"), "bad_request"),
     (403, message("Country, region, or territory not supported"), "authentication"),
     (
         404,
