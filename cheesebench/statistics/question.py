@@ -173,7 +173,10 @@ def reference_limits(
     if reference.interval is not None:
         scale = quantile(tail, None) / quantile(PUBLISHED_TAIL, None)
         given = reference.interval
-        return value - scale * (value - given[0]), value + scale * (given[1] - value)
+        return (
+            max(low, value - scale * (value - given[0])),
+            min(high, value + scale * (given[1] - value)),
+        )
     if not _is_group(reference):
         return value, value
     assert reference.sd is not None

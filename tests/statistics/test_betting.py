@@ -326,6 +326,8 @@ def test_limits_of_animals() -> None:
     published = ReferenceValue(value=0.7, interval=(0.6, 0.75))
     assert reference_limits(published, 0.025) == pytest.approx((0.6, 0.75))
     assert reference_limits(published, 0.05)[0] > 0.6
+    low = ReferenceValue(value=0.1, interval=(0.0, 0.3))
+    assert reference_limits(low, FAIL_TAIL)[0] == 0, "no mean lies outside of 0 and 1"
     alike = reference_limits(ReferenceValue(value=1.0, sd=0.0, n_animals=10), 0.05)
     assert alike[0] < 0.8
     assert alike[1] == 1.0
