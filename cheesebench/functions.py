@@ -526,7 +526,8 @@ def plan(
     verdict comes. Three simulated players take the model's place: one that moves at
     random, one as good as the animals, and one with a given pass rate.
 
-    ``models`` may be a run, whose models, protocols and views are then used. ``icc`` is
+    ``models`` may be a run (``open_run`` opens one by its id), whose models, protocols,
+    views, design and subjects are then used, unless others are given. ``icc`` is
     the intraclass correlation of a subject's trials, and ``rate`` the pass rate of the
     third player (for example, what a pilot run showed). With ``ask``, the model
     answers the first questions now. ``plugins`` is as in ``run``, and ``options`` are
@@ -539,15 +540,26 @@ def plan(
         plans = [cell.plan for cell in models.summary.cells]
         protocols = protocols or list(dict.fromkeys(one.protocol for one in plans))
         view = view or list(dict.fromkeys(one.view for one in plans))
+        if not {"design", "subjects", "profile"} & options.keys():
+            own = models.summary.manifest["options"]
+            options |= {name: own.get(name) for name in ("design", "subjects")}
         models = list(dict.fromkeys(one.model for one in plans))
-    return forecast_of(
-        api.given_options(models, protocols, view, **options),
-        icc=icc,
-        ask=ask,
-        rate=rate,
-        usual=usual_protocols(),
-        plugins=found,
-    )
+    try:
+        return forecast_of(
+            api.given_options(models, protocols, view, **options),
+            icc=icc,
+            ask=ask,
+            rate=rate,
+            usual=usual_protocols(),
+            plugins=found,
+        )
+    except UnknownNameError:
+        is_run = isinstance(models, str) and Path("results", models).is_dir()
+        if not is_run:
+            raise
+        raise OptionError(
+            f"'{models}' is a run, and no model. Give plan(cheesebench.open_run('{models}'))."
+        ) from None
 
 
 def forecast_of(

@@ -203,7 +203,7 @@ def test_all_protocols_together_have_a_row_and_answers_are_those_of_the_command(
         assert {name: own[name] for name in same} == {name: row[name] for name in same}
         assert own["difference"] == pytest.approx(row["difference"])
         assert own["low"] is None
-    with pytest.raises(cheesebench.CheeseBenchError, match="two of its models"):
+    with pytest.raises(cheesebench.CheeseBenchError, match="two are needed, not 1"):
         cheesebench.verdict(again, models=("random", None))
     # It warns of the same, too.
     shorter = cheesebench.run(
@@ -282,6 +282,9 @@ def test_an_agent_of_the_notebook_is_planned(lab: Path) -> None:
         "still", lab, plugins=own, progress=False, **(SMALL | {"subjects": 1})
     )
     assert cheesebench.plan(run, **SMALL).rows() == found.rows()
+    assert {row["planned"] for row in cheesebench.plan(run).rows()} == {1}
+    with pytest.raises(cheesebench.OptionError, match=r"plan\(cheesebench.open_run\('"):
+        cheesebench.plan(run.id)
     with pytest.raises(cheesebench.UnknownNameError, match=r"plugins=\[SPEC\] adds"):
         cheesebench.plan(cheesebench.open_run(run.id))
     wrong: Any = own
