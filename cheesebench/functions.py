@@ -536,17 +536,15 @@ def plan(
     """
     _check_shares(icc=icc, rate=rate)
     found = api.plugins_with(plugins, models)
-    if isinstance(models, api.Run):
-        plans = [cell.plan for cell in models.summary.cells]
-        protocols = protocols or list(dict.fromkeys(one.protocol for one in plans))
-        view = view or list(dict.fromkeys(one.view for one in plans))
-        if not {"design", "subjects", "profile"} & options.keys():
-            own = models.summary.manifest["options"]
-            options |= {name: own.get(name) for name in ("design", "subjects")}
-        models = list(dict.fromkeys(one.model for one in plans))
+    own = _like(models) if isinstance(models, api.Run) else {}
+    if {"design", "subjects", "profile"} & options.keys():
+        own = {name: own[name] for name in own if name not in ("design", "subjects")}
+    options = own | {"models": own.get("models", models)} | options
+    for name, value in (("protocols", protocols), ("view", view)):
+        options[name] = value or own.get(name, ())
     try:
         return forecast_of(
-            api.given_options(models, protocols, view, **options),
+            api.given_options(**options),
             icc=icc,
             ask=ask,
             rate=rate,
@@ -560,6 +558,18 @@ def plan(
         raise OptionError(
             f"'{models}' is a run, and no model. Give plan(cheesebench.open_run('{models}'))."
         ) from None
+
+
+def _like(run: api.Run) -> dict[str, Any]:
+    """Return the options that plan a run again."""
+    plans = [cell.plan for cell in run.summary.cells]
+    options: Any = run.summary.manifest["options"]
+    return {
+        "models": list(dict.fromkeys(one.model for one in plans)),
+        "protocols": list(dict.fromkeys(one.protocol for one in plans)),
+        "view": list(dict.fromkeys(one.view for one in plans)),
+        **{name: options.get(name) for name in ("design", "subjects")},
+    }
 
 
 def forecast_of(

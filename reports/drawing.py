@@ -169,6 +169,27 @@ def bars(
     )
 
 
+def dots(axes: Axes, place: float, width: float, values: Sequence[float]) -> None:
+    """Draw single subjects, in their order, across the bar at ``place``."""
+    if not values:
+        return
+    room = 0.7 * width / len(values)
+    places = [
+        place + (one - (len(values) - 1) / 2) * room for one in range(len(values))
+    ]
+    axes.plot(
+        places,
+        values,
+        "o",
+        color="black",
+        markersize=1.5,
+        alpha=0.5,
+        zorder=3,
+        clip_on=False,
+        label="single subject",
+    )
+
+
 def colour(number: int, count: int) -> str | tuple[float, ...]:
     """Return the colour of one of ``count`` series. Each series has its own colour."""
     if count <= len(COLOURS):

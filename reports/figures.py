@@ -8,6 +8,7 @@ import io
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cheesebench.amounts import percent
@@ -17,6 +18,7 @@ from cheesebench.reports import behaviour_figures as lives
 from cheesebench.reports import cells as words
 from cheesebench.reports import drawing
 from cheesebench.reports.markdown import table
+from cheesebench.statistics.comparison import count_cell
 from cheesebench.statistics.wording import abilities
 
 if TYPE_CHECKING:
@@ -86,7 +88,7 @@ def _drawings(
     lived = cache(partial(lives.lived, groups, runs, plugins))
     return {
         "forest": lambda: lives.forest(groups),
-        "paradigms": lambda: paradigms(groups),
+        "paradigms": lambda: paradigms(groups, _single_subjects(groups, runs)),
         "best_of_views": lambda: lives.best_of_views(summaries),
         "profile": lambda: profile(groups),
         "curves": lambda: curves(
@@ -104,6 +106,27 @@ def _drawings(
         "scaling": lambda: scaling(groups, sizes),
         "settings": lambda: settings(groups),
     }
+
+
+#: The rates (or measures) of the single subjects of cells, by the group's label and the
+#: protocol.
+Singles = Mapping[tuple[str, str], Sequence[float]]
+
+
+def _single_subjects(
+    groups: Sequence[drawing.Group], runs: Sequence[tuple[RunSummary, RunLog]]
+) -> Singles:
+    found = {}
+    for group in groups:
+        for cell in group.cells:
+            [log] = [log for summary, log in runs if cell in summary.cells][:1]
+            counts = count_cell(cell.plan, log.trials_by_subject(cell.plan))
+            found[group.label, cell.plan.protocol] = [
+                counts.scale.value(one.rate())
+                for number, one in counts.subjects.items()
+                if one.scored and number < cell.subjects
+            ]
+    return found
 
 
 def _groups(summaries: Sequence[RunSummary]) -> list[drawing.Group]:
@@ -160,10 +183,12 @@ def _save(figure: Figure, suffix: str, title: str, alt: str, dpi: int) -> bytes:
     return content.getvalue()
 
 
-def paradigms(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
-    """Draw the result of every group on every protocol, with 95 % intervals and the
-    animals. Pass rates share a panel. Each judged measure has a panel of its own.
-    Return None without cells.
+def paradigms(
+    groups: Sequence[drawing.Group], singles: Singles = MappingProxyType({})
+) -> tuple[Figure, str] | None:
+    """Draw the result of every group on every protocol, with 95 % intervals, single
+    subjects as dots, and the animals. Pass rates share a panel. Each judged measure has
+    a panel of its own. Return None without cells.
     """
     by_panel: dict[str, dict[str, CellResult]] = {}
     for group in groups:
@@ -179,7 +204,7 @@ def paradigms(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
     figure = drawing.new(max(drawing.WIDTH, room))
     axes = figure.subplots(1, len(panels), squeeze=False, width_ratios=widths)[0]
     for panel, one in zip(panels, axes, strict=True):
-        _panel(one, groups, by_panel[panel])
+        _panel(one, groups, by_panel[panel], singles)
     drawing.shared_legend(figure)
     said = [f"{group.label}: {_said(group)}" for group in groups]
     animals = {
@@ -189,7 +214,8 @@ def paradigms(groups: Sequence[drawing.Group]) -> tuple[Figure, str] | None:
         if cell.plan.reference is not None
     }
     rodent = ", ".join(f"{_title(name)} {text}" for name, text in animals.items())
-    return figure, f"Results by paradigm. {'; '.join(said)}." + (
+    dots = " Dots are single subjects." if singles else ""
+    return figure, f"Results by paradigm. {'; '.join(said)}.{dots}" + (
         f" Rodents: {rodent}." if rodent else ""
     )
 
@@ -220,10 +246,13 @@ def _value(cell: CellResult) -> tuple[float, tuple[float, float] | None] | None:
 
 
 def _panel(
-    axes: Axes, groups: Sequence[drawing.Group], cells: Mapping[str, CellResult]
+    axes: Axes,
+    groups: Sequence[drawing.Group],
+    cells: Mapping[str, CellResult],
+    singles: Singles,
 ) -> None:
-    """Draw the bars of some protocols, and the animals' numbers. ``cells`` has one cell
-    of each protocol.
+    """Draw the bars of some protocols with their single subjects, and the animals'
+    numbers. ``cells`` has one cell of each protocol.
     """
     names, width = list(cells), 0.8 / len(groups)
     for number, group in enumerate(groups):
@@ -235,13 +264,19 @@ def _panel(
         }
         shade, label = drawing.colour(number, len(groups)), drawing.plain(group.label)
         drawing.bars(axes, list(own), width, list(own.values()), shade, label)
+        for place in own:
+            name = names[round(place - shift)]
+            drawing.dots(axes, place, width, singles.get((group.label, name), ()))
     for place, cell in enumerate(cells.values()):
         if cell.plan.reference is not None:
             drawing.animals(axes, place, cell.plan.reference)
+    _label(axes, names, words.measured_name(cells[names[0]]))
+
+
+def _label(axes: Axes, names: Sequence[str], measure: str) -> None:
     labels = [drawing.plain(_title(name)) for name in names]
     axes.set_xticks(range(len(names)), labels, rotation=20, ha="right")
     axes.set_xlim(-0.6, len(names) - 0.4)
-    measure = words.measured_name(cells[names[0]])
     axes.set_ylabel(drawing.plain(measure.replace("_", " ")) or "pass rate")
     if not measure:
         axes.set_ylim(0, 1.02)

@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 from pydantic_core import from_json
 
 from cheesebench.diagnostics import listed
-from cheesebench.errors import OptionError, UnknownNameError, did_you_mean
+from cheesebench.errors import OptionError, UnknownNameError
 from cheesebench.files import (
     MISSING_CELLS,
     TableError,
@@ -603,8 +603,10 @@ def _check_column(
         )
     meant = [one for one in columns if _is_meant(one, name)]
     if name not in columns and (is_needed or meant):
-        hint = f" Rename {meant[0]!a}." if meant else _HINTS.get(name, "")
-        hint = did_you_mean(name, columns) if is_given else hint
+        verb, known = ("Rename", meant[:1])
+        if is_given:
+            verb, known = "Give", difflib.get_close_matches(name, columns, 1)
+        hint = "".join(f" {verb} {one!a}." for one in known) or _HINTS.get(name, "")
         raise OptionError(
             f"The data frame has no column '{name}' (only {listed(columns)}).{hint}"
         )

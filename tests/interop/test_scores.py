@@ -776,8 +776,12 @@ def test_remedies_for_models_and_columns_of_data_frames() -> None:
         ("verdict(frame['A'], frame['B'])", wide, {"models": ("A", "B")}),
         ("column 'model'. Add the column.", one, {"models": ("A", "B")}),
         ("column 'model'. Remove them.", [0.5] * 9, {"models": ("A", "B")}),
-        ("Did you mean 'passage'?", one, {"cluster": "pasage", "value": 0.4}),
-        ("Did you mean 'score'?", one, {"score": "scor", "value": 0.4}),
+        (
+            "(only passage, score). Give 'passage'.",
+            one,
+            {"cluster": "pasage", "value": 0.4},
+        ),
+        ("(only passage, score). Give 'score'.", one, {"score": "scor", "value": 0.4}),
     ):
         with pytest.raises(cheesebench.OptionError, match=re.escape(said)):
             cheesebench.verdict(given, **more)

@@ -321,3 +321,16 @@ def test_figures_have_the_printed_sign_where_less_is_better(
     assert row.zero == row.margin[0] < row.margin[1] < row.difference
     assert row.text.endswith("margin +5, less is better")
     assert "PASS lies left of its right edge" in render(summary)
+
+
+def test_bars_have_their_single_subjects_as_dots(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    groups = groups_of(make_run([(make_plan("pool"), 0.5)]))
+    [group] = groups
+    drawn = figures.paradigms(groups, {(group.label, "pool"): [0.0, 0.25, 1.0]})
+    assert drawn is not None
+    [axes], alt = drawn[0].axes, drawn[1]
+    [dots] = [line for line in axes.lines if line.get_label() == "single subject"]
+    assert str(dots.get_ydata()) == "[0.   0.25 1.  ]"
+    assert "Dots are single subjects." in alt
