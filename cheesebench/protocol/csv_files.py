@@ -202,11 +202,18 @@ def _check_names(line: int, header: Sequence[str]) -> None:
 
 
 def _cell(file: _File, place: Position, name: str, cell: str) -> Node:
-    """Return a cell, read in the same way as a value in a protocol."""
-    if cell.lower() in MISSING_CELLS - {"none"}:
+    """Return a cell, read in the same way as a value in a protocol, but for YAML's
+    other ways to write a number or nothing, which tables of strangers do not mean.
+    """
+    if cell != "none" and cell.lower() in MISSING_CELLS | {"~"}:
         what = f"has '{cell}'" if cell else "is empty"
         said = f"The column '{name}' {what} in this line."
-        file.error(said, "Write 'none' for no value.", place.line, place.column)
+        remedy = "Write a number or, in a column of names, 'none' for no name."
+        file.error(said, remedy, place.line, place.column)
+        return Node(cell, place)
+    if re.fullmatch("0[ox][0-9A-Fa-f]+", cell):
+        said = f"The column '{name}' has the number '{cell}', which is not decimal."
+        file.error(said, "Write a decimal number.", place.line, place.column)
     elif len(cell) > MAX_CELL or not cell.isprintable():
         said = f"The column '{name}' has a value that is longer than {MAX_CELL} characters, or cannot be printed."
         file.error(said, "Write a number, or a name.", place.line, place.column)

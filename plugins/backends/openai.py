@@ -579,7 +579,7 @@ def own_headers(options: Mapping[str, Any]) -> dict[str, str]:
         given = dict(part.strip().partition("=")[::2] for part in given.split(","))
     if not isinstance(given, Mapping):
         raise OptionError(
-            "The option headers must map names of headers to names of environment variables: {api-key: AZURE_API_KEY}."
+            "The option headers must map names of headers to names of environment variables: {x-key: GATEWAY_KEY}."
         )
     found = {}
     for header, variable in given.items():
