@@ -302,7 +302,10 @@ def connect(context: BackendContext) -> Connection:
         context.entry.served,
         (*RESERVED, *OURS, "timeout", "api_key", "api_base", "api_version"),
     )
-    return LiteLLM(context.options, context.base_url or context.options.get("base_url"))
+    own = context.options.get("base_url")
+    if own:  # It is recorded even if another address is used.
+        check_address(str(own))
+    return LiteLLM(context.options, context.base_url or own)
 
 
 def check(context: BackendContext) -> str:

@@ -489,12 +489,13 @@ OPTIONS: Mapping[str, str] = {
 
 
 def base_url(context: BackendContext) -> str:
-    return str(
-        context.base_url
-        or context.options.get("base_url")
-        or os.environ.get("OPENAI_BASE_URL")
-        or PUBLIC
-    )
+    """Return the address of the server. Raise OptionError for an option ``base_url``
+    that may hold a key, even if another address is used, because it is recorded.
+    """
+    own = context.options.get("base_url")
+    if own:
+        check_address(str(own), query=True)
+    return str(context.base_url or own or os.environ.get("OPENAI_BASE_URL") or PUBLIC)
 
 
 def key_from_environment(
@@ -599,7 +600,8 @@ def own_headers(options: Mapping[str, Any]) -> dict[str, str]:
 
 #: Matches the name of a 'served' setting whose value is usually a secret.
 _SECRET = re.compile(
-    r"(?<!cache_)key|token$|secret|passw|authori[sz]ation|credential|headers?$|cookie|^user$",
+    r"(?<!cache_)key|token$|secret|passw|authori[sz]ation|credential|headers?$|cookie|session_?id$"
+    r"|^(user|auth|pass|pwd|bearer|jwt|sig|signature)$",
     re.IGNORECASE,
 )
 
@@ -622,12 +624,13 @@ def check_served(served: Mapping[str, Any], reserved: Iterable[str] = RESERVED) 
 
 def _secret_name(settings: Any) -> str:
     """Return the name of a setting, at any depth, that may hold a key, or "" if there
-    is none.
+    is none. Its name tells, or its value, which the environment has as a key.
     """
     if isinstance(settings, list):
         return next(filter(None, map(_secret_name, settings)), "")
     for name, value in settings.items() if isinstance(settings, Mapping) else ():
-        if value and isinstance(value, str | Mapping) and _SECRET.search(str(name)):
+        named = isinstance(value, str | Mapping) and _SECRET.search(str(name))
+        if value and (named or redact(str(value)) != str(value)):
             return str(name)
         if inner := _secret_name(value):
             return inner

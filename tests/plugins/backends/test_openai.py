@@ -142,13 +142,26 @@ def test_calls_to_one_server_share_an_account() -> None:
         {"user": "correct-horse"},
         {"extra_headers": {"Authorization": "correct-horse"}},
         {"extra_body": {"a": [{"auth_token": "correct-horse"}]}},
+        {"jwt": "correct-horse"},
+        {"metadata": {"trace": ["Bearer correct-horse"]}},
+        {"anything": {"deep": "correct-horse-battery"}},
     ],
 )
-def test_served_settings_hold_no_key(served: dict[str, Any]) -> None:
+def test_served_settings_hold_no_key(
+    served: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STABLE_KEY", "correct-horse-battery")
     with pytest.raises(OptionError, match="may be a key") as caught:
         check_served(served)
     assert "horse" not in str(caught.value)
     check_served({"max_completion_tokens": 5, "chat_template_kwargs": {"user": {}}})
+
+
+def test_an_address_that_is_not_used_is_recorded_and_may_hold_no_key() -> None:
+    used, other = "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1?code=correct-horse"
+    with pytest.raises(OptionError, match="may be a key") as caught:
+        SPEC.connect(context(used, base_url=other))
+    assert "horse" not in str(caught.value)
 
 
 def test_a_key_in_place_of_a_variable_s_name_is_not_printed() -> None:
