@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 
 from cheesebench.plugin_manager import installed_plugins
+from cheesebench.records import Frame
 from cheesebench.terminal import (
     HANDLER,
     STAND_INS,
+    coloured,
+    film_strip,
+    printable,
     replace_unprintable,
+    shows_colours,
     unprintable_replaced,
 )
 
@@ -47,3 +53,64 @@ def test_a_stream_is_spared_for_a_while() -> None:
     assert stream.buffer.getvalue() == b"xx"
     with unprintable_replaced(io.StringIO()):
         pass
+
+
+def frame(action: str, picture: str, reward: float = 0.0) -> Frame:
+    return Frame(action, picture, reward)
+
+
+def test_frames_stand_side_by_side_as_far_as_there_is_room() -> None:
+    frames = [
+        frame("", "ab\n.#"), frame("F", "cd", 1.0), frame("L", "e\nf\ng\x1b", -0.5), frame(".", "h"), frame("?", "i"),
+    ]  # fmt: skip
+    wide = """\
+0 start   1 FORWARD +1   2 ROTATE_LEFT -0.5   3 (frozen)   4 ?
+ab        cd             e                    h            i
+.#                       f
+                         g\\x1b"""
+    assert film_strip(frames, 62) == wide
+    assert (
+        film_strip(frames, 61)
+        == wide.replace("   4 ?", "").replace("h            i", "h") + "\n\n4 ?\ni"
+    )
+    assert film_strip(frames[:2], 1) == "0 start\nab\n.#\n\n1 FORWARD +1\ncd"
+    assert film_strip([]) == ""
+
+
+def test_a_long_trial_is_cut_in_its_middle() -> None:
+    frames = [frame("F", str(number)) for number in range(10)]
+    assert film_strip(frames, 80, 4, 6).count("FORWARD") == 10
+    assert film_strip(frames, 80, 2, 1) == (
+        "0 FORWARD   1 FORWARD\n0           1\n\n... 7 more ...\n\n9 FORWARD\n9"
+    )
+    assert "... 2 more ..." in film_strip(frames)
+    assert film_strip(frames[:8]).count("FORWARD") == 8
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_verdicts_are_coloured_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    said = "✔ PASS, FAIL; ? INCONCLUSIVE ERROR error warning better worse PASSED x-FAIL FAIL-x"
+    shown = coloured(said, Terminal())
+    colours = re.findall("\x1b\\[([\\d;]+)m(.*?)\x1b\\[0m", shown)
+    assert colours == [
+        ("32", "✔ PASS"), ("31", "FAIL"), ("33", "? INCONCLUSIVE"), ("1;31", "ERROR"), ("31", "error"),
+        ("33", "warning"), ("32", "better"), ("31", "worse"),
+    ]  # fmt: skip
+    assert re.sub("\x1b\\[[\\d;]+m", "", shown) == said
+    assert coloured(said, io.StringIO()) == said
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(name, value)
+            assert not shows_colours(Terminal())
+    assert shows_colours(Terminal())
+
+
+def test_control_characters_are_spelt_out_line_by_line() -> None:
+    assert printable("a\tb\nc\x1b[2Jd\r\né") == "a\\tb\nc\\x1b[2Jd\\r\né"
+    assert printable("plain\ntext") == "plain\ntext"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from threading import Event
 from xml.etree import ElementTree
@@ -17,6 +18,7 @@ from cheesebench.pytest_session.ci import append_step_summary, cut
 from cheesebench.pytest_session.exit_status import REFUSED
 from cheesebench.statistics.comparison import LOSS, excludes_loss
 from cheesebench.testing.fake_server import Answer, Call, FakeServer
+from tests.pytest_plugin.conftest import corridor
 from tests.stored import check_stored, without_prose
 
 RUN = ("--model", "walker", "--protocols=lab", "--subjects=12", "-k", "east")
@@ -644,7 +646,46 @@ RUNS = """
 --model walker --protocols=lab -k nothing
 --model walker --protocols=lab --collect-only -q
 --model walker --protocols=lab --subjects=2 -k east --shard=1/2 --seed=5 --cheese-run-id=half
+--model walker --protocols=lab --subjects=2 --shard=3/2
+--model walker,statue --protocols=lab --subjects=6 -x --cheese-run-id=ended
+--model walker --protocols=lab --subjects=3 --setup-plan
+--model statue --protocols=lab -k east --film
+--model statue --protocols=lab -k few -vv
+--model statue --protocols=lab -k 'east or west' --subjects=12 -v --cheese-html=page.html --cheese-markdown=page.md
+lab/west.protocol.yaml --model walker
+cheesebench::east[ascii_2d-walker] --model walker --protocols=lab --cheese-run-id=named
+cheesebench::eest --model walker --protocols=lab
+--model walker --protocols=lab,lab/east.protocol.yaml,twice -k east
+--model walker --protocols=twice,torn
+--model walker --protocols=lab --view=topdown_2d
+--model walker,scripted:right.yaml --protocols=lab -k east --view=ascii_2d,topdown_2d --collect-only
+--model walker --protocols=lab -k few --inconclusive=fail
+--model walker --protocols=lab -k few --cheese-exit-zero
+--model breaker --protocols=lab --subjects=3 -k east --cheese-exit-zero
+--model breaker --protocols=lab --subjects=3 -k east --cheese-resume=broken -v
+--model walker --protocols=lab --subjects=12 -k east --cheese-compare=first --cheese-resume=first
+--model walker --protocols=lab --compare-fail=worse
+--model walker --protocols=lab --cheese-compare=nobody
+--model walker --protocols=lab --subjects=3 -k east --cheese-compare=first --compare-fail=undecided
+--model walker --protocols=lab,twice --subjects=12 --cheese-compare=east --compare-fail=undecided
+--model walker,statue --protocols=lab --subjects=12 -k east --cheese-compare=east --compare-fail=worse,undecided
+--model walker --protocols=lab --subjects=12 -k east --cheese-compare=latest --compare-fail=worse --exit-zero --cheese-run-id=gate
+--model breaker --protocols=lab --subjects=12 -k east --cheese-compare=breaking --compare-fail=undecided
+--model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=3 --cheese-run-id=said
+--model scripted:mute.yaml --protocols=lab --subjects=2 -k east --seed=3 --cheese-run-id=mute
+--model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=3 --max-tokens=9000 --cheese-run-id=dear
+--model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=3 --max-tokens=200
+--model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=3 --max-tokens=40000 --cheese-resume=dear
+--model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=4 --cheese-resume=said
+--model scripted:none.yaml --protocols=lab
+--model walker --protocols=lab --seed=-1
+--model walker --protocols=lab --subjects=2 -k east --no-such-option
 """
+#: What scripted models say in turn.
+SAID = {
+    "right": "seed: 1\nreplies:\n  - say: ['ACTIONS: F, F', 'ACTIONS: S, F, F', 'What?']\n",
+    "mute": "seed: 1\nreplies:\n  - say: ['I would rather not.']\n",
+}
 #: What each run, day, version and machine has of its own.
 OWN_NAMES = (
     (r"\d{8}-\d{6}-\w{4}", "RUN-ID"),
@@ -669,12 +710,28 @@ def test_runs_and_what_pipelines_read_are_compared_with_what_is_stored(
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path / "summary.md"))
     monkeypatch.setenv("COLUMNS", "100")
+    for name, said in SAID.items():
+        (project.path / f"{name}.yaml").write_text(said, encoding="utf-8")
+    for folder, text in {
+        "twice": corridor("east", trials=6),
+        "torn": corridor("torn").replace("enter: end", "entr: end"),
+    }.items():
+        (project.mkdir(folder) / f"{folder}.protocol.yaml").write_text(text, "utf-8")
     shown = []
     for line in RUNS.split("\n")[1:-1]:
-        found = project.runpytest_inprocess(*line.split(), "-p", "no:cacheprovider")
+        if "--shard=3/2" in line:  # The first reports are enough.
+            monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(project.path / "rest.md"))
+        words = shlex.split(line)
+        found = project.runpytest_inprocess(*words, "-p", "no:cacheprovider")
         lines = "\n".join([*found.outlines, *found.errlines])
         shown.append(f"$ pytest {line}\n{lines}\n[{int(found.ret)}]\n")
-    for name in ("junit.xml", "failed.xml", "summary.md"):
+    for name in (
+        "junit.xml",
+        "failed.xml",
+        "summary.md",
+        "page.md",
+        "results/gate/comment.md",
+    ):
         text = (project.path / name).read_text(encoding="utf-8")
         apart = text.replace("><", ">\n<")
         shown.append(f"== {name}\n{apart}\n")
