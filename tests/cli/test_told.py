@@ -1,0 +1,112 @@
+"""The sentences that say what a forecast assumes."""
+
+from __future__ import annotations
+
+from datetime import date
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cheesebench.planning import told
+from cheesebench.planning.earlier import Manner
+from cheesebench.records import CellPlan, Measured, ReferenceValue
+from tests.stored import check_stored
+
+
+def cell(protocol: str, **changes: Any) -> Any:
+    plan = CellPlan(
+        model=changes.pop("model", "m"), protocol=protocol, view="v", title="", dimension="", species="", sha256="0",
+        design="cohort", subjects=10, trials=20, memory="life", agent=changes.pop("agent", "llm"),
+        settings={"max_tokens": changes.pop("max_tokens", 500)}, reference=changes.pop("reference", None),
+    )  # fmt: skip
+    named = {
+        "own": False,
+        "measured": False,
+        "manner": None,
+        "longest": 0.0,
+        "context": None,
+        "icc": None,
+    }
+    return SimpleNamespace(plan=plan, **(named | changes))
+
+
+def forecast(*cells: Any, price_of: date | None = None) -> Any:
+    return SimpleNamespace(cells=cells, price_of=price_of)
+
+
+MANNER = Manner(replies=1200, reply=88.5, acts=0.75, actions=2.25)
+RUNS = {
+    "nothing is known": forecast(cell("a"), cell("b")),
+    "own and measured": forecast(
+        cell("a", own=True, longest=9_000.0, context=9_000), cell("b", measured=True), cell("a\n\x1b", own=True),
+        price_of=date(2026, 1, 2),
+    ),
+    "all own": forecast(cell("a", own=True, longest=500.0, context=1000)),
+    "by earlier replies": forecast(
+        cell("a", manner=MANNER, longest=12_345.0, measured=True), cell("b", manner=MANNER, longest=2.0)
+    ),
+    "by first answers": forecast(
+        cell("a", manner=Manner(replies=6, acts=0.0, asked=True)), cell("b", model="n", manner=MANNER)
+    ),
+    "without calls": forecast(cell("a", agent="")),
+}  # fmt: skip
+
+
+def test_where_numbers_come_from_is_said() -> None:
+    lines = []
+    for name, found in RUNS.items():
+        lines += [f"{name}:", *(f"  {one}" for one in told.sources(found))]
+    check_stored("told.txt", "\n".join([*lines, ""]))
+
+
+@pytest.mark.parametrize(
+    ("longest", "context", "most", "short"),
+    [
+        (500, None, 500, False), (500, 1000, 500, False), (501, 1000, 500, True), (1000, 1000, None, False),
+        (1001, 1000, 0, True),
+    ],
+)  # fmt: skip
+def test_a_prompt_and_a_reply_must_fit_the_context(
+    longest: float, context: int | None, most: int | None, short: bool
+) -> None:
+    said = told.too_short(cell("a", max_tokens=most).plan, longest, context)
+    assert bool(said) is short
+    if short:
+        assert said.startswith(
+            f"The longest prompt of a in v has about {longest:,} tokens, and a reply up to {most:,}. Together they "
+            "exceed the context of m, 1,000 tokens."
+        )
+
+
+def test_what_is_assumed_of_subjects() -> None:
+    measure = ReferenceValue(value=1, measured=Measured(name="x"))
+    of_measure = told.assumed([cell("a", icc=0.5, reference=measure)])
+    assert of_measure.startswith(" Where the verdict is about a measure")
+    assert "correlation" not in of_measure
+    alike = told.assumed([cell("a", icc=0.0), cell("b", icc=None)])
+    assert alike.startswith(" The agent remembers nothing from trial to trial")
+    several = told.assumed([cell("a", icc=0.3), cell("b", icc=0.0)])
+    assert several.startswith(
+        " Subjects are assumed to differ with an intraclass correlation of 0.3 ("
+    )
+    both = told.assumed([cell("a", icc=0.0), cell("b", icc=0.5, reference=measure)])
+    assert both == of_measure + alike
+    assert told.assumed([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "?"), (0, "0"), (9_999, "9,999"), (9_999.6, "10,000"), (10_000, "10 k"), (12_345, "12.3 k"),
+        (999_499, "999 k"), (999_500, "1 M"), (4.5e6, "4.5 M"), (2e9, "2 G"), (3.25e12, "3.25 T"), (5e15, "5e+03 T"),
+    ],
+)  # fmt: skip
+def test_large_numbers_have_units(value: float | None, shown: str) -> None:
+    assert told.count(value) == shown
+
+
+def test_shares_are_whole_percents() -> None:
+    assert [told.share(one) for one in (0.0, 0.004, 0.005, 0.333, 1.0)] == [
+        "0 %", "0 %", "1 %", "33 %", "100 %",
+    ]  # fmt: skip
