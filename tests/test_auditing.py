@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from cheesebench import auditing
 from cheesebench.auditing import (
     AuditReport,
     audit_animal,
@@ -15,9 +14,11 @@ from cheesebench.auditing import (
     findings_table,
     kept_in,
 )
+from cheesebench.experiment.cells import reference_value
 from cheesebench.interfaces import AuditFinding, AuditSettings
 from cheesebench.planning import simulation
 from cheesebench.protocol import Catalogue, Specification, with_arena
+from cheesebench.protocol.validation import life_hash
 from tests.cli.conftest import MAZE
 
 SETTINGS = AuditSettings(trials=20, seed=3)
@@ -41,7 +42,7 @@ def test_animals_that_follow_the_reference_are_judged_like_models() -> None:
     specification = protocol(DECLARED)
     [found] = audit_animal(specification, SETTINGS)
     assert (found.rule, found.verdict) == ("declared animal", "ok")
-    reference = auditing.reference_value(specification)
+    reference = reference_value(specification)
     assert reference is not None
     animal = simulation.declared_animal(reference, {1: 2, 2: 2}, 0.1, seed=3)
     assert found.numbers == {
@@ -59,7 +60,7 @@ def test_animals_that_follow_the_reference_are_judged_like_models() -> None:
 def test_animals_of_a_measure_are_judged_by_its_margin() -> None:
     specification = protocol(MEASURED)
     [found] = audit_animal(specification, SETTINGS)
-    reference = auditing.reference_value(specification)
+    reference = reference_value(specification)
     assert reference is not None
     animal = simulation.declared_animal(reference, {}, 0.5, seed=3)
     assert found.numbers["passes"] == animal.passes
@@ -97,9 +98,7 @@ def test_without_a_reference_there_is_a_note() -> None:
 
 def test_parts_and_views_are_chosen_and_progress_is_told() -> None:
     specification, told = protocol(DECLARED), list[str]()
-    settings = replace(
-        SETTINGS, parts=frozenset({"cues", "animal"}), progress=told.append
-    )
+    settings = replace(SETTINGS, parts=("cues", "animal"), progress=told.append)
     views = ["topdown_2d", "ascii_2d", "topdown_2d"]
     report = audit_specification(specification, settings, views)
     rules = ["cues, topdown_2d", "cues, ascii_2d", "declared animal"]
@@ -111,8 +110,8 @@ def test_parts_and_views_are_chosen_and_progress_is_told() -> None:
     assert (report.protocol, report.path) == ("little", Path("little.protocol.yaml"))
     assert (report.trials, report.seed, report.passed) == (20, 3, True)
     assert report.sha256 == specification.sha256
-    assert report.life_sha256 == auditing.life_hash(specification)
-    without = replace(settings, parts=frozenset({"cues"}))
+    assert report.life_sha256 == life_hash(specification)
+    without = replace(settings, parts=("cues",))
     assert len(audit_specification(specification, without).findings) == 4
 
 
@@ -140,7 +139,7 @@ def test_searches_are_kept_by_what_they_depend_on(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
     one, other = protocol(DECLARED), protocol(DECLARED.replace("0.75", "0.5"))
-    life = auditing.life_hash(one)
+    life = life_hash(one)
     assert kept_in(one).startswith(f"/caches/cheesebench/audits/{life[:16]}-")
     assert kept_in(one) == kept_in(other), "not on the animals' numbers"
     assert len(Path(kept_in(one)).name) == 16 + 1 + 16

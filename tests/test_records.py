@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 
 import pytest
 
@@ -12,9 +12,15 @@ from cheesebench.records import (
     GOAL,
     LARGEST,
     MOST_SUBJECTS,
+    AbilityScale,
     CallRecord,
     CallTotals,
+    Ceilings,
+    CellCalls,
     CellPlan,
+    Construct,
+    Frame,
+    LesionClaim,
     Measured,
     ReferenceValue,
     TrialRecord,
@@ -22,6 +28,7 @@ from cheesebench.records import (
     is_measurement,
     sets_until,
 )
+from tests.stored import check_stored
 
 PLAN = CellPlan(
     model="m", protocol="p", view="v", title="P", dimension="d", species="s", sha256="0", design="cohort",
@@ -129,3 +136,33 @@ def test_a_trial_has_the_key_of_its_cell() -> None:
     )
     assert record.key == ("m", "p", "v", "x")
     assert (record.compared, record.success, record.steps) == (True, None, 0)
+
+
+def test_a_variant_is_written_and_read_back() -> None:
+    one = Variant((("history", "1"), ("prompt", "cot")), "yoked:r", "map")
+    for variant in (
+        Variant(), one, replace(one, condition=""), replace(one, control=""), replace(one, settings=()),
+    ):  # fmt: skip
+        assert Variant.parse(str(variant)) == variant
+        assert bool(variant) is (variant != Variant())
+    commas = Variant((("history", "1,2"), ("x", "")), "yoked:a,b=c", "map,line")
+    assert Variant.parse("map,line,history=1,2,x=,control=yoked:a,b=c") == commas
+    assert Variant.parse("map") == Variant(condition="map")
+
+
+def test_what_is_assumed_unless_a_record_says_otherwise() -> None:
+    kinds = (
+        AbilityScale, CallRecord, CallTotals, Ceilings, CellCalls, CellPlan, Construct, Frame, LesionClaim, Measured,
+        ReferenceValue, TrialRecord,
+    )  # fmt: skip
+    lines = []
+    for kind in kinds:
+        lines.append(f"{kind.__name__}:")
+        for one in fields(kind):
+            default = (
+                one.default if one.default_factory is MISSING else one.default_factory()
+            )
+            lines.append(
+                f"  {one.name}: {'needed' if default is MISSING else repr(default)}"
+            )
+    check_stored("records.txt", "\n".join([*lines, ""]))

@@ -25,7 +25,7 @@ def plan(protocol: str) -> CellPlan:
 def life(one: CellPlan, subject: int, rate: float) -> list[TrialRecord]:
     return [
         TrialRecord(
-            **dict(zip(("model", "protocol", "view", "variant"), one.key, strict=True)),
+            model=one.model, protocol=one.protocol, view=one.view,
             subject=subject, trial=trial, session=1, success=trial < 20 * rate, outcome="end",
             actions="FLRS"[subject % 4] * (1 + subject + trial),
         )

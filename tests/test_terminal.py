@@ -84,6 +84,7 @@ def test_a_long_trial_is_cut_in_its_middle() -> None:
         "0 FORWARD   1 FORWARD\n0           1\n\n... 7 more ...\n\n9 FORWARD\n9"
     )
     assert "... 2 more ..." in film_strip(frames)
+    assert "more" not in film_strip(frames[:8])
     assert film_strip(frames[:8]).count("FORWARD") == 8
 
 

@@ -44,7 +44,7 @@ SAID = ("ACTIONS: F, F, F, F", "ACTIONS: L, R, F", "What now?")
 
 
 def request(text: str = "go", *pictures: bytes) -> ChatRequest:
-    parts = (text, *pictures)
+    parts: tuple[str | bytes, ...] = (text, *pictures)
     return ChatRequest(model="m", messages=(Message(role="user", parts=parts),))
 
 
@@ -180,6 +180,7 @@ def test_the_next_request_of_a_run_is_what_its_next_subject_asks(
         found = next_requests(plugins, log, due, 0)
         assert list(found) == ["tiny"]
         [question] = found["tiny"]
+        assert question.plan is not None
         assert (question.plan.view, question.subject) == ("topdown_2d", 1)
         assert (question.trial, question.call) == (0, 0)
         seen = question.request.messages[-1].parts

@@ -646,8 +646,7 @@ RUNS = """
 --model walker --protocols=lab -k nothing
 --model walker --protocols=lab --collect-only -q
 --model walker --protocols=lab --subjects=2 -k east --shard=1/2 --seed=5 --cheese-run-id=half
---model walker --protocols=lab --subjects=2 --shard=3/2
---model walker,statue --protocols=lab --subjects=6 -x --cheese-run-id=ended
+--model walker --protocols=lab --subjects=2 --seed=5 --shard=3/2
 --model walker --protocols=lab --subjects=3 --setup-plan
 --model statue --protocols=lab -k east --film
 --model statue --protocols=lab -k few -vv
@@ -673,9 +672,9 @@ cheesebench::eest --model walker --protocols=lab
 --model breaker --protocols=lab --subjects=12 -k east --cheese-compare=breaking --compare-fail=undecided
 --model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=3 --cheese-run-id=said
 --model scripted:mute.yaml --protocols=lab --subjects=2 -k east --seed=3 --cheese-run-id=mute
---model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=3 --max-tokens=9000 --cheese-run-id=dear
---model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=3 --max-tokens=200
---model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=3 --max-tokens=40000 --cheese-resume=dear
+--model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=3 --concurrency=1 --max-tokens=9000 --cheese-run-id=dear
+--model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=3 --concurrency=1 --max-tokens=200
+--model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=3 --concurrency=1 --max-tokens=40000 --cheese-resume=dear
 --model scripted:right.yaml --protocols=lab --subjects=2 -k east --seed=4 --cheese-resume=said
 --model scripted:none.yaml --protocols=lab
 --model walker --protocols=lab --seed=-1
@@ -690,7 +689,7 @@ SAID = {
 OWN_NAMES = (
     (r"\d{8}-\d{6}-\w{4}", "RUN-ID"),
     (r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:[\d.]+)?([+-]\d\d:\d\d|Z)?)?", "DATE"),
-    (r"\d+\.\d+ ?s\b", "TIME"),
+    (r"\d+\.\d+(e-\d+)? ?s\b", "TIME"),
     (r'time="[\d.]+"', 'time=""'),
     (r'hostname="[^"]*"', 'hostname=""'),
     (r"(Python|pytest-|pluggy-|platform) ?[\w.-]+,?", r"\1"),

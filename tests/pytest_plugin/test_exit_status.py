@@ -1,0 +1,211 @@
+"""Why a session ends with its exit status, and the remedy, in every combination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cheesebench.pytest_session.exit_status import (
+    Broken,
+    Findings,
+    badge,
+    filled,
+    how_to_act,
+    interrupted,
+    reason,
+    remedy,
+)
+from cheesebench.records import CellPlan, ReferenceValue, Variant
+from cheesebench.statistics import CellResult, Verdict
+from cheesebench.statistics.comparison import (
+    CellCounts,
+    CountedRun,
+    RunComparison,
+    compare_runs,
+)
+from cheesebench.statistics.sample import SubjectScore
+from cheesebench.statistics.wording import NEVER_ACTED
+from tests.stored import check_stored
+
+
+def cell(protocol: str, verdict: Verdict, why: str = "", **changes: Any) -> CellResult:
+    plan = CellPlan(
+        model=changes.pop("model", "m"), protocol=protocol, view="v", title="", dimension="", species="", sha256="0",
+        design="cohort", subjects=10, trials=20, memory="life", reference=ReferenceValue(value=0.5),
+        variant=Variant(control=changes.pop("control", "")),
+    )  # fmt: skip
+    return CellResult(plan=plan, verdict=verdict, reason=why, n_text="", **changes)
+
+
+def counts(passed: list[int], protocol: str = "maze", **changes: Any) -> CellCounts:
+    missing = changes.pop("missing", 0)
+    subjects = {
+        number: SubjectScore(count, 20 - missing, missing, f"{number}-{count}")
+        for number, count in enumerate(passed)
+    }
+    named = {
+        "model": "m", "view": "v", "variant": "", "title": "Maze", "sha256": "0", "design": "cohort", "trials": 20,
+        "estimand": "all", "agent": "llm",
+    }  # fmt: skip
+    return CellCounts(protocol=protocol, subjects=subjects, **(named | changes))  # type: ignore[arg-type]
+
+
+def compared(
+    *cells: tuple[list[int], list[int]], only: str = "", **settings: Any
+) -> RunComparison:
+    first = [counts(a, f"maze{n}", settings=settings) for n, (a, _) in enumerate(cells)]
+    second = [counts(b, f"maze{n}") for n, (_, b) in enumerate(cells)]
+    if only:
+        second.append(counts([10] * 20, only))
+    return compare_runs(
+        CountedRun(name="this run", seed=0, cells=tuple(first)),
+        CountedRun(name="main", seed=0, cells=tuple(second)),
+    )
+
+
+EVEN = [10] * 20
+SAME, WORSE = compared((EVEN, EVEN)), compared((EVEN, EVEN), ([2] * 20, EVEN))
+OPEN = compared(([4, 16] * 3, EVEN[:6]))
+OTHER = compared((EVEN, EVEN), only="away", history="1", prompt="cot")
+PASS, FAIL = cell("a", Verdict.PASS), cell("b", Verdict.FAIL)
+UNDECIDED = cell("c", Verdict.INCONCLUSIVE)
+LOST = cell(
+    "d", Verdict.ERROR, missing=3, causes=("stopped in trial 3: the line is dead.", "no power", "no power")
+)  # fmt: skip
+ANEW = replace(LOST, causes=(), outcomes={"run anew": 1})
+MUTE = cell("e", Verdict.ERROR, f"{NEVER_ACTED}.", missing=9, causes=("x",))
+CONTROL = cell("a", Verdict.FAIL, control="yoked:r", missing=5)
+VIEWS = replace(FAIL, plan=replace(FAIL.plan, view="w"))
+BROKEN = Broken(
+    "torn",
+    "lab/torn.protocol.yaml",
+    "lab/torn.protocol.yaml:3:9: error E101: no. Mend it.\nmore",
+)
+UNSUITED = Broken("wide", "lab/wide.protocol.yaml", "It has no arena.\nAt all.")
+NOTHING = Findings(
+    run_id="r1", cells=(PASS,), unmeasured=0, stopped=0, broken=(), other_failures=0, exit_zero=False,
+    inconclusive_fails=False, compared=None, gates=False, fails_comparison=False, budgets="", interrupted="",
+    unfinished=(), baseline="", in_ci=False,
+)  # fmt: skip
+GATE: dict[str, Any] = {"gates": True, "compared": SAME}
+#: Findings by what is the matter, with the exit status.
+FOUND: dict[str, tuple[int, dict[str, Any]]] = {
+    "all passes": (0, {}),
+    "inconclusive": (0, {"cells": (PASS, UNDECIDED)}),
+    "a green gate": (0, GATE),
+    "a green gate, inconclusive": (0, {**GATE, "cells": (UNDECIDED, LOST)}),
+    "compared without a gate": (0, {"compared": WORSE}),
+    "not the same settings": (0, {**GATE, "compared": OTHER}),
+    "trials are gone": (0, {"cells": (PASS, LOST, CONTROL)}),
+    "forgiven": (0, {"cells": (PASS, FAIL), "exit_zero": True}),
+    "forgiven, several views": (0, {"cells": (FAIL, VIEWS, PASS), "exit_zero": True}),
+    "a protocol fails": (1, {"cells": (PASS, FAIL), "other_failures": 0}),
+    "cells fail": (1, {"cells": (FAIL, VIEWS, CONTROL)}),
+    "inconclusive fails": (1, {"cells": (UNDECIDED, PASS), "inconclusive_fails": True, "other_failures": 1}),
+    "another test": (1, {"cells": (FAIL,), "other_failures": 1}),
+    "only another test": (1, {"other_failures": 1, "exit_zero": True}),
+    "broken": (1, {"broken": (BROKEN, UNSUITED), "other_failures": 2}),
+    "unsuited": (1, {"broken": (UNSUITED,), "other_failures": 1, "cells": (FAIL,)}),
+    "unmeasured": (1, {"cells": (PASS, LOST), "unmeasured": 1, "other_failures": 1}),
+    "unmeasured, gate": (1, {**GATE, "cells": (LOST,), "unmeasured": 1, "other_failures": 1}),
+    "run anew": (1, {**GATE, "cells": (ANEW,), "unmeasured": 1, "other_failures": 1}),
+    "budget": (1, {**GATE, "cells": (LOST,), "unmeasured": 1, "budgets": "--max-cost 9"}),
+    "budget in CI": (1, {**GATE, "cells": (LOST,), "unmeasured": 1, "budgets": "--max-cost 9", "in_ci": True}),
+    "mute": (1, {"cells": (MUTE, LOST), "unmeasured": 2}),
+    "mute, to be run": (1, {"cells": (MUTE,), "unmeasured": 1, "unfinished": (MUTE.plan,)}),
+    "mute, of a baseline": (1, {"cells": (MUTE,), "unmeasured": 1, "baseline": "main", "in_ci": True}),
+    "mute, other settings": (1, {**GATE, "compared": OTHER, "cells": (MUTE,), "unmeasured": 1, "baseline": "main"}),
+    "stopped by a plugin": (1, {"cells": (PASS,), "stopped": 1, "other_failures": 1}),
+    "worse": (1, {**GATE, "compared": WORSE, "fails_comparison": True, "cells": (PASS, FAIL), "exit_zero": True}),
+    "worse in CI": (1, {**GATE, "compared": WORSE, "fails_comparison": True, "in_ci": True}),
+    "worse, not a gate": (1, {"compared": WORSE, "cells": (FAIL,)}),
+    "undecided": (1, {**GATE, "compared": OPEN, "fails_comparison": True}),
+    "interrupted": (2, {"interrupted": "SIGTERM", "unfinished": (PASS.plan,), "cells": (PASS, FAIL)}),
+    "interrupted twice": (2, {"interrupted": "no reason", "unfinished": (PASS.plan, FAIL.plan), "cells": (PASS, FAIL)}),
+    "interrupted at the end": (2, {"interrupted": "SIGINT"}),
+    "interrupted and worse": (2, {**GATE, "compared": WORSE, "interrupted": "SIGINT", "unfinished": (PASS.plan,)}),
+    "a usage error": (4, GATE),
+    "no test": (5, GATE),
+}  # fmt: skip
+
+
+def test_every_end_has_its_reason_its_remedy_and_its_badge() -> None:
+    lines = []
+    for name, (status, changes) in FOUND.items():
+        found = replace(NOTHING, **changes)
+        lines += [
+            f"{name}:",
+            f"  {reason(status, found)}",
+            f"  {remedy(status, found)}",
+            f"  {badge(status, found)}",
+        ]
+    check_stored("exit_statuses.txt", "\n".join(line.rstrip() for line in lines) + "\n")
+
+
+def test_an_error_has_its_place_and_line_or_its_protocol() -> None:
+    place = "lab/torn.protocol.yaml:3:9: error E101"
+    assert BROKEN.error == (place, "no. Mend it.")
+    assert BROKEN.line == 3
+    assert UNSUITED.error == ("wide", "It has no arena.")
+    assert UNSUITED.line == 1
+
+
+def test_counts_leave_out_controls_and_broken_protocols() -> None:
+    found = replace(
+        NOTHING, cells=(PASS, FAIL, CONTROL, UNDECIDED), compared=OTHER, broken=(Broken("away", "", ""),)
+    )  # fmt: skip
+    assert (found.failed, found.undecided) == (1, 1)
+    assert found.not_run == []
+    assert replace(found, broken=()).not_run == ["away (v)"]
+    assert replace(found, compared=None).not_run == []
+    assert found.forgiven == []
+    one = replace(NOTHING, cells=(PASS, FAIL), exit_zero=True)
+    assert one.forgiven == ["1 protocol failed, which --exit-zero ignores"]
+
+
+def test_causes_are_said_once_and_those_of_a_mute_cell_first() -> None:
+    found = replace(NOTHING, cells=(LOST, MUTE))
+    assert found.cause == " (no reply named an action, and 2 other causes)"
+    assert (
+        replace(found, cells=(LOST,)).cause == " (the line is dead, and 1 other cause)"
+    )
+    assert replace(found, cells=(replace(LOST, missing=0), PASS)).cause == ""
+
+
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [("SIGHUP", "interrupted by SIGHUP"), ("a fire", "interrupted (a fire)")],
+)
+def test_what_interrupts_is_a_signal_or_a_reason(by: str, said: str) -> None:
+    assert interrupted(by) == said
+
+
+def test_a_remedy_for_a_mute_model_depends_on_baseline_and_ci() -> None:
+    act: Callable[..., str] = how_to_act
+    said = {
+        (baseline, in_ci, changed): act(
+            "r", "p", baseline, in_ci=in_ci, changed=changed
+        )
+        for baseline in ("", "main")
+        for in_ci in (False, True)
+        for changed in (False, True)
+    }
+    assert len(set(said.values())) == 6
+    assert said["", True, True] == said["", True, False]
+    assert said["main", False, True].startswith(
+        "Take the settings of main again, and start a new run (in CI:"
+    )
+    assert "push a commit. Neither" in said["main", True, True]
+    assert (
+        "To read a reply: `cheesebench show r --protocol p --call 1`. Neither"
+        in said["main", False, False]
+    )
+
+
+def test_a_sentence_is_wrapped_for_a_terminal() -> None:
+    lines = filled("a-b " * 50).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(line.startswith("  a-b") for line in lines[1:])
