@@ -31,13 +31,17 @@ def clash() -> str:
             '"""CheeseBench: does a model perform as well as a rodent?'
         ):
             return ""
+    module = f"the module 'cheesebench' in {folder or 'this environment'}"
     try:
-        version = f" {importlib.metadata.version(OTHER)}"
+        version = importlib.metadata.version(OTHER)
     except importlib.metadata.PackageNotFoundError:
-        version = ""
+        return (
+            f"cheesebench: {module} is incomplete or belongs to another package. Remove or rename it, and install "
+            "pytest-cheesebench again."
+        )
     return (
-        f"cheesebench: the module 'cheesebench' in {folder or 'this environment'} belongs to another package "
-        f"('{OTHER}'{version}), not to pytest-cheesebench. Use a separate environment for each, or: pip uninstall {OTHER} "
+        f"cheesebench: {module} belongs to another package ('{OTHER}' {version}), not to pytest-cheesebench. Use a "
+        f"separate environment for each, or: pip uninstall {OTHER} "
         "pytest-cheesebench, and install pytest-cheesebench again."
     )
 

@@ -16,7 +16,7 @@ from cheesebench.redaction import quoted
 #: together. More of them usually repeat one mistake.
 MAX_FINDINGS = 100
 
-#: Code of an unknown key, which often causes further errors.
+#: Code of an unknown key. It is reported first, because it often causes other errors.
 UNKNOWN_KEY = 121
 
 #: Maximum number of names listed in one remedy.

@@ -44,7 +44,7 @@ _WORDS: dict[Any, str] = {
     Mapping: "a dict",
     tuple: "a tuple",
 }
-#: Maximum number of characters shown of a value.
+#: Maximum number of characters shown of a value or a name.
 _SHOWN = 60
 
 

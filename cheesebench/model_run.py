@@ -321,8 +321,8 @@ class ModelRun:
         return self._runner.progress(plan)
 
     def wait(self, plan: CellPlan, waiting: Callable[[Progress], None]) -> None:
-        """Wait until a cell is finished. ``waiting`` is called with its progress every
-        POLL_SECONDS.
+        """Wait until a cell is finished. Every POLL_SECONDS, call ``waiting`` with its
+        progress, and write pending messages. On Ctrl-C, make no further calls.
         """
         assert self._runner is not None
         try:

@@ -27,6 +27,7 @@ class Format:
 
     name: str
     suffix: str
+    """Suffix of the report's file, as in ``.md``."""
     render: Callable[[RunSummary], str]
 
 

@@ -57,10 +57,12 @@ class Lived:
     """A cell of a group, with the behaviour of its subjects."""
 
     number: int
+    """Number of the group, which decides its colour and mark."""
     group: drawing.Group
     cell: CellResult
     behaviour: Behaviour
     ground: Ground | None
+    """The floor of the maze, or None if there is no map."""
     tracks: Sequence[Track]
 
     @property
@@ -181,7 +183,7 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
         * any(words.less_is_better(cell.plan) for *_, cell in judged)
     )
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
-    return figure, f"Differences with margins. {'; '.join(said)}."
+    return figure, f"Differences from the rodent with their bounds. {'; '.join(said)}."
 
 
 def took(all_lived: Sequence[Lived], name: str) -> Drawn:
@@ -380,7 +382,7 @@ def _frame(walked: Sequence[Lived], *, single: bool) -> str:
         said += (
             ""
             if single
-            else ", and turned so that all subjects have the first one's goal"
+            else ", and turned so that all subjects have the first subject's goal"
         )
     return said
 
@@ -582,7 +584,10 @@ def controls(summaries: Sequence[RunSummary]) -> Drawn:
     drawing.rates_on(axes.xaxis)
     axes.set_xlabel("pass rate")
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
-    return figure, f"Plain cells and their controls. {'; '.join(said)}."
+    return (
+        figure,
+        f"Pass rates of plain cells against their controls. {'; '.join(said)}.",
+    )
 
 
 def conditions(groups: Sequence[drawing.Group]) -> Drawn:
@@ -668,7 +673,12 @@ def best_of_views(summaries: Sequence[RunSummary]) -> Drawn:
             label=label,
         )
         said.append(
-            f"{label} {percent(best.best)}, cross-fitted {percent(best.cross_fitted or 0.0)}"
+            f"{label} {percent(best.best)}"
+            + (
+                ""
+                if best.cross_fitted is None
+                else f", cross-fitted {percent(best.cross_fitted)}"
+            )
         )
     animals = {
         c.plan.protocol: words.rodent_rate(c)

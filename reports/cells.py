@@ -92,7 +92,7 @@ def visible(text: str, longest: int) -> str:
         for line in lines
     )
     return (
-        f"{shown}\n[... {rest:,} more characters; the run log has all of them]"
+        f"{shown}\n[... {rest:,} more character{'s' * (rest > 1)}; the run log has the whole text]"
         if rest > 0
         else shown
     )
@@ -302,7 +302,7 @@ def _passes_by_origin(own: Sequence[CellResult]) -> str:
     )
     return (
         f" PASS: {measured} against animals of which the same or nearly the same event was counted, {others} against "
-        "other numbers (declared, or an analogy)."
+        "other numbers (declared, invented, or an analogy)."
     )
 
 
@@ -315,7 +315,9 @@ def ability_footnotes(cells: Sequence[CellResult]) -> list[str]:
     if bare and notes:
         notes.append(f"–: no proved ceiling ({', '.join(bare)}).")
     if moving := list(filter(None, map(_moving_at_random, cells))):
-        notes.append(f"Moving at random, which is not zero: {', '.join(moving)}.")
+        notes.append(
+            f"Pass rates of random moves, which need not be 0: {', '.join(moving)}."
+        )
     return notes
 
 
@@ -767,7 +769,7 @@ def validity_in_full(cell: CellResult) -> str:
     if construct.leaves is not None:
         lesion, rate = construct.leaves
         left = f"{'at most ' if construct.leaves_at_most else ''}{percent(rate)}"
-        lesions += f"; among the lesions that it does not name, {lesion} leaves {left}"
+        lesions += f"; among the lesions that the construct does not name, {lesion} leaves {left}"
     failed = ", ".join(construct.also_failed)
     reasons = [
         construct.doubt.removesuffix("."),
@@ -843,8 +845,7 @@ MEANINGS = {
     VALIDITY[
         "searched"
     ]: "the audit found no lesioned subject that does better than the protocol allows, and has not proved that there is none",
-    NOT_VALIDATED: "the protocol does not name the lesions that would show what it measures, so a score may be possible without "
-    "it",
+    NOT_VALIDATED: "the protocol names no lesions that can show what it measures, so a score may be possible without it",
     VALIDITY[
         "declared"
     ]: "the protocol names lesions that abolish what it measures, but no audit of them is available",
@@ -853,7 +854,7 @@ MEANINGS = {
     ]: "in the audit, a lesioned subject did better than the protocol allows",
     UNEVEN: "the subjects' success depends on which answer was right for them, as with a rule that prefers one",
     "contradicted by a lesion": "the model succeeds without what the protocol measures",
-    INVENTED: "no animal was observed: the rodents' number serves to try out the protocol, and a verdict says nothing "
+    INVENTED: "no animal was observed, the rodents' number only serves to try out the protocol, and a verdict says nothing "
     "about animals",
     "analogy": "the rodents' number counts a different event than the success that is compared with it",
     "rodent declared": "the protocol declares the rodents' number without data on individual animals, so its error is not known",
@@ -865,7 +866,7 @@ MEANINGS = {
     "mostly cut off": "most replies ended at the token limit; raise it with --reply-tokens",
     "stopped by its result": "the number of subjects depended on what they did, so the rate lies on the side of the "
     "verdict, on average; the interval holds all the same",
-    "no claim": "the design only checks that everything works",
+    "no claim": "the design never gives a PASS or a FAIL, or the cell is a control",
 }
 
 
@@ -1037,7 +1038,10 @@ def behaviour(run_id: str, cells: Iterable[CellResult]) -> str:
             for name, said in (
                 ("ran_on", "ran on past the end of their turn"),
                 ("truncated", "cut off"),
-                ("unknown_items", "plans ended at an item that is not an action"),
+                (
+                    "unknown_items",
+                    "with a plan that ended at an item that is not an action",
+                ),
             )
             if sums[name]
         ),
@@ -1123,7 +1127,7 @@ def _range(limits: tuple[float, float]) -> str:
 #: Note on the table that compares a run with a published model.
 HOW_TO_READ_CONTRASTS = (
     "Rules, settings and number of trials are the same (in a longer run, only the first trials count). No verdict depends "
-    "on this table. The wording of the prompt is our own, and so are the views other than ascii_2d. The 95 % interval "
+    "on this table. The wording of the prompt is CheeseBench's own, and so are the views other than ascii_2d. The 95 % interval "
     "treats all trials as independent. Trials of one subject are not independent, so the interval is too narrow. "
     "An interval that contains 0 decides nothing."
 )
@@ -1160,7 +1164,7 @@ def leaderboard_title(board: Leaderboard) -> str:
         if board.not_validated
         else ""
     )
-    return f"Leaderboard in {where}: {plural(board.protocols, 'protocol')}{doubted}, {board.subjects} subjects each"
+    return f"Leaderboard in {where}: {plural(board.protocols, 'protocol')}{doubted}, {plural(board.subjects, 'subject')} each"
 
 
 def leaderboard_rows(board: Leaderboard) -> list[tuple[str, ...]]:

@@ -255,7 +255,7 @@ def lost(model: ModelComparison) -> str:
     if not model.missing:
         return ""
     return (
-        f"{plural(model.missing, 'trial')} of these subjects could not be run. The rates leave them out; "
+        f"{plural(model.missing, 'trial')} of these subjects could not be run. The rates leave such trials out; "
         "'no loss' counts them as failed, and 'better' and 'worse' must hold however they would have ended."
     )
 

@@ -636,7 +636,7 @@ def _page(groups: Sequence[drawing.Group], shown: Mapping[str, str]) -> str:
         ("rodent", mean, *(words.reference(cell) for cell in protocols.values()))
     )
     blocks += [
-        "Pass rates with 95 % intervals; the mean is over the protocols.",
+        "Pass rates (or the measures of verdicts) with 95 % intervals. The mean is over all protocols.",
         table(("", "mean", *map(words.escape, protocols)), rows),
         *(
             words.escape(note)

@@ -453,6 +453,7 @@ class Share:
 
     kind: int
     x: float
+    """Left end, from 0 to ``WIDTH``."""
     width: float
     text: str
 
@@ -1007,11 +1008,16 @@ def _took(lived: Behaviour | None, draw: Draw) -> list[dict[str, Any]]:
             **chart,
             "unit": units[chart["name"]],
             "chart": draw(chart),
-            "text": f"Mean {chart['name']} {number(chart['means'][0] or 0)} at first, "
-            f"{number(chart['means'][-1] or 0)} at last.",
+            "text": _ends(f"Mean {chart['name']}", chart["means"]),
         }
         for chart in charts
     ]
+
+
+def _ends(name: str, means: Sequence[float | None]) -> str:
+    """Return the first and the last known mean of a chart, for screen readers."""
+    known = [mean for mean in means if mean is not None]
+    return f"{name} {number(known[0])} at first, {number(known[-1])} at last."
 
 
 def _strategies(lived: Behaviour | None, draw: Draw) -> list[dict[str, Any]]:
@@ -1021,7 +1027,7 @@ def _strategies(lived: Behaviour | None, draw: Draw) -> list[dict[str, Any]]:
     for name in lived.strategies:
         chart = stacked(lived, name)
         said = ", ".join(
-            f"{one['name']} {one['rates'][0]:g} % at first, {one['rates'][-1]:g} % at last"
+            f"{one['name']} {_said(one['rates'][0])} at first, {_said(one['rates'][-1])} at last"
             for one in chart["models"]
         )
         found.append({"name": name, "chart": draw(chart), "text": said})

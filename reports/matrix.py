@@ -78,6 +78,7 @@ class Row:
 
     name: str
     where: str
+    """View and variant, or "" if the row has neither."""
     kind: Kind
     fields: tuple[Field, ...]
     mean: float | None = None
@@ -89,8 +90,13 @@ class Row:
     passed: str = ""
     """The passed protocols in words: ``7 of 9``."""
     gate: Verdict | None = None
+    """The model's verdict on all protocols together."""
     cost: float | None = None
+    """Cost in dollars of the calls with a known price, or None in rows without
+    calls.
+    """
     calls: int = 0
+    """Number of calls."""
 
     @property
     def whose(self) -> str:
@@ -235,7 +241,7 @@ def _footnotes(cells: Sequence[CellResult], grouped: bool) -> Iterator[str]:
     if not grouped:
         yield from words.ability_footnotes(once)
     if any(map(words.origin, cells)):
-        yield "Rodents in brackets are declared, or an analogy."
+        yield "Rodents in brackets are declared, invented, or an analogy."
     yield from _unproved(once)
 
 
@@ -313,7 +319,7 @@ def _averaged(summary: RunSummary, names: tuple[str, ...]) -> list[str]:
     count = plural(len(names), "protocol")
     text = f"The mean is the mean ability (below 0 counts as 0) over {count}"
     if any(tuple(one.protocols) != names for one in found):
-        return [f"{text}: a model that lacks one of them has none."]
+        return [f"{text}; a model that lacks one of them has no mean."]
     missing = f"; not in it: {', '.join(found[0].missing)}" if found[0].missing else ""
     same = " and ".join(", ".join(one) for one in found[0].together)
     return [
@@ -504,7 +510,7 @@ def _in_doubt(cells: Sequence[CellResult]) -> Iterator[str]:
     ]
     lists = {
         "Not measured:": broken,
-        "Trials failed:": lost,
+        "Trials that failed for technical reasons:": lost,
         DOUBTFUL: _doubtful(cells),
     }
     for title, lines in lists.items():
@@ -551,7 +557,8 @@ class Grid:
     """
 
     how: ClassVar[str] = (
-        "Mean rate over the domains of a graph; ✔ if all of them pass, ✘ if one fails."
+        "Mean rate over the domains of a graph; ✔ if all of them pass, otherwise the worst mark of a domain (! before "
+        "✘ before ?)."
     )
 
     conditions: tuple[str, ...]

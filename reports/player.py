@@ -57,9 +57,9 @@ def _usage(record: CallRecord) -> str:
     replayed = ", ".join(
         f"{tokens:,} {what}" for what, tokens in shares.items() if tokens
     )
-    parts = [f"{used.prompt:,} tokens asked" + (f" ({replayed})" if replayed else "")]
+    parts = [f"{used.prompt:,} prompt tokens" + (f" ({replayed})" if replayed else "")]
     parts.append(
-        f"{used.completion:,} replied"
+        f"{used.completion:,} reply tokens"
         + (f" ({used.reasoning:,} reasoning)" if used.reasoning else "")
     )
     parts.append(duration(record.seconds))

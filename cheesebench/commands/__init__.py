@@ -143,7 +143,7 @@ GROUPS = {
         ),
         CommandSpec(
             "canary",
-            "print the string that marks our files, or ask a model to complete it",
+            "print the string that marks CheeseBench's files, or ask a model to complete it",
             "cheesebench.commands.canary",
         ),
         CommandSpec("merge", "merge the shards of a run", "cheesebench.commands.merge"),

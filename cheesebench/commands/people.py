@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--protocols t_maze --address 0.0.0.0 --host-name lab.example:8765 --port 8765",
     )
     about = (
-        "a name, a *.protocol.yaml file or a directory of them; repeatable (or use commas; default: "
+        "a name, a *.protocol.yaml file or a directory of them; repeatable, or use commas (default: "
         f"{BY_KEY['protocols'].default_text})"
     )
     add_option(parser, "protocols", default=None, help=about)
@@ -129,7 +129,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--key-times",
         action="store_true",
-        help="record how long people take to press each key, in ms",
+        help="record the time before each key press, in ms",
     )
 
 

@@ -347,10 +347,10 @@ def usual_design(asks_model: bool, compares: bool = False) -> str:
 
 
 def find_design(name: str, subjects: int | None = None) -> Design:
-    """Return the design of that name. If ``subjects`` is given, it is the design's
-    number of subjects.
+    """Return the design of that name. If ``subjects`` is given, it replaces the
+    design's number of subjects.
 
-    Raise UnknownNameError for another name, and OptionError for fewer than one
+    Raise UnknownNameError for an unknown name, and OptionError for fewer than one
     subject.
     """
     flat = re.fullmatch(r"flat-([1-9]\d{0,5})", name)

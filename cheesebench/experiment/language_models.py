@@ -247,11 +247,11 @@ class Flight(NamedTuple):
 
 
 class ProgressFile:
-    """Writes the number of calls in flight to a small file beside the run log, from
-    ``start`` until ``stop``.
+    """Writes a ``Flight`` to a small file beside the run log, from ``start`` until
+    ``stop``.
 
-    The log cannot contain this number, because it holds only answered calls. The file
-    also contains the budget, which each session sets.
+    The log cannot contain the number of calls in flight, because it holds only answered
+    calls. Nor has it the budget of this session, which may differ from an earlier one.
     """
 
     def __init__(self, directory: Path, flight: Callable[[], Flight]) -> None:

@@ -158,8 +158,8 @@ GlyphOrName = Annotated[
         "one visible character, a space in quotes, or the name of a variable that holds one",
     ),
 ]
-#: An expression of the language (docs/language.md, "Expressions"). A number needs no
-#: quotes.
+#: An expression of the protocol language (docs/language.md, "Expressions"). A number
+#: needs no quotes.
 Expression = Annotated[
     int | float | bool | str,
     checked(lambda v: isinstance(v, int | float | str), "an expression or a number"),

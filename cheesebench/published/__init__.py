@@ -17,7 +17,7 @@ from cheesebench.records import CellPlan
 
 #: The edition with the rules of the published numbers.
 EDITION = "paper"
-#: Views whose best result is the published headline.
+#: Views whose best result is the published headline rate.
 TEXT_VIEWS = ("ascii_2d", "ascii_2d_fpv", "ascii_3d")
 #: Words for a rate that is the best of ``TEXT_VIEWS``.
 BEST = "best of three text views"

@@ -237,7 +237,7 @@ def nothing_entered(cell: CellResult) -> str:
     return f"{ran}, so there is no pass rate." + (
         ""
         if cell.plan.claims or cell.plan.control
-        else f" Design '{cell.plan.design}' only checks that everything is connected."
+        else f" Design '{cell.plan.design}' never gives a PASS or a FAIL."
     )
 
 
@@ -246,7 +246,7 @@ def no_claim(cell: CellResult) -> str:
     if cell.plan.control:
         return "A control makes no claim: compare its curve with the plain cell's."
     if not cell.plan.claims:
-        return f"Design '{cell.plan.design}' only checks that everything is connected; it never claims PASS or FAIL."
+        return f"Design '{cell.plan.design}' never gives a PASS or a FAIL."
     return (
         "The protocol has no reference on `success` (a reference on a measure without `better` is only reported), so "
         "there is nothing to compare with."

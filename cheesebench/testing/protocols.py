@@ -1,4 +1,4 @@
-"""The audit of a protocol, as a test of your own.
+"""Audit a protocol in your own test suite.
 
 For example::
 

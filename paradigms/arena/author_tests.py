@@ -132,7 +132,7 @@ def _play(
     for before in range(test.trial):
         if life.begin_trial() is None:
             return [
-                f"trial: expected trial {test.trial}, but the schedule ends after {before}"
+                f"trial: expected trial {test.trial}, but the schedule ends after trial {before}"
             ]
         if before < test.trial - 1:
             _wait_out(life)
@@ -208,7 +208,7 @@ def _goal(life: ArenaSubject, arena: Arena, name: str) -> Destination:
     held = names_in(life.values[name])
     known = (*arena.zones, *arena.solids, *arena.groups)
     if odd := next((one for one in held if one not in known), None):
-        raise CheeseBenchError(f"visit: '{name}' holds {odd}, which is not a place")
+        raise CheeseBenchError(f"visit: '{name}' holds '{odd}', which is not a place")
     return destination(arena, held)
 
 

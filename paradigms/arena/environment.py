@@ -214,7 +214,7 @@ def check_own(kind: type) -> None:
     """
     if "specification" not in vars(kind):
         raise TypeError(
-            f"'{kind.__name__}' is a subclass, so it cannot be copied or pickled here. Write a wrapper "
+            f"'{kind.__name__}' is a subclass of a protocol's class, so it cannot be copied or pickled. Write a wrapper "
             "(gymnasium.Wrapper) instead, or give it its own __reduce__."
         )
 

@@ -206,7 +206,7 @@ def _check_request(specification: Specification, request: CellRequest) -> None:
         )
     if len(request.temperatures) > 1:
         raise UnsuitableError(
-            f"Several temperatures work only with dialogues; '{specification.name}' is an arena. Give one."
+            f"Several temperatures work only with dialogues; '{specification.name}' is an arena. Give one temperature."
         )
 
 

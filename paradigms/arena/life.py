@@ -204,7 +204,8 @@ class ArenaSubject:
     def _held_limit(self, limit: float) -> int:
         if not 1 <= limit < math.inf:
             raise self._mistake(
-                f"The limit of the trial is {limit}", "Set its variable to 1 or more."
+                f"The limit of the trial is {limit}",
+                "Set its variable to a finite number of at least 1.",
             )
         return int(min(limit, NEVER))
 
@@ -217,10 +218,9 @@ class ArenaSubject:
             f"{self._program.specification.path}: {sentence}{where}. {remedy}"
         )
 
-    def _no_floor(self, place: str) -> ProtocolError:
+    def _no_floor(self, place: str, remedy: str) -> ProtocolError:
         return self._mistake(
-            f"The subject would be placed at '{place}', which is not floor",
-            "Name a zone.",
+            f"The subject would be placed at {place}, which is not floor", remedy
         )
 
     def _place_at_start(self, session_begins: bool) -> None:
@@ -236,7 +236,7 @@ class ArenaSubject:
     def _place(self, name: ex.RuntimeValue, key: str) -> None:
         cells = self._cells(name)
         if not cells:
-            raise self._no_floor(plain_name(name))
+            raise self._no_floor(f"'{plain_name(name)}'", "Name a zone.")
         cell = (
             cells[self._stream.below(len(cells), key)] if len(cells) > 1 else cells[0]
         )
@@ -246,7 +246,10 @@ class ArenaSubject:
     def _put(self, column: float, row: float) -> None:
         cell = self._geometry.cell_at(column, row)
         if cell is None:
-            raise self._no_floor(f"column {column:g}, row {row:g}")
+            raise self._no_floor(
+                f"column {column:g}, row {row:g}",
+                "Give the column and the row of a floor square.",
+            )
         self._pose = self._geometry.pose(cell, self._geometry.heading(self._pose))
         self._update_occupied(cell)
         self._trace.placed[self.steps] = self._pose
@@ -264,9 +267,12 @@ class ArenaSubject:
         headings = self._geometry.arena.headings
         if face == "random":
             return headings[self._stream.below(len(headings), f"{key}|face")]
-        if face not in [HEADINGS[heading] for heading in headings]:
+        known = [HEADINGS[heading] for heading in headings]
+        if face not in known:
             sentence = f"'start: face' is '{face}', which is not a heading here"
-            raise self._mistake(sentence, "Set the variable to a heading.")
+            raise self._mistake(
+                sentence, f"Set its variable to {', '.join(known)} or random."
+            )
         return HEADINGS.index(face)
 
     # -- steps

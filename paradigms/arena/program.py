@@ -629,8 +629,7 @@ class Program:
             )
 
         if not target.variable:
-            # The results are cached, because every event calls this function with one
-            # of few different arguments.
+            # The results are cached, because there are only a few different arguments.
             named = lru_cache(maxsize=1024)(partial(first, possible))
             return lambda life, bits: named(bits & mask)
 
@@ -700,8 +699,9 @@ class Program:
         arena = self.specification.arena
 
         def mistake(what: str) -> ProtocolError:
-            where = f"{self.specification.path}: {what}, in the state '{state.name}'."
-            return ProtocolError(f"{where} Give the variable another value.")
+            return ProtocolError(
+                f"{self.specification.path}: In the state '{state.name}', {what}. Give the variable another value."
+            )
 
         # The results are cached, because this function is called after every event,
         # nearly always with the same arguments.
@@ -720,7 +720,7 @@ class Program:
                     for member in arena.members(name)
                 )
                 if odd := set(found - arena.doors.keys()):
-                    raise mistake(f"'{min(odd)}' is {what}, but it is not a door")
+                    raise mistake(f"'{min(odd)}' is {what}, but is not a door")
                 return found
 
             closed = doors(state.close, "closed") - doors(state.open, "open")
@@ -738,7 +738,9 @@ class Program:
                 for _, glyph in shown
                 if len(glyph) != 1 or not glyph.isprintable()
             }:
-                raise mistake(f"'{min(odd)}' is shown, but it is not a glyph")
+                raise mistake(
+                    f"'{min(odd)}' is shown, but is not one visible character"
+                )
             return (
                 closed,
                 state.freeze,

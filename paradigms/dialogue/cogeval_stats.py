@@ -33,6 +33,7 @@ from cheesebench.files import read_bytes, written_whole
 from cheesebench.paradigms.dialogue import statistics as fits
 from cheesebench.paradigms.dialogue.life import NO_VIEW
 from cheesebench.protocol import SUFFIX
+from cheesebench.statistics.wording import plural
 
 FAMILY = "cogeval"
 #: Columns of a table of scores.
@@ -58,26 +59,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_option(parser, "results")
     columns = "graph, domain, condition, model, temperature, successes, total"
     parser.add_argument(
-        "--scores", metavar="CSV", help=f"a table with the columns {columns}"
+        "--scores", metavar="CSV", help=f"a CSV file with the columns {columns}"
     )
     parser.add_argument(
         "--model",
         metavar="NAME",
         action="append",
-        help="use only the scores of this model, repeatable (default: all)",
+        help="use only the scores of this model; repeatable (default: all models)",
     )
     parser.add_argument(
         "--published",
         metavar="NAME",
         action="append",
-        help="compare with this model of the paper's Table 3, repeatable",
+        help="compare with this model of the paper's Table 3; repeatable",
     )
     parser.add_argument(
         "--margin",
         metavar="X",
         type=float,
         default=0.10,
-        help="margin of the comparison with published means (default: 0.1)",
+        help="how far a mean may be below the published one, as a proportion (default: 0.1)",
     )
     parser.add_argument(
         "--figures",
@@ -99,16 +100,19 @@ def run(options: argparse.Namespace) -> int:
         if options.scores
         else list(_of_runs(options))
     )
+    if not scores:
+        raise OptionError(
+            f"--scores {options.scores} has no line after the column names. Add one for each item."
+            if options.scores
+            else f"{', '.join(options.runs)}: no answer to a dialogue was scored. Run dialogues first: pytest --model "
+            f"NAME --protocols cogeval."
+        )
     if options.model:
         known = dict.fromkeys(score.model for score in scores)
         for name in options.model:
             if name not in known:
                 raise UnknownNameError("model", name, known)
         scores = [score for score in scores if score.model in options.model]
-    if not scores:
-        raise OptionError(
-            "There are no scored answers. Run dialogues first: pytest --model NAME --protocols cogeval."
-        )
     rows = {name: published.model(name) for name in options.published or ()}
     if options.figures:
         draw(scores, Path(options.figures))
@@ -144,7 +148,7 @@ def _text_of(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise OptionError(
-            f"--scores {path} cannot be read: {reason}. Name a CSV file."
+            f"--scores {path} cannot be read: {reason}. Name a CSV file of UTF-8 text, at most {_MOST_BYTES // 2**20} MB long."
         ) from None
 
 
@@ -166,11 +170,13 @@ def read_scores(path: Path, published: fits.Published) -> list[fits.Score]:
             successes, total = int(line["successes"]), int(line["total"])
         except (TypeError, ValueError):
             raise OptionError(
-                f"{where}: 'successes' and 'total' must be whole numbers. Fix the line."
+                f"{where}: 'successes' and 'total' must be whole numbers, but are '{line['successes']}' and "
+                f"'{line['total']}'. Fix the line."
             ) from None
         if not 0 <= successes <= total or total < 1:
             raise OptionError(
-                f"{where}: {successes} of {total} cannot be right. Fix the line."
+                f"{where}: {successes} of {total} cannot be right. Give at least one answer in all, and no more "
+                f"successes than answers."
             )
         condition = line["condition"]
         scores.append(
@@ -223,7 +229,7 @@ def incomplete(
     return (
         ""
         if complete >= graphs
-        else f"{complete} of {graphs} graphs in all {PAPER_DOMAINS} domains"
+        else f"only {complete} of {plural(graphs, 'graph')} in {PAPER_DOMAINS} domains or more"
     )
 
 
@@ -280,11 +286,11 @@ def _text(
         else "No factor varies, so there is nothing to compare.",
         "Main effects of all factors together: log odds relative to the first level",
         _coefficients(fits.main_effects(scores)),
-        "Right answers by group of conditions: mean over items (SD, SE, n)",
+        "Proportion of right answers by group of conditions: mean over items (SD, SE, n)",
         _spreads(fits.by(scores, "group"), "group"),
-        "Right answers by condition: mean over items (SD, SE, n)",
+        "Proportion of right answers by condition: mean over items (SD, SE, n)",
         _spreads(fits.by(scores, "condition"), "condition"),
-        "Right answers by graph: mean over items (SD, SE, n)",
+        "Proportion of right answers by graph: mean over items (SD, SE, n)",
         _spreads(fits.by(scores, "graph"), "graph"),
     ]
     if failures := fits.failure_shares(scores):

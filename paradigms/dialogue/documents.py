@@ -72,14 +72,15 @@ class Vocabulary(documents.DocumentModel):
 
     each: documents.Text | None = Field(
         None,
-        description="The name of every node that 'names' does not list. {n} stands for the node.",
+        description="The name of every node that `names` does not list. It must contain {n}, which stands for the node.",
     )
     names: dict[NodeId, documents.Text] = Field(
         default_factory=dict, description="Names of single nodes."
     )
     scene: documents.Name | None = Field(
         None,
-        description="The wording: rooms, places, people, objects, or one of `scenes`.",
+        description="The wording: rooms, places, people, objects, or one of `scenes`. Default: the one of `scenes` "
+        'with the name of the domain, otherwise the shipped scene for this domain (docs/cogeval.md, "Words"), usually places.',
     )
 
 
@@ -95,7 +96,8 @@ class Graph(documents.DocumentModel):
     """Nodes, edges, rewards, and the names of the nodes in every domain."""
 
     directed: documents.Truth = Field(
-        False, description="Edges lead from the first node to the second only."
+        False,
+        description="Whether edges lead only from the first node to the second. If false, they lead both ways.",
     )
     start: NodeId = Field(
         description="The node where paths begin, unless `pairs` sets another."
@@ -104,7 +106,8 @@ class Graph(documents.DocumentModel):
         min_length=1, description="Pairs of nodes. Every name used here is a node."
     )
     rewards: dict[NodeId, Amount] = Field(
-        default_factory=dict, description="Rewards at nodes."
+        default_factory=dict,
+        description="Rewards by node. Other nodes have no reward.",
     )
     vocabulary: dict[
         documents.Name,
@@ -114,7 +117,8 @@ class Graph(documents.DocumentModel):
         ],
     ] = Field(
         min_length=1,
-        description="Domains: a pattern such as `room {n}`, names of nodes, or both with a scene.",
+        description="What the nodes are called, by domain: a pattern such as `room {n}`, names by node, or a mapping "
+        "with `each`, `names` and `scene`.",
     )
 
 
@@ -131,7 +135,7 @@ class Portal(documents.DocumentModel):
 
     at: NodeId = Field(description="The node where the step begins.")
     to_neighbours_of: NodeId = Field(
-        description="The node whose neighbours the step leads to."
+        description="The node to whose neighbours (before the edit) the step leads."
     )
 
 
@@ -143,7 +147,8 @@ class Edit(documents.DocumentModel):
         default_factory=list, description="Edges to add. Their nodes may be new."
     )
     rewards: dict[NodeId, Amount] = Field(
-        default_factory=dict, description="New rewards at nodes."
+        default_factory=dict,
+        description="New rewards by node. Other nodes keep theirs.",
     )
     portal: Annotated[
         list[Portal],
@@ -157,7 +162,8 @@ class Edit(documents.DocumentModel):
     )
     chances: dict[NodeId, dict[NodeId, documents.Probability]] = Field(
         default_factory=dict,
-        description="Nodes that are left at random, with the probability of each next node (adding up to 1).",
+        description="Nodes that are left at random, with the probability of each next node (adding up to 1). These "
+        "next nodes replace the ones to which the node's edges led.",
     )
 
 
@@ -169,7 +175,9 @@ class Pairs(documents.DocumentModel):
     distance: documents.Count = Field(
         description="Length of the shortest path, in steps."
     )
-    count: documents.Count = Field(2, description="How many pairs.")
+    count: documents.Count = Field(
+        2, description="Number of pairs (all, if there are fewer)."
+    )
     each: documents.Count | None = Field(
         None,
         description="How many of these pairs a subject is asked (default: all). The next subject is asked the pairs after them.",
@@ -180,11 +188,13 @@ class AnswerShape(documents.DocumentModel):
     """What is asked for."""
 
     form: Literal["path", "first_step"] = Field(
-        "path", description="The whole path, or its first step."
+        "path",
+        description="The whole path, or its first step. Groups and edges are answered in forms of their own.",
     )
     include_start: documents.Truth = Field(
         True,
-        description="Whether a path must begin with its start. If false, it may begin there.",
+        description="Whether a path must begin with its start. If false, it may also begin with the next node. "
+        "Answers to shortest_path must always begin with the start.",
     )
 
 
@@ -194,28 +204,32 @@ class Condition(documents.DocumentModel):
     """
 
     ask: Literal["best_path", "shortest_path", "groups", "edges"] = Field(
-        description="The question."
+        description="The question: the path to the largest reward, the path from a start to a goal, the number of "
+        "groups, or a list of all edges."
     )
     after: ConditionName | None = Field(
         None, description="The condition asked before this one."
     )
     edit: Edit | None = Field(None, description="What changes before the question.")
     pairs: Pairs | list[Edge] | None = Field(
-        None, description="For shortest_path: the starts and goals."
+        None,
+        description="For shortest_path: the pairs [start, goal], or their distance.",
     )
     instruct: Literal["step_by_step", "breadth_first", "depth_first"] | None = Field(
         None, description="Instruction on how to think about the question."
     )
     answer: AnswerShape | None = Field(
-        None, description="Form of the answer, in place of the protocol's."
+        None,
+        description="Form of the answer. Default: for best_path, the protocol's; for shortest_path, the whole path.",
     )
     group: documents.Text | None = Field(
         None,
-        description="For the analysis: Traversal, RewReval, TransReval, Shortcut, Detour.",
+        description="The group to which the analysis assigns the condition, such as Traversal, RewReval, TransReval, "
+        "Shortcut or Detour. The analysis of deviance leaves out Groups and Map. Default: derived from `ask` and `edit`.",
     )
     same_policy: documents.Truth = Field(
         False,
-        description="Whether the right answer may be the same as before the edit.",
+        description="Whether an answer that was right before the edit may still be right after it.",
     )
 
 
@@ -231,16 +245,16 @@ class Scene(documents.DocumentModel):
         None, description="Words of a name that an answer may leave out."
     )
     thing: documents.Text | None = Field(
-        None, description="What a node is, in the singular."
+        None, description="The word for a node, in the singular."
     )
     things: documents.Text | None = Field(
-        None, description="What nodes are, in the plural."
+        None, description="The word for nodes, in the plural."
     )
     setting: documents.Text | None = Field(
         None, description="How the description begins."
     )
     link: documents.Text | None = Field(
-        None, description="One node and its neighbours."
+        None, description="Says to which nodes a node leads."
     )
     two_way: documents.Text | None = Field(
         None, description="Says that edges work in both directions."
@@ -248,9 +262,13 @@ class Scene(documents.DocumentModel):
     one_way: documents.Text | None = Field(
         None, description="Says that edges work in one direction only."
     )
-    reward: documents.Text | None = Field(None, description="A reward at a node.")
+    reward: documents.Text | None = Field(
+        None, description="Says what reward a node has."
+    )
     return_: documents.Text | None = Field(
-        None, alias="return", description="The end of the tour: back at the start."
+        None,
+        alias="return",
+        description="Says that the tour is over, back at the start.",
     )
     only_one: documents.Text | None = Field(
         None, description="Says that only one reward can be taken."
@@ -276,23 +294,29 @@ class Scene(documents.DocumentModel):
     change: documents.Text | None = Field(
         None, description="Says that something has changed."
     )
-    closed: documents.Text | None = Field(None, description="A removed edge.")
-    opened: documents.Text | None = Field(None, description="A new edge.")
+    closed: documents.Text | None = Field(
+        None, description="Says that an edge has been removed."
+    )
+    opened: documents.Text | None = Field(
+        None, description="Says that there is a new edge."
+    )
     closed_one_way: documents.Text | None = Field(
-        None, description="A removed one-way edge."
+        None, description="Says that a one-way edge has been removed."
     )
     opened_one_way: documents.Text | None = Field(
-        None, description="A new one-way edge."
+        None, description="Says that there is a new one-way edge."
     )
     new_reward: documents.Text | None = Field(
-        None, description="A new reward at a node."
+        None, description="Says what new reward a node has."
     )
-    portal: documents.Text | None = Field(None, description="A portal.")
+    portal: documents.Text | None = Field(
+        None, description="Says where a portal is and leads."
+    )
     chances: documents.Text | None = Field(
-        None, description="A node that is left at random."
+        None, description="Says that a node is now left at random."
     )
     outcome: documents.Text | None = Field(
-        None, description="One of the next nodes of a node that is left at random."
+        None, description="Part of `chances`: one next node, with its probability."
     )
 
 
@@ -330,13 +354,13 @@ class DialogueDocument(documents.DocumentModel):
     )
     answer: AnswerShape = Field(
         AnswerShape(),
-        description="The form of the answer, unless a condition sets another.",
+        description="The form of the answer to best_path, unless a condition sets another.",
     )
     margin: float = Field(
         0.10,
         gt=0,
         lt=1,
-        description="Margin of the verdict: FAIL means not better than chance by this much.",
+        description="Margin of the verdict, as a proportion: FAIL means that the model is not better than chance by this much.",
     )
     notes: documents.Text | list[documents.Text] | None = Field(
         None, description="Free text for readers."

@@ -117,7 +117,7 @@ class DialogueFamily(Family["DialogueSpecification", life.GraphParadigm]):
             )
         if request.study is not None:
             raise UnsuitableError(
-                f"'{name}' is a dialogue, and studies apply only to arenas. Run it without a study."
+                f"'{name}' is a dialogue, and studies apply only to arenas. Remove --study."
             )
         if request.against is not None:
             raise UnsuitableError(

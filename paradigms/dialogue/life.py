@@ -130,7 +130,7 @@ class GraphDialogue:
         """
         if self._trial < 0 or self._answer is not None:
             raise StepAfterEndError(
-                "This conversation has ended. Begin the next trial before you answer."
+                "No conversation is in progress. Begin the next trial before you answer."
             )
         self._turn += 1
         if self._turn < len(self._questions):
@@ -536,7 +536,7 @@ def setting(plan: CellPlan, name: str) -> str:
     found = plan.settings.get(name)
     if not isinstance(found, str):
         raise RunLogError(
-            f"The plan of {plan.label} has no {name}: its log is damaged. Use an undamaged copy."
+            f"The plan of {plan.label} has no {name}, so the log is damaged. Use an undamaged copy."
         )
     return found
 
@@ -722,8 +722,8 @@ def _recorded(
         if turn < len(own):
             return own[turn]
         raise RunLogError(
-            f"Trial {trial + 1} of subject {subject} ({plan.model} on {plan.label}) has "
-            f"{len(own)} of its answers in the log. Use an undamaged copy."
+            f"The log has only {len(own)} of the answers in trial {trial + 1} of subject {subject} "
+            f"({plan.model} on {plan.label}). Use an undamaged copy."
         )
 
     return answer

@@ -21,7 +21,7 @@ _Path = tuple[str | int, ...]
 
 #: Maximum length of a chain of conditions that `after` links.
 MAX_TURNS = 10
-#: Maximum number of nodes of a graph, edits included.
+#: Maximum number of nodes of a graph, before any edit.
 MAX_NODES = 200
 
 
@@ -149,8 +149,10 @@ class _Resolver:
             self._error(
                 238,
                 where,
-                "If steps are partly random, only a first step can be best.",
-                _FIRST_STEP,
+                "If steps are partly random, only the best first step can be asked for.",
+                _FIRST_STEP
+                if condition.ask not in _FORMS
+                else f"{_FIRST_STEP[:-1]} and 'ask: best_path', or remove the chances.",
             )
             return None
         items = self._items(condition, after, form, where)
@@ -188,12 +190,12 @@ class _Resolver:
         below: tuple[str, ...],
     ) -> spec.ConditionSpec | None:
         if name in below or len(below) > MAX_TURNS:
-            self._error(
-                238,
-                where,
-                f"'{name}' comes before itself, or more than {MAX_TURNS} conditions are linked.",
-                "Remove one 'after'.",
+            sentence = (
+                f"'{name}' comes before itself."
+                if name in below
+                else f"More than {MAX_TURNS} conditions come after '{name}'."
             )
+            self._error(238, where, sentence, "Remove one 'after'.")
             return None
         if name not in self.document.conditions:
             known = list(self.document.conditions)
@@ -214,7 +216,7 @@ class _Resolver:
                 238,
                 (*where, "pairs"),
                 "Only 'ask: shortest_path' has pairs.",
-                "Remove them.",
+                "Remove 'pairs'.",
             )
             return None
         if condition.ask == "groups":
@@ -237,16 +239,16 @@ class _Resolver:
         start = self.graph.start
         goals = spec.best_goals(world, start)
         if not goals:
-            sentence = f"There is no path from the start '{start}' to a reward."
+            sentence = f"There is no path from the start '{start}' to a reward above 0."
             if not world.rewards:
                 self._error(
                     235,
                     where,
                     sentence,
-                    "Give the graph 'rewards', a number for some of its nodes.",
+                    "Give the graph 'rewards', a number above 0 for some of its nodes.",
                 )
             else:
-                self._error(235, where, sentence, "Fix the edges or the edit.")
+                self._error(235, where, sentence, "Change the edges or the rewards.")
             return None
         keys = (
             spec.best_first_steps(world, start)
@@ -273,11 +275,11 @@ class _Resolver:
         self, condition: doc.Condition, world: spec.World, where: tuple[str, str]
     ) -> tuple[spec.Item, ...] | None:
         if not condition.pairs:
-            remedy = "Add 'pairs: {distance: 2}' or 'pairs: [[1, 3]]'."
+            remedy = "Add 'pairs: {distance: STEPS}' or 'pairs: [[START, GOAL]]'."
             self._error(
                 238,
                 where if condition.pairs is None else (*where, "pairs"),
-                "'ask: shortest_path' needs its starts and goals.",
+                "'ask: shortest_path' needs starts and goals.",
                 remedy,
             )
             return None
@@ -305,7 +307,11 @@ class _Resolver:
                 if known and (
                     start == goal or not spec.shortest_paths(world, start, [goal])
                 ):
-                    sentence = f"There is no path from '{start}' to '{goal}'."
+                    sentence = (
+                        f"'{start}' is both the start and the goal."
+                        if start == goal
+                        else f"There is no path from '{start}' to '{goal}'."
+                    )
                     self.diagnostics.error(
                         235, position, sentence, "Choose another pair."
                     )
@@ -339,7 +345,7 @@ class _Resolver:
             self._error(
                 236,
                 (*where, "edit"),
-                f"The edit changes no policy: '{shown}' is best before and after it.",
+                f"'{shown}' is a right answer both before and after the edit.",
                 "Change the edit, or write 'same_policy: true'.",
             )
 
@@ -442,7 +448,7 @@ class EditChecks:
                     234,
                     position,
                     f"The edge [{a}, {b}] already exists.",
-                    "Remove it here.",
+                    "Remove it from 'add'.",
                 )
         nodes = list(
             dict.fromkeys([*world.nodes, *(node for edge in edit.add for node in edge)])
@@ -590,9 +596,12 @@ class VocabularyChecks:
                 sentence = f"Neither the graph nor an edit has a node '{node}'."
                 self._diagnostics.error(230, own.key_position(node), sentence, hint)
         if vocabulary.each is not None and "{n}" not in vocabulary.each:
-            sentence = f"'{vocabulary.each}' would be the name of every node."
+            sentence = f"'{vocabulary.each}' has no {{n}}, so several nodes would have this name."
             self._diagnostics.error(
-                232, place.position, sentence, "Put {n} in place of the node's number."
+                232,
+                place.position,
+                sentence,
+                "Put {n} where the node's number or name belongs.",
             )
             return None
         names = {}
@@ -630,7 +639,7 @@ class VocabularyChecks:
                 )
             other = first.setdefault(name.casefold(), node)
             if other != node:
-                sentence = f"'{name}' is the name of both {other} and {node}."
+                sentence = f"The nodes '{other}' and '{node}' have the same name, '{name}' (capitals do not count)."
                 self._diagnostics.error(
                     232, position, sentence, "Give one of them another name."
                 )

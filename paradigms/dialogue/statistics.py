@@ -313,7 +313,7 @@ def read_published(folder: Path) -> Published:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError:
         raise OptionError(
-            f"There are no published results for these protocols: there is no file {path}."
+            f"The published results are missing: there is no file {path}. Install CheeseBench again."
         ) from None
     return Published(
         source=content["source"],
@@ -354,10 +354,14 @@ class DevianceRow:
 
     term: str
     df: int
+    """Degrees of freedom of the term."""
     chi2: float
+    """Fall of the deviance."""
     p: float
+    """p value of the fall, from a chi-squared distribution."""
     residual_df: int
     residual: float
+    """Deviance that is left, on ``residual_df`` degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True)

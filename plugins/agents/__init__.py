@@ -85,13 +85,13 @@ def cheesebench_agents() -> Iterable[AgentSpec]:
             "tabular-ql@default",
             TabularQL,
             memory="life",
-            summary="`tabular-ql` by our rules, also in the edition paper",
+            summary="`tabular-ql` by CheeseBench's own rules, also in the edition paper",
         ),
         AgentSpec(
             "bfs-oracle@default",
             BfsOracle,
             memory="none",
-            summary="`bfs-oracle` by our rules, also in the edition paper",
+            summary="`bfs-oracle` by CheeseBench's own rules, also in the edition paper",
         ),
         *GRADED,
     )

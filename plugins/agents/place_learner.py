@@ -212,7 +212,7 @@ FADING = 0.9
 LOOKS = 2.0
 #: A moment with at most this many steps leaves no time to go anywhere.
 SHORT = 4
-#: This many moments with the same number of steps are no coincidence.
+#: If this many moments have the same number of steps, it is no coincidence.
 NO_ACCIDENT = 3
 
 #: Looks of a moment: its text, and how often each conspicuous glyph occurs.
@@ -224,6 +224,8 @@ class Choice(NamedTuple):
 
     moment: Signature
     place: int
+    #: What happened at the place in this trial so far (``FRESH``, ``IN_VAIN`` or
+    #: ``REWARDED``).
     been: int
     glyph: str
     #: Whether the moment began at another place.

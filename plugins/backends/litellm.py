@@ -71,7 +71,8 @@ OPTIONS: Mapping[str, str] = {
     "api_key_env": "name of the environment variable with the key (default: the one that litellm reads for the "
     "provider)",
     "api_version": "version of the API, if the provider needs one (Azure)",
-    "cache_control": "true or false: ask the API to cache the constant part of prompts (default: true for Claude)",
+    "cache_control": "true or false: ask the API to cache the constant part of prompts (default: true for Claude, "
+    "false for other models)",
 }
 
 #: Kinds of fault by litellm's error class, for classes that say more than status and
@@ -198,9 +199,11 @@ class LiteLLM:
     def _fault(self, error: Exception) -> ChatFaultError:
         text = str(error)
         kind = fault_kind(error)
-        if refused := re.search(
+        refused = re.search(
             r"does(?: not|n't) support (?:parameters: \[')?([a-z_]+)", text
-        ):
+        )
+        # A model file can drop no other parameters of a request.
+        if refused and refused[1] in ("temperature", "max_tokens", "seed", "stop"):
             text = f"{quoted(text, 200)} {_remedy(refused[1])}"
         headers = getattr(error, "litellm_response_headers", None)
         if headers is None:
@@ -316,6 +319,7 @@ def check(context: BackendContext) -> str:
     _check_installed(context)
     if "api_key_env" in context.options:
         key_from_environment(context.options, "", required=True)
+        return "litellm is installed; a key is set, but was not tried"
     return "litellm is installed; keys are not checked"
 
 

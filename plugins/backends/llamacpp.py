@@ -186,9 +186,10 @@ LLAMACPP = BackendSpec(
     serve=serve,
     check=ready,
     options={
-        "context": f"tokens of prompt and reply together, for each call (default: the entry's context, or {CONTEXT})",
+        "context": f"maximum number of tokens per call, prompt and reply together (default: the entry's context, or {CONTEXT})",
         "slots": "calls processed at once (default: one for every four cores, at least one)",
-        "threads": "computing threads (default: all cores, less one if there are more than two; shared cores slow it down)",
+        "threads": "number of computing threads (default: all cores, less one if there are more than two); cores that "
+        "other programs use slow the server down",
         **OPTIONS,
         "startup_timeout": f"seconds to wait until the server is healthy (default: {STARTUP_TIMEOUT:g})",
     },

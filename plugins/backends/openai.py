@@ -480,11 +480,12 @@ PUBLIC = "https://api.openai.com/v1"
 
 
 OPTIONS: Mapping[str, str] = {
-    "base_url": "address of the server, up to /v1 (default: OPENAI_BASE_URL, or the public API)",
+    "base_url": "address of the server, up to /v1 (default: the value of OPENAI_BASE_URL, or OpenAI's API)",
     "api_key_env": "name of the environment variable with the key (default: OPENAI_API_KEY)",
-    "headers": "more headers, each with the environment variable that has its value: api-key=AZURE_API_KEY",
-    "max_tokens_name": "name of the parameter that limits a reply: max_tokens, or max_completion_tokens (OpenAI's own "
-    "API)",
+    "headers": "more headers, separated by commas, each with the environment variable that has its value: "
+    "api-key=AZURE_API_KEY",
+    "max_tokens_name": "name of the parameter that limits a reply: max_tokens (default), or max_completion_tokens (default "
+    "for OpenAI's own API)",
 }
 
 
@@ -666,7 +667,7 @@ def check(context: BackendContext) -> str:
     public = endpoint(url).host == endpoint(PUBLIC).host
     key, _ = key_from_environment(context.options, "OPENAI_API_KEY", required=public)
     key = key or next(iter(own_headers(context.options).values()), None)
-    return f"{'a key' if key else 'no key'} for {url}; not asked"
+    return f"{'a key' if key else 'no key'} for {url}; the server was not asked"
 
 
 OPENAI = BackendSpec(

@@ -109,8 +109,8 @@ class Supervised:
 
 
 class StartedServer:
-    """A ``Server`` in a process of its own. ``name`` is what messages call its
-    program.
+    """A ``Server`` in a process of its own. ``name`` is the program's name in
+    messages.
     """
 
     def __init__(self, context: BackendContext, name: str, process: Supervised) -> None:
@@ -263,7 +263,7 @@ def typed(name: str, value: Any, kind: type) -> Any:
         int: "a whole number above 0",
         float: "a number above 0",
         bool: "true or false",
-        str: "a word",
+        str: "a nonempty string",
     }[kind]
     raise OptionError(
         f"The option {name} must be {wanted}, not '{quoted(str(value), 60)}'."

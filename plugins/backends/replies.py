@@ -273,7 +273,7 @@ def _check_empty(
     """
     message = choice["message"]
     if message.get("tool_calls") or message.get("function_call"):
-        raise _malformed("The reply is a tool call and no text", body)
+        raise _malformed("The reply has a tool call, but no text", body)
     elsewhere = [name for name in message if name not in _BESIDE and message[name]]
     elsewhere += [name for name in ("text", "delta") if choice.get(name)]
     # Gemini leaves the content out if reasoning has used up the limit.
@@ -292,8 +292,10 @@ def _check_empty(
         raise _malformed("The reply is empty (0 tokens)", body)
     reason = choice.get("finish_reason")
     if finish is None or _word(reason) in _CALLS:
-        said = f"The reply is empty, and ended because of '{quoted(str(reason), 60)}'"
-        raise _malformed(said, body)
+        said = quoted(json.dumps(reason, default=str), 60)
+        raise _malformed(
+            f"The reply is empty, and finish_reason {said} does not say why", body
+        )
 
 
 def _is_filtered(results: Any) -> bool:

@@ -70,7 +70,7 @@ def _span(value: Any) -> Any:
     ):
         raise _expected("seconds, or a range of two numbers")
     if not 0 <= span[0] <= span[1]:
-        raise _expected("seconds of at least 0, the smaller number first")
+        raise _expected("at least 0 seconds (in a range, the smaller number first)")
     return tuple(map(float, span))
 
 
@@ -83,16 +83,29 @@ class Line(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     when: Annotated[re.Pattern[str], BeforeValidator(_pattern)] | None = None
+    """Pattern to find in the request's last message. Without it, every request
+    matches.
+    """
     times: int | None = Field(None, ge=1)
     share: float = Field(1.0, gt=0, le=1)
+    """Probability that the line is used if it matches."""
     say: Annotated[list[str], BeforeValidator(_texts)] = Field(default_factory=list)
+    """Texts of the reply, of which one is said. A line without a fault has at least
+    one.
+    """
     choose: Literal["in_order", "by_seed"] = "in_order"
+    """Whether the texts take turns, or one is drawn."""
     think: str = ""
+    """Reasoning of the reply."""
     finish: Finish = "stop"
     latency: Annotated[tuple[float, float], BeforeValidator(_span)] = (0.0, 0.0)
+    """Range of the seconds before the answer."""
     fault: FaultKind | None = None
+    """Kind of the fault that takes the place of a reply."""
     text: str = ""
+    """Message of the fault."""
     retry_after: float | None = Field(None, ge=0)
+    """Seconds after which the fault asks to try again."""
 
     @model_validator(mode="after")
     def _one_end(self) -> Line:
@@ -107,7 +120,9 @@ class Script(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     seed: int = 0
+    """Seed of all draws."""
     replies: list[Line] = Field(min_length=1)
+    """Lines, of which the first that matches answers a request."""
 
 
 def read_script(path: Path) -> Script:

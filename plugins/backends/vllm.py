@@ -65,7 +65,7 @@ FLAGS: dict[str, tuple[type, str]] = {
     ),
     "max_model_len": (
         int,
-        "tokens of prompt and reply together (default: the model's own limit)",
+        "maximum number of tokens per call, prompt and reply together (default: the model's own limit)",
     ),
     "gpu_memory_utilization": (
         float,
@@ -76,9 +76,9 @@ FLAGS: dict[str, tuple[type, str]] = {
         int,
         "maximum number of tokens in one step of the engine",
     ),
-    "dtype": (str, "bfloat16, float16, float32 or auto"),
-    "quantization": (str, "fp8, awq, gptq, ..."),
-    "kv_cache_dtype": (str, "auto, fp8, ..."),
+    "dtype": (str, "type of the weights: bfloat16, float16, float32 or auto"),
+    "quantization": (str, "how the weights are quantized: fp8, awq, gptq, ..."),
+    "kv_cache_dtype": (str, "type of the cached keys and values: auto, fp8, ..."),
     "revision": (str, "branch, tag or commit of the model's repository"),
     "enforce_eager": (bool, "true: no CUDA graphs (starts faster, but runs slower)"),
 }
@@ -117,7 +117,7 @@ def words(options: Mapping[str, Any], name: str) -> list[str]:
             return shlex.split(value)
         except ValueError as error:
             raise OptionError(
-                f"The option {name} cannot be read ({error}): {quoted(value, 100)}. Fix its quotation marks."
+                f"The option {name} cannot be read ({error}): {quoted(value, 100)}. Fix its quotation marks and backslashes."
             ) from None
     if not isinstance(value, list):
         raise OptionError(
@@ -215,7 +215,8 @@ def check_model(model: str) -> None:
     """Raise OptionError for a model id that the server would take for a flag."""
     if model.startswith("-"):
         raise OptionError(
-            f"'{quoted(model, 60)}' is not a model: it begins with '-'. Give extra_args as a backend option."
+            f"'{quoted(model, 60)}' is not a model: it begins with '-'. Give flags of vLLM with --backend-option "
+            f"extra_args=FLAGS."
         )
 
 
@@ -282,6 +283,8 @@ def check(context: BackendContext) -> str:
     """
     command = server_command(context.options, context.entry.id)
     program = next(word for word in command if word not in _SAFE)
+    if context.options.get("command") or context.options.get("python"):
+        return f"{program} starts vLLM (not tried); vLLM fetches the weights"
     return f"vLLM is installed ({program}); it fetches the weights"
 
 
@@ -334,7 +337,7 @@ class Engine:
             parsed = parser.parse_args(["--model", model, *arguments])
         except SystemExit:
             raise OptionError(
-                f"vLLM rejects these options, for the reason printed above: {quoted(' '.join(arguments))}"
+                f"vLLM rejects the options {quoted(' '.join(arguments))}, for the reason printed above."
             ) from None
         try:
             self._engine: Any = AsyncLLM.from_engine_args(

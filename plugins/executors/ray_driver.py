@@ -125,7 +125,7 @@ class Driver:
         """Compare the nodes' installations with the session's, and tell the session
         whether jobs can be done.
         """
-        found: dict[str, list[str]] = {}
+        found: dict[str, str] = {}
         nodes = [
             node
             for node in ray.nodes()
@@ -151,19 +151,18 @@ class Driver:
             max((node["Resources"].get(kind, 0) for node in nodes), default=0)
             for kind in ("CPU", "GPU")
         )
-        has = " and ".join(
-            f"{number:g} {kind}"
+        has = ", ".join(
+            f"{kind} {number:g}"
             for number, kind in zip(most, ("CPUs", "GPUs"), strict=True)
         )
         return (
-            f"a subject takes {self._cpus:g} CPUs and {self._gpus:g} GPUs of a node, but no node of the cluster has "
-            f"them (at most: {has}). Lower --executor-option num_cpus or num_gpus. If larger nodes are still to join, "
+            f"a subject takes CPUs and GPUs of one node (CPUs {self._cpus:g}, GPUs {self._gpus:g}), but no node of the "
+            f"cluster has so many (at most: {has}). Lower --executor-option num_cpus or num_gpus. If larger nodes are "
+            f"still to join, "
             "give --processes."
         )
 
-    async def _check_node(
-        self, node: Mapping[str, Any], found: dict[str, list[str]]
-    ) -> None:
+    async def _check_node(self, node: Mapping[str, Any], found: dict[str, str]) -> None:
         strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
         name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
         try:
@@ -174,14 +173,18 @@ class Driver:
                 async for ref in task.remote(self._path, installation(), b"", []):
                     _, *values = pickle.loads(await ref)
                     if values[0]:
-                        found[name] = values[0]
+                        found[name] = _differing(values[0])
         except TimeoutError:
-            found[name] = [f"no answer in {CHECK_SECONDS:.0f} s"]
+            found[name] = (
+                f"gave no answer in {CHECK_SECONDS:.0f} s. Check it, or take it out of the cluster."
+            )
         except RayError as error:
             # Ignore a node that died during the check, because it will do no jobs.
             alive = {one["NodeID"] for one in ray.nodes() if one["Alive"]}
             if node["NodeID"] in alive:
-                found[name] = [_line(getattr(error, "cause", error))]
+                found[name] = (
+                    f"fails: {_line(getattr(error, 'cause', error))}. Repair it, or take it out of the cluster."
+                )
 
     def _look(self) -> None:
         """Adapt to the size of the cluster, now and again later, because nodes come and
@@ -236,7 +239,9 @@ class Driver:
             ):
                 kind, *values = pickle.loads(await ref)
                 if kind == "differs":
-                    self._say("refused", _told({"that came later": values[0]}))
+                    self._say(
+                        "refused", _told({"(joined later)": _differing(values[0])})
+                    )
                     return
                 seconds, reports = values
                 for number, ended, _ in reports:
@@ -393,10 +398,15 @@ async def _serve(
     await driver.over.wait()
 
 
-def _told(found: Mapping[str, list[str]]) -> str:
-    first, phrases = next(iter(found.items()))
-    others = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return f"Ray node {first}{others} differs: {'; '.join(phrases)}. Install the same on all nodes."
+def _differing(phrases: Iterable[str]) -> str:
+    return f"differs: {'; '.join(phrases)}. Install the same on all nodes."
+
+
+def _told(found: Mapping[str, str]) -> str:
+    """Return the fault of the first node, and how many other nodes have faults."""
+    first, said = next(iter(found.items()))
+    others = f" (and {len(found) - 1} more with faults)" if len(found) > 1 else ""
+    return f"Ray node {first}{others} {said}"
 
 
 def _line(error: object) -> str:

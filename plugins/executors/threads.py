@@ -80,7 +80,9 @@ class ThreadExecutor:
         self._idle.append(runner)
 
     async def close(self) -> None:
-        """Wait up to ``STOP_SECONDS`` for the threads to end their trials."""
+        """Tell the threads to stop after their present trials, and wait up to
+        ``STOP_SECONDS`` for them.
+        """
         self._stopping.set()
         deadline = time.monotonic() + STOP_SECONDS
         for thread in self._threads:

@@ -189,7 +189,7 @@ def test_a_node_with_another_installation_is_refused() -> None:
     one, _, said = done(Task(("differs", ["numpy 1, not 2"])))
     [(refused, why)] = said
     assert refused == "refused"
-    assert why.startswith("Ray node that came later differs: numpy 1, not 2.")
+    assert why.startswith("Ray node (joined later) differs: numpy 1, not 2.")
     assert not one._waiting
 
 

@@ -152,13 +152,13 @@ def test_a_visit_without_a_way_is_no_silent_failure() -> None:
 def test_a_trial_that_the_schedule_does_not_have() -> None:
     report = report_of("{trial: 4, visit: lever, expect: {outcome: timeout}}")
     assert report.differences == (
-        "trial: expected trial 4, but the schedule ends after 3",
+        "trial: expected trial 4, but the schedule ends after trial 3",
     )
 
 
 def test_a_variable_that_holds_no_place() -> None:
     report = report_of("{visit: paid, expect: {outcome: timeout}}")
-    assert report.differences == ("visit: 'paid' holds 0, which is not a place",)
+    assert report.differences == ("visit: 'paid' holds '0', which is not a place",)
 
 
 def test_what_only_shows_at_run_time_is_a_finding() -> None:

@@ -62,7 +62,7 @@ def test_a_variable_that_comes_to_hold_no_door_is_a_mistake_with_a_remedy(
         f"trial: {{limit: 9, start: run, states: {{run: {{close: gate, open: free, rules: {rules}}}}}}}"
     )
     with pytest.raises(
-        ProtocolError, match="'west' is open, but it is not a door, in the state 'run'"
+        ProtocolError, match="In the state 'run', 'west' is open, but is not a door"
     ):
         film(text, "S")
 

@@ -68,12 +68,16 @@ def play(life: ArenaSubject) -> None:
             "The subject would be placed at 'none', which is not floor, in the state 'second'. Name a zone.",
         ),
         (
+            text("9", second="put: [v, 1]", other="9"),
+            "The subject would be placed at column 9, row 1, which is not floor, in the state 'second'. Give the column",
+        ),
+        (
             text("N", face="v", second="place: box"),
             "'start: face' is 'none', which is not a heading here, in the state",
         ),
         (
             text("gate", second="close: v", other="goal"),
-            "'goal' is closed, but it is not a door, in the state 'second'.",
+            "In the state 'second', 'goal' is closed, but is not a door.",
         ),
         (text("x", second="show: {goal: v}, set: {v: block}", other="x"), ""),
         (

@@ -129,7 +129,7 @@ def test_a_forged_dialogue_is_told(
             path.write_bytes(original)
     with rewritten(path) as log:
         log.execute("DELETE FROM calls WHERE subject = 1 AND call = 0")
-    assert "has 0 of its answers in the log" in verified("one")[1]
+    assert "The log has only 0 of the answers in trial" in verified("one")[1]
 
 
 SECOND = ("--variant", "ordered_rooms-rewardReval-t0")

@@ -72,6 +72,6 @@ def test_an_address_that_cannot_work_is_refused(
     )
     monkeypatch.delenv("RAY_ADDRESS")
     given = ("--executor-option=num_cpus=none",)
-    assert "give a number of processors" in refusal(
+    assert "give a number of at least" in refusal(
         project, "--model=random", "--executor=ray", *given
     )

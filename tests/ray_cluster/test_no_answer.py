@@ -112,7 +112,7 @@ def test_nodes_that_are_too_small_are_refused(
         ) as session,
         pytest.raises(
             PluginError,
-            match=r"1 CPUs and 1 GPUs of a node, but no node of the cluster has them .* 0 GPUs\)",
+            match=r"\(CPUs 1, GPUs 1\), but no node of the cluster has so many .* GPUs 0\)",
         ),
     ):
         session.connect()

@@ -106,7 +106,7 @@ def test_a_twin_is_no_mention() -> None:
 def test_visible_says_how_much_it_leaves_out() -> None:
     assert (
         visible("abc" * 1000, 5)
-        == "abcab\n[... 2,995 more characters; the run log has all of them]"
+        == "abcab\n[... 2,995 more characters; the run log has the whole text]"
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -252,6 +253,10 @@ def test_the_best_of_views_has_a_bar_for_each_protocol(
         f"walker {percent(sum(map(float, filter(None, best))) / 2)}, cross-fitted "
         in said
     )
+    alone = replace(summary.best_of_views[0], cross_fitted=None)
+    drawn = behaviour_figures.best_of_views([replace(summary, best_of_views=(alone,))])
+    assert drawn is not None
+    assert "cross-fitted" not in drawn[1]
     assert behaviour_figures.best_of_views([]) is None
 
 

@@ -60,7 +60,7 @@ def test_a_run_with_every_verdict(make_plan: MakePlan, make_run: MakeRun) -> Non
     assert rows["pool"]["n"] == "40 subjects x 20 trials (800/800 valid)"
     assert rows["pool"]["rodent"] == "80 % (declared)"
     assert "random" not in rows["pool"]
-    assert "Moving at random, which is not zero: pool 25 %" in report
+    assert "Pass rates of random moves, which need not be 0: pool 25 %" in report
     assert (
         rows["cage"]["rate"]
         == rows["cage"]["95 %"]

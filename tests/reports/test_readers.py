@@ -154,7 +154,8 @@ def test_a_mean_ability_is_over_the_same_protocols_in_every_row(
     assert [row.name for row in found.rows] == ["walker", "jumper", "rodent"]
     assert float(shown["rodent"]) == pytest.approx((0.8 - 0.25) / 0.75, abs=0.01)
     assert (
-        "over 2 protocols: a model that lacks one of them has none." in found.notes[0]
+        "over 2 protocols; a model that lacks one of them has no mean."
+        in found.notes[0]
     )
     [unproved] = [one for one in found.notes if "alidated" in one]
     assert unproved.startswith("Not validated (pool, cage): the protocol does not name")

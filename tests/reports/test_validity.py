@@ -84,11 +84,11 @@ def test_reports_say_what_was_validated(
             in report
         )
         assert (
-            "among the lesions that it does not name, amnesia=trial leaves 100 %"
+            "among the lesions that the construct does not name, amnesia=trial leaves 100 %"
             in report
         )
         assert "it does not name, pose-only leaves at most 50 %" in report
-        assert "does not name the lesions that would show what it measures" in report
+        assert "names no lesions that can show what it measures" in report
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html"])

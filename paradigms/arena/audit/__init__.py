@@ -111,8 +111,8 @@ def _without_success(paradigm: ArenaParadigm) -> AuditFinding:
     text = "there is no 'success', so the rules on pass rates are left out"
     if about is not None:
         text = (
-            "there is no 'success': here a trial passes where its"
-            f" {about.measure} is {runs.asked_in_words(about)}, as the verdict asks"
+            f"there is no 'success', so in this audit a trial passes if its {about.measure} is"
+            f" {runs.asked_in_words(about)}, which the verdict asks of the mean"
         )
     return AuditFinding("success", "note", text, {})
 

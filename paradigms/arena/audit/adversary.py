@@ -839,8 +839,13 @@ class Progress:
     steps: int = 0
     decision: Decision | None = None
     place: int = 0
+    """Number of the decision's actions that have been taken."""
     size: int = 0
+    """Size of the belief when the decision was made."""
     leader: beliefs.Node | None = None
+    """The decision's leader after the steps since, or None if it has none, or it is no
+    longer possible.
+    """
 
     def copy(self) -> Progress:
         return Progress(

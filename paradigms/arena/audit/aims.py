@@ -59,8 +59,13 @@ class Aim(NamedTuple):
     """
 
     group: int = -1
+    """Number of the group, or -1 without a group."""
     zero: str = NORTH
+    """What the members are numbered from: a direction, a glyph, or (after ``NEAR``)
+    their distance.
+    """
     first: int = 0
+    """Number of the member to visit first, from 0."""
     then: str = WAITS
     """WAITS, CLOCKWISE, ANTICLOCKWISE, or the number of members of an arc, whose
     nearest comes first.

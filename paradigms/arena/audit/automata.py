@@ -72,6 +72,7 @@ class Memory(NamedTuple):
 
     name: Literal["nothing", "outcome", "place", "any"]
     states: int = 1
+    """Number of states that the memory can be in."""
     clock: Literal["life", "trial"] = "life"
     """``trial``: the state changes within the trial, and is reset at its end. ``life``:
     it changes between trials.
@@ -103,6 +104,7 @@ class Automaton:
     memory: Memory
     aims: list[list[int]]
     zero: int = 0
+    """Number of the zero from which ranks of places are counted."""
     rules: dict[Situation, int] = field(default_factory=dict)
     table: dict[Situation, int] = field(default_factory=dict)
 

@@ -20,6 +20,7 @@ from cheesebench.paradigms.arena.compiled import CompiledArena as ArenaParadigm
 from cheesebench.protocol import Specification
 from cheesebench.protocol import expressions as ex
 from cheesebench.protocol.specification import ReferenceSpec
+from cheesebench.statistics.wording import plural
 
 #: ``CEILING``: default limit of the success rate of blind policies.
 #: ``HIGHEST_CEILING``: highest limit that the protocol may justify.
@@ -65,11 +66,9 @@ def ceiling(specification: Specification) -> tuple[float, str]:
             most, lesion = min(lacking)
             stated.append((most, f"what '{lesion}' leaves, in `construct`"))
     most, why = max(stated, default=(CEILING, ""), key=lambda one: one[0])
-    return (
-        (min(HIGHEST_CEILING, most), why)
-        if most > CEILING
-        else (CEILING, "the default ceiling")
-    )
+    if most > HIGHEST_CEILING:
+        return HIGHEST_CEILING, f"{why}, {runs.shown(most)}, cut to the highest ceiling"
+    return (most, why) if most > CEILING else (CEILING, "the default ceiling")
 
 
 def blind_remedy(specification: Specification, most: float, reached: float) -> str:
@@ -226,10 +225,10 @@ def under(finalists: Sequence[runs.Tally], most: float) -> tuple[AuditVerdict, s
     if fewest >= FEWEST_JUDGED:
         return "ok", ""
     text = (
-        f"; {NOT_JUDGED}: after {fewest} trials the rate may still be above the limit;"
+        f"; {NOT_JUDGED}: after {plural(fewest, 'judged trial')} the rate may still be above the limit;"
         f" {FEWEST_JUDGED - fewest} more are needed"
     )
-    return "note", f"{text} (--trials {FEWEST_JUDGED} or more)"
+    return "note", f"{text} (raise --trials)"
 
 
 def audit_blind(

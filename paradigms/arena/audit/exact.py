@@ -76,6 +76,7 @@ class Option:
     gains: list[float] = field(default_factory=list)
     leads: list[list[tuple[float, int]]] = field(default_factory=list)
     value: float = 0.0
+    """The largest share that can still succeed."""
 
 
 def upper_bound(
@@ -740,7 +741,9 @@ class Stage:
     stage's number.
     """
     value: float = 0.0
+    """Upper bound on the weight that can still succeed."""
     is_pending: bool = False
+    """Whether the stage is in the queue of stages to expand."""
 
 
 class Stages:

@@ -578,7 +578,7 @@ def _abolished(
     if ceiling.found.value > at_most + 1e-9:
         remark += EXCESS
     if is_void and remark:
-        return "note", f"{remark}; void: the intact subject does not succeed"
+        return "note", f"{remark}; void, because the intact subject fails too often"
     return verdict, remark
 
 
@@ -671,7 +671,7 @@ def audit_decidable(
         text += (
             "; chance (`p`) plays a part"
             if lucky
-            else ": nothing reveals the right answer"
+            else ": nothing reveals the right answer, or --effort is too low"
         )
     numbers: dict[str, object] = {
         "found": ceiling.found.numbers(),

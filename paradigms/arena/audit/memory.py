@@ -164,12 +164,10 @@ def _finding(
         construct = world.specification.construct
         is_allowed = construct is not None and memory.name in construct.allows
         verdict = "note" if is_allowed else "FAIL"
-        text += ", though it remembers neither a place nor what it did"
+        text += ", though the subject remembers neither a place nor what it did"
         text += "; the file allows it" if is_allowed else ""
     rule = words(world, found.automaton, found.used)
-    text += (
-        f". It {rule}. The best of {tried} rules that were tried, which is no bound: "
-    )
+    text += f". The subject {rule}. The best of {tried} rules that were tried, which is no bound: "
     text += f"--effort {3 * effort:g} tries more"
     numbers: dict[str, object] = {
         "rate": fresh.value, "low": fresh.low, "high": fresh.high, "trials": fresh.trials, "bar": bar,

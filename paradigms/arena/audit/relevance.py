@@ -42,6 +42,7 @@ class Key:
     live: tuple[str, ...]
     still: tuple[str, ...]
     dates: tuple[str, ...]
+    """Those of ``block``, ``session`` and ``trial`` that matter."""
     tables: tuple[Tabulated, ...]
     pictures: tuple[Tabulated, ...]
     vain: tuple[Tabulated, ...]

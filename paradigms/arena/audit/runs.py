@@ -198,9 +198,13 @@ class Tally:
     reward: float = 0.0
     """Sum over all trials."""
     outcomes: Counter[str] = field(default_factory=Counter)
+    """Number of trials by outcome."""
     best_failure: float = -math.inf
+    """Largest reward of a failed trial."""
     best_success: float = -math.inf
+    """Largest reward of a success."""
     least_success: float = math.inf
+    """Smallest reward of a success."""
 
     def rate(self, z: float = Z95) -> Rate:
         """Return the share of judged trials that succeed."""
@@ -349,7 +353,9 @@ class Order:
 
     name: str
     trials: int
+    """Number of trials, in as many lives as it takes."""
     seed: int
+    """Seed of the first life."""
     limit: int | None = None
 
 

@@ -380,9 +380,13 @@ class Solutions:
     for clocks.
     """
     in_half_with_clocks: int = 0
+    """Number of trials solved within half of the limit, all steps counted."""
     least_success: float = math.inf
+    """Smallest reward of the shortest solutions."""
     best_success: float = -math.inf
+    """Largest reward of the shortest solutions."""
     unsolved: str = ""
+    """The first trial that was not solved, in words."""
     """The first trial without a solution."""
     failures: Counter[str] = field(default_factory=Counter)
     """Outcomes of the unsolved trials, each played in the way that earns most."""

@@ -36,6 +36,7 @@ from cheesebench.protocol.arena import FLOOR, VOID, WALL, Square
 from cheesebench.protocol.documents import Check
 from cheesebench.protocol.names import TIMEOUT
 from cheesebench.protocol.references import judged_reference
+from cheesebench.statistics.wording import plural
 
 #: Minimum share of trials that a solver with full knowledge must solve, within half of
 #: the limit if trials can end before it.
@@ -132,12 +133,10 @@ def audit_leaks(
             yield finding
         never = [name for name, entries in samples.items() if not entries]
         if never and view is views[0]:
-            text = f"no run entered {', '.join(never)}; what they show was inspected by entering them by force"
+            text = f"states that no run entered: {', '.join(never)}; they were entered by force to inspect what they show"
             yield AuditFinding("states", "note", text, {"never": never})
         elif view is views[0]:
-            yield AuditFinding(
-                "states", "ok", f"all {len(samples)} states were entered", {"never": []}
-            )
+            yield AuditFinding("states", "ok", "every state was entered", {"never": []})
         yield from _undeclared(
             paradigm,
             view,
@@ -220,7 +219,7 @@ def audit_draws(
 def _about(column: Column, unbalanced: bool, foreseen: bool) -> str:
     fair = runs.shown(1 / column.values)
     parts = [
-        f"{column.values} values per {column.per}; commonest {column.commonest} {runs.shown(column.share.value)}"
+        f"{plural(column.values, 'value')} per {column.per}; commonest {column.commonest} ({runs.shown(column.share.value)})"
     ]
     if unbalanced:
         parts[0] += f", UNBALANCED (fair: {fair})"
@@ -228,10 +227,10 @@ def _about(column: Column, unbalanced: bool, foreseen: bool) -> str:
         parts.append(f"longest run {column.longest_run}")
     if column.predicted is not None:
         parts.append(
-            f"best guess, {column.best_predictor}, {runs.shown(column.predicted.value)}"
+            f"best guess: {column.best_predictor} ({runs.shown(column.predicted.value)})"
         )
         if foreseen:
-            parts[-1] += " FORESEEABLE"
+            parts[-1] += ", FORESEEABLE"
     return "; ".join(parts)
 
 
@@ -290,7 +289,7 @@ def audit_same_event(
         yield AuditFinding(
             rule,
             "note",
-            "no reference says in 'counts' what was counted in the animals",
+            "no judged reference says in 'counts' what was counted in the animals",
             {},
         )
         return
@@ -317,9 +316,12 @@ def audit_same_event(
             if counted != trial.success:
                 value, success = (
                     "none" if value is None else value,
-                    "success" if trial.success else "no success",
+                    "a success" if trial.success else "no success",
                 )
-                text = f"seed {seed}, subject {subject}: {counts.measure} is {value}, '{result.outcome}' is {success}"
+                text = (
+                    f"seed {seed}, subject {subject}: {counts.measure} is {value} (counted: at most {counts.at_most:g}), "
+                    f"but '{result.outcome}' is {success}"
+                )
                 yield AuditFinding(
                     rule, "FAIL", text, {"trials": trials, "counted": passed}
                 )
@@ -371,16 +373,14 @@ def audit_cues(
             paradigm, view, met, random.Random(f"{settings.seed}|{view.name}|cues")
         )
         hidden = [name for name, visible in seen.items() if not visible]
-        text = (
-            "the only cue is visible"
-            if len(seen) == 1
-            else f"all {len(seen)} cues are visible"
+        text = {0: "there are no cues", 1: "the only cue is visible"}.get(
+            len(seen), f"all {len(seen)} cues are visible"
         )
         if hidden:
             more = f" and {len(hidden) - MANY} more" if len(hidden) > MANY else ""
             text = (
-                f"the picture is the same without these cues: {', '.join(hidden[:MANY])}{more}. A subject hides the cue of "
-                "the place where it stands: put the cue on a solid, or beside it"
+                f"the picture is the same without these cues: {', '.join(hidden[:MANY])}{more}. If a subject hides "
+                "a cue by standing there, put the cue on a solid, or on the square beside it"
             )
         numbers: dict[str, object] = {"cues": len(seen), "hidden": hidden}
         yield AuditFinding(
@@ -420,11 +420,17 @@ class Column:
     order: str
     is_answer: bool
     values: int
+    """Number of values that would be equally frequent in a fair draw."""
     commonest: str
     share: runs.Rate
+    """Share of the commonest value."""
     longest_run: int
+    """Length of the longest run of one value, in trials."""
     best_predictor: str
     predicted: runs.Rate | None
+    """Share of the values that the best predictor foresees, or None without
+    predictions.
+    """
 
 
 #: The values of all draws, trial by trial, life by life.
@@ -660,12 +666,14 @@ class Sample:
     """The first entry into a state in one trial."""
 
     fold: int
+    """Number of the fold of seeds to which the life belongs (see ``FOLDS``)."""
     life: int
     observation: str
     pose: int
     cell: int
     heading: int
     values: Mapping[str, Hashable]
+    """Values of all draws, by column."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def read_history(text: str) -> int | str:
     found = re.fullmatch(r"\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?", text, re.ASCII)
     if found is None:
         raise ValueError(
-            f"{text!r} is neither a number of past pairs nor a range of them"
+            f"{text!r} is neither a number of past pairs nor a range such as 3-7"
         )
     least, most = int(found[1]), int(found[2] or found[1])
     if least > most:
@@ -589,5 +589,5 @@ LLM_TOOLS = replace(
     settings=TOOL_SETTINGS,
     check=check_tools,
     form=answer_form,
-    summary="like `llm`, but the model acts by calling a tool, so no text has to be read",
+    summary="like `llm`, but the model acts by calling a tool or filling in a schema, so no text has to be parsed",
 )

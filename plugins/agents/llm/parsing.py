@@ -601,8 +601,8 @@ def _introduces(line: str, bulleted: bool) -> bool:
 
 
 def _announced(line: str) -> tuple[int, ...]:
-    """Return the actions that a line's last sentence announces: "I don't know, so I'll
-    STAY.".
+    """Return the actions that a line's last sentence lists or announces, such as "so
+    I'll STAY". A question or the list of all four actions announces nothing.
     """
     sentence = re.split(r"[.!;] ", line.strip().rstrip(lists.BLANKS + ".!"))[-1]
     if sentence.endswith("?"):

@@ -374,9 +374,10 @@ def conversation(
 ) -> tuple[Message, ...]:
     """Return the whole prompt of a call.
 
-    The first ``staying`` pairs remain in later prompts. If ``learnings`` is None,
-    learnings are not requested. ``refused`` is the number of replies to this prompt
-    that had no action. If there are any, the prompt says so.
+    The first ``staying`` pairs remain in later prompts, so the last reply among them is
+    marked as staying. If ``learnings`` is None, learnings are not requested.
+    ``actions`` is the number of actions to request. ``refused`` is the number of
+    replies to this prompt that had no action. If there are any, the prompt says so.
     """
     text = messages()
     memory = (

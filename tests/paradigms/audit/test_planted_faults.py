@@ -91,12 +91,12 @@ FAULTS = {
             ),
         ],
         "draw: code",
-        "commonest 1 .7",
+        "commonest 1 (.7",
     ),
     "sides by turns": (
         [("{of: {side: [left, right]}}", "{order: cycle, of: {side: [left, right]}}")],
         "draw: side",
-        "best guess, the other one, 1.00 FORESEEABLE",
+        "best guess: the other one (1.00), FORESEEABLE",
     ),
     "sides in the same order over and over": (
         [

@@ -70,8 +70,8 @@ FOUND: dict[str, list[str]] = {
         "chance: as stated: note: no chance is stated; write chance: {value: 0.2656, trials: 64, how: ...}",
         "chance: event-random: note: .59 [.42, .74] of 32 trials",
         "blind ceiling: note: best of 109 policies: replay, else bump 45 .53 [.38, .68]; ceiling .50 (the chance "
-        "of 'side' in `checks`); not judged: after 64 trials the rate may still be above the limit; 36 more are "
-        "needed (--trials 100 or more)",
+        "of 'side' in `checks`); not judged: after 64 judged trials the rate may still be above the limit; 36 more are "
+        "needed (raise --trials)",
         "blind, below the rodent: ok: replay, else bump 45 .53 [.38, .68]; the rodent .90 less the margin is .80",
         "step limit: note: 20 steps: uniform .16; 40 steps: uniform .28; 80 steps: uniform .31",
         "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
@@ -80,11 +80,11 @@ FOUND: dict[str, list[str]] = {
         "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
         "reward over a life: ok: a subject that passes earns 1 a trial; among policies that fail, event-random "
         "earns most, 0.594",
-        "same event: note: no reference says in 'counts' what was counted in the animals",
-        "draw: side: ok: 2 values per trial; commonest left .55; longest run 8; best guess, what usually comes "
-        "next, .55",
+        "same event: note: no judged reference says in 'counts' what was counted in the animals",
+        "draw: side: ok: 2 values per trial; commonest left (.55); longest run 8; best guess: what usually comes "
+        "next (.55)",
         "leak: side at choice, ascii_2d: ok: guessed right in .53 [.41, .66] from the number of '↓'; chance .50",
-        "states: ok: all 2 states were entered",
+        "states: ok: every state was entered",
         "shown, ascii_2d: note: 'side' at 'cue': guessed right in 1.00 from the whole picture",
         "cues, ascii_2d: ok: all 2 cues are visible",
         "construct: note: working memory",
@@ -104,24 +104,24 @@ FOUND: dict[str, list[str]] = {
         "chance: as stated: FAIL: stated .90 of 2000 trials, measured .031 [.0086, .11]",
         "chance: event-random: note: .44 [.23, .67] of 32 trials",
         "blind ceiling: note: best of 109 policies: win-stay string, else bump 45 .12 [.053, .27]; ceiling .25 "
-        "(the default ceiling); not judged: after 64 trials the rate may still be above the limit; 36 more are "
-        "needed (--trials 100 or more)",
+        "(the default ceiling); not judged: after 64 judged trials the rate may still be above the limit; 36 more are "
+        "needed (raise --trials)",
         "blind, below the rodent: ok: win-stay string, else bump 45 .12 [.053, .27]; the rodent .90 less the "
         "margin is .80",
         "step limit: note: 4 steps: uniform .00; 9 steps: uniform .031; 18 steps: uniform .062",
         "solvable: FAIL: .38 of 16 trials solved, .31 within half of the limit (waiting for the protocol's clocks "
         "not counted); not solved: seed 5000000, subject 0, trial 2",
         "reward and success: FAIL: uniform earns 2 in a failed trial; the best success earns 1",
-        "same event: note: no reference says in 'counts' what was counted in the animals",
-        "draw: side: ok: 2 values per trial; commonest left .69; longest run 8; best guess, the most frequent so "
-        "far, .62",
-        "draw: turn: note: 3 values per subject; commonest 1 1.00, UNBALANCED (fair: .33)",
+        "same event: note: no judged reference says in 'counts' what was counted in the animals",
+        "draw: side: ok: 2 values per trial; commonest left (.69); longest run 8; best guess: the most frequent so "
+        "far (.62)",
+        "draw: turn: note: 3 values per subject; commonest 1 (1.00), UNBALANCED (fair: .33)",
         "leak: side at choice, ascii_2d: FAIL: guessed right in .66 [.54, .76] from the whole picture; chance .20",
-        "states: ok: all 2 states were entered",
+        "states: ok: every state was entered",
         "shown, ascii_2d: note: 'side' at 'cue': guessed right in 1.00 from the whole picture",
         "cues, ascii_2d: FAIL: the picture is the same without these cues: gate closed at 'choice', '.' on right "
-        "at 'choice', '.' on left at 'choice'. A subject hides the cue of the place where it stands: put the cue "
-        "on a solid, or beside it",
+        "at 'choice', '.' on left at 'choice'. If a subject hides a cue by standing there, put the cue "
+        "on a solid, or on the square beside it",
         "construct: note: not validated: the protocol names no `construct`",
     ],
     "tempting": [
@@ -129,8 +129,8 @@ FOUND: dict[str, list[str]] = {
         "chance: as stated: note: no chance is stated; write chance: {value: 0.1094, trials: 64, how: ...}",
         "chance: event-random: note: .50 [.34, .66] of 32 trials",
         "blind ceiling: note: best of 109 policies: cycle FFFLF .39 [.25, .55]; ceiling .50 (the chance of 'side' "
-        "in `checks`); not judged: after 64 trials the rate may still be above the limit; 36 more are needed "
-        "(--trials 100 or more)",
+        "in `checks`); not judged: after 64 judged trials the rate may still be above the limit; 36 more are needed "
+        "(raise --trials)",
         "blind, below the rodent: ok: cycle FFFLF .39 [.25, .55]; the rodent .90 less the margin is .80",
         "step limit: note: 20 steps: uniform .094; 40 steps: uniform .16; 80 steps: uniform .062",
         "solvable: FAIL: .81 of 16 trials solved, .81 within half of the limit; not solved: seed 5000000, subject "
@@ -138,11 +138,11 @@ FOUND: dict[str, list[str]] = {
         "reward and success: FAIL: seed 9000000, subject 2, trial 1: failing earns 4.5 (wait, stand before left, "
         "stand before right, stand before left, stand before right, stand before left ...; found by a search for "
         "reward), succeeding 2.1",
-        "same event: note: no reference says in 'counts' what was counted in the animals",
-        "draw: side: ok: 2 values per trial; commonest left .55; longest run 8; best guess, what usually comes "
-        "next, .55",
+        "same event: note: no judged reference says in 'counts' what was counted in the animals",
+        "draw: side: ok: 2 values per trial; commonest left (.55); longest run 8; best guess: what usually comes "
+        "next (.55)",
         "leak: side at choice, ascii_2d: ok: guessed right in .53 [.41, .66] from the number of '↓'; chance .50",
-        "states: ok: all 2 states were entered",
+        "states: ok: every state was entered",
         "shown, ascii_2d: note: 'side' at 'cue': guessed right in 1.00 from the whole picture",
         "cues, ascii_2d: ok: all 2 cues are visible",
         "construct: note: not validated: the protocol names no `construct`",
@@ -154,8 +154,8 @@ FOUND: dict[str, list[str]] = {
         "chance: event-random: note: .59 [.42, .74] of 32 trials; mean much 31.9 [30.1, 33.7], the verdict asks "
         "for at least 36",
         "blind ceiling: note: best of 109 policies: replay, else bump 45 .53 [.38, .68]; ceiling .50 (the chance "
-        "of 'side' in `checks`); not judged: after 64 trials the rate may still be above the limit; 36 more are "
-        "needed (--trials 100 or more)",
+        "of 'side' in `checks`); not judged: after 64 judged trials the rate may still be above the limit; 36 more are "
+        "needed (raise --trials)",
         "blind, below the rodent: ok: much of replay, else bump 45 30.6 [28.3, 33], bump 45 L 28.8 [25.8, 31.7], "
         "along the wall 45 R 28.8 [25.8, 31.7]; the verdict asks for at least 36",
         "step limit: note: 20 steps: uniform .16; 40 steps: uniform .28; 80 steps: uniform .31",
@@ -165,11 +165,11 @@ FOUND: dict[str, list[str]] = {
         "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
         "reward over a life: ok: a subject that passes earns 1 a trial; among policies that fail, event-random "
         "earns most, 0.594",
-        "same event: note: no reference says in 'counts' what was counted in the animals",
-        "draw: side: ok: 2 values per trial; commonest left .55; longest run 8; best guess, what usually comes "
-        "next, .55",
+        "same event: note: no judged reference says in 'counts' what was counted in the animals",
+        "draw: side: ok: 2 values per trial; commonest left (.55); longest run 8; best guess: what usually comes "
+        "next (.55)",
         "leak: side at choice, ascii_2d: ok: guessed right in .53 [.41, .66] from the number of '↓'; chance .50",
-        "states: ok: all 2 states were entered",
+        "states: ok: every state was entered",
         "shown, ascii_2d: note: 'side' at 'cue': guessed right in 1.00 from the whole picture",
         "cues, ascii_2d: ok: all 2 cues are visible",
         "construct: note: working memory",
@@ -193,8 +193,8 @@ FOUND: dict[str, list[str]] = {
         "chance: as stated: note: no chance is stated; write chance: {value: 0.2604, trials: 96, how: ...}",
         "chance: event-random: note: .44 [.28, .61] of 32 trials",
         "blind ceiling: note: best of 109 policies: cycle FLLLSFFLLFRLFFFFSFFLRF .52 [.39, .65]; ceiling .50 (the "
-        "chance of 'side' in `checks`); not judged: after 96 trials the rate may still be above the limit; 4 more "
-        "are needed (--trials 100 or more)",
+        "chance of 'side' in `checks`); not judged: after 96 judged trials the rate may still be above the limit; 4 more "
+        "are needed (raise --trials)",
         "blind, below the rodent: ok: cycle FLLLSFFLLFRLFFFFSFFLRF .52 [.39, .65]; the rodent .90 less the margin "
         "is .80",
         "step limit: note: 20 steps: uniform .12; 40 steps: uniform .25; 80 steps: uniform .53",
@@ -204,11 +204,11 @@ FOUND: dict[str, list[str]] = {
         "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
         "reward over a life: ok: a subject that passes earns 1 a trial; among policies that fail, bump 45 "
         "randomly, jitter 0.2 earns most, 0.534",
-        "same event: note: no reference says in 'counts' what was counted in the animals",
-        "draw: side: ok: 2 values per trial; commonest right .50; longest run 3; best guess, the least frequent so"
-        " far, .71",
+        "same event: note: no judged reference says in 'counts' what was counted in the animals",
+        "draw: side: ok: 2 values per trial; commonest right (.50); longest run 3; best guess: the least frequent so"
+        " far (.71)",
         "leak: side at choice, ascii_2d: ok: guessed right in .55 [.45, .63] from the number of '↗'; chance .50",
-        "states: ok: all 2 states were entered",
+        "states: ok: every state was entered",
         "shown, ascii_2d: note: 'side' at 'cue': guessed right in 1.00 from the whole picture",
         "cues, ascii_2d: ok: all 2 cues are visible",
         "construct: note: not validated: the protocol names no `construct`",
@@ -218,8 +218,8 @@ FOUND: dict[str, list[str]] = {
         "chance: as stated: note: no chance is stated; write chance: {value: 0.3125, trials: 64, how: ...}",
         "chance: event-random: note: .56 [.39, .72] of 32 trials",
         "blind ceiling: note: best of 109 policies: replay, else bump 135 .47 [.28, .67]; ceiling .50 (the chance "
-        "of 'side' in `checks`); not judged: after 64 trials the rate may still be above the limit; 36 more are "
-        "needed (--trials 100 or more)",
+        "of 'side' in `checks`); not judged: after 64 judged trials the rate may still be above the limit; 36 more are "
+        "needed (raise --trials)",
         "blind, below the rodent: ok: replay, else bump 135 .47 [.28, .67]; the rodent .90 less the margin is .80",
         "step limit: note: 20 steps: uniform .12; 40 steps: uniform .31; 80 steps: uniform .44",
         "solvable: ok: 1.00 of 16 trials solved, 1.00 within half of the limit",
@@ -228,10 +228,10 @@ FOUND: dict[str, list[str]] = {
         "reward and success: ok: failing never pays more; successes earn 1 to 1, failures at most 0",
         "reward over a life: ok: a subject that passes earns 0.983 a trial; among policies that fail, event-random"
         " earns most, 0.562",
-        "same event: note: no reference says in 'counts' what was counted in the animals",
-        "draw: side: ok: 2 values per subject; commonest right .50",
+        "same event: note: no judged reference says in 'counts' what was counted in the animals",
+        "draw: side: ok: 2 values per subject; commonest right (.50)",
         "leak: side at choice, ascii_2d: ok: guessed right in .40 [.27, .56] from the whole picture; chance .50",
-        "states: ok: all 3 states were entered",
+        "states: ok: every state was entered",
         "shown, ascii_2d: note: no draw can be guessed anywhere",
         "cues, ascii_2d: ok: all 2 cues are visible",
         "goal visible: note: a rewarded place looks like no other square, so the map shows the goal",

@@ -117,7 +117,7 @@ def test_options_become_flags_and_extra_ones_come_last() -> None:
         ("tensor_parallel_size", True, "a whole number above 0, not 'True'"),
         ("gpu_memory_utilization", "-1", "a number above 0, not '-1'"),
         ("enforce_eager", "perhaps", "true or false, not 'perhaps'"),
-        ("dtype", "", "a word, not ''"),
+        ("dtype", "", "a nonempty string, not ''"),
         ("extra_args", "'unclosed", "cannot be read"),
         ("extra_args", 5, "a string or a list, not 5"),
     ],
@@ -297,7 +297,7 @@ def test_the_check_names_the_program_that_starts_the_server(
     options: dict[str, Any], program: str, tmp_path: Path
 ) -> None:
     said = check(context(tmp_path, **options))
-    assert said == f"vLLM is installed ({program}); it fetches the weights"
+    assert said == f"{program} starts vLLM (not tried); vLLM fetches the weights"
 
 
 @pytest.mark.parametrize(

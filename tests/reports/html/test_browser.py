@@ -373,7 +373,7 @@ def test_replies_and_learnings_stand_beside_their_steps(
     page.keyboard.press("End")
     said(page, "Step 6 of 6")
     assert (
-        "more characters; the run log has all of them"
+        "more characters; the run log has the whole text"
         in page.locator("#call-reply").inner_text()
     )
     assert page.evaluate("window.hacked") is None

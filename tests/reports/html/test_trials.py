@@ -257,7 +257,7 @@ def test_calls_stand_at_the_step_before_which_they_were_made(talk: Run) -> None:
         assert "ACTIONS: F, F, F, F" in call["reply"] or call["reply"].startswith("xxx")
         assert call["learnings"].endswith("the goal lies east")
         assert call["usage"].startswith(
-            "1,200 tokens asked (1,000 cached), 34 replied, "
+            "1,200 prompt tokens (1,000 cached), 34 reply tokens, "
         )
         assert trial["measures"]["calls"] == 1
 
@@ -273,7 +273,7 @@ def test_texts_show_what_cannot_be_seen_and_stop_somewhere(talk: Run) -> None:
         assert text.replace("\n", "").isprintable()
     (long,) = [call["reply"] for call in calls if len(call["reply"]) > 1000]
     assert len(long) < 20_200
-    assert long.endswith("more characters; the run log has all of them]")
+    assert long.endswith("more characters; the run log has the whole text]")
 
 
 def test_replies_that_the_agent_reads_otherwise_are_not_shown(talk: Run) -> None:
