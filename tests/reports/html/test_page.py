@@ -156,7 +156,7 @@ def test_published_rows_are_shown_among_the_models(
     )
     words = Outline(render(dataclasses.replace(summary, published=(row,)))).words
     assert re.search(r"a giant\s+67.5 %\s+35 %", words)
-    assert "no verdict depends on them: a paper." in words
+    assert "no verdict depends on them. Source: a paper." in words
 
 
 def test_the_policy_lets_exactly_the_pages_own_scripts_run(
