@@ -17,7 +17,6 @@ from cheesebench.behaviour import Behaviour, Room, Track, behaviour, tracks
 from cheesebench.reports import cells as words
 from cheesebench.reports import drawing
 from cheesebench.reports.matrix import grid
-from cheesebench.statistics.wording import bar, is_alike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,10 +149,10 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
             label=label and drawing.plain(label),
         )
         labelled.add(count)
-        ends = (
-            100 * words.proportion(cell.plan, bar(cell.plan)),
-            100 * cell.plan.margin if is_alike(cell.plan) else 0.0,
-        )
+        ends = [
+            100 * words.proportion(cell.plan, end)
+            for end in words.margin_ends(cell.plan)
+        ]
         axes.fill_betweenx(
             (place - 0.45, place + 0.45),
             *ends,
@@ -177,13 +176,16 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
         range(len(names)), [drawing.plain(name.replace("_", " ")) for name in names]
     )
     axes.set_ylim(len(names) - 0.5, -0.5)
+    origin = {"standard": "the rodent or chance", "chance": "chance"}.get(
+        words.standard_name([cell for *_, cell in judged]), "the rodent"
+    )
     axes.set_xlabel(
-        "difference from the rodent in points (or % of a measure's range), with its bounds; shaded: margin"
+        f"difference from {origin} in points (or % of a measure's range), with its bounds; shaded: margin"
         + "\n(right of 0 where less is better)"
         * any(words.less_is_better(cell.plan) for *_, cell in judged)
     )
     figure.legend(loc="outside right upper", fontsize="small", frameon=False)
-    return figure, f"Differences from the rodent with their bounds. {'; '.join(said)}."
+    return figure, f"Differences from {origin} with their bounds. {'; '.join(said)}."
 
 
 def took(all_lived: Sequence[Lived], name: str) -> Drawn:

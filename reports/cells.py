@@ -615,6 +615,15 @@ def undecidable(cells: Iterable[CellResult]) -> list[str]:
     ]
 
 
+def margin_ends(plan: CellPlan) -> tuple[float, float]:
+    """Return the ends of the margin as differences. The first is the end that the
+    margin adds: where a PASS begins or, against chance, where a FAIL begins.
+    """
+    if plan.against == "chance":
+        return plan.margin, 0.0
+    return wording.bar(plan), plan.margin if wording.is_alike(plan) else 0.0
+
+
 def margin(cell: CellResult) -> str:
     """Return the difference beyond which a verdict is FAIL. For a pass rate and
     animals, this is minus the margin.

@@ -24,7 +24,7 @@ from cheesebench.reports import comparison, matrix, player
 from cheesebench.reports.markdown import SHORT, origin, run_facts
 from cheesebench.statistics import TAXONOMY, Verdict
 from cheesebench.statistics.comparison import RunComparison
-from cheesebench.statistics.wording import bar, is_alike, shares, shown_value
+from cheesebench.statistics.wording import is_alike, shares, shown_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -393,8 +393,7 @@ def forest_axis(cells: Sequence[CellResult]) -> tuple[float, float]:
     shown = [0.0]
     for cell in cells:
         ends = (
-            bar(cell.plan),
-            cell.plan.margin if is_alike(cell.plan) else 0.0,
+            *words.margin_ends(cell.plan),
             cell.difference_low,
             cell.difference_high,
         )
@@ -405,12 +404,18 @@ def forest_axis(cells: Sequence[CellResult]) -> tuple[float, float]:
 def margin_in_words(cells: Sequence[CellResult]) -> str:
     """Return on which side of the margin of a forest plot a PASS lies."""
     plans = [cell.plan for cell in cells]
+    if all(plan.against == "chance" for plan in plans):
+        return "margin: PASS lies right of its left edge, FAIL left of its right edge."
     more = (
         (
             " Where less is better, PASS lies left of its right edge.",
             words.less_is_better,
         ),
         (" Where being alike is better, PASS lies within it.", is_alike),
+        (
+            " Against chance, FAIL lies left of its right edge.",
+            lambda plan: plan.against == "chance",
+        ),
     )
     return "margin: PASS lies right of its left edge, FAIL left of it." + "".join(
         said for said, holds in more if any(map(holds, plans))
@@ -428,10 +433,7 @@ def forest_row(cell: CellResult, axis: tuple[float, float]) -> ForestRow:
         if cell.difference is None
         else (cell.difference_low or 0.0, cell.difference_high or 0.0)
     )
-    ends = (
-        place(bar(cell.plan)),
-        place(cell.plan.margin if is_alike(cell.plan) else 0.0),
-    )
+    ends = [place(end) for end in words.margin_ends(cell.plan)]
     unit = " points" if cell.plan.measured is None else ""
     return ForestRow(
         text=f"difference {words.difference(cell)}{unit}, margin {words.margin(cell)}{unit}"
@@ -910,6 +912,9 @@ def _model(
         and {**profile, "chart": draw(profile), "text": radar_in_words(profile)},
         "axis": [points(end) for end in axis],
         "margin": margin_in_words(cells),
+        "zero": {"chance": "at chance", "standard": "as the rodent, or at chance"}.get(
+            words.standard_name(cells), "as the rodent"
+        ),
         "rows": [
             _row(
                 cell,

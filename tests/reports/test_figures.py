@@ -339,3 +339,23 @@ def test_bars_have_their_single_subjects_as_dots(
     [dots] = [line for line in axes.lines if line.get_label() == "single subject"]
     assert str(dots.get_ydata()) == "[0.   0.25 1.  ]"
     assert "Dots are single subjects." in alt
+
+
+def test_the_margin_of_a_comparison_with_chance_lies_above_chance(
+    make_plan: MakePlan, make_run: MakeRun
+) -> None:
+    plan = make_plan("pool", against="chance", margin=0.1, chance=0.25)
+    summary = make_run([(plan, 0.5)])
+    (cell,) = summary.cells
+    drawn = behaviour_figures.forest(groups_of(summary))
+    assert drawn is not None
+    figure, said = drawn
+    (dashed,) = (one for one in figure.axes[0].lines if one.get_linestyle() == "--")
+    assert float(np.asarray(dashed.get_xdata())[0]) == pytest.approx(10)
+    assert figure.axes[0].get_xlabel().startswith("difference from chance in points")
+    assert said.startswith("Differences from chance with their bounds.")
+    row = forest_row(cell, forest_axis([cell]))
+    assert row.zero == row.margin[0] < row.margin[1]
+    page = render(summary)
+    assert "FAIL left of its right edge." in page
+    assert "> at chance</span>" in page
