@@ -149,19 +149,20 @@ def forest(groups: Sequence[drawing.Group]) -> Drawn:
             label=label and drawing.plain(label),
         )
         labelled.add(count)
-        ends = [
+        bar, zero = (
             100 * words.proportion(cell.plan, end)
             for end in words.margin_ends(cell.plan)
-        ]
+        )
         axes.fill_betweenx(
             (place - 0.45, place + 0.45),
-            *ends,
+            bar,
+            zero,
             color=drawing.RODENT,
             alpha=0.15,
             linewidth=0,
         )
         axes.plot(
-            (ends[0], ends[0]),
+            (bar, bar),
             (place - 0.45, place + 0.45),
             color=drawing.RODENT,
             linewidth=0.8,

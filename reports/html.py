@@ -360,7 +360,7 @@ def radar_in_words(chart: Chart) -> str:
         f"{name} {percent(value / 100)}"
         for name, value in zip(chart["labels"], chart["model"], strict=True)
     ]
-    return f"Pass rate by cognitive dimension: {', '.join(parts)}."
+    return f"Mean pass rate by cognitive dimension: {', '.join(parts)}."
 
 
 def _percent(proportion: float | None) -> float | None:

@@ -430,9 +430,12 @@ class EditChecks:
                 sentence = f"The edge [{a}, {b}] leads from a node to itself."
                 self._diagnostics.error(241, position, sentence, "Remove it.")
             elif (a, b) in seen:
-                self._diagnostics.error(
-                    241, position, f"The edge [{a}, {b}] appears twice.", "Remove one."
+                sentence = (
+                    f"The edge [{a}, {b}] appears twice."
+                    if (a, b) in edges[:number]
+                    else f"The edge [{a}, {b}] is [{b}, {a}] again, because edges lead both ways."
                 )
+                self._diagnostics.error(241, position, sentence, "Remove one.")
             seen.update([(a, b)] if self._directed else spec.both_ways([(a, b)]))
 
     def check(self, edit: doc.Edit, world: spec.World, where: _Path) -> None:

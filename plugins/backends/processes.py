@@ -263,7 +263,7 @@ def typed(name: str, value: Any, kind: type) -> Any:
         int: "a whole number above 0",
         float: "a number above 0",
         bool: "true or false",
-        str: "a nonempty string",
+        str: "a non-empty string",
     }[kind]
     raise OptionError(
         f"The option {name} must be {wanted}, not '{quoted(str(value), 60)}'."

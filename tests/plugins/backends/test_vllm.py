@@ -117,7 +117,7 @@ def test_options_become_flags_and_extra_ones_come_last() -> None:
         ("tensor_parallel_size", True, "a whole number above 0, not 'True'"),
         ("gpu_memory_utilization", "-1", "a number above 0, not '-1'"),
         ("enforce_eager", "perhaps", "true or false, not 'perhaps'"),
-        ("dtype", "", "a nonempty string, not ''"),
+        ("dtype", "", "a non-empty string, not ''"),
         ("extra_args", "'unclosed", "cannot be read"),
         ("extra_args", 5, "a string or a list, not 5"),
     ],
