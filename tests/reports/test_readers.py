@@ -158,4 +158,6 @@ def test_a_mean_ability_is_over_the_same_protocols_in_every_row(
         in found.notes[0]
     )
     [unproved] = [one for one in found.notes if "alidated" in one]
-    assert unproved.startswith("Not validated (pool, cage): the protocol does not name")
+    assert unproved.startswith(
+        "Not validated (pool, cage): the protocol names no lesions"
+    )

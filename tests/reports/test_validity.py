@@ -87,7 +87,7 @@ def test_reports_say_what_was_validated(
             "among the lesions that the construct does not name, amnesia=trial leaves 100 %"
             in report
         )
-        assert "it does not name, pose-only leaves at most 50 %" in report
+        assert "the construct does not name, pose-only leaves at most 50 %" in report
         assert "names no lesions that can show what it measures" in report
 
 

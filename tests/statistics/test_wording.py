@@ -185,7 +185,7 @@ def test_what_broke_down_is_counted_and_has_a_remedy() -> None:
 def test_why_there_is_no_verdict() -> None:
     assert no_claim(cell(reference=None)).startswith("The protocol has no reference")
     smoke = no_claim(cell(claims=False, design="smoke"))
-    assert smoke.startswith("Design 'smoke' only checks")
+    assert smoke.startswith("Design 'smoke' never gives")
 
 
 def test_an_answer_that_is_preferred_is_named_with_its_rates() -> None:
