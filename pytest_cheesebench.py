@@ -36,8 +36,8 @@ def clash() -> str:
         version = importlib.metadata.version(OTHER)
     except importlib.metadata.PackageNotFoundError:
         return (
-            f"cheesebench: {module} is incomplete or belongs to another package. Remove or rename it, and install "
-            "pytest-cheesebench again."
+            f"cheesebench: {module} is incomplete or belongs to another package. Rename it if it is yours, or: "
+            f"pip uninstall {OTHER} pytest-cheesebench, and install pytest-cheesebench again."
         )
     return (
         f"cheesebench: {module} belongs to another package ('{OTHER}' {version}), not to pytest-cheesebench. Use a "
