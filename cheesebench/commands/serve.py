@@ -5,6 +5,7 @@ over OpenEnv.
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from typing import TYPE_CHECKING
 
@@ -166,5 +167,13 @@ def _listen(options: argparse.Namespace, served: Served, protocols: int) -> None
             ws_max_size=AsgiGuard.largest,
         )
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     with passed_to(lambda: setattr(server, "should_exit", True)):
         server.run()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Return whether a line of uvicorn's log says more than that our guard has refused
+    a WebSocket, which any page in a browser can make it do.
+    """
+    return "returned without completing handshake" not in record.getMessage()

@@ -121,6 +121,7 @@ def openenv(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         server.wait(timeout=60)
     said = heard.read_text(encoding="utf-8")
     assert "Traceback" not in said
+    assert "ERROR" not in said, "a refused WebSocket is no error of the server"
     assert all(f"{name} " in said.partition("Training lives:")[2] for name in TRAINED)
 
 
@@ -190,6 +191,11 @@ with GenericEnvClient(base_url=sys.argv[1]).sync() as client:
         client.reset()
         state = client.state()
         print(state if isinstance(state, dict) else state.model_dump())
+from websockets.sync.client import connect
+try:
+    connect(f"ws{sys.argv[1][4:]}/ws", origin="http://foreign.example")
+except Exception as error:
+    print(error)
 """
     said = run(tools / "python", "-c", script, openenv).stdout
     for part in (
@@ -199,6 +205,7 @@ with GenericEnvClient(base_url=sys.argv[1]).sync() as client:
         "Did you mean 'seed'?",
         "'JUMP'",
         "ROTATE_RIGHT",
+        "HTTP 403",
     ):
         assert part in said
     assert said.count("'split': 'train'") == 2
