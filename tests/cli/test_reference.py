@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from cheesebench.cli import main
+from cheesebench.commands.reference import _beginning
 from cheesebench.protocol import Catalogue, with_arena
+from tests.stored import check_stored
 
 #: The fixture ``run``: calls the command and returns its code, out and err.
 Run = Callable[..., Any]
@@ -158,3 +160,67 @@ def test_species_are_those_of_the_animals(run: Run) -> None:
     table = run("reference", "star_maze", "--format", "markdown").out
     assert "| none measured (C57BL/6 mouse in the paper) |" in table
     assert "species             mouse" in run("reference", "go_no_go").out
+
+
+DECLARED = "reference: [{measure: success, value: 0.75, status: made up}]"
+#: References of protocols, by name.
+REFERENCES = {
+    "spread": """
+  - {measure: success, value: 0.75, sd: 0.2, n_animals: 12, curve: [0.5, 0.75], curve_sd: [0.1, 0.2], over: [2],
+     dose: {before: 30, judged: 12}, species: "Mus musculus; none measured", source: "PMC1234567 & 10.1000/a_b(3)c",
+     status: 'Read off. It "is so. Really" so. And more <here>.'}
+  - {measure: latency, value: 1.5, sd: 0.25, n_animals: 1, status: only reported}""",
+    "alone": """
+  - {measure: success, value: 0.75, sd: 0.2, n_animals: 2, kind: analogy, status: two animals}""",
+    "exact": """
+  - {measure: success, value: 0.875, interval: [0.8, 0.9], where: session == 1, kind: invented, status: x}""",
+    "lower": """
+  - {measure: latency, value: 1.5, better: lower, margin: 0.5, range: [0, 4], sd: 0.25, n_animals: 9, status: y}""",
+    "exactly_lower": """
+  - {measure: latency, value: 1.5, better: lower, margin: 0.5, range: [0, 4], status: y}""",
+    "higher": """
+  - {measure: latency, value: 3.9, better: higher, margin: 0.25, range: [0, 4], sd: 0.5, n_animals: 9, status: y}""",
+    "alike": """
+  - {measure: latency, value: 1.5, better: alike, margin: 0.5, range: [0, 4], sd: 0.25, n_animals: 9, status: y}""",
+    "none": " []",
+}
+
+
+def test_cards_and_pages_are_compared_with_what_is_stored(
+    run: Run, here: Path, maze: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    names = []
+    for name, references in REFERENCES.items():
+        text = maze.replace("little", name).replace(DECLARED, f"reference:{references}")
+        names.append(f"{name}.protocol.yaml")
+        (here / names[-1]).write_text(text, encoding="utf-8")
+    more = "\nextends: spread\nedition: long\nestimand: {last: 1}\nspecies: mouse\nmargin: 0.2\n"
+    (here / "spread.long.protocol.yaml").write_text(
+        f"version: 1\nparadigm: spread{more}cite: {{doi: 10.1000/x}}\n",
+        encoding="utf-8",
+    )
+    (here / "none.block.protocol.yaml").write_text(
+        "version: 1\nparadigm: none\nextends: none\nedition: block\nestimand: {block: main}\n",
+        encoding="utf-8",
+    )
+    names += ["spread.long.protocol.yaml", "none.block.protocol.yaml"]
+    shown = [run("reference", *names), run("reference", *names, "--format", "markdown")]
+    assert [one.code for one in shown] == [0, 0], shown[0].err
+    check_stored("references.txt", "\n".join(one.out for one in shown))
+
+
+@pytest.mark.parametrize(
+    ("text", "beginning"),
+    [
+        ("One. Two", "One. Two."),
+        ("One", "One."),
+        ("a. b. " + "word " * 38 + "end. More", "a. b. " + "word " * 38 + "end."),
+        ("One. " + "W " * 38 + "e. More.", "One. " + "W " * 38 + "e."),
+        ("One. " + "W " * 39 + "e. More.", "One."),
+        ('He said "a. B" twice. ' + "W " * 60 + "x.", 'He said "a. B" twice.'),
+        ("W " * 50 + "x. Then more.", "W " * 50 + "x."),
+    ],
+)
+def test_the_beginning_of_a_text_is_whole_sentences(text: str, beginning: str) -> None:
+    assert _beginning(text) == beginning

@@ -47,8 +47,6 @@ from cheesebench.protocol.specification import Dose
 from cheesebench.records import GOAL, CellPlan, ReferenceValue, Variant
 from tests.cli.conftest import MAZE
 
-CATALOGUE = Catalogue(installed_plugins().protocol_directories)
-
 
 def model(entry: Mapping[str, Any] | None = None, **given: Any) -> LanguageModel:
     named: dict[str, Any] = {"name": "m", "backend": "openai", "id": "m-1"}
@@ -422,7 +420,7 @@ def test_protocols_are_named_by_file_folder_or_name(lab: Path) -> None:
     ]
     (lab / "a,b.protocol.yaml").write_text(MAZE, encoding="utf-8")
     assert named(lab, "a,b.protocol.yaml") == ["little"]
-    found = named_protocols(CATALOGUE, lab, ["own.protocol.yaml"], None)
+    found = named_protocols(Catalogue([]), lab, ["own.protocol.yaml"], None)
     assert str(found[0].path) == "own.protocol.yaml"
 
 
@@ -447,16 +445,21 @@ def test_protocols_that_are_not_there(
 
 
 def test_without_names_the_edition_s_own_protocols_are_run(lab: Path) -> None:
-    usual = names(default_protocols(CATALOGUE, "default"))
-    assert len(usual) == 9
-    assert "t_maze" in usual
-    assert all(
-        name.endswith("@paper") for name in names(default_protocols(CATALOGUE, "paper"))
-    )
-    with pytest.raises(
-        UnknownNameError, match=r"There is no edition 'papr'. Did you mean 'paper'"
-    ):
-        default_protocols(CATALOGUE, "papr")
+    short = (lab / "lab" / "little.short.protocol.yaml").read_text(encoding="utf-8")
+    for folder, files in {
+        "built_in": {"little": MAZE, "little.short": short, "other": MAZE.replace("little", "other")},
+        "more": {"little": MAZE.replace("version: 1", "version: 1\ntitle: Mine"), "own": MAZE},
+    }.items():  # fmt: skip
+        (lab / folder).mkdir()
+        for name, text in files.items():
+            (lab / folder / f"{name}.protocol.yaml").write_text(text, encoding="utf-8")
+    catalogue = Catalogue([lab / "built_in", lab / "more"])
+    usual = default_protocols(catalogue, "default")
+    assert names(usual) == ["little", "other"]
+    assert [getattr(one, "title", "") for one in usual] == ["Mine", "Other"]
+    assert names(default_protocols(catalogue, "short")) == ["little@short"]
+    with pytest.raises(UnknownNameError, match=r"edition 'shrt'. Did you mean 'short'"):
+        default_protocols(catalogue, "shrt")
 
     def selected(
         *given: str, usual: tuple[str, ...] = (), where: str = ""
@@ -464,30 +467,28 @@ def test_without_names_the_edition_s_own_protocols_are_run(lab: Path) -> None:
         selection = Selection(
             names=given, edition="default", named_edition=None, directory=lab, where=where
         )  # fmt: skip
-        return names(selected_protocols(CATALOGUE, selection, usual))
+        return names(selected_protocols(catalogue, selection, usual))
 
-    assert selected() == usual
-    assert selected(usual=("own",)) == ["own"]
-    assert selected("t_maze", usual=("own",)) == ["t_maze"]
+    assert selected() == names(usual)
+    assert selected(usual=("own.protocol.yaml",)) == ["own"]
+    assert selected("little", usual=("own.protocol.yaml",)) == ["little"]
+    missing = "there is no such directory."
     with pytest.raises(OptionError) as caught:
         selected("lob/", where="tox.ini:3: cheese_protocols")
-    assert (
-        str(caught.value)
-        == "tox.ini:3: cheese_protocols: lob/: there is no such directory."
-    )
-    with pytest.raises(
-        OptionError, match=r"^--protocols lob/: there is no such directory.$"
-    ):
-        selected("lob/")
+    assert str(caught.value) == f"tox.ini:3: cheese_protocols: lob/: {missing}"
+    for given, default, where in ((("lob/",), (), ""), ((), ("lob/",), "tox.ini:3")):
+        with pytest.raises(OptionError) as caught:
+            selected(*given, usual=default, where=where)
+        assert str(caught.value) == f"--protocols lob/: {missing}"
 
 
 def test_a_broken_protocol_by_name_is_kept_with_its_error(lab: Path) -> None:
     torn = (lab / "lab" / "torn.protocol.yaml").read_text(encoding="utf-8")
     (lab / "torn.protocol.yaml").write_text(torn, encoding="utf-8")
-    [found] = named_protocols(CATALOGUE, lab, ["torn"], None)
+    [found] = named_protocols(Catalogue([]), lab, ["torn"], None)
     assert isinstance(found, Broken)
     assert "torn.protocol.yaml:" in str(found.error)
-    one = with_arena(CATALOGUE.load(lab / "own.protocol.yaml"))
+    one = with_arena(Catalogue([]).load(lab / "own.protocol.yaml"))
     assert one.name == "own"
 
 

@@ -5,19 +5,22 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
 from cheesebench.errors import RunLogError
+from cheesebench.experiment.calling import BudgetSpentError
 from cheesebench.experiment.log import RunLog
 from cheesebench.experiment.session import Progress, RunSession
 from cheesebench.interfaces import Agent, AgentContext, AgentSpec
 from cheesebench.plugin_manager import PluginManager
 from cheesebench.plugins.executors.local import LOG_NAME
-from cheesebench.records import CellPlan, TrialRecord
+from cheesebench.records import CellPlan, SetResult, TrialRecord
 
 NAMES = ["corridor", "hall", "alley"]
 
@@ -388,3 +391,159 @@ def test_a_hook_that_raises_while_running_ends_the_waiting(
         pytest.raises(ValueError, match="lost its list"),
     ):
         session.finish()
+
+
+Judge = Callable[[CellPlan, Iterable[Sequence[TrialRecord]]], SetResult]
+
+
+def judging(
+    decided_at: int | None, futile_at: int | None = None
+) -> tuple[Judge, list[int]]:
+    """Return a judge that decides after so many subjects, and the numbers that it
+    saw.
+    """
+    seen: list[int] = []
+
+    def judge(_: CellPlan, lives: Iterable[Sequence[TrialRecord]]) -> SetResult:
+        number = len([*lives])
+        if number:
+            seen.append(number)
+        return SetResult(
+            number, number == decided_at, number == futile_at, 12, f"{number} seen"
+        )
+
+    return judge, seen
+
+
+def played(log: RunLog, kind: str) -> list[str]:
+    return [entry.text for entry in log.journal(kind=kind)]
+
+
+@pytest.mark.parametrize(
+    ("decided_at", "futile_at", "sets"),
+    [
+        (6, None, [6]),
+        (10, None, [6, 10]),
+        (None, 10, [6, 10]),
+        (None, None, [6, 10, 12]),
+    ],
+)
+def test_sets_are_run_until_one_decides(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path, decided_at: int | None, futile_at: int | None,
+    sets: list[int],
+) -> None:  # fmt: skip
+    [(plan, specification)] = stranger.cells(["walker"], subjects=12).items()
+    plan = replace(plan, sequential=True)
+    cells = {plan: specification}
+    judge, seen = judging(decided_at, futile_at)
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        with RunSession(
+            log, plugins, cells, seed=1, processes=0, judge=judge
+        ) as session:
+            before = session.progress(plan)
+            session.finish()
+            found = session.progress(plan)
+        subjects = sets[-1]
+        trials = len(log.trials(plan))
+        assert seen == sets
+        assert list(log.completed_subjects(plan)) == list(range(subjects))
+        assert played(log, "set") == [f"{number} seen" for number in sets]
+        assert played(log, "started") == ["6 of 6 subjects to run"]
+        assert played(log, "finished") == [f"{trials} trials"]
+        assert played(log, "closed") == ["1 of 1 cells are finished"]
+        to_come = (12 - subjects) * plan.trials
+        assert found == Progress(trials, trials, "", subjects, 12, to_come)
+        assert (before.done, before.subjects, before.most) == (0, None, 0)
+        if futile_at is not None:
+            return
+        # A resumed run takes up the cell where it was.
+        with RunSession(
+            log, plugins, cells, seed=1, processes=0, judge=judge
+        ) as session:
+            session.finish()
+            assert session.progress(plan) == found
+        assert list(log.completed_subjects(plan)) == list(range(subjects))
+        assert played(log, "started")[1:] == [f"0 of {subjects} subjects to run"]
+
+
+def test_a_cell_that_cannot_be_taken_up_fails_alone(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    walker, other = stranger.cells(["walker", "talker"], subjects=6).items()
+    sequential = replace(walker[0], sequential=True)
+    cells = [(sequential, walker[1]), other]
+
+    def judge(plan: CellPlan, lives: Iterable[Sequence[TrialRecord]]) -> SetResult:
+        raise ZeroDivisionError("no judge")
+
+    with RunLog.create(tmp_path, "r1", cells, options={"seed": 1}) as log:
+        log.write_life(sequential, 0, 0)
+        with RunSession(
+            log, plugins, cells, seed=1, processes=0, judge=judge
+        ) as session:
+            session.start()
+            with pytest.raises(ZeroDivisionError, match="no judge"):
+                session.wait(sequential, 60)
+            while not session.wait(other[0], 60):
+                pass
+        assert played(log, "error") == ["ZeroDivisionError: no judge"]
+        assert played(log, "closed") == ["2 of 2 cells are finished"]
+        assert len(log.completed_subjects(other[0])) == 6
+        assert not log.trials(sequential)
+        session.close()  # A second time does nothing.
+        assert len(played(log, "closed")) == 1
+        with pytest.raises(RuntimeError, match="the session is closed"):
+            session.start()
+
+
+def test_nothing_was_started_and_nothing_is_noted(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    cells = stranger.cells(["walker"])
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        with RunSession(log, plugins, cells, seed=1, processes=0) as session:
+            session.stop_sending()
+        assert played(log, "closed") == []
+
+
+def test_only_the_cells_that_are_named_are_started(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    cells = stranger.cells(["walker", "talker"])
+    one, other = cells
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        with RunSession(log, plugins, cells, seed=1, processes=0) as session:
+            session.start([other])
+            while not session.wait(other, 60):
+                pass
+            session.start([other])
+            assert session.wait(other, 0)
+        assert (
+            len(log.completed_subjects(one)),
+            len(log.completed_subjects(other)),
+        ) == (0, 3)
+        assert played(log, "started") == ["3 of 3 subjects to run"]
+        assert played(log, "finished") == [f"{len(log.trials(other))} trials"]
+        assert played(log, "closed") == ["1 of 2 cells are finished"]
+
+
+def test_after_the_time_limit_no_subject_of_an_agent_begins(
+    stranger: ModuleType, plugins: PluginManager, tmp_path: Path
+) -> None:
+    cells = stranger.cells(["walker"])
+    [plan] = cells
+
+    class Spent:
+        def check_time(self) -> None:
+            raise BudgetSpentError("the time is over")
+
+    with RunLog.create(tmp_path, "r1", cells.items(), options={"seed": 1}) as log:
+        budget: Any = Spent()
+        with RunSession(
+            log, plugins, cells, seed=1, processes=0, budget=budget
+        ) as session:
+            session.finish()
+            assert session.progress(plan).done == 0
+        assert {one.missing for one in log.trials(plan)} == {"budget"}
+        assert len(errors(log, plan)) == 3
+        assert all("the time is over" in text for _, text in errors(log, plan))

@@ -4,6 +4,8 @@ clear line.
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
 from cheesebench.experiment.calling import Patience
@@ -11,10 +13,11 @@ from cheesebench.experiment.cells import find_design
 from cheesebench.experiment.language_models import CallOptions
 from cheesebench.experiment.log import RunLog
 from cheesebench.interfaces import DEFAULT_EDITION
-from cheesebench.options import BY_KEY, OPTIONS, Option
+from cheesebench.options import BY_KEY, INI, OPTIONS, Option
 from cheesebench.pytest_options import SPELLINGS
 from cheesebench.pytest_session.exit_status import REFUSED
 from cheesebench.pytest_session.resuming import resume_command
+from tests.stored import check_stored
 
 #: Modules that only a session with a model may import.
 HEAVY = (
@@ -422,3 +425,54 @@ def test_a_cell_with_more_trials_than_a_log_can_have(project: pytest.Pytester) -
     [line] = [line for line in result.errlines if "more than a log can hold" in line]
     assert line.endswith("Give fewer --subjects, or shorten the schedule.")
     assert not (project.path / "results").exists()
+
+
+def test_options_are_compared_with_what_is_stored() -> None:
+    """Every option as it is declared, and as pytest and a command add it."""
+    lines = []
+    for option in OPTIONS:
+        own = {one.name: getattr(option, one.name) for one in fields(option)}
+        own["type"] = getattr(option.type, "__name__", "")
+        own["help"] = bool(option.help)
+        told = {
+            key: value
+            for key, value in own.items()
+            if value not in (None, "", (), False)
+        }
+        added = option.arguments()
+        added["type"] = getattr(
+            added.get("type"), "__name__", type(added.get("type")).__name__
+        )
+        added["help"] = added["help"] == option.description
+        lines += [
+            f"{option.short} {option.long} {option.key} {option.destination} {option.value_name or '-'}",
+            f"  {told}",
+            f"  {added}",
+        ]
+    lines += [one.name for one in INI]
+    check_stored("options.txt", "\n".join([*lines, ""]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "Helps."),
+        ({"default": 3}, "Helps. Default: 3"),
+        ({"default": (), "example": "4"}, "Helps. Example: --name 4"),
+        ({"default": 0, "example": "4"}, "Helps. Default: 0. Example: --name 4"),
+        ({"default": 3, "default_text": "three"}, "Helps. Default: three"),
+    ],
+)
+def test_an_option_describes_default_and_example(
+    changes: dict[str, object], said: str
+) -> None:
+    assert Option(name="name", help="Helps.", **changes).description == said  # type: ignore[arg-type]
+
+
+def test_a_word_stands_for_a_number() -> None:
+    option = Option(name="name", help="", type=int, words=("auto",))
+    assert (option.read("auto"), option.read("7")) == ("auto", 7)
+    assert (option.value_name, Option(name="name", help="").value_name) == ("N", "NAME")
+    assert Option(name="name", help="", flag=True).value_name == ""
+    assert Option(name="name", help="", choices=("a",)).value_name == ""
+    assert Option(name="name", help="", choices=("a",), metavar="X").value_name == "X"

@@ -7,6 +7,7 @@ import random
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -29,9 +30,11 @@ from cheesebench.paradigms.arena.audit.lesions import (
     Ceiling,
     Order,
     _abolished,
+    audit_life_rewards,
     measure,
     shared,
 )
+from cheesebench.paradigms.arena.audit.runs import Tally
 from cheesebench.paradigms.arena.life import ArenaSubject
 from cheesebench.plugin_manager import installed_plugins
 from cheesebench.protocol import Catalogue, with_arena
@@ -476,3 +479,72 @@ def test_a_proof_that_is_contradicted_fails() -> None:
     assert _ceiling(300, 400, 0.5).verdict(0.5) == "FAIL"
     assert CONTRADICTED in _abolished(_ceiling(300, 400, 0.5), 0.5, is_void=False)[1]
     assert _ceiling(210, 400, 0.5).verdict(0.5) == "ok"
+
+
+def passing(rewards: list[float], success: bool = True) -> Ceiling:
+    lives = [
+        tuple(Lived(trial, 1, success, True, 5, None, reward) for trial in range(20))
+        for reward in rewards
+    ]
+    return Ceiling(INTACT, tuple(lives))
+
+
+def policy(name: str, reward: float, passed: int = 0) -> Tally:
+    found = Tally(name, lives=[(passed, 20)] * 10, reward=reward * 200)
+    found.outcomes.update(end=200)
+    return found
+
+
+def life_rewards(
+    paradigm: ArenaParadigm, able: Ceiling, *tallies: Tally
+) -> list[tuple[str, str, dict[str, object]]]:
+    found = audit_life_rewards(paradigm, AuditSettings(trials=20), tallies, able)
+    return [(one.verdict, one.text, dict(one.numbers)) for one in found]
+
+
+@pytest.mark.parametrize("with_reference", [True, False])
+def test_who_fails_may_not_earn_more_than_who_passes(
+    plant: Plant, with_reference: bool
+) -> None:
+    paradigm = plant()
+    if not with_reference:
+        alone = replace(paradigm.specification, references=())
+        paradigm = ArenaParadigm(alone)
+    able = passing([1.0, 0.8, 1.0, 0.8])
+    lazy, greedy, good = (
+        policy("lazy", 0.2),
+        policy("greedy", 1.5),
+        policy("good", 9.0, 20),
+    )
+    assert life_rewards(paradigm, able, lazy, good) == [
+        (
+            "ok", "a subject that passes earns 0.9 a trial; among policies that fail, lazy earns most, 0.2",
+            {"passing": pytest.approx(0.9), "failing": pytest.approx(0.2), "policy": "lazy"},
+        )
+    ]  # fmt: skip
+    [(verdict, text, numbers)] = life_rewards(paradigm, able, lazy, greedy, good)
+    assert (verdict, numbers["policy"]) == ("FAIL", "greedy")
+    assert text.endswith("or make what pays in greedy pay or spare less")
+    # Rewards within the error of the mean are alike.
+    assert life_rewards(paradigm, able, policy("lucky", 1.0))[0][0] == "ok"
+    assert life_rewards(paradigm, able, policy("lucky", 1.2))[0][0] == "FAIL"
+    # Nobody fails, nobody passes, or too few have passed.
+    assert life_rewards(paradigm, able, good) == []
+    assert life_rewards(paradigm, passing([1.0] * 4, success=False), lazy) == []
+    assert life_rewards(paradigm, passing([1.0]), lazy) == []
+
+
+def test_the_bar_of_rewards_is_that_of_the_verdict(plant: Plant) -> None:
+    """Between the animals' rate less the margin and 95 %, a policy fails only where
+    there is no reference.
+    """
+    paradigm = plant()
+    reference = paradigm.specification.reference
+    assert reference is not None
+    bar = reference.value - paradigm.specification.document.margin
+    assert bar < 0.9
+    alone = ArenaParadigm(replace(paradigm.specification, references=()))
+    able, middling = passing([1.0, 0.8]), policy("middling", 0.1, 18)
+    middling.lives *= 20
+    assert life_rewards(paradigm, able, middling) == []
+    assert [one[0] for one in life_rewards(alone, able, middling)] == ["ok"]

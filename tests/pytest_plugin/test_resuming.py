@@ -1,0 +1,169 @@
+"""Larger budgets for an unfinished run, and the command that continues it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import cheesebench
+from cheesebench.experiment.log import RunLog
+from cheesebench.pytest_session import resuming
+from cheesebench.pytest_session.resuming import larger_budgets
+from cheesebench.records import CallTotals, CellPlan
+from cheesebench.statistics import CellResult, Verdict
+from tests.cli.conftest import MAZE
+
+REPLIES = 'seed: 1\nreplies:\n  - say: ["ACTIONS: F, F, F, F", "ACTIONS: L, R, F", "What now?"]\n'
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunLog:
+    """A run of two subjects of four trials: 20 calls of 13,608 prompt tokens and 112
+    reply tokens.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "little.protocol.yaml").write_text(MAZE, encoding="utf-8")
+    (tmp_path / "replies.yaml").write_text(REPLIES, encoding="utf-8")
+    cheesebench.run(
+        "scripted:replies.yaml", ["little.protocol.yaml"], design="cohort", subjects=2, seed=0, run_id="asked",
+        progress=False,
+    )  # fmt: skip
+    return RunLog.open_read_only(tmp_path / "results" / "asked")
+
+
+def cell(plan: CellPlan, **changes: Any) -> CellResult:
+    return CellResult(plan=plan, verdict=Verdict.ERROR, reason="", n_text="", **changes)
+
+
+def run(log: RunLog, cost: float | None = None, tokens: int | None = None) -> Any:
+    limits = SimpleNamespace(cost=cost, tokens=tokens)
+    settings = SimpleNamespace(calls=SimpleNamespace(limits=limits))
+    return SimpleNamespace(log=log, settings=settings)
+
+
+def test_a_trial_to_come_costs_what_the_dearest_has(log: RunLog) -> None:
+    [plan] = log.plans()
+    with log:
+        rows = log.select(
+            "SELECT trial, sum(prompt_tokens) / 2.0, count(*) / 2.0, sum(completion_tokens) FROM calls GROUP BY trial",
+            (),
+        )
+        found = resuming._dearest_trial(log, plan)
+        calls = max(row[2] for row in rows)
+        completion = max(row[3] / (2 * row[2]) for row in rows)
+        assert calls == 3
+        assert found.completion == -(-calls * completion // 1)
+        # The history of 3 to 7 pairs is full by then, so the longest prompt is a mean.
+        longest = max(row[1] / row[2] for row in rows)
+        assert found.prompt == -(-calls * longest // 1)
+        assert (found.cost, found.calls) == (0.0, 0)
+        # Before the window is full, prompts grow.
+        wide = replace(plan, settings={**plan.settings, "history": "3-99"})
+        assert resuming._dearest_trial(log, wide).prompt > 5 * found.prompt
+        open_end = replace(plan, settings={**plan.settings, "history": "all"})
+        assert resuming._dearest_trial(log, open_end) == found
+
+
+def test_the_rest_of_a_run_is_estimated_from_its_trials(log: RunLog) -> None:
+    [plan] = log.plans()
+    with log:
+        each = resuming._dearest_trial(log, plan)
+        more = replace(plan, subjects=5)
+        found, is_least = resuming._still_needed(log, [cell(more)])
+        assert is_least is False
+        assert found == CallTotals(
+            prompt=12 * each.prompt, completion=12 * each.completion
+        )
+        # Another cell, in which no call was made, costs the same for each trial.
+        other = replace(plan, protocol="other", subjects=2)
+        found, is_least = resuming._still_needed(log, [cell(more), cell(other)])
+        assert is_least is False
+        assert found == CallTotals(
+            prompt=20 * each.prompt, completion=20 * each.completion
+        )
+        assert resuming._still_needed(log, [cell(other)]) == (None, True)
+        assert resuming._still_needed(log, []) == (CallTotals(), False)
+        few = replace(plan, subjects=1)
+        assert resuming._still_needed(log, [cell(few)])[0] == CallTotals()
+        outlook = SimpleNamespace(subjects=3)
+        game: Any = SimpleNamespace(outlook=outlook)
+        assert resuming._subjects(cell(replace(more, sequential=True), game=game)) == 3
+        assert resuming._subjects(cell(more, game=game)) == 5
+        game.outlook = SimpleNamespace(subjects=9)
+        assert resuming._subjects(cell(replace(more, sequential=True), game=game)) == 5
+
+
+def test_a_spent_budget_is_raised_to_what_is_needed(log: RunLog) -> None:
+    [plan] = log.plans()
+    with log:
+        totals = log.calls.totals()
+        spent = totals.prompt + totals.completion
+        each = resuming._dearest_trial(log, plan)
+        needed = 12 * (each.prompt + each.completion)
+        more = [cell(replace(plan, subjects=5))]
+        found, why = larger_budgets(run(log, tokens=15_000), more)
+        assert found == {"max_tokens": resuming._rounded_up(spent + needed)}
+        assert " ".join(why.split()) == (
+            f"{spent:,} tokens spent so far, at most about {int(resuming._rounded_up(needed)):,} tokens more needed."
+        )
+        assert why.endswith("\n")
+        assert larger_budgets(run(log, tokens=10**6), more) == ({}, "")
+        assert larger_budgets(run(log), more) == ({}, "")
+        unknown = [cell(replace(plan, protocol="other"))]
+        found, why = larger_budgets(run(log, cost=0.25, tokens=100), unknown)
+        assert found == {
+            "max_cost": "0.50",
+            "max_tokens": resuming._rounded_up(2 * spent),
+        }
+        assert " ".join(why.split()) == (
+            f"$0.00 spent so far; {spent:,} tokens spent so far. The cost of the rest cannot be estimated yet, so the budget "
+            "is doubled; cheesebench plan says what a run takes."
+        )
+        found, _ = larger_budgets(run(log, tokens=10**6), unknown)
+        assert found == {"max_tokens": "2000000"}
+
+
+@pytest.mark.parametrize(
+    ("value", "rounded"),
+    [
+        (0.123, "0.13"),
+        (0.12, "0.12"),
+        (1234.0, "1300"),
+        (9.91, "10.0"),
+        (15_000, "15000"),
+        (1e-5, "0.000010"),
+    ],
+)
+def test_budgets_have_two_digits(value: float, rounded: str) -> None:
+    assert resuming._rounded_up(value) == rounded
+
+
+def test_options_are_left_out_with_their_values() -> None:
+    words = [
+        "--resume",
+        "a",
+        "-k",
+        "x",
+        "--resume=b",
+        "--results",
+        "--results",
+        "c",
+        "d",
+    ]
+    assert resuming._without({"--resume", "--results"}, words) == ["-k", "x", "c", "d"]
+    assert resuming._without({"--resume"}, ["x", "--resume"]) == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("word", "quoted"),
+    [
+        ("plain", "plain"), ("two words", "'two words'"), ("it's", "'it'\"'\"'s'"), ("a\nb", "$'a\\nb'"),
+        ("a\x1b'\\", "$'a\\x1b\\'\\\\'"),
+    ],
+)  # fmt: skip
+def test_words_are_quoted_for_a_shell(word: str, quoted: str) -> None:
+    assert resuming._shell_word(word) == quoted
