@@ -62,6 +62,8 @@ class CellItem(pytest.Item):
         self.result: CellResult | None = None
         #: Why the cell cannot be run, if that is known in advance, or an empty string.
         self.obstacle = ""
+        #: With what another plugin has failed this test before its setup.
+        self.failure: BaseException | None = None
         self.add_marker("cheesebench")
         self.extra_keyword_matches.update((plan.dimension, plan.model))
 
@@ -77,6 +79,8 @@ class CellItem(pytest.Item):
     def setup(self) -> None:
         if self.obstacle:
             raise NotMeasuredError(self.obstacle)
+        if self.failure is not None:
+            raise self.failure
         if self.run.only_shows:
             return
         with progress_line(self.config, self.nodeid, self.run.tally) as line:

@@ -117,9 +117,15 @@ class Running:
             self._run.start_all()
         if not item.config.option.maxfail:
             return None
-        if self._run.is_worker:
-            return self._await_halt(item)
-        return self._report_others_until_over(item)
+        try:
+            if self._run.is_worker:
+                return self._await_halt(item)
+            return self._report_others_until_over(item)
+        except pytest.fail.Exception as failure:
+            # pytest-timeout raises it wherever it finds us, and here it would be an
+            # internal error of pytest.
+            item.failure = failure
+            return None
 
     def _report_others_until_over(self, item: CellItem) -> bool | None:
         """Report cells that are decided before this one. Return True if one of them

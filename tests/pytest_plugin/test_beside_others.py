@@ -48,16 +48,23 @@ def test_an_id_that_was_printed_can_be_typed(pytester: pytest.Pytester) -> None:
     result.stderr.fnmatch_lines(["*Did you mean 't_maze'*"])
 
 
-def test_the_last_line_after_pytest_timeout(project: pytest.Pytester) -> None:
+@pytest.mark.parametrize("given", [(), ("-x",), ("-x", "-n1")])
+def test_the_last_line_after_pytest_timeout(
+    project: pytest.Pytester, given: tuple[str, ...]
+) -> None:
     pytest.importorskip("pytest_timeout")
 
     def script(call: Call) -> str | Answer:
         return "ACTIONS: STAY" if call.number == 0 else Answer(fault="hang")
 
     with FakeServer(script) as server:
-        given = ("--model=openai/tiny", "--base-url", server.base_url, "lab")
-        result = project.runpytest(*given, "-k", "east", "--timeout=2")
-    result.stdout.fnmatch_lines(["Exit code 1: 1 protocol stopped by another plugin."])
+        model = ("--model=openai/tiny", "--base-url", server.base_url, "lab")
+        result = project.runpytest(*model, *given, "-k", "east", "--timeout=2")
+    if "-n1" not in given:  # There, pytest-xdist interrupts the run after one failure.
+        last = "Exit code 1: 1 protocol stopped by another plugin."
+        result.stdout.fnmatch_lines([last])
+    result.stdout.fnmatch_lines(["ERROR lab/east*Timeout (>*"])
+    assert "INTERNALERROR" not in result.stdout.str()
 
 
 def test_the_last_line_after_the_debugger(project: pytest.Pytester) -> None:
