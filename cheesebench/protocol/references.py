@@ -5,6 +5,7 @@ from a curve or from individual animals.
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -716,9 +717,14 @@ class _Resolver:
         self.diagnostics.warning(332, self._place("animals"), sentence, remedy)
 
     def _check_names(self, animals: Iterable[str]) -> None:
+        """Warn (332) of animals whose names differ only in case, in blanks, or in how
+        a number is written (``7``, ``07`` and pandas' ``7.0``).
+        """
         spelt: dict[str, str] = {}
         for animal in animals:
-            other = spelt.setdefault("".join(animal.split()).casefold(), animal)
+            bare = "".join(animal.split()).casefold()
+            bare = re.sub(r"^0+(?=\d)|(?<=\d)\.0*$", "", bare)
+            other = spelt.setdefault(bare, animal)
             if other != animal:
                 sentence = f"'{quoted(other, 40)}' and '{quoted(animal, 40)}' count as two animals."
                 self.diagnostics.warning(

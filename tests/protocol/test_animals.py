@@ -674,6 +674,7 @@ def test_a_margin_at_the_wrong_place_is_told_where_it_goes(tmp_path: Path) -> No
             "judged by their other sessions: 'm2' session 2.",
         ),
         ("M1,1,4,1\nM1,2,4,3\nm1,1,4,2\nm1,2,4,2\n", "count as two animals"),
+        ("7,1,4,1\n7,2,4,3\n7.0,1,4,2\n7.0,2,4,2\n", "count as two animals"),
         (
             "m1,1,4,1\nm1,2,4,3\nm2,1,4,2\nm2,2,4,2\nm2,9,4,4\n",
             "'m2' has a session 9, but the schedule has only 2",
