@@ -330,7 +330,10 @@ def _moving_at_random(cell: CellResult) -> str:
 
 #: Names in tables of kinds of outcomes whose own name is too narrow. Trials without a
 #: choice are counted as "wrong choice", too.
-ENDINGS = {"wrong choice": "wrong or no choice"}
+ENDINGS = {
+    "wrong choice": "wrong or no choice",
+    "infrastructure": "technical fault",
+}
 
 
 def dose(cell: CellResult) -> str:

@@ -932,6 +932,7 @@ def _model(
             if any(cell.outcomes.get(name) for cell in cells)
         ],
         "kinds": {name: kind for kind, name in enumerate(TAXONOMY)},
+        "endings": words.ENDINGS,
         "strategy": list(
             {measure.name: None for cell in cells for measure in cell.strategy}
         ),

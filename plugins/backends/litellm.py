@@ -293,7 +293,7 @@ def _holds(sent: Any, value: Any) -> bool:
 
 
 def _remedy(parameter: str) -> str:
-    return f"List the model in your own model file (see 'cheesebench models --help') with 'drops: [{parameter}]'."
+    return f"List the model in a model file of your own with 'drops: [{parameter}]', and name the file with --models."
 
 
 def connect(context: BackendContext) -> Connection:

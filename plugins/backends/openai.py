@@ -431,7 +431,8 @@ async def _read(response: aiohttp.ClientResponse, most: int) -> bytearray:
 def _header_value(key: str) -> str:
     if not (key.isascii() and key.isprintable()):
         raise OptionError(
-            "The key contains a character that is not allowed in an HTTP header, such as a line break. Export it again."
+            "The key or header value contains a character that is not allowed in an HTTP header, such as a line "
+            "break. Export it again."
         )
     return key
 
