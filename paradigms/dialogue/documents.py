@@ -180,7 +180,8 @@ class Pairs(documents.DocumentModel):
     )
     each: documents.Count | None = Field(
         None,
-        description="How many of these pairs a subject is asked (default: all). The next subject is asked the pairs after them.",
+        description="How many of these pairs each subject is asked about (default: all). The next subject is asked "
+        "about the pairs after them.",
     )
 
 
