@@ -852,8 +852,8 @@ MEANINGS = {
         "validated"
     ]: "the audit proved that each lesion that the protocol names abolishes the score, whatever the subject does; that "
     "animals use the same ability, or that a drug or a lesion of their brain would abolish it, is not claimed",
-    AUDIT_FAILED: "the audit proved that each lesion that the protocol names abolishes the score, but other rules of it failed: "
-    "'cheesebench audit' prints them",
+    AUDIT_FAILED: "the audit proved that each lesion that the protocol names abolishes the score, but the protocol fails "
+    "other rules of the audit ('cheesebench audit' prints them)",
     VALIDITY[
         "searched"
     ]: "the audit found no lesioned subject that does better than the protocol allows, and has not proved that there is none",
