@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import zlib
 from collections.abc import Callable, Container
@@ -712,18 +713,25 @@ def near(runs: int) -> dict[str, list[float]]:
     """Return the median number of subjects until PASS, by distance above a declared
     bar, for each kind of ``NEAR``.
     """
-    bar, most, found = 0.6, 40_000, {}
+    bar, block, found = 0.6, 500, {}
     for at, distance in enumerate((0.1, 0.05, 0.02, 0.01)):
         needed = []
         for kind in NEAR.values():
             random = np.random.default_rng([SEED, 8, at])
-            firsts = []
-            for _ in range(runs):
-                rates = kind.ranks_to_rates(random.random((1, most)), bar + distance)
+            money, begun = np.zeros((len(STAKES), runs, 1)), 0
+            firsts: list[int] = []
+            # The median is known once more than half of the runs are decided.
+            while len(firsts) <= runs // 2:
+                ranks = random.random((money.shape[1], block))
+                rates = kind.ranks_to_rates(ranks, bar + distance)
                 assert rates is not None
-                grown = wealth(random.binomial(20, rates) / 20, bar)[0] >= GOAL
-                firsts.append(int(grown.argmax()) + 1 if grown.any() else most)
-            needed.append(float(np.median(firsts)))
+                money = money + log_wealth(random.binomial(20, rates) / 20, bar)
+                grown = together(money) >= GOAL
+                over = grown.any(axis=1)
+                firsts += (begun + 1 + grown.argmax(axis=1)[over]).tolist()
+                money, begun = money[:, ~over, -1:], begun + block
+            middle = sorted(firsts)[(runs - 1) // 2 : runs // 2 + 1]
+            needed.append(float(np.mean(middle)))
         found[f"{distance:g}"] = needed
     return found
 
@@ -792,7 +800,7 @@ def figures(
         "missing": lambda: losses(settings, runs // 5),
         "coverage": lambda: coverage(settings, runs // 5),
         "drift": lambda: drift(settings, runs // 20),
-        "near": lambda: near(runs // 50),
+        "near": lambda: near(runs // 5),
         "regression": lambda: regression(runs // 5),
     }
     found: dict[str, Any] = {"runs": runs}
@@ -879,7 +887,7 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
         for name, shares in found["drift"].items()
     ]
     near = [
-        [f"{100 * float(name):g}", *(_thousands(one) for one in own)]
+        [f"{100 * float(name):g}", *(_two_digits(one) for one in own)]
         for name, own in found["near"].items()
     ]
     pairs = [
@@ -913,8 +921,8 @@ def tables(found: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _thousands(subjects: float) -> str:
-    return f"{round(subjects, -1 if subjects < 1000 else -2):,.0f}"
+def _two_digits(subjects: float) -> str:
+    return f"{round(subjects, 1 - int(math.log10(subjects))):,.0f}"
 
 
 def _table(headers: list[str], rows: list[list[str]]) -> str:
