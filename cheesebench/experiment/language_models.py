@@ -569,6 +569,8 @@ def _unreachable(name: str, fault: ChatFaultError) -> UnreachableModelError:
     told = calling.said(fault)
     said = quoted(told, 1000)
     remedy = _WAIT if fault.refused else _TO_REACH.get(fault.kind, "")
+    if "certificate that is not trusted" in told:
+        remedy = "Name the file of the authority that signed it in SSL_CERT_FILE."
     if not told.endswith(str(fault)):
         remedy = ""  # There is one for this very request.
     return UnreachableModelError(

@@ -445,12 +445,14 @@ def _reason(error: Exception) -> str:
     # An SSL error's number is not a system error number.
     if isinstance(cause, ssl.SSLError):
         said = f"TLS: {cause.reason or cause}"
+        if cause.reason == "WRONG_VERSION_NUMBER":
+            said = "TLS: it speaks another protocol, perhaps plain http://"
     elif isinstance(cause, OSError):
         number = cause.errno or 0
         said = os.strerror(number) if number > 0 else cause.strerror or str(cause)
     else:
         said = str(error)
-    return quoted(said, 200) or type(error).__name__
+    return quoted(said, 200) or type(cause or error).__name__
 
 
 def _proxy(url: URL) -> str | None:

@@ -95,6 +95,17 @@ def test_a_breakdown_has_one_remedy(project: pytest.Pytester) -> None:
     assert line.endswith("which puts its text before the first user message.")
 
 
+def test_an_unknown_certificate_is_no_question_of_a_key(
+    project: pytest.Pytester,
+) -> None:
+    refusal = refuse(401, "The proxy has a certificate that is not trusted")
+    with FakeServer(lambda call: refusal) as server:
+        given = ("--model=openai/tiny", "--base-url", server.base_url, "lab")
+        result = project.runpytest(*given)
+    [line] = [line for line in result.errlines if line.startswith("ERROR")]
+    assert line.endswith("the authority that signed it in SSL_CERT_FILE.")
+
+
 def test_a_model_without_a_system_role_behind_a_gateway_with_a_key_of_its_own(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import base64
 import dataclasses
 import re
 import socket
+import threading
 import tracemalloc
 from collections.abc import Sequence
 from typing import Any
@@ -250,6 +251,31 @@ def test_a_refused_connection_is_a_fault_of_the_connection() -> None:
     assert str(fault).endswith("cannot be reached (Connection refused)."), (
         "the reason, and the address once"
     )
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "perhaps plain http://"),
+        (b"\x15\x03\x03\x00\x02\x02\x28", "HANDSHAKE_FAILURE"),
+        (b"", "ConnectionResetError"),
+    ],
+)
+def test_a_failure_of_tls_keeps_its_cause(sent: bytes, reason: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(sent)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        fault = fault_at(f"https://127.0.0.1:{server.getsockname()[1]}/v1")
+        thread.join()
+    assert fault.kind == "connection"
+    assert reason in str(fault)
 
 
 @pytest.mark.parametrize("chunked", [False, True])
