@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+import cheesebench
 from cheesebench import baselines
 from cheesebench.errors import RunLogError
 from cheesebench.records import Measured
 from cheesebench.statistics.comparison import CellCounts, CountedRun
 from cheesebench.statistics.sample import SubjectScore
+from fuzz.run_logs import rewritten
+from tests.cli.conftest import MAZE
 
 CELL = CellCounts(
     model="m", protocol="p", view="v", variant="", title="P", sha256="0", design="cohort", trials=20, estimand="all",
@@ -119,3 +122,65 @@ def test_what_is_missing_is_named_cell_by_cell() -> None:
         "q in v has 2 missing trials",
         "nothing was measured on r in v",
     ]
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The log of a run of the random agent, 8 trials."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "little.protocol.yaml").write_text(MAZE, encoding="utf-8")
+    cheesebench.run(
+        "random", ["little.protocol.yaml"], design="cohort", subjects=2, seed=0, run_id="one", progress=False
+    )  # fmt: skip
+    return tmp_path / "results" / "one" / "run.sqlite"
+
+
+def test_the_trials_that_a_comparison_needs_are_replayed(log: Path) -> None:
+    told: list[str] = []
+    found = baselines.compare_files(log, log, tell=told.append)
+    assert found.first == "one"
+    [said] = told
+    assert said.startswith("Replayed: one, 8 trials in ")
+    path = log.parent / "base.json"
+    counted = baselines.read_counted(log)
+    assert (counted.name, counted.seed, len(counted.cells)) == ("one", 0, 1)
+    assert set(counted.manifest) == {
+        "run_id",
+        "created",
+        "versions",
+        "git",
+        "options",
+        "plugins",
+    }
+    path.write_text(
+        baselines.baseline_text(replace(counted, name="base")), encoding="utf-8"
+    )
+    found = baselines.compare_files(path, log, tell=told.append)
+    assert (found.first, found.second) == ("base", "one")
+    assert [one.startswith("Replayed: one, 8 trials in ") for one in told] == [
+        True,
+        True,
+    ]
+    assert baselines.compare_files(path, path).second == "base"
+    assert len(told) == 2
+
+
+def test_only_cells_that_are_asked_for_and_of_this_version_are_replayed(
+    log: Path,
+) -> None:
+    assert baselines.replay_counted(log, ()).startswith("Replayed: one, 0 trials in ")
+    assert baselines.replay_counted(log).startswith("Replayed: one, 8 trials in ")
+    with rewritten(log) as connection:
+        [(text,)] = connection.execute(
+            "SELECT value FROM manifest WHERE key = 'versions'"
+        ).fetchall()
+        versions = json.loads(text) | {"cheesebench": "0.0.1"}
+        connection.execute(
+            "UPDATE manifest SET value = ? WHERE key = 'versions'",
+            (json.dumps(versions),),
+        )
+    said = "Not replayed: one, which CheeseBench 0.0.1 wrote."
+    assert baselines.replay_counted(log) == said
+    with rewritten(log) as connection:
+        connection.execute("UPDATE manifest SET value = '{}' WHERE key = 'versions'")
+    assert baselines.replay_counted(log) == said.replace("0.0.1", "unknown")
