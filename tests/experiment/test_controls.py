@@ -4,20 +4,30 @@ thing.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cheesebench.errors import RunLogError, UnknownNameError, UnsuitableError
+from cheesebench.executor import Yoke
 from cheesebench.experiment.cells import plan_cell
 from cheesebench.experiment.controls import (
     CONTROLS,
+    LesionedParadigm,
     ShuffledRewards,
     check_control,
+    claimed,
     control_cell,
     controlled,
+    has_control,
+    in_words,
+    lesion_of,
+    parse_control,
+    takes_at_least,
     yokes_of,
 )
 from cheesebench.experiment.log import RunLog
@@ -25,10 +35,12 @@ from cheesebench.experiment.replay import film
 from cheesebench.experiment.session import RunSession
 from cheesebench.family import Design
 from cheesebench.interfaces import RUNNING, Paradigm
+from cheesebench.lesions import INTACT, Lesion
 from cheesebench.plugin_manager import PluginManager, installed_plugins
 from cheesebench.protocol import Catalogue, Specification, with_arena
-from cheesebench.records import CellPlan
+from cheesebench.records import CellPlan, LesionClaim
 from cheesebench.statistics import ControlResult, summarise_subjects
+from tests.cli.conftest import MAZE
 
 CATALOGUE = Catalogue(installed_plugins().protocol_directories)
 #: Protocols that never change: reward learning with a lever, and a signal to answer.
@@ -240,3 +252,185 @@ def test_variants_of_controls_name_their_plain_cell() -> None:
 
 
 assert RUNNING == 0  # the text of ``Payer`` while its trial runs
+
+
+@pytest.mark.parametrize(
+    ("lesion", "words"),
+    [
+        ("blind", "without sight"), ("anhedonia", "without reward"), ("naive", "without reward"),
+        ("memoryless", "without memory"), ("amnesia=trial", "without memory across trials"),
+        ("amnesia=choice", "without memory of what came before 'choice' in a trial"),
+        ("hide=landmarks", "without landmarks"), ("hide=text:lamp", "without the text of 'lamp'"),
+        ("hide=glyph:x", "without x"), ("pose-only", "without any observation except its position"),
+        ("anhedonia+hide=landmarks+amnesia=trial", "without reward and landmarks and memory across trials"),
+        ("anhedonia+pose-only", "without any observation except its position and reward"),
+    ],
+)  # fmt: skip
+def test_a_lesion_in_words(lesion: str, words: str) -> None:
+    assert in_words(Lesion.parse(lesion)) == words
+
+
+@pytest.mark.parametrize(
+    ("lesion", "other", "takes"),
+    [
+        ("blind", "hide=landmarks", True), ("hide=landmarks", "blind", False), ("blind", "pose-only", True),
+        ("pose-only", "blind", False), ("hide=landmarks", "pose-only", False), ("blind", "blind", True),
+        ("hide=landmarks+hide=text", "hide=landmarks", True), ("hide=landmarks", "hide=landmarks+hide=text", False),
+        ("hide=text", "hide=text:lamp", True), ("hide=text:lamp", "hide=text", False),
+        ("memoryless", "amnesia=trial", True), ("amnesia=trial", "memoryless", False),
+        ("amnesia=trial", "amnesia=choice", False), ("amnesia=trial+amnesia=choice", "amnesia=choice", True),
+        ("anhedonia", "naive", True), ("naive", "anhedonia", True), ("blind", "anhedonia", False),
+        ("anhedonia+blind", "anhedonia", True), ("anhedonia", "blind", False), ("blind", "amnesia=trial", False),
+    ],
+)  # fmt: skip
+def test_a_lesion_takes_at_least_another(lesion: str, other: str, takes: bool) -> None:
+    assert takes_at_least(Lesion.parse(lesion), Lesion.parse(other)) is takes
+
+
+def test_a_construct_s_claim_about_a_lesion(here_maze: Specification) -> None:
+    def claim(specification: Specification, lesion: str) -> LesionClaim:
+        return claimed(specification, Lesion.parse(lesion))
+
+    bare = dataclasses.replace(here_maze, construct=None)
+    assert claim(bare, "blind") == LesionClaim(words="without sight")
+    construct: Any = SimpleNamespace(
+        abolished_by=((Lesion.parse("hide=landmarks"), 0.5), (Lesion.parse("blind"), 0.25)),
+        spared_by=(Lesion.parse("amnesia=trial"),),
+    )  # fmt: skip
+    able = dataclasses.replace(here_maze, construct=construct)
+    assert claim(able, "blind") == LesionClaim(words="without sight", at_most=0.25)
+    assert claim(able, "hide=landmarks").at_most == 0.5
+    assert claim(able, "anhedonia").at_most is None
+    assert not claim(able, "anhedonia").spared
+    assert claim(able, "amnesia=trial") == LesionClaim(
+        words="without memory across trials", spared=True
+    )
+
+
+@pytest.fixture
+def here_maze(tmp_path: Path) -> Specification:
+    path = tmp_path / "little.protocol.yaml"
+    path.write_text(MAZE, encoding="utf-8")
+    return with_arena(Catalogue([]).load(path))
+
+
+def plain_plan(
+    specification: Specification, model: str = "random", **changes: Any
+) -> CellPlan:
+    plan = plan_cell(specification, model, "ascii_2d", Design(name="test", subjects=3))
+    return dataclasses.replace(plan, **changes)
+
+
+def test_a_control_claims_nothing_and_runs_all_its_subjects(
+    here_maze: Specification,
+) -> None:
+    plan = plain_plan(
+        here_maze,
+        sequential=True,
+        subjects=120,
+        settings={"history": 3, "learnings": 2, "x": 1},
+    )
+    found = control_cell(plan, "no-memory")
+    assert found.settings == {"history": 0, "learnings": 0, "x": 1}
+    assert (found.control, found.claims, found.lesion) == ("no-memory", False, None)
+    assert (found.sequential, found.design, found.subjects) == (False, "cohort", 20)
+    assert control_cell(dataclasses.replace(plan, subjects=7), "blind").subjects == 7
+    fixed = control_cell(
+        dataclasses.replace(plan, sequential=False), "blind", here_maze
+    )
+    assert (fixed.subjects, fixed.design) == (120, "test")
+    assert fixed.lesion == LesionClaim(words="without sight")
+    assert lesion_of(fixed) == Lesion.parse("blind")
+    assert lesion_of(found) == lesion_of(plan) == INTACT
+    for agent, who in (("", "random"), ("other", "other")):
+        with pytest.raises(
+            UnsuitableError, match=f"and '{who}' has no history to leave out"
+        ):
+            control_cell(
+                dataclasses.replace(plan, settings={"history": 1}, agent=agent),
+                "no-memory",
+            )
+
+
+def test_names_of_controls_are_checked(tmp_path: Path) -> None:
+    assert check_control("hide=landmarks", tmp_path) == "hide=landmarks"
+    for name in ("reward-shuffled", "cue-off", "no-memory"):
+        assert check_control(name, tmp_path) == name
+    for wrong in ("yoked", "yoked:", "yoked:RUN", "intact", "cue-of"):
+        with pytest.raises((UnknownNameError, RunLogError)):
+            check_control(wrong, tmp_path)
+    assert [parse_control(one) for one in ("intact", "cue-off", "yoked:a")] == [
+        None,
+        None,
+        None,
+    ]
+
+
+def test_what_no_control_is_leaves_the_paradigm_as_it_was(
+    here_maze: Specification,
+) -> None:
+    paradigm = installed_plugins().compile(here_maze)
+    plan = plain_plan(here_maze, settings={"history": 3, "learnings": 2})
+    assert controlled(paradigm, plan, 0) is paradigm
+    assert controlled(paradigm, control_cell(plan, "no-memory"), 0) is paradigm
+    with pytest.raises(UnknownNameError, match="There is no control 'forged'"):
+        controlled(paradigm, control_cell(plan, "forged"), 0)
+    lesioned = controlled(paradigm, control_cell(plan, "anhedonia", here_maze), 0)
+    assert isinstance(lesioned, LesionedParadigm)
+    life = lesioned.environment(installed_plugins().view("ascii_2d"), 0, 0)
+    assert life.begin_trial()
+    assert life.waiting
+    steps = [life.step(one) for one in (3, 3, 0, 0, 0, 0)]
+    assert {reward for _, reward, _ in steps} == {0.0}
+    assert steps[-1][2] != RUNNING
+    assert life.result().success
+    assert not has_control(here_maze, "amnesia=nowhere")
+    assert has_control(here_maze, "blind")
+    assert has_control(here_maze, "cue-off")
+
+
+def test_a_subject_is_yoked_to_the_next_one_of_the_nearest_cell(
+    tmp_path: Path, here_maze: Specification
+) -> None:
+    plan = plain_plan(here_maze)
+    others = [
+        plain_plan(here_maze, view="ascii_3d"), plain_plan(here_maze, "tabular-ql"), plan,
+        control_cell(plan, "anhedonia", here_maze),
+    ]  # fmt: skip
+    run(tmp_path, "master", dict.fromkeys(others, here_maze)).close()
+    yoked = control_cell(plan, "yoked:master")
+    assert yokes_of(plan, tmp_path) is None
+    yokes = yokes_of(yoked, tmp_path)
+    assert yokes is not None
+    with RunLog.open_read_only(tmp_path / "master") as log:
+        for subject, other in ((0, 1), (1, 2), (2, 0), (3, 1)):
+            letters = [record.actions for record in log.trials(plan, other)]
+            trials = tuple(
+                tuple("FLRS".index(one.replace(".", "S")) for one in trial)
+                for trial in letters
+            )
+            assert yokes(subject) == Yoke(0, other, trials)
+    for changes, said in (
+        ({"protocol": "other"}, "has no plain cell of other to yoke to (only little). Yoke to a run of this protocol."),
+        ({"sha256": "f" * 64}, "was made with another version of little ("),
+    ):  # fmt: skip
+        with pytest.raises(RunLogError) as caught:
+            yokes_of(dataclasses.replace(yoked, **changes), tmp_path)  # type: ignore[arg-type]
+        assert said in str(caught.value)
+    alone = plain_plan(here_maze, subjects=1)
+    run(tmp_path, "alone", {alone: here_maze}).close()
+    with pytest.raises(
+        RunLogError, match=r"has only one subject. Yoke to a run with two or more"
+    ):
+        yokes_of(control_cell(plan, "yoked:alone"), tmp_path)
+    with RunLog.create(
+        tmp_path, "begun", {plan: here_maze}.items(), options={"seed": 0}
+    ):
+        pass
+    begun = yokes_of(control_cell(plan, "yoked:begun"), tmp_path)
+    assert begun is not None
+    with pytest.raises(
+        RunLogError,
+        match=r"subject 1 has not finished its trials. Resume that run first",
+    ):
+        begun(0)
