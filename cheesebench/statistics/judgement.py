@@ -126,7 +126,12 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
     scores = scores_of(sample.judged())
     number = sample.seen + sample.absent
     if not len(scores.low):
-        return Game(subjects=number, most=plan.subjects, goal=plan.goal)
+        return Game(
+            goal=plan.goal,
+            subjects=number,
+            most=plan.subjects,
+            sequential=plan.sequential,
+        )
     found = question.play(
         scores.low,
         scores.high,
@@ -162,7 +167,7 @@ def play(plan: CellPlan, question: Question, sample: Sample) -> Game:
     )
     return replace(
         game,
-        decided=int(found.decided) if game.verdict else None,
+        decided=int(scores.numbers[found.decided - 1]) + 1 if game.verdict else None,
         subjects=counted,
         beyond=sum(beyond) if plan.sequential else 0,
     )

@@ -271,6 +271,14 @@ def test_subjects_without_a_value_are_subjects_all_the_same(
     passed = judge(cohort, lived(40, (1.0,), 2)).game
     assert passed is not None
     assert (passed.verdict, passed.subjects) == (Verdict.PASS, 40)
+    every = judge(cohort, lived(40, (1.0,), 41)).game
+    assert every is not None
+    assert every.decided is not None
+    assert passed.decided == 2 * every.decided - 1, "subjects 0, 2, 4, ... have a value"
+
+    unseen = judge(cell, lived(10, (1.0,), 1)).game
+    assert unseen is not None
+    assert (unseen.sequential, unseen.verdict) == (True, None)
 
 
 def test_no_value_because_trials_were_lost_is_an_error(plan: Plan, life: Life) -> None:
